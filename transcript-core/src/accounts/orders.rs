@@ -1,0 +1,103 @@
+//! Orders: what was sold, at what price, written before anyone is sent to pay.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::{
+    directory::Plan,
+    error::Result,
+    ids::{AccountId, OrderId},
+    time::Timestamp,
+};
+
+/// What is sold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A pack of credits, by its name (specification 2.8).
+    Pack(String),
+    /// A month of a plan, renewed until it is cancelled.
+    Plan(Plan),
+}
+
+/// How far an order is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OrderState {
+    /// Written; nobody has paid yet.
+    Open,
+    /// Paid, and what was sold was given.
+    Fulfilled,
+    /// The buyer did not pay in time.
+    Expired,
+    /// The money went back, in part or whole.
+    Refunded,
+    /// The buyer's bank contests the payment.
+    Disputed,
+}
+
+impl OrderState {
+    /// A lasting name, for storage.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Fulfilled => "fulfilled",
+            Self::Expired => "expired",
+            Self::Refunded => "refunded",
+            Self::Disputed => "disputed",
+        }
+    }
+
+    /// The state with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Open, Self::Fulfilled, Self::Expired, Self::Refunded, Self::Disputed]
+            .into_iter()
+            .find(|state| state.as_str() == name)
+    }
+}
+
+/// What was sold to whom, at what price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its id: also the payment provider's idempotency key and the grant's id.
+    pub id: OrderId,
+    /// Counts its changes, from 1.
+    pub version: u64,
+    /// The buyer.
+    pub account: AccountId,
+    /// What is sold.
+    pub item: Item,
+    /// How many credits; for a plan, how many a month.
+    pub credits: u64,
+    /// The price in the currency's smallest unit: cents.
+    pub amount_minor: u64,
+    /// The currency's ISO 4217 code, in lower case: `usd`.
+    pub currency: String,
+    /// How far it is.
+    pub state: OrderState,
+    /// The payment provider's name for the checkout or payment, once it is known.
+    pub payment: Option<String>,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+/// The store of orders. Each method is one transaction, durable once acknowledged.
+///
+/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
+#[async_trait]
+pub trait Orders: fmt::Debug + Send + Sync + 'static {
+    /// Writes a new order.
+    ///
+    /// **Behaviour**: the same order again is success.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the id is another order's; [`crate::ErrorKind::Invalid`] when
+    /// its version is not 1.
+    async fn open(&self, order: Order) -> Result<()>;
+
+    /// An order.
+    async fn order(&self, id: &OrderId) -> Result<Option<Order>>;
+
+    /// Stores a changed order when the stored version is `expected_version`; its version becomes one
+    /// more. Returns whether it did; false also for an unknown order.
+    async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
+}

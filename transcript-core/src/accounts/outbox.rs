@@ -1,0 +1,48 @@
+//! Mail to be sent: intents, never tokens. A token is made when its mail is sent.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::{error::Result, ids::Holder, time::Timestamp};
+
+/// A mail that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailIntent {
+    /// Its id, chosen by whoever queues it.
+    pub id: String,
+    /// Which mail: `verify`, `recover`, …
+    pub kind: String,
+    /// The address, in normal form.
+    pub to: String,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// The durable queue of mail. Each method is one transaction.
+///
+/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
+#[async_trait]
+pub trait Outbox: fmt::Debug + Send + Sync + 'static {
+    /// Queues a mail, due at once.
+    ///
+    /// **Behaviour**: an id that was queued before is left as it is, also when it is done.
+    async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()>;
+
+    /// Leases mails that are due to `holder` until `until`, the longest due first, at most `limit`.
+    ///
+    /// **Behaviour**: a mail that is leased is not due for anyone before its lease ends; each lease
+    /// counts as an attempt, which is in the returned intent.
+    async fn due(
+        &self,
+        holder: &Holder,
+        now: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<MailIntent>>;
+
+    /// Ends work on a mail: sent or given up (none), or due again at a moment.
+    ///
+    /// **Behaviour**: an unknown id is success.
+    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;
+}

@@ -1,0 +1,100 @@
+//! The archive: the lasting store of transcripts. What it holds is free on Surface A, for ever.
+
+mod digest;
+mod records;
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+pub use digest::content_digest;
+pub use records::{Absence, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish};
+
+use crate::{
+    error::Result,
+    ids::Holder,
+    page::{Page, PageRequest},
+    time::Timestamp,
+    video::{ShortLink, VideoId},
+};
+
+/// The lasting store of transcripts, absences, short links and fetch leases.
+///
+/// Its key is (video, [`Wish`]). A transcript is stored once and may answer several wishes; which wish
+/// means which transcript is decided when it is kept, never when it is read.
+///
+/// Every method is one transaction: it happens whole or not at all, and what it acknowledged survives
+/// a crash. Each may be repeated with the same arguments after a fault whose outcome is unknown.
+/// Dropping a future at any await leaves the call done or not done, nothing in between.
+///
+/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached,
+/// [`crate::ErrorKind::Corrupt`] when stored data cannot be read back, and
+/// [`crate::ErrorKind::Unsupported`] when the store is read-only or of a newer version.
+#[async_trait]
+pub trait Archive: fmt::Debug + Send + Sync + 'static {
+    /// What is known about a wish: the hot path, one read by its exact key.
+    ///
+    /// **Behaviour**
+    /// - A withdrawn video is [`Found::Withdrawn`], whatever is stored of it.
+    /// - A transcript comes before an absence; the newest revision is returned.
+    /// - An absence whose `until` is at or before `now` is [`Found::Nothing`].
+    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found>;
+
+    /// The tracks of a video, archived and only known, in the order in which they became known.
+    ///
+    /// **Behaviour**: a track that is archived names the wishes that it answers; an unknown or withdrawn
+    /// video has none.
+    async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>>;
+
+    /// Keeps a transcript for one or several wishes.
+    ///
+    /// **Behaviour**
+    /// - Without `replace`, a wish that has a transcript keeps it: the first one stays.
+    /// - With `replace`, every wish gets the new transcript, with a revision one higher than the highest
+    ///   that any of them had; unless its content is that of the stored one, which then stays. Earlier
+    ///   revisions are never deleted.
+    /// - The known tracks are joined to those known before; the absences of these wishes are cleared.
+    /// - Returns what `find` now returns for the first wish.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the video is withdrawn, and nothing is stored;
+    /// [`crate::ErrorKind::Invalid`] when there is no wish, no segment, or the transcript is of another
+    /// video.
+    async fn keep(&self, keep: Keep) -> Result<StoredTranscript>;
+
+    /// Remembers that there is nothing for a wish, until a moment. It replaces an earlier absence.
+    ///
+    /// **Behaviour**: it never hides a transcript that is stored.
+    async fn keep_absence(&self, absence: Absence) -> Result<()>;
+
+    /// Claims the right to fetch a wish, so that one worker at a time asks upstream.
+    ///
+    /// **Behaviour**
+    /// - Free, or its `until` at or before `lease.now`: [`Claim::Claimed`].
+    /// - Held by the same holder: renewed to the new `until`, [`Claim::Claimed`].
+    /// - Held by another: [`Claim::Busy`] with the moment when that lease ends.
+    async fn claim(&self, lease: Lease) -> Result<Claim>;
+
+    /// Gives a claim back. One that is held by another, or by nobody, is left as it is.
+    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()>;
+
+    /// The video that a short link means, where it was learnt.
+    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>>;
+
+    /// Remembers what a short link means, for ever. The first answer stays.
+    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()>;
+
+    /// Takes a video down, or puts it back. Stored transcripts stay stored, but are no longer found.
+    async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()>;
+
+    /// Deletes all transcripts, absences and known tracks of a video. A missing one is success.
+    ///
+    /// **Behaviour**: a withdrawal and the learnt short links stay.
+    async fn forget(&self, video: &VideoId) -> Result<()>;
+
+    /// The newest revision of every archived track, by video, page by page. Withdrawn ones are included.
+    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;
+
+    /// How much the archive holds.
+    async fn stats(&self) -> Result<Stats>;
+}

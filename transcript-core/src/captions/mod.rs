@@ -1,0 +1,1 @@
+//! Caption formats in, segments out: pure, and never a panic.

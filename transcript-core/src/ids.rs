@@ -1,0 +1,48 @@
+//! Names of things: each kind of identifier is a type of its own, so that no two are mixed up.
+
+use std::fmt;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier with this text.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// The identifier's text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A wallet of the ledger: of a key, an account, a visitor or the service.
+    WalletId;
+    /// A hold, chosen by the caller; the same id never takes effect twice.
+    HoldId;
+    /// A grant or a revocation, chosen by the caller; an order's id for what was bought.
+    GrantId;
+    /// The public name of a key; not the key itself.
+    KeyId;
+    /// An account of Surface B.
+    AccountId;
+    /// An order: what was sold, at what price.
+    OrderId;
+    /// Whoever holds a lease: one worker of one process.
+    Holder;
+    /// Where the next page begins; opaque to everyone but the store that made it.
+    Cursor;
+}

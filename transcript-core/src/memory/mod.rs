@@ -1,0 +1,1 @@
+//! In-memory implementations of the storage ports.

@@ -1,0 +1,36 @@
+//! Paging through what a store holds, for operators and audits.
+
+use crate::ids::Cursor;
+
+/// The largest page that a store returns; larger requests are cut to it.
+pub const PAGE_LIMIT: u32 = 1_000;
+
+/// Which page is wanted.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// Where the page before ended; none for the first page.
+    pub after: Option<Cursor>,
+    /// At most this many items, from 1 to [`PAGE_LIMIT`].
+    pub limit: u32,
+}
+
+impl PageRequest {
+    /// The first page, as large as a store gives.
+    pub fn first() -> Self {
+        Self { after: None, limit: PAGE_LIMIT }
+    }
+
+    /// The number of items to return: `limit`, brought between 1 and [`PAGE_LIMIT`].
+    pub fn size(&self) -> usize {
+        self.limit.clamp(1, PAGE_LIMIT) as usize
+    }
+}
+
+/// A page of items, in the store's own lasting order.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where the next page begins; none after the last one.
+    pub next: Option<Cursor>,
+}

@@ -1,0 +1,147 @@
+//! Every way in which a supplier can fail.
+
+use std::{fmt, time::Duration};
+
+use crate::{time::Timestamp, transcript::LanguageTag};
+
+/// Why there is no transcript.
+///
+/// The first group says something about the video and is remembered for a while as an absence; the
+/// second is a passing state of the platform or of our way to it; the third is for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SupplyReason {
+    /// The video has no captions, or no speech.
+    NoCaptions,
+    /// The video has transcripts, but none in the wished language; these are the languages it has.
+    NoLanguage(Vec<LanguageTag>),
+    /// The video is private.
+    Private,
+    /// The video was removed, or never existed.
+    Removed,
+    /// The video is not offered where we ask from.
+    Region,
+    /// The video is only for viewers of a certain age.
+    Age,
+    /// The video is only for members of a channel or a subscription.
+    Members,
+    /// The video must be paid for.
+    Payment,
+    /// The platform shows the video only to people who are logged in.
+    Login,
+    /// The video is live now: its words come later.
+    Live,
+    /// The video has not started yet; it does at this moment, where that is known.
+    Upcoming(Option<Timestamp>),
+
+    /// The platform throttles us; it named this wait, if any.
+    Throttled(Option<Duration>),
+    /// The platform asks for a proof that we are human. It is not given.
+    BotCheck,
+    /// The platform answered about another video, which it does to clients it distrusts.
+    OtherVideo,
+    /// The platform took too long.
+    Timeout,
+    /// The platform could not be reached.
+    Unreachable,
+    /// The platform answered with a fault of its own.
+    PlatformFault,
+    /// The platform's answer was empty, cut off, too large or in no form that we know.
+    Unreadable,
+    /// Nobody wanted the answer any more.
+    Cancelled,
+
+    /// Every client identity was refused as too old: the settings must be renewed.
+    Stale,
+    /// The supplier's settings are wrong.
+    Misconfigured,
+}
+
+impl SupplyReason {
+    /// A lasting name, for storage, logs and metrics.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::NoCaptions => "no_captions",
+            Self::NoLanguage(_) => "no_language",
+            Self::Private => "private",
+            Self::Removed => "removed",
+            Self::Region => "region",
+            Self::Age => "age",
+            Self::Members => "members",
+            Self::Payment => "payment",
+            Self::Login => "login",
+            Self::Live => "live",
+            Self::Upcoming(_) => "upcoming",
+            Self::Throttled(_) => "throttled",
+            Self::BotCheck => "bot_check",
+            Self::OtherVideo => "other_video",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::PlatformFault => "platform_fault",
+            Self::Unreadable => "unreadable",
+            Self::Cancelled => "cancelled",
+            Self::Stale => "stale",
+            Self::Misconfigured => "misconfigured",
+        }
+    }
+
+    /// Whether it says something about the video itself, which is remembered as an absence.
+    pub fn is_about_the_video(&self) -> bool {
+        matches!(
+            self,
+            Self::NoCaptions
+                | Self::NoLanguage(_)
+                | Self::Private
+                | Self::Removed
+                | Self::Region
+                | Self::Age
+                | Self::Members
+                | Self::Payment
+                | Self::Login
+                | Self::Live
+                | Self::Upcoming(_)
+        )
+    }
+
+    /// Whether no other supplier could do better: what the video is, it is for all of them.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Private | Self::Removed | Self::Payment | Self::Live | Self::Upcoming(_))
+    }
+
+    /// Whether the same supplier may succeed when asked again at once.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Timeout | Self::Unreachable | Self::PlatformFault | Self::Unreadable)
+    }
+}
+
+/// A supplier's failure: the reason to decide by, and a sentence that helps the person who asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SupplyError {
+    reason: SupplyReason,
+    message: String,
+}
+
+impl SupplyError {
+    /// A failure with this reason and this sentence, which begins with a capital and ends with a full stop.
+    pub fn new(reason: SupplyReason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+
+    /// Why there is no transcript.
+    pub fn reason(&self) -> &SupplyReason {
+        &self.reason
+    }
+
+    /// The sentence, as [`fmt::Display`] prints it.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for SupplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SupplyError {}

@@ -1,0 +1,111 @@
+//! Moments, and the clock that brings them in.
+
+use std::{fmt, time::Duration};
+
+use jiff::{civil, tz::Offset};
+
+/// A moment: milliseconds since 1970-01-01T00:00:00Z.
+///
+/// ```
+/// use transcript_core::Timestamp;
+///
+/// let moment = Timestamp::from_millis(1_795_132_800_000);
+/// assert_eq!(moment.to_string(), "2026-11-20T00:00:00Z");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+/// The last moment that the calendar functions reach: the end of the year 9999, in UTC.
+const LATEST_MS: i64 = 253_402_207_200_000;
+
+impl Timestamp {
+    /// The moment this many milliseconds after 1970-01-01T00:00:00Z.
+    ///
+    /// It is brought between that moment and the end of the year 9999.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.clamp(0, LATEST_MS))
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub fn as_millis(self) -> i64 {
+        self.0
+    }
+
+    /// The moment this much later.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    /// How long it is from `earlier` to this moment; zero when it lies before.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0).try_into().unwrap_or(0))
+    }
+
+    /// The UTC calendar day and time of day.
+    pub(crate) fn civil(self) -> civil::DateTime {
+        // Every value between 1970 and 9999 is a valid jiff timestamp; see `from_millis`.
+        jiff::Timestamp::from_millisecond(self.0)
+            .map(|moment| Offset::UTC.to_datetime(moment))
+            .unwrap_or(civil::DateTime::MIN)
+    }
+
+    /// The moment of a UTC calendar date and time.
+    pub(crate) fn from_civil(moment: civil::DateTime) -> Self {
+        Offset::UTC.to_timestamp(moment).map_or(Self(LATEST_MS), |t| Self::from_millis(t.as_millisecond()))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC, with a `Z`; milliseconds only where there are any.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = self.civil();
+        write!(
+            f,
+            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+            moment.year(),
+            moment.month(),
+            moment.day(),
+            moment.hour(),
+            moment.minute(),
+            moment.second()
+        )?;
+        match moment.millisecond() {
+            0 => f.write_str("Z"),
+            millis => write!(f, ".{millis:03}Z"),
+        }
+    }
+}
+
+/// Where moments come from. The core reads no clock of its own.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// The moment it is now. It never runs backwards.
+    fn now(&self) -> Timestamp;
+}
+
+/// Where randomness comes from. The core draws none of its own.
+pub trait Random: fmt::Debug + Send + Sync + 'static {
+    /// This many unpredictable bytes.
+    fn bytes(&self, count: u32) -> Vec<u8>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_printed_as_rfc_3339() {
+        assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00Z");
+        assert_eq!(Timestamp::from_millis(1_234).to_string(), "1970-01-01T00:00:01.234Z");
+        assert_eq!(Timestamp::from_millis(i64::MAX).civil().year(), 9999);
+        assert_eq!(Timestamp::from_millis(i64::MIN).as_millis(), 0);
+    }
+
+    #[test]
+    fn calendar_and_moment_agree() {
+        let moment = Timestamp::from_millis(1_709_164_799_000);
+        assert_eq!(moment.to_string(), "2024-02-28T23:59:59Z");
+        assert_eq!(Timestamp::from_civil(moment.civil()), moment);
+    }
+}

@@ -1,0 +1,139 @@
+//! Language tags: BCP 47 in canonical form, matched by language and likely script.
+
+use std::fmt;
+
+use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleExpander};
+
+use crate::error::Error;
+
+/// The longest tag that is read, in bytes.
+const LENGTH_MAX: usize = 64;
+
+/// A language tag in canonical form: `en`, `zh-Hant`, `pt-BR`, `he` (never `iw`).
+///
+/// ```
+/// use transcript_core::transcript::LanguageTag;
+///
+/// let wanted = LanguageTag::parse("iw")?;
+/// assert_eq!(wanted.as_str(), "he");
+/// assert!(wanted.matches(&LanguageTag::parse("he-IL")?));
+/// # Ok::<(), transcript_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LanguageTag(String);
+
+impl LanguageTag {
+    /// Reads a tag; letter case and `_` for `-` do not matter, deprecated tags are replaced.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] when the text is no well-formed language tag.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.is_empty() || text.len() > LENGTH_MAX {
+            return Err(not_a_tag());
+        }
+        let mut locale = Locale::try_from_str(&text.replace('_', "-")).map_err(|_| not_a_tag())?;
+        // Its data is compiled in: making one costs a few pointers.
+        LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
+        Ok(Self(locale.to_string()))
+    }
+
+    /// English.
+    pub fn english() -> Self {
+        Self("en".to_owned())
+    }
+
+    /// A tag for a language that nobody named: `und`.
+    pub fn unknown() -> Self {
+        Self("und".to_owned())
+    }
+
+    /// A tag that is stored already in canonical form, taken as it is.
+    pub fn from_canonical(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The tag's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the primary language is English.
+    pub fn is_english(&self) -> bool {
+        self.primary() == "en"
+    }
+
+    /// The primary language: everything before the first `-`.
+    pub fn primary(&self) -> &str {
+        self.0.split('-').next().unwrap_or(&self.0)
+    }
+
+    /// Whether a track in `other` answers a wish for this language: both have the same primary language
+    /// and the same likely script, so `zh-Hans` never answers `zh-Hant`.
+    pub fn matches(&self, other: &Self) -> bool {
+        self == other || (self.primary() == other.primary() && self.script() == other.script())
+    }
+
+    /// The script that the tag names or, where it names none, the one that its language and region
+    /// are usually written in.
+    fn script(&self) -> Option<String> {
+        let mut identifier = LanguageIdentifier::try_from_str(&self.0)
+            .or_else(|_| Locale::try_from_str(&self.0).map(|locale| locale.id))
+            .ok()?;
+        LocaleExpander::new_extended().maximize(&mut identifier);
+        identifier.script.map(|script| script.to_string())
+    }
+}
+
+impl fmt::Display for LanguageTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cold]
+fn not_a_tag() -> Error {
+    Error::invalid("not a language tag: give a BCP 47 tag such as en, pt-BR or zh-Hant")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_brought_into_canonical_form() {
+        for (text, expect) in [
+            ("en", "en"),
+            ("EN_us", "en-US"),
+            ("iw", "he"),
+            ("zh-hant", "zh-Hant"),
+            ("zh-tw", "zh-TW"),
+            (" pt-BR ", "pt-BR"),
+            ("fil", "fil"),
+            ("bho", "bho"),
+        ] {
+            assert_eq!(LanguageTag::parse(text).unwrap().as_str(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_tag_is_refused() {
+        for text in ["", " ", "e", "english language", "en us", "123", "é", &"a-".repeat(40)] {
+            assert!(LanguageTag::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn scripts_must_agree() {
+        let matches =
+            |a: &str, b: &str| LanguageTag::parse(a).unwrap().matches(&LanguageTag::parse(b).unwrap());
+        assert!(matches("en", "en-GB"));
+        assert!(matches("zh-TW", "zh-Hant"));
+        assert!(matches("zh-CN", "zh-Hans"));
+        assert!(matches("zh", "zh-Hans"));
+        assert!(!matches("zh-Hans", "zh-Hant"));
+        assert!(!matches("sr-Latn", "sr"));
+        assert!(!matches("en", "de"));
+        assert!(matches("und", "und"));
+    }
+}

@@ -1,0 +1,30 @@
+//! A transcript: the words that were spoken in a video, with the time of each.
+
+pub mod language;
+mod segment;
+mod track;
+
+pub use language::LanguageTag;
+pub use segment::Segment;
+pub use track::{TrackInfo, TrackKind, best_track};
+
+use crate::video::VideoId;
+
+/// The words of one video in one language, as a supplier gave them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// The video.
+    pub video: VideoId,
+    /// The video's title, where the supplier knows it.
+    pub title: Option<String>,
+    /// Who published the video, where the supplier knows it.
+    pub author: Option<String>,
+    /// The video's length in milliseconds, where the supplier knows it.
+    pub duration_ms: Option<u64>,
+    /// The track that the words come from.
+    pub track: TrackInfo,
+    /// The supplier's name, `source` on the wire (specification 2.2).
+    pub source: String,
+    /// The segments, by start.
+    pub segments: Vec<Segment>,
+}

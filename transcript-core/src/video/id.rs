@@ -1,0 +1,88 @@
+//! The name of one video on one platform.
+
+use std::fmt;
+
+use super::{LinkError, Platform};
+
+/// The longest identifier on any platform: a reel's code is 11 characters, a post's number 21.
+const ID_LENGTH_MAX: usize = 39;
+
+/// One video on one platform, with the platform's own identifier in its canonical form.
+///
+/// ```
+/// use transcript_core::video::{Platform, VideoId};
+///
+/// let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ")?;
+/// assert_eq!(video.address(), "https://www.youtube.com/watch?v=dQw4w9WgXcQ");
+/// # Ok::<(), transcript_core::video::LinkError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VideoId {
+    platform: Platform,
+    id: String,
+}
+
+impl VideoId {
+    /// The video with this identifier.
+    ///
+    /// # Errors
+    /// The identifier does not have the platform's form: 11 characters of `A-Z a-z 0-9 - _` for the
+    /// long-form site, 1 to 21 digits for short videos, 1 to 39 characters of the first kind for reels,
+    /// 1 to 20 digits for posts.
+    pub fn new(platform: Platform, id: &str) -> Result<Self, LinkError> {
+        if Self::is_well_formed(platform, id) {
+            Ok(Self { platform, id: id.to_owned() })
+        } else {
+            Err(LinkError::malformed_id(platform, id))
+        }
+    }
+
+    fn is_well_formed(platform: Platform, id: &str) -> bool {
+        let code = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
+        let bytes = id.as_bytes();
+        match platform {
+            Platform::VideoSite => bytes.len() == 11 && bytes.iter().all(|&c| code(c)),
+            Platform::Reels => (1..=ID_LENGTH_MAX).contains(&bytes.len()) && bytes.iter().all(|&c| code(c)),
+            Platform::ShortVideo => (1..=21).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit),
+            Platform::Microblog => (1..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit),
+        }
+    }
+
+    /// The platform.
+    pub fn platform(&self) -> Platform {
+        self.platform
+    }
+
+    /// The platform's own identifier.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The video's canonical address on its platform.
+    pub fn address(&self) -> String {
+        let id = &self.id;
+        match self.platform {
+            Platform::VideoSite => format!("https://www.youtube.com/watch?v={id}"),
+            Platform::ShortVideo => format!("https://www.tiktok.com/@_/video/{id}"),
+            Platform::Reels => format!("https://www.instagram.com/reel/{id}/"),
+            Platform::Microblog => format!("https://x.com/i/status/{id}"),
+        }
+    }
+
+    /// The address of one moment of the video, where the platform has such addresses.
+    ///
+    /// Only the long-form site has them; elsewhere it is the video's own address.
+    pub fn address_at(&self, seconds: u64) -> String {
+        match self.platform {
+            Platform::VideoSite => format!("{}&t={seconds}s", self.address()),
+            _ => self.address(),
+        }
+    }
+}
+
+impl fmt::Display for VideoId {
+    /// `platform/id`, as in the watch address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.platform, self.id)
+    }
+}
