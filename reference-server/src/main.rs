@@ -1,0 +1,3 @@
+//! The `verbatim` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The storage ports of Verbatim on SQLite, through sqlx.

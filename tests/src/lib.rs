@@ -1,0 +1,1 @@
+//! Acceptance tests of Verbatim that cross crates, and the replay proxy that they use.

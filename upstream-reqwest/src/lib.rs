@@ -1,0 +1,1 @@
+//! What Verbatim reaches over HTTP: the platforms' captions.

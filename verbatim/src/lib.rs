@@ -1,0 +1,1 @@
+//! A link in, the words of its video out: the facade over Verbatim's parts.
