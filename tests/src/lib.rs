@@ -1,1 +1,5 @@
 //! Acceptance tests of Verbatim that cross crates, and the replay proxy that they use.
+//!
+//! The tests themselves are in `tests/`; this library holds what they and the benches share.
+
+pub mod replay;

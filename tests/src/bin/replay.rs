@@ -1,0 +1,57 @@
+//! `replay`: a folder of recordings behind a proxy, for trying things out by hand.
+
+use std::{io::Write as _, path::PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::Parser;
+use verbatim_tests::replay::{ReplayProxy, recordings::Recordings};
+
+const AFTER_HELP: &str = "\
+Give the printed addresses to the program as its proxy and its extra root certificate:
+
+  VERBATIM_UPSTREAM__PROXY=http://127.0.0.1:PORT VERBATIM_UPSTREAM__CA_FILE=FILE verbatim get LINK
+
+What the recordings do not answer gets status 599, and nothing leaves this machine. Ctrl-C ends it and
+lists the requests that were not expected.";
+
+/// Answers for the platforms with recorded responses, so that a program can be tried without them.
+#[derive(Debug, Parser)]
+#[command(name = "replay", after_help = AFTER_HELP)]
+struct Arguments {
+    /// The folder of recordings, with its index.toml.
+    #[arg(long, value_name = "DIR")]
+    recordings: PathBuf,
+
+    /// Play only the recording with this name.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let recordings = Recordings::open(&arguments.recordings)?;
+    let script = match &arguments.only {
+        Some(name) => recordings.script_of(recordings.named(name)?)?,
+        None => recordings.script()?,
+    };
+    let proxy = ReplayProxy::start(script)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "proxy {}", proxy.url())?;
+    writeln!(out, "ca {}", proxy.ca_file().display())?;
+    out.flush()?;
+    drop(out);
+    for recording in recordings.all() {
+        eprintln!(
+            "{:11}  {}: {}",
+            recording.video.as_deref().unwrap_or("any"),
+            recording.name,
+            recording.about
+        );
+    }
+    tokio::signal::ctrl_c().await.context("no signals")?;
+    for request in proxy.unexpected() {
+        eprintln!("unexpected: {} {}://{}{}", request.method, request.scheme, request.host, request.path);
+    }
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! All acceptance tests, as one program: one link, and one place to see what holds.
+
+mod replay;
