@@ -6,8 +6,8 @@
 
 use std::{fmt, time::Duration};
 
-/// The result of a port's method.
-pub type Result<T> = std::result::Result<T, Error>;
+/// The result of a port's method, or of anything else that fails with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of fault it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

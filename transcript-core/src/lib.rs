@@ -10,6 +10,7 @@ pub mod accounts;
 pub mod archive;
 pub mod captions;
 pub mod directory;
+pub mod engine;
 pub mod error;
 pub mod ids;
 pub mod ledger;

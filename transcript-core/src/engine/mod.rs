@@ -1,0 +1,276 @@
+//! The engine: archive first, then the suppliers in order; one fetch per video and wish, however many
+//! ask; kept before it is settled, settled once.
+//!
+//! All work runs in tasks on the [`Handle`] that the engine was given, and its public futures only wait
+//! for channels, so that any executor may poll them. A caller that goes away leaves the work running:
+//! what was begun is archived and settled.
+
+mod absence;
+mod builder;
+mod fetch;
+mod flight;
+mod keeping;
+mod options;
+mod payment;
+mod retry;
+mod supply;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::{oneshot, watch},
+};
+
+pub use builder::{Builder, Suppliers};
+pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
+pub use options::{AbsencePolicy, EngineOptions};
+
+use crate::{
+    archive::{Archive, Found, Wish},
+    error::{Error, Result},
+    ids::Holder,
+    ledger::Ledger,
+    supplier::{LinkResolver, Resolved, SupplyError, SupplyReason},
+    time::{Clock, Random},
+    video::{Platform, ShortLink, VideoId},
+};
+
+/// What is fetched at most once at a time.
+type Errand = (VideoId, Wish);
+
+/// A caller who waits for an errand.
+#[derive(Debug)]
+struct Waiter {
+    payment: Option<Payment>,
+    reply: oneshot::Sender<Outcome>,
+}
+
+/// The engine. A clone is a handle to the same one.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use transcript_core::{
+///     archive::Wish,
+///     engine::{Fetch, Outcome, Transcripts},
+///     memory::MemoryArchive,
+///     video::{Platform, VideoId},
+/// };
+/// # use transcript_core::{Clock, Random, Timestamp};
+/// # #[derive(Debug)] struct Fixed;
+/// # impl Clock for Fixed { fn now(&self) -> Timestamp { Timestamp::from_millis(0) } }
+/// # impl Random for Fixed { fn bytes(&self, count: u32) -> Vec<u8> { vec![7; count as usize] } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+/// let transcripts = Transcripts::builder(
+///     Arc::new(MemoryArchive::default()),
+///     Arc::new(Fixed),
+///     Arc::new(Fixed),
+///     tokio::runtime::Handle::current(),
+/// )
+/// .build();
+/// let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ")?;
+/// let outcome = transcripts.get(Fetch { video, wish: Wish::Default, payment: None }).await;
+/// assert!(matches!(outcome, Outcome::Unsupplied));
+/// # Ok::<(), transcript_core::video::LinkError>(()) }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Transcripts {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    archive: Arc<dyn Archive>,
+    ledger: Option<Arc<dyn Ledger>>,
+    suppliers: Suppliers,
+    resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    options: EngineOptions,
+    runtime: Handle,
+    /// Who waits for which errand. An errand is in here exactly while a task drives it.
+    errands: Mutex<HashMap<Errand, VecDeque<Waiter>>>,
+    /// How many errands are driven; whoever closes the engine waits for zero.
+    driven: watch::Sender<usize>,
+}
+
+impl Transcripts {
+    /// The archive's transcript, or a fetched one.
+    ///
+    /// The answer comes within `options.wait`, also when the work takes longer: it then goes on, and
+    /// the outcome is [`Outcome::StillWorking`].
+    ///
+    /// # Cancellation
+    /// Dropping the future abandons the waiting, not the work that has begun.
+    pub async fn get(&self, fetch: Fetch) -> Outcome {
+        let (reply, answer) = oneshot::channel();
+        let inner = Arc::clone(&self.inner);
+        self.inner.runtime.spawn(async move {
+            let mut reply = reply;
+            let outcome = tokio::select! {
+                outcome = inner.run(fetch) => outcome,
+                () = reply.closed() => return,
+            };
+            // Nobody listens any more: the outcome is archived all the same.
+            let _ = reply.send(outcome);
+        });
+        answer.await.unwrap_or_else(|_| Outcome::Broken(stopped()))
+    }
+
+    /// What the archive knows about a wish; never fetches.
+    ///
+    /// An absence that is void because a supplier was configured since is [`Found::Nothing`].
+    ///
+    /// # Errors
+    /// As [`Archive::find`].
+    pub async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
+        let (inner, video, wish) = (Arc::clone(&self.inner), video.clone(), wish.clone());
+        self.task(async move { inner.find(&video, &wish).await }).await?
+    }
+
+    /// The best archived transcript of a video for someone who wished its default, which is not
+    /// archived; never fetches.
+    ///
+    /// # Errors
+    /// As [`Archive::tracks`].
+    pub async fn find_any(&self, video: &VideoId) -> Result<Found> {
+        let (inner, video) = (Arc::clone(&self.inner), video.clone());
+        self.task(async move { inner.find_any(&video).await }).await?
+    }
+
+    /// The video that a short link means: remembered, or learnt from its platform and remembered for ever.
+    ///
+    /// With `ask_platform` unset only the memory is asked, and an unknown link is none.
+    ///
+    /// # Errors
+    /// [`SupplyError`] when the platform cannot be asked now.
+    pub async fn resolve(
+        &self,
+        link: &ShortLink,
+        ask_platform: bool,
+    ) -> Result<Option<Resolved>, SupplyError> {
+        let (inner, link) = (Arc::clone(&self.inner), link.clone());
+        self.task(async move { inner.resolve(&link, ask_platform).await })
+            .await
+            .map_err(|error| SupplyError::new(SupplyReason::Cancelled, error.to_string()))?
+    }
+
+    /// Whether any supplier covers a platform.
+    pub fn covers(&self, platform: Platform) -> bool {
+        !self.inner.suppliers.of(platform).is_empty()
+    }
+
+    /// Waits until no work is running. New calls are still answered: stop accepting them first.
+    pub async fn close(&self) {
+        let mut driven = self.inner.driven.subscribe();
+        // The sender lives in `inner`, so this cannot fail while we hold it.
+        let _ = driven.wait_for(|count| *count == 0).await;
+    }
+
+    /// Runs something on the engine's own runtime and waits for it through a channel.
+    async fn task<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+        self.inner.runtime.spawn(work).await.map_err(|_| stopped())
+    }
+}
+
+impl Inner {
+    /// One caller's whole way: archive, then the errand, then at most the wait.
+    async fn run(self: &Arc<Self>, fetch: Fetch) -> Outcome {
+        let errand = (fetch.video, fetch.wish);
+        match self.find(&errand.0, &errand.1).await {
+            Ok(Found::Nothing) => {}
+            Ok(found) => return settled_already(found),
+            Err(error) => return Outcome::Broken(error),
+        }
+        if self.suppliers.of(errand.0.platform()).is_empty() {
+            return Outcome::Unsupplied;
+        }
+        let answer = self.join(errand, fetch.payment);
+        match tokio::time::timeout(self.options.wait, answer).await {
+            Ok(outcome) => outcome.unwrap_or_else(|_| Outcome::Broken(stopped())),
+            Err(_) => Outcome::StillWorking,
+        }
+    }
+
+    /// Joins those who wait for an errand; the first one starts its task.
+    fn join(self: &Arc<Self>, errand: Errand, payment: Option<Payment>) -> oneshot::Receiver<Outcome> {
+        let (reply, answer) = oneshot::channel();
+        let waiter = Waiter { payment, reply };
+        let mut errands = self.errands.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiters) = errands.get_mut(&errand) {
+            waiters.push_back(waiter);
+            return answer;
+        }
+        errands.insert(errand.clone(), VecDeque::from([waiter]));
+        self.driven.send_modify(|count| *count += 1);
+        drop(errands);
+        self.runtime.spawn(flight::drive(Arc::clone(self), errand));
+        answer
+    }
+
+    async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
+        let found = self.archive.find(video, wish, self.clock.now()).await?;
+        Ok(match found {
+            Found::Absent(absence) if self.suppliers.void(&absence) => Found::Nothing,
+            found => found,
+        })
+    }
+
+    async fn find_any(&self, video: &VideoId) -> Result<Found> {
+        let tracks = self.archive.tracks(video).await?;
+        let archived: Vec<_> = tracks.into_iter().filter(|track| !track.wishes.is_empty()).collect();
+        let best = crate::transcript::best_track(archived.iter().map(|track| &track.track), &Wish::Default);
+        let Some(wish) = best.and_then(|place| archived[place].wishes.first()) else {
+            return Ok(Found::Nothing);
+        };
+        self.find(video, wish).await
+    }
+
+    async fn resolve(&self, link: &ShortLink, ask_platform: bool) -> Result<Option<Resolved>, SupplyError> {
+        let broken = |error: Error| SupplyError::new(SupplyReason::Unreachable, error.to_string());
+        if let Some(video) = self.archive.link(link).await.map_err(broken)? {
+            return Ok(Some(Resolved::Video(video)));
+        }
+        if !ask_platform {
+            return Ok(None);
+        }
+        let Some(resolver) = self.resolvers.get(&link.platform()) else {
+            let message = format!("Short links of {} cannot be followed here.", link.platform().name());
+            return Err(SupplyError::new(SupplyReason::Misconfigured, message));
+        };
+        let resolved = resolver.resolve(link, self.clock.now().plus(self.options.wait)).await?;
+        if let Resolved::Video(video) = &resolved {
+            self.archive.keep_link(link, video).await.map_err(broken)?;
+        }
+        Ok(Some(resolved))
+    }
+
+    /// A name that no other worker has.
+    fn holder(&self) -> Holder {
+        Holder::new(self.random_name("holder"))
+    }
+
+    /// A random name with a prefix that says what it names.
+    fn random_name(&self, prefix: &str) -> String {
+        let digits: String = self.random.bytes(16).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{prefix}-{digits}")
+    }
+}
+
+/// What the archive's finding means to a caller who need not fetch.
+fn settled_already(found: Found) -> Outcome {
+    match found {
+        Found::Transcript(stored) => Outcome::Archived(stored),
+        Found::Absent(absence) => Outcome::Absent(absence),
+        Found::Withdrawn => Outcome::Withdrawn,
+        Found::Nothing => Outcome::Unsupplied,
+    }
+}
+
+fn stopped() -> Error {
+    Error::unavailable("the service is stopping")
+}

@@ -1,0 +1,94 @@
+//! Holding a payment before the work, and ending the hold after it.
+
+use super::{Inner, OnFailure, Payment, retry::persistently};
+use crate::{
+    error::{Error, Result},
+    ids::HoldId,
+    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Settle},
+};
+
+/// A payment that is held.
+#[derive(Debug)]
+pub(super) struct Held {
+    id: HoldId,
+    payment: Payment,
+}
+
+/// What came of holding a payment.
+#[derive(Debug)]
+pub(super) enum Holding {
+    /// There is nothing to pay.
+    Free,
+    /// It is held.
+    Held(Held),
+    /// A leg cannot be covered.
+    Refused { leg: u32, balance: Balance },
+}
+
+/// How the work ended, as far as the payment is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The transcript is archived.
+    Delivered,
+    /// There is none, after a supplier was asked.
+    Failed,
+    /// No supplier was asked.
+    NotBegun,
+}
+
+impl Inner {
+    /// Holds a payment under a fresh id.
+    pub(super) async fn hold(&self, payment: Option<Payment>) -> Result<Holding> {
+        let (Some(payment), Some(ledger)) = (payment, self.ledger.as_ref()) else {
+            return Ok(Holding::Free);
+        };
+        let id = HoldId::new(self.random_name("fetch"));
+        let now = self.clock.now();
+        let ask = HoldRequest {
+            id: id.clone(),
+            legs: payment.legs.iter().map(|leg| leg.leg.clone()).collect(),
+            now,
+            expires_at: now.plus(self.options.lease),
+            memo: payment.memo.clone(),
+        };
+        match persistently(|| ledger.hold(ask.clone())).await? {
+            // Known: an earlier try of this very call took effect.
+            HoldOutcome::Held { .. } | HoldOutcome::Known { state: HoldState::Open { .. }, .. } => {
+                Ok(Holding::Held(Held { id, payment }))
+            }
+            HoldOutcome::Refused { leg, balance } => Ok(Holding::Refused { leg, balance }),
+            HoldOutcome::Known { .. } | HoldOutcome::Conflict => {
+                Err(Error::unexpected("a fresh hold id was taken already"))
+            }
+        }
+    }
+
+    /// Puts off a hold's expiry. A fault is no loss: the next beat tries again.
+    pub(super) async fn extend(&self, held: &Held) {
+        let (Some(ledger), until) = (self.ledger.as_ref(), self.clock.now().plus(self.options.lease)) else {
+            return;
+        };
+        if let Err(error) = ledger.extend(&held.id, until).await {
+            tracing::warn!(hold = %held.id, %error, "a hold could not be extended");
+        }
+    }
+
+    /// Ends a hold. When the ledger stays away the hold expires by itself: never charged, the
+    /// operator's loss.
+    pub(super) async fn settle(&self, held: &Held, ending: Ending) {
+        let Some(ledger) = self.ledger.as_ref() else { return };
+        let spent = held
+            .payment
+            .legs
+            .iter()
+            .map(|leg| match (ending, leg.on_failure) {
+                (Ending::Delivered, _) | (Ending::Failed, OnFailure::SpendOnceAsked) => leg.leg.amount,
+                (Ending::Failed, OnFailure::Return) | (Ending::NotBegun, _) => 0,
+            })
+            .collect();
+        let settle = Settle { id: held.id.clone(), spent, now: self.clock.now() };
+        if let Err(error) = persistently(|| ledger.settle(settle.clone())).await {
+            tracing::error!(hold = %held.id, %error, "a hold could not be settled; it will expire");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Asking the suppliers in order, and judging what they answer.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use super::{Errand, Inner};
+use crate::{
+    supplier::{Ask, Supplied, Supplier, SupplyError, SupplyReason, Watcher},
+    transcript::best_track,
+};
+
+/// What came of asking the suppliers.
+#[derive(Debug)]
+pub(super) struct Supply {
+    /// What the first one that had something gave, or the most telling failure.
+    pub(super) result: Result<Supplied, SupplyError>,
+    /// The names of those that were asked.
+    pub(super) asked: Vec<String>,
+}
+
+/// Tells a supplier whether its work is still wanted.
+#[derive(Debug, Default)]
+struct Wanted {
+    cancelled: AtomicBool,
+}
+
+impl Watcher for Wanted {
+    fn stage(&self, name: &str, done: u64, of: u64) {
+        tracing::debug!(stage = name, done, of, "supplier at work");
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// Sets the flag when the work is dropped, for suppliers that work on threads of their own.
+struct CancelOnDrop(Arc<Wanted>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// Asks the platform's suppliers in order until one has a transcript or says something final.
+    pub(super) async fn supply(&self, errand: &Errand) -> Supply {
+        let deadline = self.clock.now().plus(self.options.work);
+        let mut asked = Vec::new();
+        let mut failures = Vec::new();
+        for supplier in self.suppliers.of(errand.0.platform()) {
+            let name = supplier.card().name;
+            asked.push(name.clone());
+            let ask = Ask { video: errand.0.clone(), wish: errand.1.clone(), deadline };
+            match self.ask(supplier, ask).await.and_then(|supplied| judge(supplied, errand)) {
+                Ok(supplied) => return Supply { result: Ok(supplied), asked },
+                Err(failure) => {
+                    tracing::info!(supplier = %name, video = %errand.0, reason = failure.reason().as_str(), "no transcript");
+                    let is_final = failure.reason().is_final();
+                    failures.push(failure);
+                    if is_final {
+                        break;
+                    }
+                }
+            }
+        }
+        Supply { result: Err(most_telling(failures)), asked }
+    }
+
+    /// Asks one supplier, within the time for the whole work. A supplier that panics has failed.
+    async fn ask(&self, supplier: &Arc<dyn Supplier>, ask: Ask) -> Result<Supplied, SupplyError> {
+        let wanted = Arc::new(Wanted::default());
+        let _cancel = CancelOnDrop(Arc::clone(&wanted));
+        let time = ask.deadline.since(self.clock.now());
+        let supplier = Arc::clone(supplier);
+        // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
+        let mut work = tokio::task::JoinSet::new();
+        work.spawn_on(async move { supplier.supply(ask, wanted).await }, &self.runtime);
+        match tokio::time::timeout(time, work.join_next()).await {
+            Ok(Some(Ok(result))) => result,
+            Ok(_) => {
+                Err(SupplyError::new(SupplyReason::PlatformFault, "The transcript's source broke down."))
+            }
+            Err(_) => Err(SupplyError::new(SupplyReason::Timeout, "Fetching the transcript took too long.")),
+        }
+    }
+}
+
+/// Believes no supplier: what it gave must be of this video, have words, and answer the wish.
+fn judge(supplied: Supplied, (video, wish): &Errand) -> Result<Supplied, SupplyError> {
+    let unreadable = |what: &str| Err(SupplyError::new(SupplyReason::Unreadable, what));
+    let Some(first) = supplied.tracks.first() else {
+        return unreadable("The transcript's source answered without a transcript.");
+    };
+    if supplied.tracks.iter().any(|track| track.video != *video) {
+        return Err(SupplyError::new(
+            SupplyReason::OtherVideo,
+            "The transcript's source answered about another video.",
+        ));
+    }
+    if supplied.tracks.iter().any(|track| track.segments.is_empty()) {
+        return unreadable("The transcript's source answered with a transcript without words.");
+    }
+    if best_track([&first.track], wish).is_none() {
+        return unreadable("The transcript's source answered in another language than asked.");
+    }
+    Ok(supplied)
+}
+
+/// The failure to act on and to tell: one that is final; else one that leaves the question open, since
+/// "no captions" is true only when every supplier says so; else the last one's.
+fn most_telling(failures: Vec<SupplyError>) -> SupplyError {
+    let open = |failure: &&SupplyError| !failure.reason().is_about_the_video();
+    failures
+        .iter()
+        .find(|failure| failure.reason().is_final())
+        .or_else(|| failures.iter().find(open))
+        .or_else(|| failures.iter().find(|failure| *failure.reason() != SupplyReason::NoCaptions))
+        .or_else(|| failures.last())
+        .cloned()
+        .unwrap_or_else(|| {
+            SupplyError::new(SupplyReason::Misconfigured, "No source of transcripts is configured.")
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(reasons: &[SupplyReason], expect: SupplyReason) {
+        let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();
+        assert_eq!(*most_telling(failures).reason(), expect, "{reasons:?}");
+    }
+
+    #[test]
+    fn the_most_telling_failure_is_told() {
+        use SupplyReason::{Age, BotCheck, Misconfigured, NoCaptions, Private, Timeout};
+        check(&[NoCaptions], NoCaptions);
+        check(&[NoCaptions, Timeout], Timeout);
+        check(&[BotCheck, NoCaptions], BotCheck);
+        check(&[Age, NoCaptions], Age);
+        check(&[BotCheck, Private], Private);
+        check(&[NoCaptions, NoCaptions], NoCaptions);
+        check(&[], Misconfigured);
+    }
+}
