@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::time::Random;
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -45,4 +47,10 @@ ids! {
     Holder;
     /// Where the next page begins; opaque to everyone but the store that made it.
     Cursor;
+}
+
+/// A name that nobody else has: a prefix that says what it names, and 128 random bits.
+pub(crate) fn random_name(random: &dyn Random, prefix: &str) -> String {
+    let digits: String = random.bytes(16).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{prefix}-{digits}")
 }

@@ -15,6 +15,7 @@ pub mod error;
 pub mod ids;
 pub mod ledger;
 pub mod limits;
+pub mod lookup;
 pub mod memory;
 pub mod page;
 pub mod supplier;
@@ -23,6 +24,7 @@ pub mod testing;
 pub mod time;
 pub mod transcript;
 pub mod video;
+pub mod wire;
 
 pub use error::{Error, ErrorKind, Result, Retry};
 pub use page::{Page, PageRequest};

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     archive::{Claim, Found, Lease},
     error::{Error, ErrorKind, Result},
-    ids::Holder,
+    ids::{Holder, random_name},
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
 };
@@ -27,7 +27,11 @@ use crate::{
 /// Drives an errand to its end.
 pub(super) async fn drive(inner: Arc<Inner>, errand: Errand) {
     let mut guard = Guard { inner: Arc::clone(&inner), errand: errand.clone(), ended: false };
-    let flight = Flight { holder: inner.holder(), inner: &inner, errand: &errand };
+    let flight = Flight {
+        holder: Holder::new(random_name(inner.random.as_ref(), "worker")),
+        inner: &inner,
+        errand: &errand,
+    };
     flight.run().await;
     guard.ended = true;
 }

@@ -32,7 +32,6 @@ pub use options::{AbsencePolicy, EngineOptions};
 use crate::{
     archive::{Archive, Found, Wish},
     error::{Error, Result},
-    ids::Holder,
     ledger::Ledger,
     supplier::{LinkResolver, Resolved, SupplyError, SupplyReason},
     time::{Clock, Random},
@@ -247,17 +246,6 @@ impl Inner {
             self.archive.keep_link(link, video).await.map_err(broken)?;
         }
         Ok(Some(resolved))
-    }
-
-    /// A name that no other worker has.
-    fn holder(&self) -> Holder {
-        Holder::new(self.random_name("holder"))
-    }
-
-    /// A random name with a prefix that says what it names.
-    fn random_name(&self, prefix: &str) -> String {
-        let digits: String = self.random.bytes(16).iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{prefix}-{digits}")
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Inner, OnFailure, Payment, retry::persistently};
 use crate::{
     error::{Error, Result},
-    ids::HoldId,
+    ids::{HoldId, random_name},
     ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Settle},
 };
 
@@ -42,7 +42,7 @@ impl Inner {
         let (Some(payment), Some(ledger)) = (payment, self.ledger.as_ref()) else {
             return Ok(Holding::Free);
         };
-        let id = HoldId::new(self.random_name("fetch"));
+        let id = HoldId::new(random_name(self.random.as_ref(), "fetch"));
         let now = self.clock.now();
         let ask = HoldRequest {
             id: id.clone(),

@@ -1,0 +1,59 @@
+//! What Surface A answers.
+
+use super::{FailureReason, KeyUse, LookupOptions, SourceTag};
+use crate::{archive::StoredTranscript, video::Platform};
+
+/// The answer to a look-up, before it is put in a format.
+#[derive(Clone, Debug)]
+pub struct LookupAnswer {
+    /// The platform.
+    pub platform: Platform,
+    /// The video's id; the code of a short link that could not be followed.
+    pub video_id: String,
+    /// Where a person can read the transcript, with the attribution tag.
+    pub watch_url: String,
+    /// What the caller's key has used; none without a known key.
+    pub key: Option<KeyUse>,
+    /// The transcript, or why there is none.
+    pub availability: Availability,
+}
+
+/// The transcript, or why there is none.
+#[derive(Clone, Debug)]
+pub enum Availability {
+    /// There is one.
+    Available {
+        /// The transcript.
+        stored: StoredTranscript,
+        /// Whether it was archived already when it was asked for.
+        from_cache: bool,
+    },
+    /// There is none.
+    Unavailable {
+        /// Why.
+        reason: FailureReason,
+        /// The sentence for people.
+        message: String,
+    },
+}
+
+impl Availability {
+    /// No transcript, for this reason.
+    pub(super) fn none(reason: FailureReason, message: impl Into<String>) -> Self {
+        Self::Unavailable { reason, message: message.into() }
+    }
+}
+
+/// The address of the human transcript page: `{base_url}/watch/{platform}/{id}?src={tag}`.
+pub(super) fn watch_url(
+    options: &LookupOptions,
+    platform: Platform,
+    id: &str,
+    src: Option<SourceTag>,
+) -> String {
+    let base = options.base_url.trim_end_matches('/');
+    match src {
+        None => format!("{base}/watch/{platform}/{id}"),
+        Some(tag) => format!("{base}/watch/{platform}/{id}?src={}", tag.as_str()),
+    }
+}

@@ -1,0 +1,92 @@
+//! What Surface A is asked.
+
+use std::{fmt, net::IpAddr};
+
+/// How a caller names the video: exactly one of the two parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// `url`: a link to a video of any platform.
+    Url(String),
+    /// `v`: the 11-character id on the long-form site.
+    Id(String),
+}
+
+impl Reference {
+    /// The name of the parameter that it came in.
+    pub fn parameter(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "url",
+            Self::Id(_) => "v",
+        }
+    }
+}
+
+/// The attribution tag that is echoed into the watch address (specification 4, `src`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceTag {
+    /// `custom_assistant`
+    CustomAssistant,
+    /// `assistant_plugin`
+    AssistantPlugin,
+    /// `mcp_other`
+    McpOther,
+}
+
+impl SourceTag {
+    /// All of them, in the specification's order.
+    pub const ALL: [Self; 3] = [Self::CustomAssistant, Self::AssistantPlugin, Self::McpOther];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CustomAssistant => "custom_assistant",
+            Self::AssistantPlugin => "assistant_plugin",
+            Self::McpOther => "mcp_other",
+        }
+    }
+
+    /// The tag with this wire name.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.as_str() == name)
+    }
+}
+
+/// A look-up.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LookupAsk {
+    /// The video.
+    pub reference: Reference,
+    /// The attribution tag.
+    pub src: Option<SourceTag>,
+    /// The text of the bearer credential, where one came.
+    pub key: Option<String>,
+    /// The caller's network address, where it is known.
+    pub client: Option<IpAddr>,
+}
+
+impl fmt::Debug for LookupAsk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.as_ref().map(|_| "…");
+        f.debug_struct("LookupAsk")
+            .field("reference", &self.reference)
+            .field("key", &key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reference that names no video: the look-up's only outright refusal, a 400.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadReference {
+    /// The parameter that was wrong.
+    pub parameter: &'static str,
+    /// What was wrong, and what to give instead.
+    pub message: String,
+}
+
+impl fmt::Display for BadReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.parameter, self.message)
+    }
+}
+
+impl std::error::Error for BadReference {}

@@ -1,0 +1,83 @@
+//! Surface A: who may have what, and every reason why not (specification 2.2, 4; design 3).
+//!
+//! An archived transcript is free to everyone, however often. A new one needs a key, and costs 1 of the
+//! key's allowance and 1 of the service's daily cap. Whoever gets none is told why, in one sentence, and
+//! gets the watch address.
+
+mod answer;
+mod ask;
+mod failure;
+mod keys;
+mod network;
+mod options;
+mod plan;
+mod way;
+
+use std::sync::Arc;
+
+pub use answer::{Availability, LookupAnswer};
+pub use ask::{BadReference, LookupAsk, Reference, SourceTag};
+pub use failure::FailureReason;
+pub use keys::{BadKeyRequest, CreateKey, CreateKeyOutcome, KeyStatus, KeyUse, NewLookupKey, Origin};
+pub use options::LookupOptions;
+pub use plan::KeyPlan;
+
+use crate::{
+    directory::{Directory, Secrets},
+    engine::Transcripts,
+    error::Result,
+    ledger::Ledger,
+    limits::RateLimiter,
+    time::{Clock, Random},
+};
+
+/// What the look-up works with.
+#[derive(Clone, Debug)]
+pub struct LookupParts {
+    /// The engine; it must have the same ledger.
+    pub transcripts: Transcripts,
+    /// The ledger.
+    pub ledger: Arc<dyn Ledger>,
+    /// The keys.
+    pub directory: Arc<dyn Directory>,
+    /// Fair use and mint limits.
+    pub limiter: Arc<dyn RateLimiter>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for new keys.
+    pub random: Arc<dyn Random>,
+    /// The settings.
+    pub options: LookupOptions,
+}
+
+/// Surface A. A clone is a handle to the same one.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    parts: Arc<LookupParts>,
+    /// Digests the networks, so that no address is stored.
+    networks: network::Networks,
+}
+
+/// The length of the server's secret in bytes.
+const SECRET_LENGTH: u32 = 32;
+
+impl Lookup {
+    /// Puts Surface A together; fetches the server's secret, or makes it at the first start.
+    ///
+    /// # Errors
+    /// As [`Secrets::secret`].
+    pub async fn open(parts: LookupParts, secrets: &dyn Secrets) -> Result<Self> {
+        let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
+        Ok(Self { parts: Arc::new(parts), networks: network::Networks::new(secret) })
+    }
+
+    /// The engine behind it.
+    pub fn transcripts(&self) -> &Transcripts {
+        &self.parts.transcripts
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &LookupOptions {
+        &self.parts.options
+    }
+}

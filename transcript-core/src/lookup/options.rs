@@ -1,0 +1,37 @@
+//! The settings of Surface A.
+
+/// Limits and addresses of Surface A; the defaults are the specification's (section 8) and the design's.
+#[derive(Clone, Debug)]
+pub struct LookupOptions {
+    /// The `{base_url}` of watch addresses, without a slash at its end.
+    pub base_url: String,
+    /// New transcripts per UTC month for a free key (`limits.free_per_month`).
+    pub free_per_month: u64,
+    /// New transcripts per UTC day for a plus key (`limits.plus_per_day`).
+    pub plus_per_day: u64,
+    /// Live plus keys per subject (`limits.plus_keys_per_subject`).
+    pub plus_keys_per_subject: u32,
+    /// New transcripts per UTC day for all together (`limits.service_per_day`).
+    pub service_per_day: u64,
+    /// Unkeyed misses per network in any minute (`limits.misses_per_network_per_minute`).
+    pub misses_per_network_per_minute: u32,
+    /// Attempts at new transcripts per key in any hour (`limits.attempts_per_key_per_hour`).
+    pub attempts_per_key_per_hour: u32,
+    /// New keys per network in a day (`limits.mint_per_network_per_day`).
+    pub mint_per_network_per_day: u32,
+}
+
+impl Default for LookupOptions {
+    fn default() -> Self {
+        Self {
+            base_url: "http://127.0.0.1:8080".to_owned(),
+            free_per_month: 25,
+            plus_per_day: 100,
+            plus_keys_per_subject: 3,
+            service_per_day: 10_000,
+            misses_per_network_per_minute: 60,
+            attempts_per_key_per_hour: 60,
+            mint_per_network_per_day: 5,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The plan of a key, and what it gives.
+
+use super::LookupOptions;
+use crate::{directory::LookupKey, ledger::terms::Period, time::Timestamp};
+
+/// The plan of a Surface A key (specification 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeyPlan {
+    /// A free key.
+    Free,
+    /// A key of someone who has a paid plan.
+    Plus,
+    /// A key of someone whose paid plan ran out: it has the free allowance.
+    PlusInactive,
+}
+
+impl KeyPlan {
+    /// The plan of a key at a moment.
+    pub fn of(key: &LookupKey, now: Timestamp) -> Self {
+        match key.entitled_until {
+            None => Self::Free,
+            Some(until) if now < until => Self::Plus,
+            Some(_) => Self::PlusInactive,
+        }
+    }
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Plus => "plus",
+            Self::PlusInactive => "plus_inactive",
+        }
+    }
+
+    /// The period of its allowance.
+    pub fn period(self) -> Period {
+        match self {
+            Self::Plus => Period::Day,
+            Self::Free | Self::PlusInactive => Period::Month,
+        }
+    }
+
+    /// New transcripts per period.
+    pub fn allowance(self, options: &LookupOptions) -> u64 {
+        match self {
+            Self::Plus => options.plus_per_day,
+            Self::Free | Self::PlusInactive => options.free_per_month,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The JSON of both surfaces, to the letter of the specification; shared by server and clients.
+
+pub mod lookup;
+mod problem;
+
+pub use problem::Problem;
