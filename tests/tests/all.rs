@@ -1,3 +1,5 @@
 //! All acceptance tests, as one program: one link, and one place to see what holds.
 
 mod replay;
+mod tidy;
+mod youtube;

@@ -11,8 +11,8 @@ Give the printed addresses to the program as its proxy and its extra root certif
 
   VERBATIM_UPSTREAM__PROXY=http://127.0.0.1:PORT VERBATIM_UPSTREAM__CA_FILE=FILE verbatim get LINK
 
-What the recordings do not answer gets status 599, and nothing leaves this machine. Ctrl-C ends it and
-lists the requests that were not expected.";
+What the recordings do not answer gets status 599, and nothing leaves this machine.
+Ctrl-C ends it and lists the requests that were not expected.";
 
 /// Answers for the platforms with recorded responses, so that a program can be tried without them.
 #[derive(Debug, Parser)]

@@ -1,0 +1,207 @@
+//! The core knows no sockets, files, clock, environment or randomness: they come in through its traits.
+
+use std::collections::HashSet;
+
+use anyhow::Result;
+use syn::{
+    Item, ItemMod, ItemUse, Macro, UseTree,
+    visit::{self, Visit},
+};
+
+use super::{
+    Offence, Source, check_planted,
+    functions::{is_test_only, parse},
+    none, tree,
+};
+
+/// What the core never names: the beginning of a path, or a whole path's end.
+const FORBIDDEN: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::env",
+    "std::os",
+    "std::thread",
+    "std::time::SystemTime",
+    "std::time::Instant",
+    "tokio::net",
+    "tokio::fs",
+    "tokio::process",
+    "tokio::signal",
+    "tokio::runtime::Builder",
+    "tokio::runtime::Runtime",
+    "rand",
+    "getrandom",
+    "fastrand",
+    "jiff::Zoned::now",
+    "jiff::Timestamp::now",
+    "SystemTime::now",
+    "Instant::now",
+];
+
+/// Addresses are values: whoever names one opens no socket.
+const ALLOWED: &[&str] = &["std::net::IpAddr", "std::net::Ipv4Addr", "std::net::Ipv6Addr"];
+
+/// tokio's clock is the engine's timer: it can be paused, and is no source of the time of day.
+const TIMER: &[&str] = &["tokio::time::Instant::now"];
+
+fn forbidden(path: &str) -> Option<&'static str> {
+    let begins = |whole: &str, start: &str| {
+        whole.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    if ALLOWED.iter().chain(TIMER).any(|allowed| begins(path, allowed)) {
+        return None;
+    }
+    FORBIDDEN
+        .iter()
+        .find(|name| begins(path, name) || name.ends_with("::now") && path.ends_with(&format!("::{name}")))
+        .copied()
+}
+
+struct Names<'a> {
+    source: &'a Source,
+    // `Instant` is tokio's where the file imports it from there.
+    timer: bool,
+    offences: Vec<Offence>,
+}
+
+impl Names<'_> {
+    fn look(&mut self, path: &str, line: usize) {
+        if self.timer && path == "Instant::now" {
+            return;
+        }
+        if let Some(name) = forbidden(path) {
+            let mend =
+                format!("the core names {name}: let it come in through a trait (Clock, Random, a port)");
+            self.offences.push(self.source.offence(line, mend));
+        }
+    }
+}
+
+/// The line that a path begins on.
+pub(super) fn line(path: &syn::Path) -> usize {
+    path.segments.first().map_or(1, |segment| segment.ident.span().start().line)
+}
+
+/// Every path that a use declaration imports, written out.
+fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
+    let join =
+        |name: &syn::Ident| if before.is_empty() { name.to_string() } else { format!("{before}::{name}") };
+    match tree {
+        UseTree::Path(path) => imports(&path.tree, &join(&path.ident), found),
+        UseTree::Name(name) if name.ident == "self" => found.push(before.to_owned()),
+        UseTree::Name(name) => found.push(join(&name.ident)),
+        UseTree::Rename(rename) if rename.ident == "self" => found.push(before.to_owned()),
+        UseTree::Rename(rename) => found.push(join(&rename.ident)),
+        UseTree::Glob(_) => found.push(before.to_owned()),
+        UseTree::Group(group) => group.items.iter().for_each(|item| imports(item, before, found)),
+    }
+}
+
+impl<'ast> Visit<'ast> for Names<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Fn(item) => &item.attrs,
+            Item::Mod(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Struct(item) => &item.attrs,
+            _ => &Vec::new(),
+        };
+        if !is_test_only(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        let mut paths = Vec::new();
+        imports(&item.tree, "", &mut paths);
+        self.timer |= paths.iter().any(|path| path == "tokio::time::Instant");
+        for path in paths {
+            self.look(&path, item.use_token.span.start().line);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.look(&names.join("::"), line(path));
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, item: &'ast Macro) {
+        // What is inside a macro is not parsed, so its text is searched for whole names.
+        let text: String = item.tokens.to_string().split_whitespace().collect();
+        let paths = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+        for path in paths.filter(|path| path.contains("::")) {
+            self.look(path, line(&item.path));
+        }
+        visit::visit_macro(self, item);
+    }
+}
+
+fn impurities(source: &Source) -> Vec<Offence> {
+    let file = match parse(source) {
+        Ok(file) => file,
+        Err(offences) => return offences,
+    };
+    let mut names = Names { source, timer: false, offences: Vec::new() };
+    names.visit_file(&file);
+    names.offences
+}
+
+/// The files that a file declares as modules for test builds only: `#[cfg(test)] mod tests;`.
+fn test_modules(source: &Source) -> Vec<String> {
+    let Ok(file) = parse(source) else { return Vec::new() };
+    let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+    let folder = match name {
+        "mod.rs" | "lib.rs" | "main.rs" => folder.to_owned(),
+        name => format!("{folder}/{}", name.trim_end_matches(".rs")),
+    };
+    let outside = |item: &Item| match item {
+        Item::Mod(ItemMod { attrs, ident, content: None, .. }) if is_test_only(attrs) => {
+            Some(ident.to_string())
+        }
+        _ => None,
+    };
+    file.items
+        .iter()
+        .filter_map(outside)
+        .flat_map(|name| [format!("{folder}/{name}.rs"), format!("{folder}/{name}/")])
+        .collect()
+}
+
+#[test]
+fn the_core_names_no_sockets_files_clock_environment_or_randomness() -> Result<()> {
+    let sources = tree()?;
+    let core: Vec<_> =
+        sources.iter().filter(|source| source.is_rust() && source.is_within("transcript-core/src")).collect();
+    assert!(!core.is_empty());
+    let tests: HashSet<String> = core.iter().flat_map(|source| test_modules(source)).collect();
+    let is_test = |source: &Source| tests.iter().any(|start| source.path.starts_with(start.as_str()));
+    none(core.into_iter().filter(|source| !is_test(source)).flat_map(impurities).collect())
+}
+
+#[test]
+fn an_impurity_is_caught() {
+    let check = |text: &str, lines: &[usize]| check_planted(impurities, "a.rs", text, lines);
+    check("use std::fs;", &[1]);
+    check("use std::{fmt, net::{IpAddr, TcpStream}};", &[1]);
+    check("use std::net::IpAddr;\nfn f() -> std::net::Ipv6Addr { todo() }", &[]);
+    check("use std::env::{self as surroundings};", &[1]);
+    check("use tokio::*;\nuse tokio::fs::*;", &[2]);
+    check("fn f() {\n    let _ = std::process::id();\n}", &[2]);
+    check("fn f() {\n    let _ = ::std::env::var(\"A\");\n}", &[2]);
+    check("use std::time;\nfn f() { time::SystemTime::now(); }", &[2]);
+    check("use tokio::time::Instant;\nfn f() { Instant::now(); tokio::time::Instant::now(); }", &[]);
+    check("fn f() { Instant::now(); }", &[1]);
+    check("fn f() { format!(\"{:?}\", rand::random::<u8>()); }", &[1]);
+    check("use crate::random::Rand;\nstruct A { rand: u8 }\nfn f(operand: u8) { g(operand) }", &[]);
+    check("#[cfg(test)]\nmod tests {\n    use std::fs;\n}", &[]);
+    check("#[cfg(feature = \"testing\")]\nmod tests {\n    use std::fs;\n}", &[3]);
+}
+
+#[test]
+fn modules_for_tests_are_found() {
+    let source = Source::new("a/src/b.rs", "mod c;\n#[cfg(test)]\nmod tests;\n");
+    assert_eq!(test_modules(&source), ["a/src/b/tests.rs", "a/src/b/tests/"]);
+}
