@@ -8,7 +8,8 @@ pub const PAGE_LIMIT: u32 = 1_000;
 /// Which page is wanted.
 #[derive(Clone, Debug)]
 pub struct PageRequest {
-    /// Where the page before ended; none for the first page.
+    /// Where the page before ended; none for the first page. A cursor that the store did not make is
+    /// [`crate::ErrorKind::Invalid`], or begins anywhere.
     pub after: Option<Cursor>,
     /// At most this many items, from 1 to [`PAGE_LIMIT`].
     pub limit: u32,
@@ -26,7 +27,7 @@ impl PageRequest {
     }
 }
 
-/// A page of items, in the store's own lasting order.
+/// A page of items, in the store's own lasting order. Every page but the last is full.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     /// The items.

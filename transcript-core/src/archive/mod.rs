@@ -42,18 +42,23 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
 
     /// The tracks of a video, archived and only known, in the order in which they became known.
     ///
-    /// **Behaviour**: a track that is archived names the wishes that it answers; an unknown or withdrawn
-    /// video has none.
+    /// **Behaviour**
+    /// - A track that is archived names the wishes that it answers; none when another track's transcript
+    ///   has replaced it for all of them. An unknown or withdrawn video has no tracks.
+    /// - Tracks are the same when language, kind and name are; one is original once any supplier said so.
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>>;
 
     /// Keeps a transcript for one or several wishes.
     ///
     /// **Behaviour**
-    /// - Without `replace`, a wish that has a transcript keeps it: the first one stays.
+    /// - Without `replace`, a wish that has a transcript keeps it: the first one stays. The others get the
+    ///   newest stored one of the video with the same content or, where there is none, the new one as
+    ///   revision 1.
     /// - With `replace`, every wish gets the new transcript, with a revision one higher than the highest
-    ///   that any of them had; unless its content is that of the stored one, which then stays. Earlier
-    ///   revisions are never deleted.
-    /// - The known tracks are joined to those known before; the absences of these wishes are cleared.
+    ///   that any of them had; unless all that they have has the same content already, which then stays,
+    ///   as without `replace`. Earlier revisions are never deleted.
+    /// - The known tracks, and then the transcript's own, are joined to those known before; the absences of
+    ///   these wishes are cleared.
     /// - Returns what `find` now returns for the first wish.
     ///
     /// # Errors
@@ -89,10 +94,11 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
 
     /// Deletes all transcripts, absences and known tracks of a video. A missing one is success.
     ///
-    /// **Behaviour**: a withdrawal and the learnt short links stay.
+    /// **Behaviour**: a withdrawal, leases and the learnt short links stay. Revisions begin at 1 again.
     async fn forget(&self, video: &VideoId) -> Result<()>;
 
-    /// The newest revision of every archived track, by video, page by page. Withdrawn ones are included.
+    /// The newest revision of every archived track, by video, page by page. Withdrawn ones are included,
+    /// tracks that are only known are not.
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;
 
     /// How much the archive holds.

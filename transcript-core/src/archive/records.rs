@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    error::{Error, Result},
     ids::Holder,
     time::Timestamp,
     transcript::{LanguageTag, TrackInfo, Transcript},
@@ -104,6 +105,25 @@ pub struct Keep {
     pub replace: bool,
     /// The present moment.
     pub now: Timestamp,
+}
+
+impl Keep {
+    /// Checks the bounds of a request; every implementation calls it first.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`]: no wish, no segment, or a transcript of another video.
+    pub fn check(&self) -> Result<()> {
+        if self.wishes.is_empty() {
+            return Err(Error::invalid("a transcript answers at least one wish"));
+        }
+        if self.transcript.segments.is_empty() {
+            return Err(Error::invalid("a transcript without a segment is none"));
+        }
+        if self.transcript.video != self.video {
+            return Err(Error::invalid("the transcript is of another video"));
+        }
+        Ok(())
+    }
 }
 
 /// A claim on the right to fetch.

@@ -1,10 +1,12 @@
 //! The ledger: who may spend how much, and every step in which it was spent.
 //!
 //! A spend is held first, then settled once or released. Every step is an immutable [`Entry`], and
-//! every balance can be recomputed from the entries ([`audit`]). The ledger knows no plan and no
+//! every balance can be recomputed from the entries ([`audit`]). Which pool gives how much is plain
+//! arithmetic that every implementation shares ([`allocate`]). The ledger knows no plan and no
 //! calendar: which pools a wallet has at a moment comes in with each call, as [`Terms`] that [`terms`]
 //! computes. A new period is a new bucket name, so nothing needs a timer to reset.
 
+pub mod allocate;
 pub mod audit;
 mod records;
 pub mod terms;
@@ -35,6 +37,10 @@ use crate::{
 ///
 /// No balance is ever negative, and no more than a limit is ever spent and held in a bucket.
 ///
+/// Where no terms come with a call, and in entries, an allowance's limit is the one last seen: that of
+/// the last hold that took from its bucket. A pool, and a wallet, is stored once something is held in it
+/// or granted to it; an amount of 0 leaves no trace but the hold's id.
+///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached, and with
 /// [`crate::ErrorKind::Invalid`], having done nothing, when a request is outside the bounds that
 /// [`HoldRequest::check`] and its siblings name.
@@ -43,13 +49,15 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Holds the amounts of all legs, or of none.
     ///
     /// **Behaviour**
-    /// - First the overdue holds of these wallets expire.
+    /// - First the overdue holds of these wallets expire, whole; they stay expired whatever becomes of the
+    ///   request. So a repeat of an overdue hold finds it expired.
     /// - Each leg takes from its pools in their order. The first leg, in order, that its pools cannot
     ///   cover refuses the whole: [`HoldOutcome::Refused`], and nothing is stored.
     /// - An unknown wallet is a fresh one.
     /// - A known id with the same body (wallets and amounts, in order) tells the state of that hold, and
     ///   nothing is held again; with another body it is [`HoldOutcome::Conflict`]. A refused request
-    ///   leaves its id unknown.
+    ///   leaves its id unknown. Holds and spends share their ids. The balances are under the terms of
+    ///   the present call.
     async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome>;
 
     /// Holds and settles in full in one step: for what is already at hand.
@@ -73,7 +81,7 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     ///   one in which it was held, also when its period is over.
     /// - A hold that is overdue but was not swept yet settles.
     /// - A hold that was settled before, or has expired, stays as it is: [`SettleOutcome::Known`] tells
-    ///   its state. An expired hold is never charged after the fact.
+    ///   its state, whatever the figures. An expired hold is never charged after the fact.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Invalid`] when the number of figures is not that of the legs, or a figure is
@@ -83,17 +91,18 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Adds purchased credits, once per id.
     ///
     /// **Behaviour**: a known id with the same wallet and amount is [`GrantOutcome::Known`], with others
-    /// [`GrantOutcome::Conflict`]; nothing is added again.
+    /// [`GrantOutcome::Conflict`]; nothing is added again. An id is a grant's or a revocation's, never both.
     async fn grant(&self, grant: Grant) -> Result<GrantOutcome>;
 
     /// Takes purchased credits back, once per id, as far as there are any.
     ///
     /// **Behaviour**
-    /// - All revocations of one grant together take back no more than it gave: what exceeds that is
-    ///   ignored.
+    /// - All revocations of one grant together take back no more than it gave, shortfalls counted: what
+    ///   exceeds that is ignored.
     /// - What is not available (spent or held) is the shortfall: noted in the entry, never collected later.
     /// - A known id tells what it did the first time; with another grant or amount it is
-    ///   [`RevokeOutcome::Conflict`].
+    ///   [`RevokeOutcome::Conflict`], as is the id of a grant. [`RevokeOutcome::UnknownGrant`] leaves the id
+    ///   unknown.
     async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome>;
 
     /// A wallet's balance under these terms.
@@ -108,7 +117,7 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// May run in many places at once.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32>;
 
-    /// A wallet's entries, oldest first, page by page.
+    /// A wallet's entries, oldest first, page by page. An unknown wallet has none.
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>>;
 
     /// All wallets with all pools that were ever used, page by page. With the entries: the audit.

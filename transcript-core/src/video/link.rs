@@ -21,7 +21,7 @@ pub struct ShortLink {
 
 impl ShortLink {
     /// A short link with this canonical `https` address and its distinguishing code.
-    pub(super) fn new(platform: Platform, address: String, code: String) -> Self {
+    pub(crate) fn new(platform: Platform, address: String, code: String) -> Self {
         Self { platform, address, code }
     }
 
