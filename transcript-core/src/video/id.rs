@@ -2,10 +2,13 @@
 
 use std::fmt;
 
-use super::{LinkError, Platform};
+use super::{LinkError, Platform, text};
 
-/// The longest identifier on any platform: a reel's code is 11 characters, a post's number 21.
-const ID_LENGTH_MAX: usize = 39;
+/// The longest code of a reel: it writes a number of 64 bits with 6 bits a character.
+const CODE_LENGTH_MAX: usize = 11;
+
+/// The longest number of a short video that any platform program allows; today's have 19 digits.
+const NUMBER_LENGTH_MAX: usize = 21;
 
 /// One video on one platform, with the platform's own identifier in its canonical form.
 ///
@@ -27,8 +30,8 @@ impl VideoId {
     ///
     /// # Errors
     /// The identifier does not have the platform's form: 11 characters of `A-Z a-z 0-9 - _` for the
-    /// long-form site, 1 to 21 digits for short videos, 1 to 39 characters of the first kind for reels,
-    /// 1 to 20 digits for posts.
+    /// long-form site, 1 to 21 digits for short videos, 1 to 11 characters of the first kind for reels, an
+    /// unsigned number of 64 bits for posts. Numbers do not begin with 0, so that each has one spelling.
     pub fn new(platform: Platform, id: &str) -> Result<Self, LinkError> {
         if Self::is_well_formed(platform, id) {
             Ok(Self { platform, id: id.to_owned() })
@@ -38,13 +41,20 @@ impl VideoId {
     }
 
     fn is_well_formed(platform: Platform, id: &str) -> bool {
-        let code = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
+        let code = text::is_id_byte;
+        let number = |c: u8| c.is_ascii_digit();
         let bytes = id.as_bytes();
         match platform {
-            Platform::VideoSite => bytes.len() == 11 && bytes.iter().all(|&c| code(c)),
-            Platform::Reels => (1..=ID_LENGTH_MAX).contains(&bytes.len()) && bytes.iter().all(|&c| code(c)),
-            Platform::ShortVideo => (1..=21).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit),
-            Platform::Microblog => (1..=20).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_digit),
+            Platform::VideoSite => bytes.len() == 11 && id.bytes().all(code),
+            Platform::Reels => (1..=CODE_LENGTH_MAX).contains(&bytes.len()) && id.bytes().all(code),
+            Platform::ShortVideo => {
+                (1..=NUMBER_LENGTH_MAX).contains(&bytes.len())
+                    && id.bytes().all(number)
+                    && !id.starts_with('0')
+            }
+            Platform::Microblog => {
+                id.bytes().all(number) && !id.starts_with('0') && id.parse::<u64>().is_ok()
+            }
         }
     }
 

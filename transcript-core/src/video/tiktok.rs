@@ -1,0 +1,86 @@
+//! The short-video site's links.
+
+use std::borrow::Cow;
+
+use super::{
+    LinkError, Platform, ShortLink, VideoLink,
+    address::{self, Address, Finding, leading_number},
+};
+
+const SITE: Platform = Platform::ShortVideo;
+
+/// A page of the site.
+pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
+    let segments = address.segments();
+    let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
+    match path.as_slice() {
+        ["t", code, ..] => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short),
+        ["oembed", ..] => {
+            let inner = address.parameter(&["url"]);
+            let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, "the embedding interface"))?;
+            Ok(Finding::wrapped(&inner, "https://www.tiktok.com"))
+        }
+        [] | ["foryou" | "index.html", ..] => {
+            // Old pages named the video in the fragment alone: "#/@name/video/…".
+            let inside = address::segments_of(address.fragment());
+            let inside: Vec<&str> = inside.iter().map(Cow::as_ref).collect();
+            read_path(&inside)
+        }
+        _ => read_path(&path),
+    }
+}
+
+fn read_path(path: &[&str]) -> Result<Finding, LinkError> {
+    let id = match path {
+        // A slide show has the same number under "video", where its sound is.
+        ["video" | "photo", id, ..] => id,
+        [name, "video" | "photo", id, ..] if name.starts_with('@') => id,
+        ["share", "video" | "photo" | "item", id, ..] => id,
+        ["i18n" | "h5", "share", "video" | "photo" | "item" | "v", id, ..] => id,
+        ["embed" | "player", version, id, ..] if is_version(version) => id,
+        ["embed", id, ..] if !id.starts_with('@') => id,
+        // "/v/123.html" of the old mobile site.
+        ["v", id, ..] => id.strip_suffix(".html").unwrap_or(id),
+        _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
+    };
+    leading_number(SITE, id).map(|video| Finding::Link(VideoLink::Video(video)))
+}
+
+fn is_version(segment: &str) -> bool {
+    matches!(segment, "v1" | "v2" | "v3")
+}
+
+fn other_page(path: &[&str]) -> &'static str {
+    match path {
+        [.., "live"] | ["live", ..] | ["share", "live", ..] => "a live stream",
+        [_, "collection" | "playlist", ..] => "a collection",
+        [name] if name.starts_with('@') => "a profile",
+        ["embed", ..] => "a profile",
+        ["music", ..] => "a piece of music",
+        ["tag" | "sticker" | "discover", ..] => "a topic",
+        ["search", ..] => "a search",
+        _ => "another page",
+    }
+}
+
+/// A host for short links: the path is the code.
+pub(super) fn read_short(address: &Address, host: &'static str) -> Result<Finding, LinkError> {
+    match address.segments().as_slice() {
+        [code] => ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short),
+        [t, code, ..] if t == "t" => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short),
+        _ => Err(LinkError::not_a_video(SITE, "no page that a short link has")),
+    }
+}
+
+/// A link into the app: `aweme/detail/ID`.
+pub(super) fn read_app(rest: &str) -> Result<Finding, LinkError> {
+    let path = rest.split(['?', '#']).next().unwrap_or_default();
+    match path.strip_prefix("aweme/detail/") {
+        Some(id) => leading_number(SITE, id).map(|video| Finding::Link(VideoLink::Video(video))),
+        None => Err(LinkError::not_a_video(SITE, "another part of the app")),
+    }
+}
+
+fn short(link: ShortLink) -> Finding {
+    Finding::Link(VideoLink::Short(link))
+}
