@@ -63,16 +63,14 @@ impl<'a> Candidate<'a> {
 
     /// The link that begins here, right after an edge.
     fn at(here: &'a str, edge: Edge) -> Option<Self> {
-        let here = extent(here, edge);
-        if let Some((scheme, rest)) = split_scheme(here) {
+        if let Some((scheme, _)) = split_scheme(here) {
             let is_web = matches!(scheme, Scheme::Http | Scheme::Https);
+            let (_, rest) = split_scheme(extent(here, edge))?;
             return (is_web || edge != Edge::SchemeOnly).then(|| Self::new(scheme, rest));
         }
-        if edge == Edge::SchemeOnly {
-            return None;
-        }
         let bare = here.strip_prefix("//").unwrap_or(here);
-        begins_with_host(bare).then(|| Self::new(Scheme::Https, bare))
+        let is_link = edge != Edge::SchemeOnly && begins_with_host(bare, edge);
+        is_link.then(|| Self::new(Scheme::Https, extent(bare, edge)))
     }
 
     fn new(scheme: Scheme, rest: &'a str) -> Self {
@@ -164,12 +162,17 @@ impl Edge {
     }
 }
 
+/// Closing punctuation, which a sentence puts after a link.
+const CLOSERS: [char; 12] = ['.', ',', ';', ':', '!', '?', '\'', '*', '~', ')', ']', '\\'];
+
 /// How far a link that begins here may reach: to a character that no link has, without closing punctuation.
 fn extent(here: &str, edge: Edge) -> &str {
-    let is_end =
-        |c: char| matches!(c, '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^') || edge == Edge::Until(c);
-    let link = here.split(is_end).next().unwrap_or(here);
-    link.trim_end_matches(['.', ',', ';', ':', '!', '?', '\'', '*', '~', ')', ']', '\\'])
+    let link = here.split(|c| ends_link(c, edge)).next().unwrap_or(here);
+    link.trim_end_matches(CLOSERS)
+}
+
+fn ends_link(c: char, edge: Edge) -> bool {
+    matches!(c, '<' | '>' | '"' | '`' | '{' | '}' | '|' | '^') || edge == Edge::Until(c)
 }
 
 /// A scheme and what follows it, where the text begins with one that a link can have.
@@ -203,34 +206,44 @@ pub(super) fn is_id_byte(c: u8) -> bool {
 ///
 /// It is generous: whatever might be taken for a host is one, so that a foreign host is refused as a whole
 /// rather than searched for a known one inside.
-fn begins_with_host(text: &str) -> bool {
-    let end = text.bytes().take(AUTHORITY_MAX).position(|c| matches!(c, b'/' | b'?' | b'#' | b'\\'));
-    let authority = match end {
-        Some(end) => text.get(..end).unwrap_or_default(),
-        None if text.len() <= AUTHORITY_MAX => text,
-        None => return false,
+fn begins_with_host(text: &str, edge: Edge) -> bool {
+    if !text.starts_with(is_host_character) {
+        return false;
+    }
+    let is_end = |c: u8| matches!(c, b'/' | b'?' | b'#' | b'\\') || ends_link(char::from(c), edge);
+    // Every character that ends a link is ASCII, so that this is the border of a character.
+    let end = text.bytes().take(AUTHORITY_MAX).position(|c| c.is_ascii() && is_end(c));
+    let Some(authority) = text.get(..end.unwrap_or(text.len())).filter(|part| part.len() <= AUTHORITY_MAX)
+    else {
+        return false;
     };
     if let Some((user, host)) = authority.rsplit_once('@') {
         // An address of electronic mail has no path.
-        return end.is_some() && !user.is_empty() && is_host_like(host);
+        let has_path =
+            text.get(authority.len()..).is_some_and(|rest| rest.starts_with(['/', '?', '#', '\\']));
+        return has_path && !user.is_empty() && is_host_like(host);
     }
-    is_host_like(authority)
+    is_host_like(authority.trim_end_matches(CLOSERS))
 }
 
 fn is_host_like(authority: &str) -> bool {
     let host = authority.split(':').next().unwrap_or_default();
     let host = host.strip_suffix('.').unwrap_or(host);
-    let is_part = |c: char| match c {
-        '-' | '_' | '%' => true,
-        _ if c.is_ascii() => c.is_ascii_alphanumeric(),
-        _ => !OPENERS.contains(&c),
-    };
-    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_part);
+    let is_label = |label: &str| !label.is_empty() && label.chars().all(is_host_character);
     let last = host.rsplit('.').next().unwrap_or_default();
     host.contains('.')
         && host.split('.').all(is_label)
         && last.len() >= 2
         && !last.bytes().all(|c| c.is_ascii_digit())
+}
+
+/// Whether a host, or what pretends to be one, may have this character in it, besides dots.
+fn is_host_character(c: char) -> bool {
+    match c {
+        '-' | '_' | '%' => true,
+        _ if c.is_ascii() => c.is_ascii_alphanumeric(),
+        _ => !OPENERS.contains(&c),
+    }
 }
 
 /// What a shell, JSON or HTML wrote in place of a link's own characters.

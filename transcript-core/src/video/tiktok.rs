@@ -68,7 +68,7 @@ pub(super) fn read_short(address: &Address, host: &'static str) -> Result<Findin
     match address.segments().as_slice() {
         [code] => ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short),
         [t, code, ..] if t == "t" => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short),
-        _ => Err(LinkError::not_a_video(SITE, "no page that a short link has")),
+        _ => Err(LinkError::not_a_video(SITE, "a page that is no short link's")),
     }
 }
 

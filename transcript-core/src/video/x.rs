@@ -90,7 +90,7 @@ pub(super) fn read_short(address: &Address) -> Result<Finding, LinkError> {
         [code] => {
             ShortLink::read(SITE, "https://t.co/", code, "").map(|link| Finding::Link(VideoLink::Short(link)))
         }
-        _ => Err(LinkError::not_a_video(SITE, "no page that a short link has")),
+        _ => Err(LinkError::not_a_video(SITE, "a page that is no short link's")),
     }
 }
 

@@ -20,31 +20,43 @@ pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
     let segments = address.segments();
     let first = segments.first().map(|segment| segment.to_ascii_lowercase()).unwrap_or_default();
     match first.as_str() {
-        "attribution_link" => {
-            // Some copies lost the parameter's name: "attribution_link?/watch?v=…".
-            let query = address.query();
-            let nameless = query.starts_with('/').then_some(Cow::Borrowed(query));
-            wrapped(address.parameter(&["u"]).or(nameless), "a shared page")
-        }
+        "attribution_link" => read_attribution(address),
         "oembed" => wrapped(address.parameter(&["url"]), "the embedding interface"),
         "redirect" => wrapped(address.parameter(&["q"]), "a redirect"),
         "signin" | "verify_age" | "verify_controversy" => {
             wrapped(address.parameter(&["next", "next_url"]), "a sign-in page")
         }
         "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" => {
-            read_player(address, &first, segments.get(1).map(Cow::as_ref))
+            read_player(address, &first, segments.get(1..).unwrap_or_default())
         }
         _ => read_other(address, &first, segments.first().map(Cow::as_ref)),
     }
 }
 
-/// A page whose path may name the video in its second segment.
-fn read_player(address: &Address, first: &str, segment: Option<&str>) -> Result<Finding, LinkError> {
-    let by_path = match segment {
+/// A shared page, with the path of the real one in a parameter.
+fn read_attribution(address: &Address) -> Result<Finding, LinkError> {
+    let query = address.query();
+    // Some copies lost the parameter's name: "attribution_link?/watch?v=…".
+    let nameless = query.starts_with('/').then_some(Cow::Borrowed(query));
+    let inner = address.parameter(&["u"]).or(nameless);
+    // A path that was not encoded leaves its later parameters outside: "u=/watch?feature=x&v=…".
+    let is_cut = |inner: &str| {
+        !inner.contains("v=") && ["/watch", "/user/"].iter().any(|start| inner.starts_with(start))
+    };
+    let is_cut = inner.as_deref().is_some_and(is_cut);
+    match address.parameter(&ID_PARAMETERS) {
+        Some(value) if is_cut => leading_id(&value).map(found),
+        _ => wrapped(inner, "a shared page"),
+    }
+}
+
+/// A page whose path may name the video in its second segment, or after another page's name.
+fn read_player(address: &Address, first: &str, segments: &[Cow<'_, str>]) -> Result<Finding, LinkError> {
+    let by_path = match segments.iter().map(Cow::as_ref).find(|segment| !matches!(*segment, "v" | "watch")) {
         // Both words could be ids by their form, and name other things in an embedded player.
         Some("videoseries" | "playlist") => Err(LinkError::not_a_video(SITE, "a playlist")),
         Some("live_stream") => Err(LinkError::not_a_video(SITE, "whatever a channel is streaming")),
-        Some(segment) => leading_id(segment),
+        Some(segment) => leading_id(segment.strip_prefix("v=").unwrap_or(segment)),
         None if first == "watch" => Err(LinkError::watch_without_id()),
         None => Err(LinkError::not_a_video(SITE, "a page without an id")),
     };
@@ -61,9 +73,11 @@ fn read_other(address: &Address, first: &str, segment: Option<&str>) -> Result<F
         return Ok(found(video));
     }
     let refused = |what| Err(LinkError::not_a_video(SITE, what));
+    let by_parameter = by_parameter(address);
+    let is_channel = matches!(first, "channel" | "c" | "user") || first.starts_with('@');
     match first {
-        "channel" | "c" | "user" => return refused("a channel"),
-        _ if first.starts_with('@') => return refused("a channel"),
+        // An old page of a channel played the video that a parameter named: "user/NAME/watch?v=…".
+        _ if is_channel => return by_parameter.and_then(Result::ok).map_or_else(|| refused("a channel"), Ok),
         "results" => return refused("a search"),
         "feed" => return refused("a feed"),
         "hashtag" => return refused("a topic"),
@@ -71,7 +85,7 @@ fn read_other(address: &Address, first: &str, segment: Option<&str>) -> Result<F
         "clip" => return refused("a clip, whose link does not name the video that it was cut from"),
         _ => {}
     }
-    if let Some(result) = by_parameter(address) {
+    if let Some(result) = by_parameter {
         return result;
     }
     // "watch%3Fv%3D…": the question mark was encoded on the way.
