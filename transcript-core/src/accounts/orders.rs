@@ -87,7 +87,8 @@ pub struct Order {
 pub trait Orders: fmt::Debug + Send + Sync + 'static {
     /// Writes a new order.
     ///
-    /// **Behaviour**: the same order again is success.
+    /// **Behaviour**: the same order again (buyer, item, credits, price and moment) is success and changes
+    /// nothing, also when it was updated since.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the id is another order's; [`crate::ErrorKind::Invalid`] when
@@ -99,5 +100,8 @@ pub trait Orders: fmt::Debug + Send + Sync + 'static {
 
     /// Stores a changed order when the stored version is `expected_version`; its version becomes one
     /// more. Returns whether it did; false also for an unknown order.
+    ///
+    /// **Behaviour**: only state and payment change: what was sold, to whom and at what price stays as it
+    /// was opened.
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
 }

@@ -31,8 +31,9 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
 
     /// Leases mails that are due to `holder` until `until`, the longest due first, at most `limit`.
     ///
-    /// **Behaviour**: a mail that is leased is not due for anyone before its lease ends; each lease
-    /// counts as an attempt, which is in the returned intent.
+    /// **Behaviour**: a mail is due from its moment on. One that is leased is due for nobody before its
+    /// lease ends, not for its holder either; each lease counts as an attempt, which is in the returned
+    /// intent.
     async fn due(
         &self,
         holder: &Holder,
@@ -43,6 +44,6 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
 
     /// Ends work on a mail: sent or given up (none), or due again at a moment.
     ///
-    /// **Behaviour**: an unknown id is success.
+    /// **Behaviour**: an unknown id is success; a mail that is done stays done.
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;
 }

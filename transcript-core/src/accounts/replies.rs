@@ -64,17 +64,21 @@ pub trait Replies: fmt::Debug + Send + Sync + 'static {
     /// Begins an attempt.
     ///
     /// **Behaviour**
-    /// - A key whose `keep_until` is at or before `now` is forgotten.
-    /// - The body is compared first: another body is [`Begun::Mismatch`] also while in flight.
-    /// - The same holder begins again: [`Begun::Fresh`], with the new lease.
+    /// - A key whose `keep_until` is at or before `now` is forgotten, answered or not.
+    /// - The body is compared first: another body is [`Begun::Mismatch`] also while in flight, or when the
+    ///   lease has ended.
+    /// - The same holder begins again: [`Begun::Fresh`], with the new lease. A lease ends at its
+    ///   `lease_until`. Whoever begins sets how long the key is kept.
     async fn begin(&self, attempt: Attempt) -> Result<Begun>;
 
     /// Stores the reply of the attempt that `holder` works on.
     ///
-    /// **Behaviour**: the first reply stays; finishing again is success.
+    /// **Behaviour**: the first reply stays; finishing again is success. A holder whose lease has ended
+    /// may finish as long as nobody else began.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when another works on it by now, or nobody does.
+    /// [`crate::ErrorKind::Conflict`] when another works on it by now, or has answered it, or nobody works
+    /// on it.
     async fn finish(&self, key: &str, holder: &Holder, reply: Reply) -> Result<()>;
 
     /// Gives an attempt up, so that it may be made again at once. One that is finished, or held by

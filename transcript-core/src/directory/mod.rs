@@ -40,9 +40,10 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - A key with a subject counts among that subject's live plus keys while its `entitled_until` lies
-    ///   after `key.now` and it is not revoked; with `live_per_subject` of them already there it is
-    ///   [`AddKey::SubjectFull`] and nothing is stored.
-    /// - The same key again (id and digest) is [`AddKey::Added`].
+    ///   after `key.now` and it is not revoked; with `live_per_subject` of them already there a key of
+    ///   that subject is [`AddKey::SubjectFull`] and nothing is stored.
+    /// - The same key again (id and digest) is [`AddKey::Added`] and changes nothing, also when it is dead by
+    ///   now. Keys of both surfaces share their ids and digests.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the id or the digest is another key's.
@@ -56,9 +57,12 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
 
     /// Replaces a key by a new one of the same owner: compare-and-swap on the digest.
     ///
-    /// **Behaviour**: the old key is dead at once. [`Rotated::Stale`] when the old digest is no live
-    /// key's, and nothing is stored. Never repeated blindly: a repeat of a rotation that took effect is
-    /// [`Rotated::Stale`].
+    /// **Behaviour**: the old key is dead at once, revoked at `new.now`; all else of the owner stays.
+    /// [`Rotated::Stale`] when the old digest is no live key's, and nothing is stored. Never repeated
+    /// blindly: a repeat of a rotation that took effect is [`Rotated::Stale`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the new id or digest is stored already; nothing changes.
     async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated>;
 
     /// Revokes a key; returns whether there was such a live key.
@@ -67,7 +71,8 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// The keys of Surface A, oldest first, revoked ones included, page by page.
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>>;
 
-    /// Stores a verification token's digest. Issuing one voids no other.
+    /// Stores a verification token's digest. Issuing one voids no other; the same one again changes
+    /// nothing, so that a used token stays used.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the digest is stored for another address.
@@ -76,12 +81,18 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// Redeems a verification token, in one transaction with the making of the key.
     ///
     /// **Behaviour**
-    /// - Unknown, used and expired (its end at or before `key.now`) tokens are [`Redeemed::Invalid`].
+    /// - Unknown, void, used and expired (its end at or before `key.now`) tokens are
+    ///   [`Redeemed::Invalid`]; only the same redemption again (key id and digest) tells what it did, while
+    ///   that key lives.
     /// - For an address without an account one is made, on the free plan, its month anchored at
     ///   `key.now`, with `new_account` and `new_wallet`.
     /// - For an address that has one, `confirmed` must be set; else it is
     ///   [`Redeemed::NeedsConfirmation`], and nothing changes, the token included.
     /// - The token is used up, the address's other tokens are void, the account's old keys are dead.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the key's id or digest, or the id of the account that would be
+    /// made, is stored already; nothing changes.
     async fn redeem(&self, ask: Redeem) -> Result<Redeemed>;
 
     /// An account.
@@ -90,7 +101,10 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// Stores a changed account: compare-and-swap on its version, which grows by one.
     ///
     /// **Behaviour**: `account.version` is the version that was read; [`Changed::Stale`] when it is no
-    /// longer the stored one. The e-mail address and the wallet never change this way.
+    /// longer the stored one. The e-mail address and the wallet never change this way: others are ignored.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the customer is another account's.
     async fn change_account(&self, account: Account) -> Result<Changed>;
 
     /// Erases an account's personal data: its address, keys and tokens. Its wallet's entries stay.

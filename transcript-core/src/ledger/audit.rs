@@ -67,3 +67,93 @@ pub fn compare(balance: &Balance, entries: &[Entry]) -> Result<Vec<Difference>, 
     }
     Ok(differences)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Timestamp, ids::WalletId};
+
+    fn bucket(limit: u64) -> Pool {
+        Pool::Allowance { bucket: "day/2026-11-20".to_owned(), limit }
+    }
+
+    /// Entries numbered from 1.
+    fn entries(steps: &[(Pool, EntryKind, u64)]) -> Vec<Entry> {
+        let entry = |((pool, kind, amount), seq): (&(Pool, EntryKind, u64), u64)| Entry {
+            seq,
+            at: Timestamp::from_millis(0),
+            wallet: WalletId::new("w"),
+            pool: pool.clone(),
+            kind: *kind,
+            amount: *amount,
+            cause: "cause".to_owned(),
+            memo: String::new(),
+        };
+        steps.iter().zip(1..).map(entry).collect()
+    }
+
+    fn balance(pools: &[PoolBalance]) -> Balance {
+        Balance { wallet: WalletId::new("w"), pools: pools.to_vec() }
+    }
+
+    use EntryKind::{Expired, Granted, Held, Returned, Revoked, Spent};
+
+    #[test]
+    fn entries_add_up() {
+        let entries = entries(&[
+            (Pool::Purchased, Granted, 10),
+            (bucket(5), Held, 4),
+            (Pool::Purchased, Held, 6),
+            (bucket(9), Spent, 3),
+            (bucket(9), Returned, 1),
+            (Pool::Purchased, Expired, 2),
+            (Pool::Purchased, Revoked { shortfall: 9 }, 1),
+        ]);
+        let bought = PoolBalance { pool: Pool::Purchased, spent: 0, held: 4, granted: 9 };
+        let day = PoolBalance { pool: bucket(5), spent: 3, held: 0, granted: 0 };
+        assert_eq!(recompute(&entries), Ok(vec![bought.clone(), day.clone()]));
+        assert_eq!(recompute(&[]), Ok(vec![]));
+        // An allowance's limit is no sum of entries, and a pool that was never used need not have any.
+        let unused = PoolBalance::fresh(Pool::Allowance { bucket: "unused".to_owned(), limit: 3 });
+        let stored = [PoolBalance { pool: bucket(7), ..day }, unused, bought];
+        assert_eq!(compare(&balance(&stored), &entries), Ok(vec![]));
+    }
+
+    #[test]
+    fn entries_that_no_ledger_may_contain_are_named() {
+        let check = |steps: &[(Pool, EntryKind, u64)], expect: u64| {
+            assert_eq!(recompute(&entries(steps)), Err(expect), "{steps:?}");
+        };
+        check(&[(Pool::Purchased, Held, 1)], 1);
+        check(&[(Pool::Purchased, Granted, 2), (Pool::Purchased, Held, 3)], 2);
+        check(&[(bucket(5), Held, 1), (bucket(5), Spent, 2)], 2);
+        check(&[(bucket(5), Held, 1), (bucket(5), Returned, 1), (bucket(5), Expired, 1)], 3);
+        check(&[(Pool::Purchased, Granted, 1), (Pool::Purchased, Revoked { shortfall: 0 }, 2)], 2);
+        let spent = [
+            (Pool::Purchased, Granted, 2),
+            (Pool::Purchased, Held, 2),
+            (Pool::Purchased, Spent, 2),
+            (Pool::Purchased, Revoked { shortfall: 0 }, 1),
+        ];
+        check(&spent, 4);
+        check(&[(bucket(5), Held, u64::MAX), (bucket(5), Held, 1)], 2);
+    }
+
+    #[test]
+    fn differences_are_shown_with_both_sides() {
+        let entries = entries(&[(bucket(5), Held, 4), (Pool::Purchased, Granted, 1)]);
+        let held = |held| PoolBalance { held, ..PoolBalance::fresh(bucket(5)) };
+        let bought = PoolBalance { granted: 1, ..PoolBalance::fresh(Pool::Purchased) };
+        let check = |stored: &[PoolBalance], expect: &[(Option<PoolBalance>, Option<PoolBalance>)]| {
+            let differences = compare(&balance(stored), &entries).unwrap();
+            let sides: Vec<_> = differences.into_iter().map(|one| (one.stored, one.recomputed)).collect();
+            assert_eq!(sides, expect);
+        };
+        check(&[held(4), bought.clone()], &[]);
+        check(&[held(3), bought.clone()], &[(Some(held(3)), Some(held(4)))]);
+        check(std::slice::from_ref(&bought), &[(None, Some(held(4)))]);
+        let elsewhere = Pool::Allowance { bucket: "elsewhere".to_owned(), limit: 1 };
+        let ghost = PoolBalance { spent: 1, ..PoolBalance::fresh(elsewhere) };
+        check(&[held(4), bought, ghost.clone()], &[(Some(ghost), None)]);
+    }
+}

@@ -17,7 +17,13 @@
 //! ```
 
 mod archive;
+mod directory;
 mod ledger;
+mod limits;
+mod orders;
+mod outbox;
+mod replies;
+mod secrets;
 
 use std::{
     fmt,
@@ -25,7 +31,13 @@ use std::{
 };
 
 pub use archive::MemoryArchive;
+pub use directory::MemoryDirectory;
 pub use ledger::MemoryLedger;
+pub use limits::MemoryRateLimiter;
+pub use orders::MemoryOrders;
+pub use outbox::MemoryOutbox;
+pub use replies::MemoryReplies;
+pub use secrets::MemorySecrets;
 
 use crate::{
     error::{Error, Result},

@@ -25,7 +25,13 @@ use crate::{
 };
 
 pub mod archive;
+pub mod directory;
 pub mod ledger;
+pub mod limits;
+pub mod orders;
+pub mod outbox;
+pub mod replies;
+pub mod secrets;
 
 /// What the expression of a conformance macro makes: a store, alone or with something to keep.
 pub trait Made {
@@ -176,6 +182,23 @@ mod tests {
                 include_str!("archive/operating.rs"),
             ],
         );
+        check(
+            include_str!("directory/mod.rs"),
+            &[
+                include_str!("directory/accounts.rs"),
+                include_str!("directory/keys.rs"),
+                include_str!("directory/tokens.rs"),
+            ],
+        );
+        for file in [
+            include_str!("limits.rs"),
+            include_str!("orders.rs"),
+            include_str!("outbox.rs"),
+            include_str!("replies.rs"),
+            include_str!("secrets.rs"),
+        ] {
+            check(file, &[file]);
+        }
         check(
             include_str!("ledger/mod.rs"),
             &[

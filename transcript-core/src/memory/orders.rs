@@ -1,0 +1,64 @@
+//! Orders in memory.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use async_trait::async_trait;
+
+use super::Shared;
+use crate::{
+    accounts::{Order, Orders},
+    error::{Error, ErrorKind, Result, Retry},
+    ids::OrderId,
+};
+
+/// [`Orders`] in memory. A clone is the same store.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryOrders {
+    orders: Shared<HashMap<OrderId, Order>>,
+}
+
+#[async_trait]
+impl Orders for MemoryOrders {
+    async fn open(&self, order: Order) -> Result<()> {
+        if order.version != 1 {
+            return Err(Error::invalid("an order is opened with version 1"));
+        }
+        match self.orders.lock().entry(order.id.clone()) {
+            Entry::Vacant(place) => {
+                place.insert(order);
+                Ok(())
+            }
+            Entry::Occupied(stored) if with_progress_of(&order, stored.get()) == *stored.get() => Ok(()),
+            Entry::Occupied(_) => {
+                Err(Error::new(ErrorKind::Conflict, Retry::Never, "the order's id is another order's"))
+            }
+        }
+    }
+
+    async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
+        Ok(self.orders.lock().get(id).cloned())
+    }
+
+    async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
+        let mut orders = self.orders.lock();
+        match orders.get_mut(&order.id) {
+            Some(stored) if stored.version == expected_version => {
+                *stored = Order { version: expected_version + 1, ..with_progress_of(stored, &order) };
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}
+
+/// An order as it was sold, as far along as another one is.
+fn with_progress_of(sold: &Order, along: &Order) -> Order {
+    Order { version: along.version, state: along.state, payment: along.payment.clone(), ..sold.clone() }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod conformance {
+    use std::sync::Arc;
+
+    crate::orders_conformance!(Arc::new(super::MemoryOrders::default()));
+}

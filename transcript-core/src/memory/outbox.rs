@@ -1,0 +1,71 @@
+//! Mail to be sent, in memory.
+
+use async_trait::async_trait;
+
+use super::Shared;
+use crate::{
+    accounts::{MailIntent, Outbox},
+    error::Result,
+    ids::Holder,
+    time::Timestamp,
+};
+
+/// An [`Outbox`] in memory. A clone is the same outbox.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryOutbox {
+    /// Every mail that was ever queued, in that order.
+    mails: Shared<Vec<Mail>>,
+}
+
+#[derive(Debug)]
+struct Mail {
+    intent: MailIntent,
+    /// When it is due: a lease puts that off to its own end. None when it is done.
+    due: Option<Timestamp>,
+}
+
+#[async_trait]
+impl Outbox for MemoryOutbox {
+    async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
+        let mut mails = self.mails.lock();
+        if mails.iter().all(|mail| mail.intent.id != intent.id) {
+            mails.push(Mail { intent, due: Some(now) });
+        }
+        Ok(())
+    }
+
+    async fn due(
+        &self,
+        _holder: &Holder,
+        now: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<MailIntent>> {
+        let mut mails = self.mails.lock();
+        let mut due: Vec<&mut Mail> =
+            mails.iter_mut().filter(|mail| mail.due.is_some_and(|due| due <= now)).collect();
+        due.sort_by_key(|mail| mail.due);
+        due.truncate(limit as usize);
+        let lease = |mail: &mut Mail| {
+            mail.due = Some(until);
+            mail.intent.attempts = mail.intent.attempts.saturating_add(1);
+            mail.intent.clone()
+        };
+        Ok(due.into_iter().map(lease).collect())
+    }
+
+    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+        let mut mails = self.mails.lock();
+        if let Some(mail) = mails.iter_mut().find(|mail| mail.intent.id == id && mail.due.is_some()) {
+            mail.due = retry_at;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod conformance {
+    use std::sync::Arc;
+
+    crate::outbox_conformance!(Arc::new(super::MemoryOutbox::default()));
+}
