@@ -16,7 +16,8 @@ pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
     };
     part(transcript.video.to_string().as_bytes());
     for text in [&transcript.title, &transcript.author, &transcript.track.name] {
-        part(text.as_ref().map_or(b"\0".as_slice(), |text| text.as_bytes()));
+        part(&[u8::from(text.is_some())]);
+        text.iter().for_each(|text| part(text.as_bytes()));
     }
     part(&transcript.duration_ms.map_or(Vec::new(), |ms| ms.to_be_bytes().to_vec()));
     part(transcript.track.language.as_str().as_bytes());
@@ -29,4 +30,65 @@ pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
         part(&segment.duration_ms.to_be_bytes());
     }
     hash.finalize().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+        video::{Platform, VideoId},
+    };
+
+    fn transcript() -> Transcript {
+        Transcript {
+            video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+            source: "source".to_owned(),
+            segments: vec![Segment::new("ab", 0, 1), Segment::new("c", 1, 0)],
+        }
+    }
+
+    #[test]
+    fn whatever_a_reader_can_see_changes_the_digest() {
+        let reel = VideoId::new(Platform::Reels, "dQw4w9WgXcQ").unwrap();
+        let track = || transcript().track;
+        let text = |text: &str| Some(text.to_owned());
+        let with = |segments: &[Segment]| Transcript { segments: segments.to_vec(), ..transcript() };
+        let all = [
+            transcript(),
+            Transcript { video: reel, ..transcript() },
+            Transcript { title: text(""), ..transcript() },
+            Transcript { title: text("\0"), ..transcript() },
+            Transcript { author: text(""), ..transcript() },
+            Transcript { duration_ms: Some(0), ..transcript() },
+            Transcript { duration_ms: Some(1), ..transcript() },
+            Transcript { track: TrackInfo { name: text(""), ..track() }, ..transcript() },
+            Transcript { track: TrackInfo { original: true, ..track() }, ..transcript() },
+            Transcript { track: TrackInfo { kind: TrackKind::Generated, ..track() }, ..transcript() },
+            Transcript { track: TrackInfo { language: LanguageTag::unknown(), ..track() }, ..transcript() },
+            Transcript { source: String::new(), ..transcript() },
+            with(&[]),
+            with(&[Segment::new("ab", 0, 1)]),
+            with(&[Segment::new("a", 0, 1), Segment::new("bc", 1, 0)]),
+            with(&[Segment::new("ab", 1, 0), Segment::new("c", 1, 0)]),
+            with(&[Segment::new("c", 1, 0), Segment::new("ab", 0, 1)]),
+        ];
+        for (place, one) in all.iter().enumerate() {
+            assert_eq!(content_digest(one).len(), 32);
+            assert_eq!(content_digest(one), content_digest(&one.clone()));
+            for other in &all[..place] {
+                assert_ne!(content_digest(one), content_digest(other), "{one:?} and {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_digest_is_the_same_in_every_version() {
+        let hex: String = content_digest(&transcript()).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "ff9ee92385adcc43fc15f0d45256d26582e629fe0056bd38331242ca9d92d01a");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    error::ErrorKind,
     ids::Cursor,
     page::PageRequest,
     testing::{Choices, refused},
@@ -68,6 +69,21 @@ pub async fn entries_come_in_pages(store: Store) {
     assert_eq!(causes, ["g6", "g7", "g8", "g9", "new"], "a cursor goes on where its page ended");
 }
 
+/// A page is cut to a thousand entries, however many are asked for.
+pub async fn a_page_is_never_larger_than_the_limit(store: Store) {
+    for n in 0..66 {
+        let pools: Vec<Pool> = (0..8).map(|pool| bucket(&format!("{n}/{pool}"), 1)).collect();
+        done(store.spend(request(&format!("s{n}"), &[leg("w", terms(&pools), 8)])).await);
+    }
+    let wallet = WalletId::new("w");
+    let page = PageRequest { after: None, limit: u32::MAX };
+    let page = done(store.entries(&wallet, page).await);
+    assert_eq!(page.items.len(), PAGE_LIMIT as usize, "larger requests are cut to the largest page");
+    assert!(page.next.is_some(), "and there is more");
+    assert_eq!(entries(&store, "w").await.len(), 66 * 16, "all of which is on the pages after it");
+    audited(&store).await;
+}
+
 /// Wallets come page by page, each once.
 pub async fn wallets_come_in_pages(store: Store) {
     let mut names: Vec<String> = (0..25).map(|n| format!("w{n}é")).collect();
@@ -121,10 +137,10 @@ pub async fn a_strange_cursor_is_no_fault_of_the_store(store: Store) {
     for text in ["", "nonsense", "-1", "18446744073709551616", "é", "' OR 1=1 --"] {
         let page = || PageRequest { after: Some(Cursor::new(text)), limit: 10 };
         if let Err(error) = store.entries(&WalletId::new("w"), page()).await {
-            refused::<()>(Err(error), crate::ErrorKind::Invalid, "a strange cursor is the caller's fault");
+            refused::<()>(Err(error), ErrorKind::Invalid, "a strange cursor is the caller's fault");
         }
         if let Err(error) = store.wallets(page()).await {
-            refused::<()>(Err(error), crate::ErrorKind::Invalid, "a strange cursor is the caller's fault");
+            refused::<()>(Err(error), ErrorKind::Invalid, "a strange cursor is the caller's fault");
         }
     }
 }
@@ -180,10 +196,14 @@ async fn any_call(store: &Store, choices: &mut Choices, new: &str, step: i64) {
         }
         // The figures are a guess: most settlements of several legs are invalid, and must change nothing.
         5..=7 => {
-            let _ = store.settle(Settle { now, ..settlement(&old, &figures) }).await;
+            if let Err(error) = store.settle(Settle { now, ..settlement(&old, &figures) }).await {
+                refused::<()>(Err(error), ErrorKind::Invalid, "a settlement fails only by its figures");
+            }
         }
         8 => {
-            let _ = store.extend(&HoldId::new(old), at(step * 2 + 10)).await;
+            if let Err(error) = store.extend(&HoldId::new(old), at(step * 2 + 10)).await {
+                refused::<()>(Err(error), ErrorKind::NotFound, "only a hold that was made can be extended");
+            }
         }
         9 => {
             let wallet = format!("w{}", choices.below(4));

@@ -82,6 +82,7 @@ macro_rules! ledger_conformance {
 
             entries_tell_every_step_in_order
             entries_come_in_pages
+            a_page_is_never_larger_than_the_limit
             wallets_come_in_pages
             wallets_show_the_limit_last_seen
             a_strange_cursor_is_no_fault_of_the_store
@@ -94,6 +95,7 @@ macro_rules! ledger_conformance {
             sweeping_in_many_places_expires_each_once
             a_grant_at_once_is_added_once
             revoking_while_spending_never_overdraws
+            a_dropped_call_is_done_or_not_done
         }
     };
 }

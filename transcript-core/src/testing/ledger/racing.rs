@@ -175,3 +175,27 @@ pub async fn revoking_while_spending_never_overdraws(store: Store) {
     assert_eq!(counted.iter().sum::<u64>() + left, 20, "every credit is spent, taken back or left, once");
     audited(&store).await;
 }
+
+/// A call that is dropped while it runs is done or not done, and a repeat tells which.
+pub async fn a_dropped_call_is_done_or_not_done(store: Store) {
+    grant(&store, "g", "w", 100).await;
+    let pools = terms(&[bucket("month/1", 10), Pool::Purchased]);
+    for n in 0..24 {
+        let ask = request(&format!("h{n}"), &[leg("w", pools.clone(), 3), leg("v", day(100), 1)]);
+        // The first is dropped at once, later ones after a little longer.
+        let patience = std::time::Duration::from_micros(n * 60);
+        let dropped = tokio::time::timeout(patience, store.hold(ask.clone())).await;
+        assert!(!matches!(dropped, Ok(Err(_))), "a call within its contract succeeds: {dropped:?}");
+        let outcome = done(store.hold(ask).await);
+        let known = matches!(&outcome, HoldOutcome::Known { state: HoldState::Open { .. }, .. });
+        let held = matches!(&outcome, HoldOutcome::Held { .. });
+        assert!(known || (held && dropped.is_err()), "done or not done, nothing in between: {outcome:?}");
+        let settle = settlement(&format!("h{n}"), &[2, 1]);
+        drop(tokio::time::timeout(patience, store.settle(settle.clone())).await);
+        let outcome = done(store.settle(settle).await);
+        assert!(outcome != SettleOutcome::Unknown, "a hold is not lost by a dropped settlement");
+    }
+    assert_eq!(used(&store, "w", &pools).await, [(10, 0), (38, 0)], "each took effect once");
+    assert_eq!(used(&store, "v", &day(100)).await, [(24, 0)], "in all its legs");
+    audited(&store).await;
+}
