@@ -1,12 +1,21 @@
 //! A transcript: the words that were spoken in a video, with the time of each.
 
 pub mod language;
+mod paragraph;
+mod prose;
 mod segment;
+mod shown;
+mod srt;
 mod track;
+mod webvtt;
 
 pub use language::LanguageTag;
+pub use paragraph::{Paragraph, paragraphs};
+pub use prose::prose;
 pub use segment::Segment;
+pub use srt::srt;
 pub use track::{TrackInfo, TrackKind, best_track};
+pub use webvtt::webvtt;
 
 use crate::video::VideoId;
 

@@ -1,0 +1,110 @@
+//! Where every parser puts what it found: the limits, the order and the last checks in one place.
+
+use super::{CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS};
+use crate::transcript::Segment;
+
+/// Whether a text shows nothing: white space, byte order marks and characters without width only.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| {
+        c.is_whitespace() || c == '\0' || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
+    })
+}
+
+/// The cues of a body, gathered one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Cues {
+    segments: Vec<Segment>,
+}
+
+impl Cues {
+    /// Adds a cue that lasts for a time; an absent start or duration counts as zero.
+    ///
+    /// A cue without text is left out, and so is one that starts beyond [`TIME_MAX_MS`].
+    pub(super) fn lasting(&mut self, text: String, start: i64, duration: i64) -> Result<(), CaptionError> {
+        self.between(text, start, start.saturating_add(duration.max(0)))
+    }
+
+    /// Adds a cue from one moment to another; times before zero count as zero.
+    pub(super) fn between(&mut self, text: String, start: i64, end: i64) -> Result<(), CaptionError> {
+        let start = u64::try_from(start).unwrap_or(0);
+        let end = u64::try_from(end).unwrap_or(0).min(TIME_MAX_MS);
+        if start > TIME_MAX_MS || is_blank(&text) {
+            return Ok(());
+        }
+        if self.segments.len() >= SEGMENTS_MAX {
+            return Err(too_many());
+        }
+        // A zero byte is no character of XML, WebVTT or PostgreSQL's text: all of them would refuse it.
+        let text = if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text };
+        self.segments.push(Segment { text, start_ms: start, duration_ms: end.saturating_sub(start) });
+        Ok(())
+    }
+
+    /// The segments, ordered by start.
+    pub(super) fn into_segments(mut self) -> Result<Vec<Segment>, CaptionError> {
+        if self.segments.is_empty() {
+            return Err(CaptionError::new(
+                CaptionErrorKind::NoCues,
+                "The captions are well formed, but there is no text in them.",
+            ));
+        }
+        self.segments.sort_by_key(|segment| segment.start_ms);
+        Ok(self.segments)
+    }
+}
+
+/// The error of a body with too many cues.
+pub(super) fn too_many() -> CaptionError {
+    CaptionError::new(
+        CaptionErrorKind::TooLarge,
+        format!("The captions have more than {SEGMENTS_MAX} segments."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cues: &[(&str, i64, i64)], expect: &[(&str, u64, u64)]) {
+        let mut gathered = Cues::default();
+        for &(text, start, duration) in cues {
+            gathered.lasting(text.to_owned(), start, duration).unwrap();
+        }
+        let segments = gathered.into_segments().unwrap();
+        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.duration_ms)).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn times_are_brought_within_the_limits() {
+        let max = i64::try_from(TIME_MAX_MS).unwrap();
+        check(&[("a", -500, 2_000)], &[("a", 0, 1_500)]);
+        check(&[("a", -500, 100)], &[("a", 0, 0)]);
+        check(&[("a", 10, -5)], &[("a", 10, 0)]);
+        check(&[("a", 10, i64::MAX)], &[("a", 10, TIME_MAX_MS - 10)]);
+        check(
+            &[("a", i64::MIN, i64::MAX), ("b", max, 5), ("c", max + 1, 5)],
+            &[("a", 0, 0), ("b", TIME_MAX_MS, 0)],
+        );
+    }
+
+    #[test]
+    fn blank_cues_are_left_out_and_order_is_by_start() {
+        check(
+            &[("b", 20, 1), (" \u{200B}\n", 0, 1), ("a", 10, 1), ("c", 10, 2)],
+            &[("a", 10, 1), ("c", 10, 2), ("b", 20, 1)],
+        );
+        check(&[("x\0y", 0, 1)], &[("x\u{FFFD}y", 0, 1)]);
+    }
+
+    #[test]
+    fn there_is_a_limit_to_their_number() {
+        let mut cues = Cues::default();
+        for _ in 0..SEGMENTS_MAX {
+            cues.lasting("a".to_owned(), 0, 1).unwrap();
+        }
+        cues.lasting(" ".to_owned(), 0, 1).unwrap();
+        assert_eq!(cues.lasting("a".to_owned(), 0, 1).unwrap_err().kind(), CaptionErrorKind::TooLarge);
+        assert_eq!(Cues::default().into_segments().unwrap_err().kind(), CaptionErrorKind::NoCues);
+    }
+}

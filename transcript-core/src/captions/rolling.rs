@@ -1,0 +1,142 @@
+//! Rolling captions: files in which each cue repeats the last line of the one before.
+//!
+//! YouTube's WebVTT shows automatic captions in two lines that move up, so that every line is there two
+//! or three times; files that were made from such ones have it too. But people do repeat themselves, so a
+//! repetition is removed only between neighbours that touch, only on the border of words, and only in a
+//! file that plainly rolls.
+
+use super::cue_file::Cue;
+
+/// A cue that only repeats, for at most this long, is there to move the lines up.
+const FILLER_MS_MAX: i64 = 50;
+
+/// In how many ways a cue's last lines are compared with the next one's beginning. Two lines roll.
+const LINES_MAX: usize = 4;
+
+/// How much of `next`, in bytes, repeats the last lines of `previous`; none when it repeats nothing.
+fn repeated(previous: &str, next: &str) -> Option<usize> {
+    let lines = || previous.lines().filter(|line| !line.trim().is_empty());
+    let count = lines().count();
+    (count.saturating_sub(LINES_MAX)..count).find_map(|first| {
+        let mut rest = next;
+        for word in lines().skip(first).flat_map(str::split_whitespace) {
+            rest = rest.trim_start().strip_prefix(word)?;
+            if rest.starts_with(|c: char| !c.is_whitespace()) {
+                return None;
+            }
+        }
+        Some(next.len() - rest.len())
+    })
+}
+
+/// Whether the text of one cue begins with the last line of the one before.
+pub(crate) fn repeats(previous: &str, next: &str) -> bool {
+    repeated(previous, next).is_some()
+}
+
+/// What a cue repeats of the one before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repetition {
+    /// The two don't touch.
+    Apart,
+    /// They touch, and this is no sign of rolling.
+    Nothing,
+    /// The first so many bytes are a repetition, and more follows.
+    Beginning(usize),
+    /// The whole cue only moves the lines up.
+    Whole,
+}
+
+fn repetition(previous: &Cue, next: &Cue) -> Repetition {
+    if next.start_ms <= previous.start_ms || next.start_ms > previous.end_ms {
+        return Repetition::Apart;
+    }
+    match repeated(&previous.text, &next.text) {
+        Some(length) if next.text.get(length..).is_some_and(|rest| !rest.trim().is_empty()) => {
+            Repetition::Beginning(length)
+        }
+        // "No." and again "No." is speech. A filler is too short to be read, or loses the times that
+        // its words had in the cue before.
+        Some(_)
+            if next.end_ms - next.start_ms <= FILLER_MS_MAX
+                || (previous.has_inline_times && !next.has_inline_times) =>
+        {
+            Repetition::Whole
+        }
+        _ => Repetition::Nothing,
+    }
+}
+
+/// Removes the repetitions from a file that rolls; leaves any other file as it is.
+///
+/// The cues are ordered by start. A file rolls when at least half of the neighbours that touch repeat.
+pub(super) fn unroll(cues: &mut Vec<Cue>) {
+    let repetitions: Vec<_> =
+        cues.array_windows().map(|[previous, next]| repetition(previous, next)).collect();
+    let touching = repetitions.iter().filter(|&&found| found != Repetition::Apart).count();
+    let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
+    if repeating * 2 < touching {
+        return;
+    }
+    for (cue, found) in cues.iter_mut().skip(1).zip(repetitions) {
+        match found {
+            Repetition::Apart | Repetition::Nothing => {}
+            Repetition::Beginning(length) => {
+                cue.text = cue.text.get(length..).unwrap_or("").trim_start().to_owned();
+            }
+            Repetition::Whole => cue.text.clear(),
+        }
+    }
+    cues.retain(|cue| !cue.text.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cues: &[(i64, i64, &str)], expect: &[&str]) {
+        let mut cues: Vec<_> = cues
+            .iter()
+            .map(|&(start_ms, end_ms, text)| Cue {
+                start_ms,
+                end_ms,
+                has_inline_times: text.contains('*'),
+                text: text.replace('*', ""),
+                after_seam: false,
+            })
+            .collect();
+        unroll(&mut cues);
+        let texts: Vec<_> = cues.iter().map(|cue| cue.text.as_str()).collect();
+        assert_eq!(texts, expect);
+    }
+
+    #[test]
+    fn rolling_lines_are_said_once() {
+        check(
+            &[
+                (0, 2_990, "late *trains"),
+                (2_990, 3_000, "late trains"),
+                (3_000, 5_000, "late trains\nare *warm"),
+                (5_000, 5_010, "are warm"),
+                (5_010, 7_000, "are warm\ntoday"),
+            ],
+            &["late trains", "are warm", "today"],
+        );
+        check(&[(0, 1_000, "a b"), (1_000, 2_000, "a b c d")], &["a b", "c d"]);
+        check(&[(0, 1_000, "x\na  b"), (900, 2_000, "x a\nb\nc")], &["x\na  b", "c"]);
+        check(&[(0, 1_000, "now *then"), (1_000, 1_331, "now then")], &["now then"]);
+    }
+
+    #[test]
+    fn repeated_speech_stays() {
+        check(&[(0, 1_000, "No."), (1_000, 2_000, "No.")], &["No.", "No."]);
+        check(&[(0, 1_000, "No."), (1_001, 2_000, "No. Never.")], &["No.", "No. Never."]);
+        check(&[(0, 1_000, "No."), (0, 1_000, "No. Never.")], &["No.", "No. Never."]);
+        check(&[(0, 1_000, "No"), (1_000, 2_000, "Nobody came")], &["No", "Nobody came"]);
+        // One chance repetition among many neighbours is no rolling.
+        check(
+            &[(0, 1, "a"), (1, 200, "b"), (200, 300, "c"), (300, 400, "c d"), (400, 500, "e")],
+            &["a", "b", "c", "c d", "e"],
+        );
+    }
+}

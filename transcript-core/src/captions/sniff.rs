@@ -1,0 +1,140 @@
+//! Which format a body is in, from the body alone.
+
+use quick_xml::{Reader, events::Event};
+
+use super::{
+    CaptionError, CaptionFormat,
+    encoding::peek,
+    timing::{TimingLine, lines},
+};
+
+/// How far into a body its format must show itself, in bytes.
+const PEEK_BYTES: usize = 64 * 1024;
+
+/// How many lines that are not empty may stand before the first timing line of a SRT file.
+const LINES_BEFORE_TIMING: usize = 10;
+
+/// The format of a body, or none when it is no captions.
+///
+/// Only the beginning is looked at, so the body may still turn out to be malformed or without text.
+///
+/// ```
+/// use transcript_core::captions::{CaptionFormat, sniff};
+///
+/// assert_eq!(sniff(b"WEBVTT - a title\n\n"), Some(CaptionFormat::WebVtt));
+/// assert_eq!(sniff(b"<!DOCTYPE html><html></html>"), None);
+/// ```
+pub fn sniff(body: &[u8]) -> Option<CaptionFormat> {
+    sniff_text(&peek(body, PEEK_BYTES))
+}
+
+pub(super) fn sniff_text(text: &str) -> Option<CaptionFormat> {
+    let text = text.trim_start();
+    match text.chars().next()? {
+        '<' => format_of_root(text),
+        '{' => {
+            let head = head(text);
+            let is_json3 = head.contains("\"wireMagic\"") || head.contains("\"events\"");
+            is_json3.then_some(CaptionFormat::Json3)
+        }
+        _ if is_webvtt(text) => Some(CaptionFormat::WebVtt),
+        _ => {
+            let mut first =
+                lines(head(text)).filter(|line| !line.trim().is_empty()).take(LINES_BEFORE_TIMING);
+            first.any(|line| TimingLine::read(line) != TimingLine::None).then_some(CaptionFormat::Srt)
+        }
+    }
+}
+
+/// Whether a text begins with WebVTT's signature.
+pub(super) fn is_webvtt(text: &str) -> bool {
+    text.strip_prefix("WEBVTT")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r', ' ', '\t']))
+}
+
+/// The beginning of a text, cut on a character's border.
+fn head(text: &str) -> &str {
+    let end = (0..=PEEK_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    text.get(..end).unwrap_or(text)
+}
+
+/// The format whose root element an XML document has.
+fn format_of_root(text: &str) -> Option<CaptionFormat> {
+    let mut reader = Reader::from_str(head(text));
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(element) | Event::Empty(element) => {
+                return match element.local_name().into_inner() {
+                    "transcript" => Some(CaptionFormat::TimedText),
+                    "timedtext" => Some(CaptionFormat::Srv3),
+                    "tt" => Some(CaptionFormat::Ttml),
+                    _ => None,
+                };
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
+/// What to say of a body that is in none of the formats.
+pub(super) fn not_captions(text: &str) -> CaptionError {
+    let text = text.trim_start();
+    let lower = head(text).to_ascii_lowercase();
+    CaptionError::not_captions(if lower.starts_with("<!doctype html") || lower.contains("<html") {
+        "The answer is a web page, not captions."
+    } else if text.starts_with(['{', '[']) {
+        "The answer is JSON without captions in it."
+    } else if text.starts_with('<') {
+        "The answer is XML, but none of the caption formats (transcript, timedtext, tt)."
+    } else {
+        "The text is in no caption format: neither WebVTT, SRT, TTML nor YouTube's XML or JSON."
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CaptionFormat::{Json3, Srt, Srv3, TimedText, Ttml, WebVtt};
+
+    #[test]
+    fn the_body_tells_its_format() {
+        for (body, expect) in [
+            ("<transcript><text start=\"0\">a</text></transcript>", Some(TimedText)),
+            ("<?xml version=\"1.0\"?>\n<!-- <tt> -->\n<transcript/>", Some(TimedText)),
+            ("\u{FEFF}<?xml version=\"1.0\"?><timedtext format=\"3\">", Some(Srv3)),
+            ("<tt xmlns=\"http://www.w3.org/ns/ttml\">", Some(Ttml)),
+            ("<?xml version='1.0'?><tt:tt xmlns:tt='x'>", Some(Ttml)),
+            ("<transcript_list docid=\"1\"/>", None),
+            ("<ttx>", None),
+            ("<!doctype html><html><body>tt</body></html>", None),
+            ("<", None),
+            ("<?xml version=\"1.0\"", None),
+            ("{\"wireMagic\":\"pb3\",\"events\":[]}", Some(Json3)),
+            (" \n{ \"events\" : [] }", Some(Json3)),
+            ("{\"error\":{\"code\":403}}", None),
+            ("[]", None),
+            ("WEBVTT", Some(WebVtt)),
+            ("\u{FEFF}WEBVTT\r\n\r\n", Some(WebVtt)),
+            ("WEBVTT Kind: captions\n", Some(WebVtt)),
+            ("WEBVTTX\n", None),
+            ("1\r\n00:00:01,000 --> 00:00:02,000\r\nhi", Some(Srt)),
+            ("\n\n00:01.000-->00:02.000\nhi", Some(Srt)),
+            ("Just words, with an arrow --> here", None),
+            ("\u{89}PNG\r\n", None),
+            ("", None),
+        ] {
+            assert_eq!(sniff(body.as_bytes()), expect, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_captions_is_named() {
+        let say = |body: &str| not_captions(body).to_string();
+        assert!(say("<!DOCTYPE html><p>").contains("web page"));
+        assert!(say("<?xml version=\"1.0\"?><html/>").contains("web page"));
+        assert!(say("{}").contains("JSON"));
+        assert!(say("<feed/>").contains("XML"));
+        assert!(say("hello").contains("no caption format"));
+    }
+}

@@ -1,0 +1,171 @@
+//! YouTube's XML with milliseconds: `<timedtext format="3">`, and what styling tools upload in it.
+//!
+//! Pens, windows and positions are ignored. Text is escaped once and stays as given, with the ruby readings
+//! in the brackets that the format itself provides for readers without ruby: 漢(かん)字(じ). `<br/>` is a line
+//! break. An appending paragraph (`a="1"`) only moves the lines up: it is blank, and blank ones are dropped.
+//!
+//! Styling tools pad each line with a zero width space, a space and another zero width space, and put zero
+//! width spaces and byte order marks around every span. Both are removed, the padding as a whole; a zero
+//! width space between two letters of one span stays, as Thai and Khmer are written with it.
+
+use super::{
+    CaptionError,
+    cues::Cues,
+    decimal::milliseconds,
+    xml::{Document, Element, Node},
+};
+
+pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
+    let (mut document, _) = Document::open(text, "timedtext")?;
+    let mut cues = Cues::default();
+    while let Some(node) = document.next()? {
+        let Node::Open(element) = node else { continue };
+        // `text` is what the format's second version calls its paragraphs.
+        if !matches!(element.name(), "p" | "text") {
+            continue;
+        }
+        let times = times(&element);
+        let words = paragraph(&mut document)?;
+        if let Some((start, duration)) = times {
+            cues.lasting(words, start, duration)?;
+        }
+    }
+    Ok(cues)
+}
+
+/// The start and duration in milliseconds; what is absent is zero.
+fn times(element: &Element<'_>) -> Option<(i64, i64)> {
+    let start = element.attribute("t").map_or(Some(0), |start| milliseconds(&start))?;
+    let duration = element.attribute("d").and_then(|duration| milliseconds(&duration)).unwrap_or(0);
+    Some((start, duration))
+}
+
+/// The text of the paragraph that was just opened, up to its end.
+fn paragraph(document: &mut Document<'_>) -> Result<String, CaptionError> {
+    let mut words = String::new();
+    let mut span = String::new();
+    let mut depth = 1;
+    while depth > 0
+        && let Some(node) = document.next()?
+    {
+        match node {
+            Node::Text(text) => span.push_str(&text),
+            Node::Open(element) => {
+                depth += 1;
+                push_span(&mut words, &mut span);
+                if element.name() == "br" {
+                    words.push('\n');
+                }
+            }
+            Node::Close => {
+                depth -= 1;
+                push_span(&mut words, &mut span);
+            }
+        }
+    }
+    Ok(words)
+}
+
+const ZERO_WIDTH_SPACE: char = '\u{200B}';
+const PADDING: &str = "\u{200B} \u{200B}";
+
+/// Moves a span's text to the paragraph, without what styling tools put around it.
+fn push_span(words: &mut String, span: &mut String) {
+    if span.contains([ZERO_WIDTH_SPACE, '\u{FEFF}']) {
+        let span = span.replace('\u{FEFF}', "").replace(PADDING, "\u{200B}");
+        let mut before = None;
+        let mut after = span.chars().skip(1);
+        for c in span.chars() {
+            let next = after.next();
+            let is_inside = before.is_some_and(char::is_alphabetic) && next.is_some_and(char::is_alphabetic);
+            if c != ZERO_WIDTH_SPACE || is_inside {
+                words.push(c);
+            }
+            before = Some(c);
+        }
+    } else {
+        words.push_str(span);
+    }
+    span.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::captions::{CaptionErrorKind, parse};
+
+    fn check(paragraphs: &str, expect: &[(&str, u64, u64)]) {
+        let body = format!(
+            "\u{FEFF}<?xml version=\"1.0\"?><timedtext format=\"3\"><head><pen id=\"1\" b=\"1\"/>\
+             <ws id=\"0\"/>\
+             <wp id=\"0\"/></head><body><w t=\"0\" id=\"1\"/>{paragraphs}</body></timedtext>"
+        );
+        let segments = parse(body.as_bytes()).unwrap();
+        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.duration_ms)).collect();
+        assert_eq!(found, expect, "{paragraphs:?}");
+    }
+
+    #[test]
+    fn words_of_spans_are_joined_and_appending_paragraphs_dropped() {
+        check(
+            "<p t=\"6000\" d=\"3500\" w=\"1\"><s p=\"2\" ac=\"200\">oh</s><s t=\"1000\"> no</s></p>\
+             <p t=\"9600\" w=\"1\" a=\"1\">\n</p><p t=\"9639\" d=\"500\" a=\"1\">\n</p>\n\
+             <p t=\"9640\" d=\"10\" a=\"1\">kept</p><p t=\"9650\"><s>[Music]</s></p><p t=\"9700\" d=\"5\">\
+             </p>",
+            &[("oh no", 6_000, 3_500), ("kept", 9_640, 10), ("[Music]", 9_650, 0)],
+        );
+    }
+
+    #[test]
+    fn text_stays_as_given() {
+        for (text, expect) in [
+            ("first line\nsecond", "first line\nsecond"),
+            ("one<br/>two<br></br>three", "one\ntwo\nthree"),
+            ("<s>two </s><s> spaces </s>", "two  spaces "),
+            ("&lt;i&gt; &amp;#39; 1 &lt; 2", "<i> &#39; 1 < 2"),
+            ("<s p=\"1\">漢</s><s p=\"2\">(</s><s p=\"3\">かん</s><s p=\"2\">)</s>", "漢(かん)"),
+            ("คำ\u{200B}พูด", "คำ\u{200B}พูด"),
+        ] {
+            check(&format!("<p t=\"1\" d=\"2\">{text}</p>"), &[(expect, 1, 2)]);
+        }
+    }
+
+    #[test]
+    fn what_styling_tools_add_is_removed() {
+        let line = |text: &str| format!("<s p=\"2\">\u{200B} \u{200B}{text}\u{200B} \u{200B}</s>");
+        let break_between = "<s p=\"1\">\u{200B}\n\u{200B}</s>";
+        let edge = "<s p=\"1\">\u{200B}</s>";
+        check(
+            &format!(
+                "<p t=\"1\" d=\"9\">{edge}&#8203;{}{break_between}{}{edge}</p>",
+                line("one"),
+                line("two")
+            ),
+            &[("one\ntwo", 1, 9)],
+        );
+        check(
+            &format!("<p t=\"1\" d=\"9\">{edge}&#8203;{}{edge}</p><p>x\u{FEFF}y</p>", line("")),
+            &[("xy", 0, 0)],
+        );
+        check("<p><s>20</s>&#8203;<s>年 </s>&#8203;<s>\u{200B} a</s></p>", &[("20年  a", 0, 0)]);
+    }
+
+    #[test]
+    fn the_second_version_and_odd_times_are_read() {
+        check(
+            "<text t=\"5\" d=\"6\">two</text><p t=\"x\">dropped</p><p t=\"-4\" d=\"6\">early</p>\
+             <p d=\"1\">none</p>",
+            &[("early", 0, 2), ("none", 0, 1), ("two", 5, 6)],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let kind = |body: &str| parse(body.as_bytes()).unwrap_err().kind();
+        assert_eq!(kind("<timedtext format=\"3\"><body/></timedtext>"), CaptionErrorKind::NoCues);
+        assert_eq!(
+            kind("<timedtext><body><p t=\"1\" a=\"1\">\n</p></body></timedtext>"),
+            CaptionErrorKind::NoCues
+        );
+        assert_eq!(kind("<timedtext><body><p t=\"1\">cut"), CaptionErrorKind::Malformed);
+    }
+}

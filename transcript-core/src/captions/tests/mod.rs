@@ -1,0 +1,4 @@
+//! What must hold of all parsers together.
+
+mod hostile;
+mod recordings;

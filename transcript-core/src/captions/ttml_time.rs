@@ -1,0 +1,141 @@
+//! The times of TTML: clocks (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
+
+use super::{
+    decimal::{HUGE, scaled},
+    timing::timestamp,
+    xml::Element,
+};
+
+/// How a document counts frames and ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimeBase {
+    /// Frames in `per` seconds.
+    frames: i64,
+    per: i64,
+    /// Ticks in a second.
+    ticks: i64,
+}
+
+/// The highest rate that is believed, per second.
+const RATE_MAX: i64 = 10_000_000_000;
+
+impl TimeBase {
+    /// Reads the parameters of the root element, with TTML's defaults for what is absent or senseless.
+    pub(super) fn of(root: &Element<'_>) -> Self {
+        let rate = |name: &str| {
+            let value = root.attribute(name)?;
+            scaled(&value, 0).filter(|rate| (1..=RATE_MAX).contains(rate))
+        };
+        let frame_rate = rate("frameRate");
+        let (numerator, denominator) = root
+            .attribute("frameRateMultiplier")
+            .and_then(|value| {
+                let (numerator, denominator) = value.trim().split_once([' ', ':'])?;
+                let read = |part: &str| scaled(part, 0).filter(|n| (1..=1_000_000).contains(n));
+                Some((read(numerator)?, read(denominator)?))
+            })
+            .unwrap_or((1, 1));
+        let sub_frames = rate("subFrameRate").unwrap_or(1);
+        let ticks = rate("tickRate").or_else(|| Some(frame_rate?.saturating_mul(sub_frames).min(RATE_MAX)));
+        Self { frames: frame_rate.unwrap_or(30) * numerator, per: denominator, ticks: ticks.unwrap_or(1) }
+    }
+
+    /// A time expression in milliseconds; none when it is unreadable.
+    pub(super) fn milliseconds(&self, text: &str) -> Option<i64> {
+        let text = text.trim();
+        if text.contains(':') {
+            return self.clock(text);
+        }
+        let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
+        let (number, metric) = text.split_at_checked(unit)?;
+        match metric {
+            "h" => Some(scaled(number, 3)?.saturating_mul(3_600).min(HUGE)),
+            "m" => Some(scaled(number, 3)?.saturating_mul(60).min(HUGE)),
+            "s" => scaled(number, 3),
+            "ms" => scaled(number, 0),
+            "f" => self.frames(number),
+            "t" => Some(ratio(scaled(number, 3)?, 1, self.ticks)),
+            _ => None,
+        }
+    }
+
+    /// A clock with an optional frame count in the fourth place.
+    fn clock(&self, text: &str) -> Option<i64> {
+        if text.bytes().filter(|&c| c == b':').count() < 3 {
+            return timestamp(text);
+        }
+        let (clock, frames) = text.rsplit_once(':')?;
+        // Parts of frames are rarely used and shorter than a segment's time is exact.
+        let frames = frames.split('.').next().unwrap_or(frames);
+        Some(timestamp(clock)?.saturating_add(self.frames(frames)?))
+    }
+
+    fn frames(&self, count: &str) -> Option<i64> {
+        Some(ratio(scaled(count, 3)?, self.per, self.frames))
+    }
+}
+
+/// `value` × `by` ÷ `over`, without overflow.
+fn ratio(value: i64, by: i64, over: i64) -> i64 {
+    let exact = i128::from(value) * i128::from(by) / i128::from(over.max(1));
+    i64::try_from(exact.clamp(i128::from(-HUGE), i128::from(HUGE))).unwrap_or(HUGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::captions::xml::Document;
+
+    fn check(attributes: &str, cases: &[(&str, Option<i64>)]) {
+        let document = format!("<tt {attributes}></tt>");
+        let (_, root) = Document::open(&document, "tt").unwrap();
+        let base = TimeBase::of(&root);
+        for &(text, expect) in cases {
+            assert_eq!(base.milliseconds(text), expect, "{text:?} with {attributes:?}");
+        }
+    }
+
+    #[test]
+    fn clocks_and_offsets_are_read() {
+        check(
+            "",
+            &[
+                ("00:00:01.540", Some(1_540)),
+                ("01:00:00", Some(3_600_000)),
+                ("00:00:01:15", Some(1_500)),
+                ("1.5s", Some(1_500)),
+                ("1500ms", Some(1_500)),
+                ("2m", Some(120_000)),
+                ("0.5h", Some(1_800_000)),
+                ("15f", Some(500)),
+                ("2t", Some(2_000)),
+                (" 1s ", Some(1_000)),
+                ("-1s", Some(-1_000)),
+                ("9e99s", None),
+                ("99999999999999999999h", Some(HUGE)),
+                ("1.5", None),
+                ("1x", None),
+                ("s", None),
+                ("", None),
+                ("1:2:3:4:5", None),
+            ],
+        );
+    }
+
+    #[test]
+    fn rates_come_from_the_document() {
+        check(
+            "ttp:frameRate='25'",
+            &[("00:00:01:05", Some(1_200)), ("50f", Some(2_000)), ("25t", Some(1_000))],
+        );
+        check("ttp:frameRate='30' ttp:frameRateMultiplier='1000 1001'", &[("30f", Some(1_001))]);
+        check(
+            "ttp:tickRate='10000000'",
+            &[("15400000t", Some(1_540)), ("99999999999999999999t", Some(HUGE / 10_000_000))],
+        );
+        check(
+            "ttp:frameRate='0' ttp:tickRate='-5' ttp:frameRateMultiplier='0 0'",
+            &[("30f", Some(1_000)), ("1t", Some(1_000))],
+        );
+    }
+}

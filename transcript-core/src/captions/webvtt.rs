@@ -1,0 +1,146 @@
+//! WebVTT, as leniently as players read it.
+//!
+//! Removed are the header, notes, styles and regions, cue identifiers and settings, and the formatting tags
+//! of [`super::markup`] with the speaker's name that a voice tag holds. Entities are decoded. Line breaks
+//! inside a cue stay. A cue with unreadable times is dropped and the rest is kept. `X-TIMESTAMP-MAP` is not
+//! applied: in a single file, and in segments that share one map, cue times count from the video's start.
+
+use super::{
+    CaptionError,
+    cue_file::CueFile,
+    cues::Cues,
+    sniff::is_webvtt,
+    timing::{TimingLine, lines},
+};
+
+pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
+    let text = text.trim_start();
+    if !is_webvtt(text) {
+        return Err(CaptionError::not_captions("The answer does not begin with WEBVTT."));
+    }
+    let mut file = CueFile::default();
+    let mut is_first = true;
+    for line in lines(text) {
+        match TimingLine::read(line) {
+            // No empty line is needed before the next cue; all that stands there then is its identifier.
+            TimingLine::Times(start, end) => {
+                end_before_timing(&mut file)?;
+                file.begin(Some((start, end)));
+            }
+            TimingLine::Broken => {
+                end_before_timing(&mut file)?;
+                file.begin(None);
+            }
+            TimingLine::None if line.is_empty() => file.end()?,
+            TimingLine::None if file.is_open() => file.line(line),
+            // Headers, identifiers, notes and styles are all lines outside of cues.
+            TimingLine::None if !is_first && is_webvtt(line) => file.seam(),
+            TimingLine::None => {}
+        }
+        is_first = false;
+    }
+    file.finish()
+}
+
+/// Ends a cue that a timing line ends. A number behind a line of white space is the next identifier.
+fn end_before_timing(file: &mut CueFile) -> Result<(), CaptionError> {
+    let mut last = file.payload().trim_end_matches('\n').rsplit('\n');
+    if let (Some(number), Some(blank)) = (last.next(), last.next())
+        && !number.is_empty()
+        && number.bytes().all(|c| c.is_ascii_digit())
+        && blank.trim().is_empty()
+    {
+        let length = file.payload().len() - number.len() - 1;
+        file.truncate(length);
+    }
+    file.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as};
+
+    fn check(body: &str, expect: &[(&str, u64, u64)]) {
+        let segments = parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap();
+        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.end_ms())).collect();
+        assert_eq!(found, expect, "{body:?}");
+    }
+
+    #[test]
+    fn headers_notes_and_styles_are_no_words() {
+        check(
+            "WEBVTT - title\nKind: captions\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000\n\n\
+             NOTE a note\nof two lines\n\nSTYLE\n::cue { color: red }\n\nREGION\nid:a\n\n\
+             intro\n00:01.000 --> 00:02.000 align:start position:0%\nHello\nthere\n\n2\n00:03.000 --> \
+             00:04.000\nBye",
+            &[("Hello\nthere", 1_000, 2_000), ("Bye", 3_000, 4_000)],
+        );
+    }
+
+    #[test]
+    fn all_line_ends_and_a_byte_order_mark_are_read() {
+        for end in ["\n", "\r\n", "\r"] {
+            let body = "\u{FEFF}WEBVTT\n\n00:01.000 --> 00:02.000\na\nb\n\n00:02.000 --> 00:03.000\nc\n";
+            check(&body.replace('\n', end), &[("a\nb", 1_000, 2_000), ("c", 2_000, 3_000)]);
+        }
+    }
+
+    #[test]
+    fn tags_go_first_and_entities_are_decoded_after() {
+        check(
+            "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Tom &amp; &lt;i&gt; List&lt;T&gt; &#39;x&#39; \
+             &#x4e2d;&lrm;\n\n\
+             00:02.000 --> 00:03.000\n<c.yellow>a</c> <00:00:02.500><c>b</c> <\n\n\
+             00:03.000 --> 00:04.000\n&nbsp;\n",
+            &[("Tom & <i> List<T> 'x' 中\u{200E}", 1_000, 2_000), ("a b <", 2_000, 3_000)],
+        );
+    }
+
+    #[test]
+    fn broken_cues_are_dropped_and_the_rest_is_kept() {
+        check(
+            "WEBVTT\n\n00:05.000 --> 00:04.000\nbackwards\n\n00:xx --> 00:04.000\nunreadable\n\n\
+             00:01.000-->00:02.20\nshort\n\n00:02,500 --> 00:03,000\ncomma\n\n00:06.000 --> 00:07.000\n\n\
+             -00:00:01.000 --> 00:00:00.500\nnegative\n\n9999:00:00.000 --> 9999:00:01.000\nlate",
+            &[("negative", 0, 500), ("short", 1_000, 2_200), ("comma", 2_500, 3_000)],
+        );
+    }
+
+    #[test]
+    fn a_timing_line_ends_the_cue_before_it() {
+        check(
+            "WEBVTT\n00:01.000 --> 00:02.000\na\n00:02.000 --> 00:03.000\nb --> c\n \n7\n00:03.000 --> \
+             00:04.000\n8\n",
+            &[("a", 1_000, 2_000), ("b --> c", 2_000, 3_000), ("8", 3_000, 4_000)],
+        );
+    }
+
+    #[test]
+    fn lines_that_roll_are_said_once() {
+        check(
+            "WEBVTT\n\n00:00.000 --> 00:02.990\n \nso<00:00:00.100><c> we</c>\n\n00:02.990 --> 00:03.000\n\
+             so we\n \n\n\
+             00:03.000 --> 00:05.000\nso we\nmet<00:00:03.100><c> him</c>\n",
+            &[("so we", 0, 2_990), ("met him", 3_000, 5_000)],
+        );
+    }
+
+    #[test]
+    fn a_cue_that_a_playlist_cut_in_two_is_one() {
+        check(
+            "WEBVTT\n\n00:01.000 --> 00:02.000\nsame\n\nWEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00.000\n\n\
+             00:02.000 --> 00:03.000\nsame\n\n00:03.000 --> 00:04.000\nsame\n",
+            &[("same", 1_000, 3_000), ("same", 3_000, 4_000)],
+        );
+    }
+
+    #[test]
+    fn what_is_no_webvtt_is_refused() {
+        let kind = |body: &str| parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap_err().kind();
+        assert_eq!(kind("<html></html>"), CaptionErrorKind::NotCaptions);
+        assert_eq!(kind("00:01.000 --> 00:02.000\na"), CaptionErrorKind::NotCaptions);
+        assert_eq!(kind("WEBVTT"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("WEBVTT\n\n00:01.000 --> 00:02.000\n\n"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("WEBVTT\n\nNOTE nothing"), CaptionErrorKind::NoCues);
+    }
+}

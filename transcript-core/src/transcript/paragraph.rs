@@ -1,0 +1,210 @@
+//! Paragraphs: what plain prose and Markdown have in common.
+
+use unicode_script::{Script, UnicodeScript};
+
+use super::Segment;
+
+/// A silence of this length between two segments begins a paragraph, in milliseconds.
+const PAUSE_MS: u64 = 3_000;
+
+/// A paragraph of this many letters ends with the next sentence that ends with a segment.
+const LETTERS_ENOUGH: usize = 400;
+
+/// A paragraph of this many letters ends with the segment that reached it, sentence or not.
+const LETTERS_MAX: usize = 800;
+
+/// A run of segments that is read as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paragraph {
+    /// When its first segment starts, in milliseconds from the video's beginning.
+    pub start_ms: u64,
+    /// Its words, on one line.
+    pub text: String,
+}
+
+/// The segments as paragraphs: the same words in the same order, with new white space between them.
+///
+/// A paragraph ends before a long pause; where it is long enough, with a sentence; and in speech without
+/// pauses and punctuation at a bounded length. It ends only between segments. Words are joined by single
+/// spaces, or by nothing in scripts that are written without.
+///
+/// ```
+/// use transcript_core::transcript::{Segment, paragraphs};
+///
+/// let segments = [
+///     Segment::new("So this\nis", 0, 1_000),
+///     Segment::new(" the start.", 1_000, 1_000),
+///     Segment::new("Later.", 9_000, 1_000),
+/// ];
+/// let paragraphs = paragraphs(&segments);
+/// assert_eq!(paragraphs[0].text, "So this is the start.");
+/// assert_eq!(paragraphs[1].start_ms, 9_000);
+/// ```
+pub fn paragraphs(segments: &[Segment]) -> Vec<Paragraph> {
+    let mut paragraphs: Vec<Paragraph> = Vec::new();
+    let mut letters = 0;
+    let mut end_ms: Option<u64> = None;
+    for segment in segments {
+        if segment.text.trim().is_empty() {
+            continue;
+        }
+        let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(PAUSE_MS));
+        match paragraphs.last_mut() {
+            Some(last) if !is_after_pause && !is_full(&last.text, letters) => {
+                append(&mut last.text, &segment.text)
+            }
+            _ => {
+                let mut text = String::new();
+                append(&mut text, &segment.text);
+                paragraphs.push(Paragraph { start_ms: segment.start_ms, text });
+                letters = 0;
+            }
+        }
+        letters += segment.text.chars().map(|c| if is_unspaced(c) { 2 } else { 1 }).sum::<usize>();
+        // A duration of zero is one that nobody knows, and so is the silence behind it.
+        end_ms = (segment.duration_ms > 0).then(|| end_ms.unwrap_or(0).max(segment.end_ms()));
+    }
+    paragraphs
+}
+
+/// Whether nothing is added to a paragraph with this text any more.
+fn is_full(text: &str, letters: usize) -> bool {
+    letters >= LETTERS_MAX || (letters >= LETTERS_ENOUGH && ends_sentence(text))
+}
+
+/// Whether a text ends with a sentence's last mark, perhaps inside of quotation marks or brackets.
+fn ends_sentence(text: &str) -> bool {
+    let text = text.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']', '」', '』', '）']);
+    text.ends_with(['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '።', '។', '။'])
+}
+
+/// Adds a segment's words to a line.
+fn append(line: &mut String, text: &str) {
+    for part in text.lines() {
+        for (place, word) in part.split_whitespace().enumerate() {
+            let joins = match (line.chars().next_back(), word.chars().next()) {
+                (Some(before), Some(after)) => {
+                    // A space inside of a caption's line is its writer's; a line's end is not.
+                    place == 0 && is_unspaced(before) && is_unspaced(after)
+                }
+                _ => true,
+            };
+            if !joins {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+}
+
+/// Whether a letter or mark belongs to a script that is written without spaces between words.
+fn is_unspaced(c: char) -> bool {
+    // Most letters are of other scripts, and below all of these.
+    if c < '\u{E00}' {
+        return false;
+    }
+    // The marks of Chinese and Japanese belong to no single script.
+    matches!(c, '\u{3000}'..='\u{30FF}' | '\u{FF00}'..='\u{FF65}')
+        || matches!(
+            c.script(),
+            Script::Han
+                | Script::Hiragana
+                | Script::Katakana
+                | Script::Bopomofo
+                | Script::Yi
+                | Script::Thai
+                | Script::Lao
+                | Script::Khmer
+                | Script::Myanmar
+                | Script::Tibetan
+        )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A text without its white space.
+    pub(in crate::transcript) fn dense(text: &str) -> String {
+        text.chars().filter(|c| !c.is_whitespace()).collect()
+    }
+
+    /// Segments with texts in which everything may occur.
+    pub(in crate::transcript) fn any_segments() -> impl Strategy<Value = Vec<Segment>> {
+        let text = prop_oneof![
+            "\\PC{0,30}",
+            "[ -~\n]{0,30}",
+            "[a-c.。ก中 \n\r\u{200B}\u{A0}]{0,20}",
+            proptest::string::string_regex(".{0,20}").unwrap(),
+        ];
+        proptest::collection::vec((text, 0..10_000_u64, 0..5_000_u64), 0..20).prop_map(|mut cues| {
+            cues.sort_by_key(|cue| cue.1);
+            cues.into_iter().map(|(text, start, duration)| Segment::new(text, start, duration)).collect()
+        })
+    }
+
+    fn check(segments: &[(&str, u64, u64)], expect: &[(u64, &str)]) {
+        let segments: Vec<_> =
+            segments.iter().map(|&(text, start, end)| Segment::new(text, start, end - start)).collect();
+        let found = paragraphs(&segments);
+        let found: Vec<_> = found.iter().map(|p| (p.start_ms, p.text.as_str())).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn words_are_joined_as_their_script_is_written() {
+        check(&[("a\nb", 0, 1), ("  c  d ", 1, 2), (" \n", 2, 3)], &[(0, "a b c d")]);
+        check(&[("你好，", 0, 1), ("世界\n再见", 1, 2), ("（终）", 2, 3)], &[(0, "你好，世界再见（终）")]);
+        check(
+            &[("カー", 0, 1), ("ルです", 1, 2), ("スペース 有り", 2, 3)],
+            &[(0, "カールですスペース 有り")],
+        );
+        check(&[("สวัส", 0, 1), ("ดี", 1, 2)], &[(0, "สวัสดี")]);
+        check(&[("中文", 0, 1), ("and English", 1, 2), ("中文", 2, 3)], &[(0, "中文 and English 中文")]);
+        check(&[("안녕", 0, 1), ("세계", 1, 2)], &[(0, "안녕 세계")]);
+        check(&[], &[]);
+        check(&[(" ", 0, 1)], &[]);
+    }
+
+    #[test]
+    fn a_long_pause_begins_a_paragraph() {
+        check(&[("a", 0, 1_000), ("b", 3_999, 5_000), ("c", 8_000, 9_000)], &[(0, "a b"), (8_000, "c")]);
+        // An earlier segment that lasts longer fills the silence.
+        check(&[("a", 0, 9_000), ("b", 1_000, 2_000), ("c", 8_000, 9_000)], &[(0, "a b c")]);
+        check(&[("a", 0, 0), ("b", 60_000, 60_000)], &[(0, "a b")]);
+    }
+
+    #[test]
+    fn a_long_paragraph_ends_with_a_sentence_or_at_its_limit() {
+        let ends = |text: &str, count: usize| -> Vec<usize> {
+            let segments: Vec<_> = (0..count).map(|n| Segment::new(text, n as u64 * 10, 10)).collect();
+            paragraphs(&segments).iter().map(|p| p.text.matches("word").count()).collect()
+        };
+        // Ten letters each: 40 are enough when they end sentences, 80 are the most.
+        assert_eq!(ends("a word is.", 100), [40, 40, 20]);
+        assert_eq!(ends("\"a word.\" ", 100), [40, 40, 20]);
+        assert_eq!(ends("a word is ", 100), [80, 20]);
+        assert_eq!(ends(&"a word is ".repeat(200), 2), [200, 200]);
+        let chinese: Vec<_> = (0..50).map(|n| Segment::new("没有标点的十个汉字啊", n * 10, 10)).collect();
+        assert_eq!(paragraphs(&chinese).len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_added_or_moved(segments in any_segments()) {
+            let given: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+            let found = paragraphs(&segments);
+            let all: String = found.iter().map(|paragraph| paragraph.text.as_str()).collect();
+            prop_assert_eq!(dense(&all), dense(&given));
+            for paragraph in &found {
+                prop_assert!(!paragraph.text.is_empty());
+                prop_assert!(!paragraph.text.contains(|c: char| c.is_whitespace() && c != ' '));
+                prop_assert!(!paragraph.text.contains("  "));
+                prop_assert_eq!(paragraph.text.trim(), &paragraph.text);
+                prop_assert!(segments.iter().any(|segment| segment.start_ms == paragraph.start_ms));
+            }
+        }
+    }
+}

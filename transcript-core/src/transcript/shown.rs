@@ -1,0 +1,122 @@
+//! When a segment is on the screen: what the two subtitle formats have in common.
+
+use std::borrow::Cow;
+
+use super::Segment;
+use crate::captions::{cue_file::is_marked_blank, is_blank, rolling::repeats};
+
+/// A segment as a subtitle file shows it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Shown<'a> {
+    pub(super) start_ms: u64,
+    pub(super) end_ms: u64,
+    /// The text, its lines ended by `\n`.
+    pub(super) text: Cow<'a, str>,
+}
+
+/// The segments that have text, each ended when the next one starts.
+///
+/// Automatic captions overlap, since a player shows two lines of them at once; subtitle files mean one at
+/// a time. Segments that start together stay on the screen together. Where a segment begins with the last
+/// line of the one before, the one before ends a millisecond early, so that nobody takes the pair for
+/// captions that roll and removes words that were said twice.
+pub(super) fn shown(segments: &[Segment]) -> Vec<Shown<'_>> {
+    let mut cues: Vec<_> = segments.iter().filter(|segment| !is_blank(&segment.text)).map(cue).collect();
+    let mut next: Option<(u64, usize)> = None;
+    for place in (0..cues.len()).rev() {
+        let later = cues.get(place + 1).map(|cue| cue.start_ms);
+        let Some(start) = cues.get(place).map(|cue| cue.start_ms) else { continue };
+        if let Some(later) = later
+            && later > start
+        {
+            next = Some((later, place + 1));
+        }
+        let Some((limit, follower)) = next.filter(|&(limit, _)| limit > start) else { continue };
+        let pair = cues.get(place).zip(cues.get(follower));
+        let is_repeated =
+            follower == place + 1 && pair.is_some_and(|(cue, next)| repeats(&cue.text, &next.text));
+        if let Some(cue) = cues.get_mut(place) {
+            cue.end_ms = cue.end_ms.min(if is_repeated { limit - 1 } else { limit });
+        }
+    }
+    cues
+}
+
+fn cue(segment: &Segment) -> Shown<'_> {
+    let text = if segment.text.contains(['\r', '\0']) {
+        Cow::Owned(segment.text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{FFFD}"))
+    } else {
+        Cow::Borrowed(segment.text.as_str())
+    };
+    Shown { start_ms: segment.start_ms, end_ms: segment.end_ms(), text }
+}
+
+/// A time as both formats write it, with a comma or a point before the milliseconds.
+pub(super) fn clock(ms: u64, point: char) -> String {
+    let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+    format!("{hours:02}:{minutes:02}:{seconds:02}{point}{:03}", ms % 1_000)
+}
+
+/// The text with a mark before each blank line, which would end the cue: it shows nothing, and our own
+/// parsers take it away again. A line that looks like a marked one already is written as a reference.
+pub(super) fn with_marked_blank_lines(text: &str) -> String {
+    use crate::captions::cue_file::BLANK_LINE_MARK;
+
+    let mut marked = String::with_capacity(text.len());
+    for (place, line) in text.split('\n').enumerate() {
+        if place > 0 {
+            marked.push('\n');
+        }
+        if line.trim().is_empty() {
+            marked.push(BLANK_LINE_MARK);
+            marked.push_str(line);
+        } else if is_marked_blank(line) {
+            marked.push_str("&#8203;");
+            marked.extend(line.chars().skip(1));
+        } else {
+            marked.push_str(line);
+        }
+    }
+    marked
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// What a subtitle file gives back of these segments.
+    pub(in crate::transcript) fn as_shown(segments: &[Segment]) -> Vec<Segment> {
+        shown(segments)
+            .into_iter()
+            .map(|cue| Segment::new(cue.text, cue.start_ms, cue.end_ms - cue.start_ms))
+            .collect()
+    }
+
+    fn check(segments: &[(&str, u64, u64)], expect: &[(&str, u64, u64)]) {
+        let segments: Vec<_> =
+            segments.iter().map(|&(text, start, end)| Segment::new(text, start, end - start)).collect();
+        let found = shown(&segments);
+        let found: Vec<_> = found.iter().map(|cue| (&*cue.text, cue.start_ms, cue.end_ms)).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn each_ends_when_the_next_one_starts() {
+        check(&[("a", 0, 50), ("b", 30, 70), ("c", 90, 95)], &[("a", 0, 30), ("b", 30, 70), ("c", 90, 95)]);
+        check(&[("a", 0, 50), ("b", 0, 60), ("c", 40, 60)], &[("a", 0, 40), ("b", 0, 40), ("c", 40, 60)]);
+        check(&[("a", 0, 0), (" ", 5, 6), ("b\r\nc\rd", 7, 8)], &[("a", 0, 0), ("b\nc\nd", 7, 8)]);
+        // Out of order: nothing ends before it starts.
+        check(&[("a", 50, 90), ("b", 10, 20)], &[("a", 50, 90), ("b", 10, 20)]);
+    }
+
+    #[test]
+    fn speech_that_repeats_is_set_apart() {
+        check(&[("No.", 0, 50), ("No. Never.", 50, 90)], &[("No.", 0, 49), ("No. Never.", 50, 90)]);
+    }
+
+    #[test]
+    fn times_are_written_with_two_digits_or_more() {
+        assert_eq!(clock(3_723_004, ','), "01:02:03,004");
+        assert_eq!(clock(360_000_000, '.'), "100:00:00.000");
+    }
+}

@@ -1,0 +1,128 @@
+//! A transcript as SRT subtitles.
+
+use std::fmt::Write as _;
+
+use html_escape::decode_html_entities;
+
+use super::{
+    Segment,
+    shown::{clock, shown, with_marked_blank_lines},
+};
+use crate::captions::{
+    markup::strip_with_overrides,
+    timing::{ARROW, TimingLine},
+};
+
+/// The segments as SRT, with lines that end in `\n`.
+///
+/// Each one ends when the next one starts, at the latest. The format has no escapes of its own, so text is
+/// written as it is unless a reader would take it for markup, for an entity or for the times of a cue; then
+/// HTML's references are used, which [`crate::captions::parse`] reads back. A blank line inside a text gets a
+/// zero width space, or players would take it for the cue's end.
+///
+/// ```
+/// use transcript_core::transcript::{Segment, srt};
+///
+/// let segments = [Segment::new("Tom & Ann", 500, 2_000), Segment::new("List<T>", 2_000, 1_000)];
+/// assert_eq!(
+///     srt(&segments),
+///     "1\n00:00:00,500 --> 00:00:02,000\nTom & Ann\n\n2\n00:00:02,000 --> 00:00:03,000\nList<T>\n"
+/// );
+/// ```
+pub fn srt(segments: &[Segment]) -> String {
+    let mut file = String::new();
+    for (place, cue) in shown(segments).iter().enumerate() {
+        if place > 0 {
+            file.push('\n');
+        }
+        let (start, end) = (clock(cue.start_ms, ','), clock(cue.end_ms, ','));
+        // Writing to a string cannot fail.
+        let _ = writeln!(file, "{}\n{start} {ARROW} {end}\n{}", place + 1, escaped(&cue.text));
+    }
+    file
+}
+
+/// A text that a lenient reader gives back as it is.
+fn escaped(text: &str) -> String {
+    let mut text = text.to_owned();
+    if decode_html_entities(&text) != text {
+        text = text.replace('&', "&amp;");
+    }
+    if strip_with_overrides(&text).text != text {
+        text = text.replace('<', "&lt;").replace('{', "&#123;");
+    }
+    let lines = text.split('\n').map(|line| match TimingLine::read(line) {
+        TimingLine::None => line.to_owned(),
+        TimingLine::Broken | TimingLine::Times(..) => line.replace(ARROW, "--&gt;"),
+    });
+    with_marked_blank_lines(&lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
+        transcript::{paragraph::tests::any_segments, shown::tests::as_shown},
+    };
+
+    fn survives(segments: &[Segment]) {
+        let file = srt(segments);
+        let expect = as_shown(segments);
+        match parse_as(CaptionFormat::Srt, file.as_bytes()) {
+            Ok(found) => assert_eq!(found, expect, "{file:?}"),
+            Err(error) => {
+                assert!(expect.is_empty(), "{error}: {file:?}");
+                assert_eq!(error.kind(), CaptionErrorKind::Empty);
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_texts_come_back() {
+        for text in [
+            "a --> b",
+            "a\n\n2\n00:00:01,000 --> 00:00:02,000\nforged",
+            "00:00:01,000 --> 00:00:00,000",
+            "\n\nblank lines\n \n\naround\n\n",
+            "\u{200B}\na\n\u{200B} \n\u{200B}\u{200B}",
+            "<i>not italic</i> &lt;i&gt; &am<b>p;",
+            "{\\an8}top {\\i1",
+            "&amp;#39; &bogus; AT&T",
+            "&&amp;lt<b>;{\\an8}",
+            "12",
+            "12\n\n13\n",
+            "No.",
+        ] {
+            let segments = [Segment::new(text, 0, 1_000), Segment::new(format!("{text} x"), 1_000, 500)];
+            survives(&segments);
+            assert_eq!(parse(srt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn plain_words_are_written_as_they_are() {
+        for text in ["AT&T & co", "1 < 2 > 0", "List<T>", "{curly}", "a --> b", "x -- y"] {
+            assert!(srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{text}\n")), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(segments in any_segments()) {
+            survives(&segments);
+        }
+
+        #[test]
+        fn markup_is_read_back_as_text(
+            texts in proptest::collection::vec("(<i>|</|<|>|&|amp;|lt;|#|39;|\\{\\\\an8\\}|\\{|-->|00:01|\
+            1|\n|\r| |a|\u{200B}|<00:01>){0,12}", 1..6),
+        ) {
+            let segments: Vec<_> =
+                texts.into_iter().zip(0..).map(|(text, n)| Segment::new(text, n * 10, 30)).collect();
+            survives(&segments);
+        }
+    }
+}
