@@ -1,6 +1,10 @@
 //! A transcript: the words that were spoken in a video, with the time of each.
 
 pub mod language;
+mod markdown;
+mod markdown_escape;
+#[cfg(test)]
+mod markdown_tests;
 mod paragraph;
 mod prose;
 mod segment;
@@ -10,6 +14,7 @@ mod track;
 mod webvtt;
 
 pub use language::LanguageTag;
+pub use markdown::{markdown, moment};
 pub use paragraph::{Paragraph, paragraphs};
 pub use prose::prose;
 pub use segment::Segment;

@@ -1,0 +1,84 @@
+//! Text that Markdown leaves alone.
+
+/// What keeps an e-mail address from becoming a link. GitHub's dialect looks for addresses after all escapes
+/// are resolved, so only another character helps: this one is not seen and allows no line break.
+pub(super) const WORD_JOINER: char = '\u{2060}';
+
+/// The longest name of an entity or an emoji code that is recognised, in bytes.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A text of one line as Markdown that renders as this text, wherever but at a line's beginning it stands.
+///
+/// A backslash is put before every character that `CommonMark`, GitHub's dialect (links without brackets,
+/// strike-through, tables, footnotes, formulas) or an emoji code could take for markup, and before no
+/// other: hyphens, full stops, quotation marks and round brackets have no meaning inside of a line.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + text.len() / 16);
+    let mut before = "";
+    for (place, c) in text.char_indices() {
+        let after = text.get(place + c.len_utf8()..).unwrap_or("");
+        let is_markup = match c {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '{' | '}' | '~' | '|' | '$' | '^' | '#' => true,
+            '&' => names(after.strip_prefix('#').unwrap_or(after), ';'),
+            // Schemes (`https://`), and codes that GitHub shows as a picture (`:tada:`).
+            ':' => after.starts_with("//") || names(after, ':'),
+            '.' => ends_with_www(before),
+            _ => false,
+        };
+        match c {
+            // No document can hold a zero byte.
+            '\0' => escaped.push(char::REPLACEMENT_CHARACTER),
+            _ if is_markup => escaped.extend(['\\', c]),
+            _ => escaped.push(c),
+        }
+        if c == '@' && is_in_address(before, after) {
+            escaped.push(WORD_JOINER);
+        }
+        before = text.get(..place + c.len_utf8()).unwrap_or("");
+    }
+    escaped
+}
+
+/// Whether a text begins with a name that this character ends.
+fn names(text: &str, end: char) -> bool {
+    let name = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '+' | '-'));
+    name.is_some_and(|length| {
+        (1..=NAME_BYTES_MAX).contains(&length) && text.get(length..).is_some_and(|rest| rest.starts_with(end))
+    })
+}
+
+/// Whether a text ends with the host name that alone makes a link.
+fn ends_with_www(text: &str) -> bool {
+    let start = text.len().saturating_sub(3);
+    text.get(start..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
+}
+
+/// Whether an at sign between these texts stands in something like an e-mail address.
+fn is_in_address(before: &str, after: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | '_');
+    before.ends_with(is_part) && after.starts_with(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_could_be_markup_is_escaped() {
+        for (text, expect) in [
+            (
+                "Plain words, (really) - at 10:30. \"Yes!\" > 3 + 4 = 7",
+                "Plain words, (really) - at 10:30. \"Yes!\" > 3 + 4 = 7",
+            ),
+            ("<b>*x*</b>", "\\<b>\\*x\\*\\</b>"),
+            ("[x](javascript:y)", "\\[x\\](javascript:y)"),
+            ("AT&T &amp; &#39; &", "AT&T \\&amp; \\&\\#39; &"),
+            ("https://a.b www.a.b WWW.a", "https\\://a.b www\\.a.b WWW\\.a"),
+            (":tada: 1:2", "\\:tada: 1:2"),
+            ("me@a.b @me a @b", "me@\u{2060}a.b @me a @b"),
+            ("C:\\x\0", "C:\\\\x\u{FFFD}"),
+        ] {
+            assert_eq!(escape(text), expect, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a reader of Markdown makes of ours.
+
+use comrak::{
+    Arena, Options,
+    nodes::{Node, NodeValue},
+    parse_document,
+};
+use proptest::prelude::*;
+
+use super::{
+    LanguageTag, Segment, TrackInfo, TrackKind, Transcript, markdown, markdown_escape::WORD_JOINER, moment,
+    paragraph::tests::any_segments, paragraphs,
+};
+use crate::video::{Platform, VideoId};
+
+/// GitHub's dialect and all other extensions that change what stands inside of a line.
+fn dialect() -> Options<'static> {
+    let mut options = Options::default();
+    let extension = &mut options.extension;
+    extension.strikethrough = true;
+    extension.table = true;
+    extension.autolink = true;
+    extension.tasklist = true;
+    extension.superscript = true;
+    extension.subscript = true;
+    extension.footnotes = true;
+    extension.inline_footnotes = true;
+    extension.description_lists = true;
+    extension.multiline_block_quotes = true;
+    extension.alerts = true;
+    extension.math_dollars = true;
+    extension.math_code = true;
+    extension.wikilinks_title_after_pipe = true;
+    extension.underline = true;
+    extension.spoiler = true;
+    extension.cjk_friendly_emphasis = true;
+    options.parse.relaxed_autolinks = true;
+    options.parse.relaxed_tasklist_matching = true;
+    options
+}
+
+/// A document as a reader sees it: its text, and the markup that is ours.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    heading: Option<String>,
+    paragraphs: Vec<String>,
+    links: Vec<(String, String)>,
+}
+
+/// The text in a node, or the name of what should not be in it.
+fn text_of<'a>(node: Node<'a>, links: &mut Vec<(String, String)>) -> Result<String, String> {
+    let mut text = String::new();
+    for child in node.children() {
+        let inner = match &child.data.borrow().value {
+            NodeValue::Text(literal) => literal.to_string(),
+            NodeValue::Link(link) => {
+                let label = text_of(child, &mut Vec::new())?;
+                links.push((label.clone(), link.url.clone()));
+                label
+            }
+            other => return Err(format!("{other:?}")),
+        };
+        text.push_str(&inner);
+    }
+    Ok(text)
+}
+
+fn see(document: &str, options: &Options<'_>) -> Result<Seen, String> {
+    let arena = Arena::new();
+    let mut seen = Seen::default();
+    for block in parse_document(&arena, document, options).children() {
+        let text = text_of(block, &mut seen.links)?;
+        match &block.data.borrow().value {
+            NodeValue::Heading(_) if seen.heading.is_none() => seen.heading = Some(text),
+            NodeValue::Paragraph => seen.paragraphs.push(text),
+            other => return Err(format!("{other:?}")),
+        }
+    }
+    Ok(seen)
+}
+
+fn transcript(title: &str, author: &str, segments: Vec<Segment>) -> Transcript {
+    Transcript {
+        video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+        title: Some(title.to_owned()),
+        author: Some(author.to_owned()),
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "youtube-captions".to_owned(),
+        segments,
+    }
+}
+
+/// What a reader must see: the words as they are, and a link for each paragraph.
+fn due(transcript: &Transcript) -> Seen {
+    let line = |text: &Option<String>| {
+        let words: Vec<_> = text.as_deref().unwrap_or("").split_whitespace().collect();
+        Some(words.join(" ").replace('\0', "\u{FFFD}")).filter(|line| !line.is_empty())
+    };
+    let mut seen = Seen { heading: line(&transcript.title), ..Seen::default() };
+    seen.paragraphs.extend(line(&transcript.author).map(|author| format!("by {author}")));
+    for paragraph in paragraphs(&transcript.segments) {
+        let seconds = paragraph.start_ms / 1_000;
+        let text = paragraph.text.replace('\0', "\u{FFFD}");
+        seen.paragraphs.push(format!("{} {text}", moment(seconds)));
+        seen.links.push((moment(seconds), transcript.video.address_at(seconds)));
+    }
+    seen
+}
+
+/// Text without the one character that is added to it.
+fn bare(mut seen: Seen) -> Seen {
+    let texts = seen.heading.iter_mut().chain(&mut seen.paragraphs);
+    texts.for_each(|text| text.retain(|c| c != WORD_JOINER));
+    seen
+}
+
+fn renders_as_text(transcript: &Transcript) {
+    let document = markdown(transcript);
+    for options in [Options::default(), dialect()] {
+        let seen = see(&document, &options).unwrap_or_else(|found| panic!("{found} in {document:?}"));
+        assert_eq!(bare(seen), bare(due(transcript)), "{document:?}");
+    }
+}
+
+#[test]
+fn nothing_that_is_said_becomes_markup() {
+    for text in [
+        "<script>alert(1)</script>",
+        "</p><img src=x onerror=y> <!-- c --> <?php ?> <![CDATA[x]]> <!DOCTYPE a>",
+        "[x](javascript:alert(1)) ![y](z) [r][s] [t] [^1] ^[note] [[wiki|link]] [r]: http://a.b",
+        "https://a.example/b?c=d http://a.example ftp://a.example www.a.example WWW.a.example/x \
+         wWw.a.example",
+        "<https://a.example> <me@a.example> me@a.example a.b+c_d-e@a-b.example mailto:me@a.example \
+         xmpp:me@a.example/x",
+        "me@@a.example (me@a.example) x@y@a.example any://scheme.example",
+        "# heading ## more #",
+        "- item",
+        "+ item",
+        "* item",
+        "1. item",
+        "2) item",
+        "> quote",
+        ">>> quote",
+        "| a | b |\n|---|---|\n| c | d |",
+        "===",
+        "---",
+        "***",
+        "```",
+        "~~~ x",
+        "    code",
+        "\tcode",
+        "term\n: details",
+        "- [ ] task",
+        "[ ] task",
+        "`code` ``more`` $x$ $$y$$ $`z`$",
+        "_a_ *b* **c** __d__ ***e*** ~f~ ~~g~~ ||h|| ^i^ =j= 中**文**字",
+        "&lt;i&gt; &#39; &#x41; &copy; &copy &nbsp; AT&T",
+        "back\\slash \\* \\\\ end\\",
+        "two spaces  \nhard break\\\nsoft break",
+        "{#id .class} {{ liquid }} {% tag %} text{.class}",
+        ":tada: 10:30:15",
+        "\0 zero",
+        "\u{2028}\u{85}line \u{B}\u{C} ends",
+        "a\u{2060}b",
+    ] {
+        renders_as_text(&transcript(text, text, vec![Segment::new(text, 3_725_000, 1_000)]));
+    }
+}
+
+#[test]
+fn what_is_not_known_is_left_out() {
+    let unknown =
+        Transcript { title: None, author: Some(" \n".to_owned()), ..transcript("", "", Vec::new()) };
+    assert_eq!(markdown(&unknown), "");
+    let post = VideoId::new(Platform::Microblog, "20").unwrap();
+    let segments = vec![Segment::new("a", 65_000, 1), Segment::new("b", 90_000, 1)];
+    assert_eq!(
+        markdown(&Transcript { video: post, segments, ..unknown }),
+        "[1:05](https://x.com/i/status/20) a\n\n[1:30](https://x.com/i/status/20) b\n"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_renders_as_itself(title in ".{0,30}", author in "\\PC{0,30}", segments in any_segments()) {
+        renders_as_text(&transcript(&title, &author, segments));
+    }
+
+    #[test]
+    fn any_markup_renders_as_itself(
+        texts in proptest::collection::vec(
+            "(<|>|a|b|\\[|\\]|\\(|\\)|!|\\*|_|~|`|#|-|\\+|=|\\||&|;|:|/|//|@|\\.|www\\.|http|mailto:|\\$|\
+             \\^|\\{|\\}|\\\\|\"|'| |\n|1|é|中|\u{200B}|%){0,24}",
+            1..4,
+        ),
+    ) {
+        let segments =
+            texts.iter().zip(0..).map(|(text, n)| Segment::new(text.as_str(), n * 9_000, 10)).collect();
+        let title = texts.first().map_or("", String::as_str);
+        renders_as_text(&transcript(title, title, segments));
+    }
+}
