@@ -1,0 +1,241 @@
+//! The ways out: directly, or through proxies that take turns and rest when they are blocked.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use transcript_core::{Error, Result};
+use url::Url;
+
+use super::{HttpFault, HttpOptions, resolve::PublicOnly, tls::Trust};
+
+/// How long a proxy rests that the platform throttles or distrusts, unless the platform names a time.
+const BLOCKED_REST: Duration = Duration::from_secs(300);
+const BLOCKED_REST_MAX: Duration = Duration::from_secs(3_600);
+/// How long a proxy rests that cannot be reached, or reaches nothing.
+const FAILED_REST: Duration = Duration::from_secs(30);
+
+/// How many idle connections are kept for each host, and how long.
+const IDLE_MAX: usize = 8;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One way out, with connections of its own.
+pub(super) struct Exit {
+    pub(super) client: reqwest::Client,
+    /// What the log calls it: `direct`, or the proxy's place and host.
+    pub(super) name: String,
+}
+
+/// All ways out.
+pub(super) struct Exits {
+    exits: Vec<Exit>,
+    turns: Mutex<Turns>,
+}
+
+impl Exits {
+    pub(super) fn new(options: &HttpOptions) -> Result<Self> {
+        let trust = Trust::new(options.ca_file.as_deref())?;
+        let mut exits = Vec::new();
+        for (place, proxy) in options.proxies.iter().enumerate() {
+            exits.push(proxied(options, &trust, place + 1, proxy)?);
+        }
+        if exits.is_empty() {
+            let client = client(options, &trust, |builder| builder.dns_resolver(PublicOnly))?;
+            exits.push(Exit { client, name: "direct".to_owned() });
+        }
+        let turns = Mutex::new(Turns::new(exits.len()));
+        Ok(Self { exits, turns })
+    }
+
+    /// The place of the exit whose turn it is.
+    pub(super) fn take_turn(&self) -> usize {
+        self.turns().take(Instant::now())
+    }
+
+    /// The exit at a place that [`Exits::take_turn`] gave.
+    pub(super) fn at(&self, place: usize) -> Option<&Exit> {
+        self.exits.get(place)
+    }
+
+    /// Whether there is another exit than this one that does not rest.
+    pub(super) fn has_fresh(&self, besides: usize) -> bool {
+        self.turns().has_fresh(besides, Instant::now())
+    }
+
+    /// Lets an exit rest that the platform throttles or distrusts.
+    pub(super) fn blocked(&self, place: usize, named: Option<Duration>) {
+        let rest = named.unwrap_or(BLOCKED_REST).clamp(BLOCKED_REST, BLOCKED_REST_MAX);
+        self.rest(place, rest);
+    }
+
+    /// Lets an exit rest that leads nowhere.
+    pub(super) fn failed(&self, place: usize) {
+        self.rest(place, FAILED_REST);
+    }
+
+    fn rest(&self, place: usize, rest: Duration) {
+        if self.exits.len() > 1 {
+            let name = self.at(place).map(|exit| exit.name.as_str());
+            tracing::info!(exit = name, rest_s = rest.as_secs(), "a proxy rests");
+            self.turns().rest(place, Instant::now() + rest);
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        // The state is a few numbers, whole at every moment.
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn proxied(options: &HttpOptions, trust: &Trust, number: usize, text: &str) -> Result<Exit> {
+    let wrong = || {
+        Error::invalid(format!(
+            "upstream.proxy: number {number} is no proxy address; give http://, https:// or \
+             socks5://host:port, with user:password@ before the host where needed"
+        ))
+    };
+    let url = Url::parse(text.trim()).map_err(|_| wrong())?;
+    let known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+    if !known || !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong());
+    }
+    let name = format!("proxy {number} ({host})");
+    // `socks5h` is SOCKS5 with the names resolved by the proxy. Resolving them here would tell the local
+    // name server where the requests go, and give addresses that are near to us instead of the proxy.
+    let address = match text.trim().split_once("://") {
+        Some((_, rest)) if url.scheme() == "socks5" => format!("socks5h://{rest}"),
+        _ => text.trim().to_owned(),
+    };
+    // The error is dropped because it may hold the address.
+    let proxy = reqwest::Proxy::all(address).map_err(|_| wrong())?;
+    let client = client(options, trust, |builder| builder.proxy(proxy))?;
+    Ok(Exit { client, name })
+}
+
+fn client(
+    options: &HttpOptions,
+    trust: &Trust,
+    exit: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<reqwest::Client> {
+    let builder = reqwest::Client::builder()
+        // Before the own proxy: it drops what the environment says.
+        .no_proxy()
+        .tls_backend_preconfigured(trust.config()?)
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(options.connect_timeout)
+        .read_timeout(options.read_timeout)
+        .pool_max_idle_per_host(IDLE_MAX)
+        .pool_idle_timeout(IDLE_TIMEOUT);
+    exit(builder).build().map_err(|_| Error::unexpected("the HTTP client cannot be set up"))
+}
+
+/// Whose turn it is: pure, so that it can be tested without proxies.
+#[derive(Debug)]
+struct Turns {
+    next: usize,
+    /// When the rest of each exit ends, where one was begun.
+    rests: Vec<Option<Instant>>,
+}
+
+impl Turns {
+    fn new(count: usize) -> Self {
+        Self { next: 0, rests: vec![None; count] }
+    }
+
+    /// The next exit that does not rest; where all rest, the one whose rest ends first.
+    fn take(&mut self, now: Instant) -> usize {
+        let count = self.rests.len().max(1);
+        let order = (0..count).map(|step| (self.next + step) % count);
+        let fresh = order.clone().find(|&place| !self.rests_at(place, now));
+        let place = fresh.or_else(|| order.min_by_key(|&place| self.rests.get(place).copied().flatten()));
+        let place = place.unwrap_or(0);
+        self.next = (place + 1) % count;
+        place
+    }
+
+    fn has_fresh(&self, besides: usize, now: Instant) -> bool {
+        (0..self.rests.len()).any(|place| place != besides && !self.rests_at(place, now))
+    }
+
+    fn rest(&mut self, place: usize, until: Instant) {
+        if let Some(rest) = self.rests.get_mut(place) {
+            *rest = (*rest).max(Some(until));
+        }
+    }
+
+    fn rests_at(&self, place: usize, now: Instant) -> bool {
+        self.rests.get(place).copied().flatten().is_some_and(|until| until > now)
+    }
+}
+
+impl HttpFault {
+    /// What the fault means for the exit that it was met at: whether, and how, it should rest.
+    pub(super) fn tell(&self, exits: &Exits, place: usize) {
+        match self {
+            Self::Throttled(named) => exits.blocked(place, *named),
+            Self::Unreachable(_) | Self::ProxyCredentials => exits.failed(place),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exits_take_turns() {
+        let now = Instant::now();
+        let mut turns = Turns::new(3);
+        let taken: Vec<_> = (0..5).map(|_| turns.take(now)).collect();
+        assert_eq!(taken, [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn who_rests_is_passed_over_until_all_rest() {
+        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let mut turns = Turns::new(3);
+        turns.rest(0, now + secs(30));
+        assert_eq!([turns.take(now), turns.take(now), turns.take(now)], [1, 2, 1]);
+        assert!(turns.has_fresh(1, now));
+        turns.rest(2, now + secs(10));
+        assert!(!turns.has_fresh(1, now));
+        turns.rest(1, now + secs(20));
+        assert_eq!([turns.take(now), turns.take(now)], [2, 2]);
+        assert_eq!(turns.take(now + secs(20)), 1, "its rest is over");
+        // A shorter rest never shortens a longer one.
+        turns.rest(0, now + secs(1));
+        assert!(turns.rests_at(0, now + secs(29)));
+    }
+
+    #[test]
+    fn proxy_addresses_are_checked_without_being_shown() {
+        let options = HttpOptions::default();
+        let trust = Trust::new(None).unwrap();
+        for good in [
+            "http://proxy.example:3128",
+            "https://me:pa%40ss@proxy.example",
+            "socks5://me:secret@10.0.0.1:1080",
+            " socks5h://proxy.example/ ",
+        ] {
+            let exit = proxied(&options, &trust, 1, good).unwrap();
+            assert!(!exit.name.contains("secret") && !exit.name.contains('@'), "{}", exit.name);
+        }
+        for bad in [
+            "",
+            "proxy.example:3128",
+            "socks4://secret:1",
+            "ftp://secret",
+            "http://",
+            "http://secret/path",
+            "http://secret?x",
+        ] {
+            let error = proxied(&options, &trust, 7, bad).err().expect(bad);
+            assert!(error.message().contains("number 7") && !error.message().contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What is asked and what is answered; and the rule about where a request may go.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use url::{Host, Url};
+
+use super::HttpFault;
+
+/// One request. It may be sent several times, so it is cheap to send again.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    /// The hosts that this request may go to: its platform's.
+    pub(crate) hosts: &'static [&'static str],
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// How many bytes of the answer are read, after decompression. A longer answer is a fault.
+    pub(crate) answer_max: usize,
+}
+
+impl Request {
+    /// Whether the address is one that we go to: https on its own port, a host of the list, nobody's name
+    /// and password in it. Addresses come from the platforms' answers, so nothing is taken for granted.
+    pub(super) fn check(&self) -> Result<(), HttpFault> {
+        let url = &self.url;
+        let known = match url.host() {
+            // A trailing dot, an address in numbers or another spelling is not on the list.
+            Some(Host::Domain(host)) => self.hosts.contains(&host),
+            _ => false,
+        };
+        let plain = url.username().is_empty() && url.password().is_none();
+        // `port` is none where the port is the scheme's own.
+        if url.scheme() == "https" && known && plain && url.port().is_none() {
+            Ok(())
+        } else {
+            Err(HttpFault::ForeignAddress)
+        }
+    }
+}
+
+/// An answer, whatever its status; only 408, 429 and 5xx are faults of the transport.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    /// Where a redirect leads, made absolute. It is not followed.
+    pub(crate) location: Option<Url>,
+    pub(crate) body: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str) -> bool {
+        let request = Request {
+            method: Method::GET,
+            url: Url::parse(url).unwrap(),
+            hosts: &["www.youtube.com", "youtu.be"],
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            answer_max: 1,
+        };
+        request.check().is_ok()
+    }
+
+    #[test]
+    fn requests_go_to_known_hosts_only() {
+        for allowed in
+            ["https://www.youtube.com/a?b=c", "HTTPS://WWW.YouTube.com/", "https://www.youtube.com:443/"]
+        {
+            assert!(check(allowed), "{allowed}");
+        }
+        for refused in [
+            "http://www.youtube.com/",
+            "ftp://www.youtube.com/",
+            "https://www.youtube.com:8443/",
+            "https://me@www.youtube.com/",
+            "https://:pw@www.youtube.com/",
+            "https://www.youtube.com.evil.example/",
+            "https://evil.example/www.youtube.com",
+            "https://www.youtube.com./",
+            "https://youtube.com/",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "https://2130706433/",
+            "https://www.youtube.com@evil.example/",
+            "https://www.youtube.com\\@evil.example/",
+            "https://ｗｗｗ.youtube.com.evil.example/",
+            "file:///etc/passwd",
+            "data:text/plain,x",
+        ] {
+            // The one with a backslash is read as the known host with an odd path, which is as it should be.
+            let is_own =
+                Url::parse(refused).unwrap().host_str() == Some("www.youtube.com") && refused.contains('\\');
+            assert_eq!(check(refused), is_own, "{refused}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Names to addresses, where we resolve them ourselves: only public addresses count.
+//!
+//! The list of hosts already keeps requests at home; this is the second lock, against a name server that
+//! lies and against names of the list that somebody points inwards.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// A resolver that drops private, loopback, link-local, unique-local, multicast and reserved addresses.
+#[derive(Debug)]
+pub(super) struct PublicOnly;
+
+/// All addresses of a name were such ones.
+#[derive(Debug)]
+pub(super) struct NotPublic;
+
+impl fmt::Display for NotPublic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name leads to addresses that are not public")
+    }
+}
+
+impl std::error::Error for NotPublic {}
+
+impl Resolve for PublicOnly {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
+            if public.is_empty() {
+                return Err(NotPublic.into());
+            }
+            Ok(Box::new(public.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let reserved = match (a, b, c) {
+        // "This network", and addresses shared by carriers (RFC 6598).
+        (0, ..) | (100, 64..=127, _) => true,
+        // Protocol assignments, and the benchmarking networks (RFC 2544).
+        (192, 0, 0) | (198, 18..=19, _) => true,
+        // Reserved for the future, with the broadcast address.
+        (240.., ..) => true,
+        _ => false,
+    };
+    !(reserved
+        || address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_multicast()
+        || address.is_documentation())
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match (a, b) {
+        // An IPv4 address behind a translator (RFC 6052): networks with IPv6 alone reach the world so.
+        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => embedded(g, h),
+        // 6to4 carries the IPv4 address next.
+        (0x2002, _) => embedded(b, c),
+        // Teredo (2001::/32) and documentation (2001:db8::/32, 3fff::/20) are nobody's web server.
+        (0x2001, 0 | 0xdb8) | (0x3fff, 0..=0x0fff) => false,
+        // Everything else outside the global unicast block is loopback, mapped, local or reserved.
+        _ => a & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_addresses_count() {
+        for address in
+            ["142.250.1.1", "8.8.8.8", "100.63.0.1", "172.32.0.1", "2a00:1450:4001::8a", "64:ff9b::8.8.8.8"]
+        {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+        for address in [
+            "127.0.0.1",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "224.0.0.1",
+            "255.255.255.255",
+            "240.0.0.1",
+            "192.0.2.1",
+            "198.18.0.1",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:8.8.8.8",
+            "::127.0.0.1",
+            "fe80::1",
+            "fec0::1",
+            "fd00::1",
+            "fc00::1",
+            "ff02::1",
+            "2001:db8::1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::8.8.8.8",
+            "2002:7f00:1::",
+            "2001::1",
+        ] {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_home_is_refused() {
+        let Err(error) = PublicOnly.resolve("localhost".parse().unwrap()).await else {
+            panic!("localhost was resolved")
+        };
+        assert!(error.is::<NotPublic>());
+    }
+}

@@ -1,0 +1,173 @@
+//! A series of requests that belong together, each tried until it is answered or time is up.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use http::{HeaderMap, StatusCode, header};
+use reqwest::Response;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{Answer, Http, HttpFault, Request, backoff, body, exits::Exit};
+
+/// A series of requests that leave through the same exit as long as it is not blocked.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    http: Arc<Http>,
+    /// The exit's place, once the first request has taken one.
+    exit: Option<usize>,
+}
+
+impl Visit {
+    pub(super) fn new(http: Arc<Http>) -> Self {
+        Self { http, exit: None }
+    }
+
+    /// Sends a request and reads its answer.
+    ///
+    /// Passing faults are tried again within the deadline, through another exit where there is one.
+    pub(crate) async fn send(&mut self, request: &Request, deadline: Instant) -> Result<Answer, HttpFault> {
+        request.check()?;
+        let mut attempt = 0;
+        loop {
+            let place = self.place();
+            let fault = match self.http.attempt(place, request, attempt, deadline).await {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => fault,
+            };
+            fault.tell(&self.http.exits, place);
+            let others = self.http.exits.has_fresh(place);
+            self.exit = None;
+            let pause = match pause(&fault, attempt, others) {
+                Some(pause) if attempt < self.http.options.retries && fault.is_passing() => pause,
+                _ => return Err(fault),
+            };
+            if Instant::now() + pause >= deadline {
+                return Err(fault);
+            }
+            sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// Says that the platform distrusts the exit, as its last answer shows: the exit rests, and the next
+    /// request takes another. Returns whether there is another that does not rest.
+    pub(crate) fn blocked(&mut self) -> bool {
+        let Some(place) = self.exit.take() else { return false };
+        self.http.exits.blocked(place, None);
+        self.http.exits.has_fresh(place)
+    }
+
+    fn place(&mut self) -> usize {
+        *self.exit.get_or_insert_with(|| self.http.exits.take_turn())
+    }
+}
+
+/// The pause before the next attempt; none when waiting does not help.
+fn pause(fault: &HttpFault, attempt: u32, others: bool) -> Option<Duration> {
+    let random = rand::random::<f64>();
+    match fault {
+        // Another exit is not throttled: no need to wait for it.
+        HttpFault::Throttled(_) if others => Some(Duration::ZERO),
+        HttpFault::Throttled(named) => backoff::throttled_pause(attempt, *named, random),
+        HttpFault::Status(_, Some(named)) => backoff::throttled_pause(attempt, Some(*named), random),
+        _ => Some(backoff::pause(attempt, random)),
+    }
+}
+
+impl Http {
+    async fn attempt(
+        &self,
+        place: usize,
+        request: &Request,
+        attempt: u32,
+        deadline: Instant,
+    ) -> Result<Answer, HttpFault> {
+        let Some(exit) = self.exits.at(place) else { return Err(HttpFault::Unreachable("no way out")) };
+        // The semaphore is never closed.
+        let Ok(Ok(_permit)) = timeout_at(deadline, self.permits.acquire()).await else {
+            return Err(HttpFault::Timeout);
+        };
+        let started = Instant::now();
+        let end = deadline.min(started + self.options.timeout);
+        let result = timeout_at(end, send(exit, request)).await.unwrap_or(Err(HttpFault::Timeout));
+        // The path alone: queries carry signatures.
+        tracing::debug!(
+            host = request.url.host_str(),
+            path = request.url.path(),
+            exit = exit.name,
+            attempt,
+            elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            status = result.as_ref().ok().map(|answer| answer.status.as_u16()),
+            fault = result.as_ref().err().map(tracing::field::debug),
+            "asked upstream"
+        );
+        result
+    }
+}
+
+async fn send(exit: &Exit, request: &Request) -> Result<Answer, HttpFault> {
+    let response = exit
+        .client
+        .request(request.method.clone(), request.url.clone())
+        .headers(request.headers.clone())
+        .body(request.body.clone())
+        .send()
+        .await
+        .map_err(|error| HttpFault::of(&error))?;
+    let status = response.status();
+    let wait = named_wait(response.headers());
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        return Err(HttpFault::Throttled(wait));
+    }
+    if status == StatusCode::REQUEST_TIMEOUT || status.is_server_error() {
+        return Err(HttpFault::Status(status.as_u16(), wait));
+    }
+    let location = location(&response, request);
+    let body = body::read(response, request.answer_max).await?;
+    Ok(Answer { status, location, body })
+}
+
+fn location(response: &Response, request: &Request) -> Option<url::Url> {
+    let text = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    request.url.join(text).ok()
+}
+
+/// The wait that a Retry-After header names: seconds, or a date, which is taken relative to the answer's
+/// own date because the two clocks may differ.
+fn named_wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let named = text(header::RETRY_AFTER)?;
+    if let Ok(seconds) = named.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let date = |text| httpdate::parse_http_date(text).ok();
+    let (until, now): (SystemTime, SystemTime) = (date(named)?, date(text(header::DATE)?)?);
+    Some(until.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_waits_are_read_in_both_forms() {
+        let date = "Fri, 20 Nov 2026 10:00:00 GMT";
+        for (named, expect_s) in [
+            ("7", Some(7)),
+            (" 120 ", Some(120)),
+            ("Fri, 20 Nov 2026 10:01:30 GMT", Some(90)),
+            ("Fri, 20 Nov 2026 09:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-5", None),
+            ("99999999999", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, named.parse().unwrap());
+            headers.insert(header::DATE, date.parse().unwrap());
+            assert_eq!(named_wait(&headers), expect_s.map(Duration::from_secs), "{named}");
+        }
+        assert_eq!(named_wait(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! The identities under which YouTube is asked. This is the one file with their versions.
+//!
+//! Which client asks decides what YouTube gives: some clients' caption addresses want a proof of origin
+//! that we don't have, some don't play videos made for children, and a version that has become too old is
+//! refused. So there are several, asked in order, and their versions are settings.
+
+use std::fmt;
+
+use transcript_core::{Error, Result};
+
+/// The longest version that is taken, in bytes.
+const VERSION_MAX: usize = 32;
+
+/// What is fixed about a known client.
+struct Known {
+    name: &'static str,
+    context_name: &'static str,
+    number: u32,
+    version: &'static str,
+    /// With `{version}` where the version stands.
+    user_agent: &'static str,
+    device: Device,
+}
+
+/// The clients that are known, in the order in which they are asked by default.
+///
+/// All three give caption addresses that need no proof of origin. Context numbers, versions and device
+/// fields are those that the clients themselves sent in the summer of 2026.
+const KNOWN: [Known; 3] = [
+    Known {
+        name: "visionos",
+        context_name: "VISIONOS",
+        number: 101,
+        version: "1.02",
+        user_agent: "Mozilla/5.0 (Macintosh; Intel Mac OS X 15_7_3) AppleWebKit/605.1.15 \
+                     (KHTML, like Gecko) Version/26.0 Safari/605.1.15",
+        device: Device {
+            make: Some("Apple"),
+            model: Some("RealityDevice17,1"),
+            os_name: "visionOS",
+            os_version: "26.5.23O471",
+            android_sdk: None,
+        },
+    },
+    Known {
+        name: "android",
+        context_name: "ANDROID",
+        number: 3,
+        version: "21.26.364",
+        user_agent: "com.google.android.youtube/{version} (Linux; U; Android 11) gzip",
+        device: Device {
+            make: None,
+            model: None,
+            os_name: "Android",
+            os_version: "11",
+            android_sdk: Some(30),
+        },
+    },
+    Known {
+        name: "ios",
+        context_name: "IOS",
+        number: 5,
+        version: "21.26.4",
+        user_agent: "com.google.ios.youtube/{version} (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)",
+        device: Device {
+            make: Some("Apple"),
+            model: Some("iPhone16,2"),
+            os_name: "iPhone",
+            os_version: "18.3.2.22D82",
+            android_sdk: None,
+        },
+    },
+];
+
+/// The device that a client runs on, as its requests describe it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Device {
+    pub(super) make: Option<&'static str>,
+    pub(super) model: Option<&'static str>,
+    pub(super) os_name: &'static str,
+    pub(super) os_version: &'static str,
+    pub(super) android_sdk: Option<u32>,
+}
+
+/// One of YouTube's own clients, in one version: under its name YouTube is asked.
+///
+/// ```
+/// use upstream_reqwest::ClientIdentity;
+///
+/// let client = ClientIdentity::parse("android@21.30.100")?;
+/// assert_eq!(client.name(), "android");
+/// assert!(client.user_agent().contains("/21.30.100 "));
+/// # Ok::<(), transcript_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientIdentity {
+    name: &'static str,
+    context_name: &'static str,
+    number: u32,
+    version: String,
+    user_agent: String,
+    device: Device,
+}
+
+impl ClientIdentity {
+    /// Reads a client of the setting `youtube.clients`: `visionos`, `android` or `ios`, in the version that
+    /// is known to work or, as in `android@21.30.100`, in another one. The user agent keeps in step.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] when the client is unknown (the message lists the known
+    /// ones) or the version is not made of digits and dots.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (name, version) = match text.trim().split_once('@') {
+            Some((name, version)) => (name, Some(version)),
+            None => (text.trim(), None),
+        };
+        let known = KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name)).ok_or_else(unknown)?;
+        let version = version.unwrap_or(known.version);
+        if !is_version(version) {
+            return Err(Error::invalid(format!(
+                "youtube.clients: the version of {} must be digits and dots, such as {}",
+                known.name, known.version
+            )));
+        }
+        Ok(Self::of(known, version))
+    }
+
+    /// The clients that are asked by default, in order.
+    pub fn defaults() -> Vec<Self> {
+        KNOWN.iter().map(|known| Self::of(known, known.version)).collect()
+    }
+
+    fn of(known: &Known, version: &str) -> Self {
+        Self {
+            name: known.name,
+            context_name: known.context_name,
+            number: known.number,
+            version: version.to_owned(),
+            user_agent: known.user_agent.replace("{version}", version),
+            device: known.device,
+        }
+    }
+
+    /// The name in settings.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// The version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The user agent of all its requests.
+    pub fn user_agent(&self) -> &str {
+        &self.user_agent
+    }
+
+    /// The name in the context of its requests.
+    pub(super) fn context_name(&self) -> &'static str {
+        self.context_name
+    }
+
+    /// The number that stands for the name in headers.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(super) fn device(&self) -> Device {
+        self.device
+    }
+}
+
+impl fmt::Display for ClientIdentity {
+    /// As in the setting, with the version.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.name, self.version)
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let numeric = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.len() <= VERSION_MAX && text.split('.').all(numeric)
+}
+
+#[cold]
+fn unknown() -> Error {
+    let known: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
+    Error::invalid(format!("youtube.clients: unknown client; known are {}", known.join(", ")))
+}
+
+/// Options of the YouTube supplier: settings `youtube.*` (design section 7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YouTubeOptions {
+    /// The client identities to ask under, in order; at least one.
+    pub clients: Vec<ClientIdentity>,
+}
+
+impl Default for YouTubeOptions {
+    /// All known clients, in the versions that are known to work.
+    fn default() -> Self {
+        Self { clients: ClientIdentity::defaults() }
+    }
+}
+
+impl YouTubeOptions {
+    /// Options with the clients of a setting's list, each as [`ClientIdentity::parse`] reads it.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] when the list is empty or one of it cannot be read.
+    pub fn with_clients<T: AsRef<str>>(clients: &[T]) -> Result<Self> {
+        if clients.is_empty() {
+            return Err(Error::invalid("youtube.clients must name at least one client"));
+        }
+        let clients = clients.iter().map(|text| ClientIdentity::parse(text.as_ref()));
+        Ok(Self { clients: clients.collect::<Result<_>>()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_read_from_settings() {
+        for (text, expect) in
+            [("visionos", "visionos@1.02"), (" Android ", "android@21.26.364"), ("ios@22.1.0", "ios@22.1.0")]
+        {
+            let client = ClientIdentity::parse(text).unwrap();
+            assert_eq!(client.to_string(), expect);
+            assert_eq!(ClientIdentity::parse(&client.to_string()).unwrap(), client);
+        }
+    }
+
+    #[test]
+    fn the_user_agent_keeps_in_step_with_the_version() {
+        for client in ClientIdentity::defaults() {
+            assert!(!client.user_agent().contains('{'));
+        }
+        let client = ClientIdentity::parse("ios@22.1.0").unwrap();
+        assert!(client.user_agent().starts_with("com.google.ios.youtube/22.1.0 ("));
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        for (text, word) in [
+            ("web", "visionos, android, ios"),
+            ("", "known are"),
+            ("android@", "digits"),
+            ("android@1..2", "digits"),
+            ("android@latest", "digits"),
+            ("android@1\r\nX: y", "digits"),
+            ("ios@1234567890.1234567890.1234567890.1", "digits"),
+        ] {
+            let error = ClientIdentity::parse(text).unwrap_err();
+            assert!(error.message().contains("youtube.clients"), "{error}");
+            assert!(error.message().contains(word), "{text}: {error}");
+        }
+        assert!(YouTubeOptions::with_clients::<&str>(&[]).is_err());
+        assert!(YouTubeOptions::with_clients(&["ios", "tv"]).is_err());
+        let options = YouTubeOptions::with_clients(&["visionos", "android", "ios"]).unwrap();
+        assert_eq!(options, YouTubeOptions::default());
+    }
+}
