@@ -1,0 +1,78 @@
+//! No answer of the platform leads to a request elsewhere.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+
+use super::asking::{ask, behind, check_failure};
+
+const HOST: &str = "www.youtube.com";
+const VIDEO: &str = "vb-hosts-00";
+
+/// A player answer with one English track at this address.
+fn player(address: &str) -> Value {
+    json!({
+        "playabilityStatus": { "status": "OK" },
+        "captions": { "playerCaptionsTracklistRenderer": { "captionTracks": [
+            { "baseUrl": address, "languageCode": "en", "name": { "runs": [{ "text": "English" }] } },
+        ] } },
+        "videoDetails": { "videoId": VIDEO, "title": "Hosts", "lengthSeconds": "3" },
+    })
+}
+
+fn script(address: &str) -> Script {
+    Script::new().rule(Rule::post(HOST, "/youtubei/v1/player").answer(Answer::json(&player(address))))
+}
+
+#[tokio::test]
+async fn an_address_that_is_not_the_platforms_is_never_asked() -> Result<()> {
+    for address in [
+        "https://captions.example/api/timedtext?v=vb-hosts-00",
+        "http://www.youtube.com/api/timedtext?v=vb-hosts-00",
+        "https://www.youtube.com:8443/api/timedtext",
+        "https://www.youtube.com.example/api/timedtext",
+        "https://someone@www.youtube.com/api/timedtext",
+        "https://www.youtube.com@captions.example/api/timedtext",
+        "https://127.0.0.1/api/timedtext",
+        "http://127.0.0.1:9/api/timedtext",
+        "https://[::1]/api/timedtext",
+        "https://169.254.169.254/latest/meta-data",
+        "https://2130706433/",
+        "//captions.example/api/timedtext",
+        "file:///etc/hostname",
+        "data:application/json,{}",
+        "https://[",
+    ] {
+        let proxy = ReplayProxy::start(script(address))?;
+        let outcome = ask(&behind(&proxy)?, VIDEO, None).await?;
+        assert!(outcome.is_err(), "{address} gave {outcome:?}");
+        let asked = proxy.count(|request| request.path != "/youtubei/v1/player");
+        assert_eq!(asked, 0, "{address} was asked: {:?}", proxy.requests());
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() -> Result<()> {
+    let elsewhere = Answer::status(302).header("location", "https://evil.example/player");
+    let here = Answer::status(307).header("location", "https://www.youtube.com/other");
+    for answer in [elsewhere, here] {
+        let rule = Rule::post(HOST, "/youtubei/v1/player").answer(answer);
+        let proxy = ReplayProxy::start(Script::new().rule(rule))?;
+        check_failure(&ask(&behind(&proxy)?, VIDEO, None).await?, "platform_fault")?;
+        assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_relative_address_is_the_platforms_own() -> Result<()> {
+    let captions = Rule::get(HOST, "/api/timedtext")
+        .answer(Answer::text("<transcript><text start=\"0\" dur=\"1\">words</text></transcript>"));
+    let proxy = ReplayProxy::start(script("/api/timedtext?v=vb-hosts-00&lang=en").rule(captions))?;
+    let outcome = ask(&behind(&proxy)?, VIDEO, None).await?;
+    assert!(outcome.is_ok(), "{outcome:?}");
+    Ok(())
+}
