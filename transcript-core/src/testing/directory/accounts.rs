@@ -160,6 +160,9 @@ pub async fn an_erased_account_is_gone(store: Store) {
         assert_eq!(done(store.account(&who).await), None, "an erased account is not found by {who:?}");
     }
     assert_eq!(owner(&store, "k").await, None, "its keys are dead");
+    let rotated = done(store.rotate(&digest("k"), new_key("l", 52)).await);
+    assert_eq!(rotated, Rotated::Stale, "a dead key is not rotated");
+    assert!(!done(store.revoke_key(&KeyId::new("k"), at(52)).await), "nor revoked");
     for (token, key) in [("pending", "l"), (EMAIL, "k")] {
         assert_eq!(redeem(&store, token, key, true).await, Redeemed::Invalid, "its tokens are dead");
     }
