@@ -1,1 +1,46 @@
 //! The storage ports of Verbatim on SQLite, through sqlx.
+//!
+//! Two files hold everything: [`SqliteStore`] is the one of money and people, [`SqliteArchive`] the one of
+//! transcripts. Each opens in one call, which makes the file or brings its schema up to date:
+//!
+//! ```
+//! use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+//! use transcript_core::{archive::Archive, directory::Secrets};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! # let data = folder.path();
+//! let store = SqliteStore::open(SqliteOptions::new(data.join("verbatim.db"))).await?;
+//! let archive = SqliteArchive::open(SqliteOptions::new(data.join("archive.db"))).await?;
+//!
+//! assert_eq!(archive.stats().await?.transcripts, 0);
+//! assert_eq!(store.secret("cookies", vec![7; 32]).await?, [7; 32]);
+//!
+//! store.close().await;
+//! archive.close().await;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What is acknowledged is on disk: a commit is synchronised before its call returns. Commits that wait at
+//! the same time share one. Several processes may have the same files open.
+//!
+//! # Crate features
+//! - `sqlite` (default): the stores on SQLite, which is compiled in.
+
+#[cfg(feature = "sqlite")]
+mod body;
+#[cfg(feature = "sqlite")]
+mod books;
+#[cfg(feature = "sqlite")]
+mod codec;
+#[cfg(feature = "sqlite")]
+mod error;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "sqlite")]
+mod window;
+
+#[cfg(feature = "sqlite")]
+pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};

@@ -1,0 +1,205 @@
+//! The ledger's rows, and the names in them.
+
+use serde::{Deserialize, Serialize};
+use transcript_core::{
+    Result, Timestamp,
+    ledger::{EntryKind, HoldState, Leg, Pool, PoolBalance, allocate::Share},
+};
+
+use crate::error::corrupt;
+
+/// One pool of a wallet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PoolRow {
+    pub(crate) wallet: String,
+    /// The bucket's name; empty for purchased credits.
+    pub(crate) bucket: String,
+    /// The limit that was last seen.
+    pub(crate) cap: u64,
+    pub(crate) spent: u64,
+    pub(crate) held: u64,
+    pub(crate) granted: u64,
+    #[serde(skip)]
+    pub(super) touched: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Open,
+    Closed,
+    Expired,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HoldRow {
+    pub(super) id: String,
+    pub(super) state: State,
+    pub(super) expires_at: i64,
+    pub(super) memo: String,
+    pub(super) legs: Vec<LegRow>,
+    #[serde(skip)]
+    pub(super) touched: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LegRow {
+    pub(super) wallet: String,
+    pub(super) amount: u64,
+    /// What was spent of it, once the hold is closed.
+    pub(super) spent: u64,
+    pub(super) shares: Vec<ShareRow>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct ShareRow {
+    pub(super) bucket: String,
+    pub(super) cap: u64,
+    pub(super) amount: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct EntryRow {
+    pub(super) at: i64,
+    pub(super) wallet: String,
+    pub(super) bucket: String,
+    pub(super) cap: u64,
+    pub(super) kind: &'static str,
+    pub(super) amount: u64,
+    pub(super) shortfall: u64,
+    pub(super) cause: String,
+    pub(super) memo: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum TransferKind {
+    Grant,
+    Revocation,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct TransferRow {
+    pub(super) id: String,
+    pub(super) kind: TransferKind,
+    pub(super) wallet: String,
+    pub(super) of_grant: String,
+    pub(super) amount: u64,
+    pub(super) taken: u64,
+    pub(super) shortfall: u64,
+    #[serde(skip)]
+    pub(super) touched: bool,
+}
+
+/// The name of a pool's bucket in a row.
+pub(crate) fn bucket_name(pool: &Pool) -> &str {
+    pool.bucket().unwrap_or_default()
+}
+
+/// The pool with this bucket name and limit.
+pub(crate) fn pool_of(bucket: String, cap: u64) -> Pool {
+    if bucket.is_empty() { Pool::Purchased } else { Pool::Allowance { bucket, limit: cap } }
+}
+
+pub(super) fn cap_of(pool: &Pool) -> u64 {
+    match pool {
+        Pool::Allowance { limit, .. } => *limit,
+        Pool::Purchased => 0,
+    }
+}
+
+impl PoolRow {
+    pub(super) fn fresh(wallet: &str, pool: &Pool) -> Self {
+        let (wallet, bucket) = (wallet.to_owned(), bucket_name(pool).to_owned());
+        Self { wallet, bucket, cap: cap_of(pool), spent: 0, held: 0, granted: 0, touched: false }
+    }
+
+    pub(super) fn is(&self, wallet: &str, bucket: &str) -> bool {
+        self.wallet == wallet && self.bucket == bucket
+    }
+
+    /// The balance, under the limit that was last seen.
+    pub(crate) fn balance(&self) -> PoolBalance {
+        let pool = pool_of(self.bucket.clone(), self.cap);
+        PoolBalance { pool, spent: self.spent, held: self.held, granted: self.granted }
+    }
+
+    /// Takes one step; none when the row does not have what the step takes away.
+    pub(super) fn apply(&mut self, kind: EntryKind, amount: u64) -> Option<()> {
+        match kind {
+            EntryKind::Held => self.held = self.held.checked_add(amount)?,
+            EntryKind::Spent => {
+                self.held = self.held.checked_sub(amount)?;
+                self.spent = self.spent.checked_add(amount)?;
+            }
+            EntryKind::Returned | EntryKind::Expired => self.held = self.held.checked_sub(amount)?,
+            EntryKind::Granted => self.granted = self.granted.checked_add(amount)?,
+            EntryKind::Revoked { .. } => self.granted = self.granted.checked_sub(amount)?,
+        }
+        Some(())
+    }
+}
+
+impl LegRow {
+    pub(super) fn is_of(&self, leg: &Leg) -> bool {
+        self.wallet == leg.wallet.as_str() && self.amount == leg.amount
+    }
+
+    pub(super) fn shares(&self) -> Vec<Share> {
+        let share = |row: &ShareRow| Share { pool: pool_of(row.bucket.clone(), row.cap), amount: row.amount };
+        self.shares.iter().map(share).collect()
+    }
+}
+
+impl HoldRow {
+    pub(super) fn state(&self) -> HoldState {
+        match self.state {
+            State::Open => HoldState::Open { expires_at: Timestamp::from_millis(self.expires_at) },
+            State::Closed => HoldState::Closed { spent: self.legs.iter().map(|leg| leg.spent).collect() },
+            State::Expired => HoldState::Expired,
+        }
+    }
+
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        self.state == State::Open && self.expires_at <= now.as_millis()
+    }
+}
+
+pub(super) fn leg_row(leg: &Leg, shares: Vec<Share>) -> LegRow {
+    let share = |share: Share| ShareRow {
+        bucket: bucket_name(&share.pool).to_owned(),
+        cap: cap_of(&share.pool),
+        amount: share.amount,
+    };
+    LegRow {
+        wallet: leg.wallet.as_str().to_owned(),
+        amount: leg.amount,
+        spent: 0,
+        shares: shares.into_iter().map(share).collect(),
+    }
+}
+
+/// The lasting name of a kind of entry.
+pub(super) fn kind_name(kind: EntryKind) -> &'static str {
+    match kind {
+        EntryKind::Held => "held",
+        EntryKind::Spent => "spent",
+        EntryKind::Returned => "returned",
+        EntryKind::Expired => "expired",
+        EntryKind::Granted => "granted",
+        EntryKind::Revoked { .. } => "revoked",
+    }
+}
+
+/// The kind of entry with this name.
+pub(crate) fn kind_of(name: &str, shortfall: u64) -> Result<EntryKind> {
+    match name {
+        "held" => Ok(EntryKind::Held),
+        "spent" => Ok(EntryKind::Spent),
+        "returned" => Ok(EntryKind::Returned),
+        "expired" => Ok(EntryKind::Expired),
+        "granted" => Ok(EntryKind::Granted),
+        "revoked" => Ok(EntryKind::Revoked { shortfall }),
+        _ => Err(corrupt("an entry of the ledger is of no known kind")),
+    }
+}

@@ -1,0 +1,189 @@
+//! What can go wrong in a database, and what the ports say about it.
+
+use std::path::Path;
+
+use transcript_core::{Error, ErrorKind, Retry};
+
+/// What ends a transaction early: a refusal of our own, or a fault of the database.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The port's own answer, found while the transaction ran; its connection is sound.
+    Refused(Error),
+    /// The database failed; its connection is not used again.
+    Sql(sqlx::Error),
+}
+
+/// The result of work inside the database.
+pub(crate) type Work<T> = Result<T, Fault>;
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Fault {
+    /// Whether another connection holds the lock that was needed: waiting may help.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Sql(error) if matches!(primary_code(error), Some(5 | 6)))
+    }
+
+    /// The error that a port returns; its sentence names the file.
+    #[cold]
+    pub(crate) fn into_error(self, file: &Path) -> Error {
+        match self {
+            Self::Refused(error) => error,
+            Self::Sql(error) => from_sql(&error, file),
+        }
+    }
+}
+
+/// A request that contradicts what is stored.
+#[cold]
+pub(crate) fn conflict(message: &str) -> Error {
+    Error::new(ErrorKind::Conflict, Retry::Never, message)
+}
+
+/// Stored data that cannot be read back.
+#[cold]
+pub(crate) fn corrupt(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Corrupt, Retry::Never, message)
+}
+
+/// SQLite's result code without its extension: the low byte.
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code = error.as_database_error()?.code()?;
+    code.parse::<i32>().ok().map(|code| code & 0xff)
+}
+
+/// The one place where faults of sqlx and SQLite become errors of the ports.
+///
+/// The numbers are SQLite's result codes. Its own messages are left out where they add nothing: they
+/// may quote what was stored.
+fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
+    use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
+    let file = file.display();
+    let (kind, retry, message) = match (primary_code(error), error) {
+        (Some(5 | 6), _) => (
+            Unavailable,
+            Retry::Backoff,
+            format!("the database {file} is locked by another process: try again in a moment"),
+        ),
+        (Some(3 | 8 | 23), _) => (
+            Unsupported,
+            Retry::Never,
+            format!("the database {file} is read-only: allow this user to write the file and its folder"),
+        ),
+        (Some(11 | 26), _) => (
+            Corrupt,
+            Retry::Never,
+            format!("{file} is damaged or is no SQLite database: restore it from a backup, or move it away"),
+        ),
+        (Some(13), _) => (
+            Unavailable,
+            Retry::Backoff,
+            format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
+        ),
+        (Some(14), _) => (
+            Unavailable,
+            Retry::Never,
+            format!(
+                "the database {file} cannot be opened: check that the file and its folder are this user's"
+            ),
+        ),
+        (Some(7), _) => (Unavailable, Retry::Backoff, format!("no memory was left to work on {file}")),
+        (Some(10), _) => (
+            Unavailable,
+            Retry::Backoff,
+            format!("the disk failed to read or write the database {file}: check the disk and its space"),
+        ),
+        (Some(_), _) => {
+            let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+            let code = code.unwrap_or_default();
+            (Unexpected, Retry::Never, format!("the database {file} refused a statement (code {code})"))
+        }
+        (None, sqlx::Error::Io(_)) => {
+            (Unavailable, Retry::Backoff, format!("the database {file} cannot be reached"))
+        }
+        (None, sqlx::Error::WorkerCrashed) => {
+            (Unavailable, Retry::Backoff, format!("the connection to the database {file} was lost"))
+        }
+        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
+            (Corrupt, Retry::Never, format!("a row of the database {file} cannot be read back"))
+        }
+        (None, _) => (Unexpected, Retry::Never, format!("the database {file} was asked in a wrong way")),
+    };
+    tracing::debug!(%error, "a database fault");
+    Error::new(kind, retry, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+
+    use super::*;
+
+    /// What a statement fails with, on a connection of its own to a small file.
+    async fn fails(
+        options: impl FnOnce(SqliteConnectOptions) -> SqliteConnectOptions,
+        statements: &'static str,
+    ) -> Error {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("small.db");
+        let known = SqliteConnectOptions::new().filename(&file).create_if_missing(true);
+        let known = known.busy_timeout(Duration::ZERO);
+        let mut first = known.connect().await.unwrap();
+        sqlx::raw_sql("CREATE TABLE small (x BLOB UNIQUE) STRICT").execute(&mut first).await.unwrap();
+        let mut connection = options(known.clone()).connect().await.unwrap();
+        if statements.is_empty() {
+            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut first).await.unwrap();
+        }
+        let statements = if statements.is_empty() { "BEGIN IMMEDIATE" } else { statements };
+        let error = sqlx::raw_sql(statements).execute(&mut connection).await.unwrap_err();
+        let fault = Fault::from(error);
+        assert_eq!(fault.is_busy(), statements == "BEGIN IMMEDIATE");
+        fault.into_error(&file)
+    }
+
+    fn check(error: &Error, kind: ErrorKind, retry: Retry, says: &str) {
+        assert_eq!((error.kind(), error.retry()), (kind, retry), "{error}");
+        assert!(error.message().contains(says), "{error}");
+        assert!(error.message().contains("small.db"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn faults_of_sqlite_become_sentences_that_help() {
+        use ErrorKind::{Unavailable, Unexpected, Unsupported};
+        let same = |options| options;
+        check(&fails(same, "").await, Unavailable, Retry::Backoff, "locked by another process");
+        let read_only = |options: SqliteConnectOptions| options.read_only(true);
+        let error = fails(read_only, "INSERT INTO small VALUES (x'00')").await;
+        check(&error, Unsupported, Retry::Never, "read-only");
+        let full = "PRAGMA max_page_count = 3; INSERT INTO small VALUES (zeroblob(100000))";
+        check(&fails(same, full).await, Unavailable, Retry::Backoff, "the disk is full");
+        let twice = "INSERT INTO small VALUES (x'5E'), (x'5E')";
+        check(&fails(same, twice).await, Unexpected, Retry::Never, "code 2067");
+    }
+
+    #[test]
+    fn faults_of_sqlx_are_told_apart() {
+        let file = Path::new("small.db");
+        let error = |fault: sqlx::Error| Fault::from(fault).into_error(file);
+        check(&error(sqlx::Error::WorkerCrashed), ErrorKind::Unavailable, Retry::Backoff, "was lost");
+        check(
+            &error(sqlx::Error::Decode("x".into())),
+            ErrorKind::Corrupt,
+            Retry::Never,
+            "cannot be read back",
+        );
+        check(&error(sqlx::Error::RowNotFound), ErrorKind::Unexpected, Retry::Never, "in a wrong way");
+    }
+}

@@ -1,0 +1,232 @@
+//! The directory in SQLite: whose key it is, and what is known of accounts.
+
+/// The columns of [`read_account`], of a table called `a`.
+macro_rules! account_columns {
+    () => {
+        "a.id, a.version, a.email, a.wallet, a.plan, a.anchor, a.paid_through, a.customer, a.subscription,
+            a.blocked"
+    };
+}
+
+/// The columns of [`keys::lookup_key`], of a table called `k`.
+macro_rules! key_columns {
+    () => {
+        "k.id, k.digest, k.hint, k.created_at, k.wallet, k.label, k.email, k.subject, k.entitled_until"
+    };
+}
+
+mod keys;
+mod redeem;
+
+use async_trait::async_trait;
+use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use transcript_core::{
+    Error, Page, PageRequest, Result, Timestamp,
+    directory::{
+        Account, AccountRef, AddKey, Changed, Directory, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem,
+        Redeemed, Rotated, Token,
+    },
+    ids::{AccountId, KeyId, WalletId},
+};
+
+use super::{SqliteStore, writer::Change};
+use crate::{
+    codec::{self, column, number},
+    error::{Work, conflict, corrupt},
+};
+
+/// The length of a SHA-256.
+const DIGEST_LENGTH: usize = 32;
+
+const OWNER: &str = concat!(
+    "SELECT ",
+    account_columns!(),
+    ", ",
+    key_columns!(),
+    " FROM keys k LEFT JOIN accounts a ON a.id = k.account
+    WHERE k.digest = ?1 AND k.revoked_at IS NULL AND a.erased_at IS NULL"
+);
+const KEYS: &str = concat!(
+    "SELECT k.seq, k.revoked_at, ",
+    key_columns!(),
+    " FROM keys k WHERE k.account IS NULL AND k.seq > ?1 ORDER BY k.seq LIMIT ?2"
+);
+const BY_ID: &str =
+    concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.id = ?1 AND a.erased_at IS NULL");
+const BY_EMAIL: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.email = ?1");
+const BY_CUSTOMER: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.customer = ?1");
+const ACCOUNTS: &str = concat!(
+    "SELECT ",
+    account_columns!(),
+    ", a.seq FROM accounts a WHERE a.seq > ?1 AND a.erased_at IS NULL ORDER BY a.seq LIMIT ?2"
+);
+const CUSTOMER_TAKEN: &str = "SELECT 1 FROM accounts WHERE customer = ?1 AND id <> ?2";
+const CHANGE: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, paid_through = ?5,
+        customer = ?6, subscription = ?7, blocked = ?8
+    WHERE id = ?1";
+/// The row stays, without anything of the person: its id must not come into use again.
+const ERASE: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
+        subscription = NULL, erased_at = ?2
+    WHERE id = ?1 AND erased_at IS NULL";
+/// Runs before [`ERASE`], while the address is there.
+const ERASE_TRACES: &str = "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1);
+    DELETE FROM keys WHERE account = ?1";
+
+struct ChangeAccount(Account);
+
+impl Change for ChangeAccount {
+    type Outcome = Changed;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<Changed> {
+        let Self(account) = self;
+        let id = account.id.as_str().to_owned();
+        let Some(stored) = sqlx::query(BY_ID).bind(id.clone()).fetch_optional(&mut *db).await? else {
+            return Ok(Changed::Missing);
+        };
+        let stored = read_account(&stored)?;
+        if stored.version != account.version {
+            return Ok(Changed::Stale);
+        }
+        if let Some(customer) = &account.customer {
+            let taken = sqlx::query(CUSTOMER_TAKEN).bind(customer.clone()).bind(id.clone());
+            if taken.fetch_optional(&mut *db).await?.is_some() {
+                return Err(conflict("the customer is another account's").into());
+            }
+        }
+        let changed = Account {
+            version: stored.version.saturating_add(1),
+            email: stored.email,
+            wallet: stored.wallet,
+            ..account.clone()
+        };
+        let change = sqlx::query(CHANGE)
+            .bind(id)
+            .bind(column(changed.version)?)
+            .bind(changed.plan.as_str())
+            .bind(changed.anchor.as_millis())
+            .bind(changed.paid_through.map(Timestamp::as_millis))
+            .bind(changed.customer.clone())
+            .bind(changed.subscription.clone())
+            .bind(changed.blocked);
+        change.execute(db).await?;
+        Ok(Changed::Changed(changed))
+    }
+}
+
+struct Erase {
+    id: AccountId,
+    now: Timestamp,
+}
+
+impl Change for Erase {
+    type Outcome = bool;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
+        let id = self.id.as_str().to_owned();
+        sqlx::query(ERASE_TRACES).bind(id.clone()).execute(&mut *db).await?;
+        let erased = sqlx::query(ERASE).bind(id).bind(self.now.as_millis()).execute(db).await?;
+        Ok(erased.rows_affected() > 0)
+    }
+}
+
+#[async_trait]
+impl Directory for SqliteStore {
+    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
+        let ask = || sqlx::query(OWNER).bind(key_digest.to_vec());
+        Ok(self.database.find(ask, owner).await?.into_iter().next())
+    }
+
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
+        check_digest(&key.key.digest)?;
+        self.database.make(keys::Add { key, live_per_subject }).await
+    }
+
+    async fn entitle(&self, key: &KeyId, subject: &str, until: Timestamp) -> Result<bool> {
+        let (key, subject) = (key.clone(), subject.to_owned());
+        self.database.make(keys::Entitle { key, subject, until }).await
+    }
+
+    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
+        check_digest(&new.digest)?;
+        self.database.make(keys::Rotate { old_digest: old_digest.to_vec(), new }).await
+    }
+
+    async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
+        self.database.make(keys::RevokeKey { key: key.clone(), now }).await
+    }
+
+    async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
+        let after = codec::numbered(page.after.as_ref())?;
+        let ask = || sqlx::query(KEYS).bind(after).bind(codec::one_more(&page));
+        let found = self.database.find(ask, |row| {
+            let revoked_at = row.try_get::<Option<i64>, _>(1)?.map(Timestamp::from_millis);
+            Ok((row.try_get::<i64, _>(0)?, KeySummary { key: keys::lookup_key(row, 2)?, revoked_at }))
+        });
+        let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
+        Ok(Page { items: found.items.into_iter().map(|(_, key)| key).collect(), next: found.next })
+    }
+
+    async fn put_token(&self, token: Token) -> Result<()> {
+        check_digest(&token.digest)?;
+        self.database.make(token).await
+    }
+
+    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
+        check_digest(&ask.key.digest)?;
+        self.database.make(ask).await
+    }
+
+    async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
+        let (statement, name) = match who {
+            AccountRef::Id(id) => (BY_ID, id.as_str()),
+            AccountRef::Email(email) => (BY_EMAIL, email.as_str()),
+            AccountRef::Customer(customer) => (BY_CUSTOMER, customer.as_str()),
+        };
+        let found = self.database.find(|| sqlx::query(statement).bind(name.to_owned()), read_account);
+        Ok(found.await?.into_iter().next())
+    }
+
+    async fn change_account(&self, account: Account) -> Result<Changed> {
+        self.database.make(ChangeAccount(account)).await
+    }
+
+    async fn erase_account(&self, id: &AccountId, now: Timestamp) -> Result<bool> {
+        self.database.make(Erase { id: id.clone(), now }).await
+    }
+
+    async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
+        let after = codec::numbered(page.after.as_ref())?;
+        let ask = || sqlx::query(ACCOUNTS).bind(after).bind(codec::one_more(&page));
+        let found = self.database.find(ask, |row| Ok((row.try_get::<i64, _>(10)?, read_account(row)?)));
+        let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
+        Ok(Page { items: found.items.into_iter().map(|(_, account)| account).collect(), next: found.next })
+    }
+}
+
+fn check_digest(digest: &[u8]) -> Result<()> {
+    if digest.len() == DIGEST_LENGTH { Ok(()) } else { Err(Error::invalid("a digest has 32 bytes")) }
+}
+
+/// Whose key it is, of a row of [`OWNER`].
+fn owner(row: &SqliteRow) -> Work<Owner> {
+    if row.try_get::<Option<&str>, _>(0)?.is_none() {
+        return Ok(Owner::Lookup(keys::lookup_key(row, 10)?));
+    }
+    Ok(Owner::Account { key: KeyId::new(row.try_get::<String, _>(10)?), account: read_account(row)? })
+}
+
+/// The account in the first columns of a row.
+fn read_account(row: &SqliteRow) -> Work<Account> {
+    Ok(Account {
+        id: AccountId::new(row.try_get::<String, _>(0)?),
+        version: number(row.try_get(1)?)?,
+        email: row.try_get(2)?,
+        wallet: WalletId::new(row.try_get::<String, _>(3)?),
+        plan: Plan::from_wire(row.try_get(4)?).ok_or_else(|| corrupt("a stored plan has no known name"))?,
+        anchor: Timestamp::from_millis(row.try_get(5)?),
+        paid_through: row.try_get::<Option<i64>, _>(6)?.map(Timestamp::from_millis),
+        customer: row.try_get(7)?,
+        subscription: row.try_get(8)?,
+        blocked: row.try_get(9)?,
+    })
+}

@@ -1,0 +1,300 @@
+//! The ledger in SQLite: one statement that loads, one that stores.
+//!
+//! Each takes one JSON document, which is unfolded into rows inside the database.
+
+use async_trait::async_trait;
+use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use transcript_core::{
+    Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
+    ids::{HoldId, WalletId},
+    ledger::{
+        Balance, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Revoke,
+        RevokeOutcome, Settle, SettleOutcome, Terms,
+    },
+};
+
+use super::{SqliteStore, writer::Change};
+use crate::{
+    books::{self, Books, Needed, PoolRow, bucket_name, kind_of, pool_of},
+    codec::{self, number},
+    error::{Work, corrupt},
+};
+
+/// How many overdue holds one transaction expires.
+const EXPIRE_MAX: u32 = 500;
+
+/// Loads the rows that [`Needed`] asks for, as three texts of JSON.
+const LOAD: &str = "WITH
+    holds AS (
+        SELECT id, state, expires_at, memo, legs FROM ledger_holds WHERE id = ?1 ->> '$.hold'
+        UNION
+        SELECT id, state, h.expires_at, memo, legs
+        FROM ledger_open o JOIN ledger_holds h ON h.id = o.hold
+        WHERE o.wallet IN (SELECT value FROM json_each(?1, '$.wallets')) AND o.expires_at <= ?1 ->> '$.now'
+        UNION
+        SELECT * FROM (
+            SELECT id, state, expires_at, memo, legs FROM ledger_holds
+            WHERE state = 'open' AND expires_at <= ?1 ->> '$.now'
+            ORDER BY expires_at, id LIMIT ?1 ->> '$.limit'
+        )
+    ),
+    transfers AS (
+        SELECT id, kind, wallet, of_grant, amount, taken, shortfall FROM ledger_transfers
+        WHERE id IN (SELECT value FROM json_each(?1, '$.transfers'))
+    ),
+    wanted (wallet, bucket) AS (
+        SELECT value ->> 0, value ->> 1 FROM json_each(?1, '$.pools')
+        UNION
+        SELECT leg.value ->> 'wallet', share.value ->> 'bucket'
+        FROM holds, json_each(holds.legs) leg, json_each(leg.value, '$.shares') share
+        WHERE holds.state = 'open'
+        UNION
+        SELECT wallet, '' FROM transfers
+    )
+SELECT
+    (SELECT json_group_array(json_object('wallet', p.wallet, 'bucket', p.bucket, 'cap', cap,
+            'spent', spent, 'held', held, 'granted', granted))
+        FROM wanted JOIN ledger_pools p ON p.wallet = wanted.wallet AND p.bucket = wanted.bucket),
+    (SELECT json_group_array(json_object('id', id, 'state', state, 'expires_at', expires_at, 'memo', memo,
+            'legs', json(legs))) FROM holds),
+    (SELECT json_group_array(json_object('id', id, 'kind', kind, 'wallet', wallet, 'of_grant', of_grant,
+            'amount', amount, 'taken', taken, 'shortfall', shortfall)) FROM transfers)";
+
+/// Stores what a step changed.
+const STORE: &str = "
+INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
+    SELECT value ->> 'wallet', value ->> 'bucket', value ->> 'cap', value ->> 'spent', value ->> 'held',
+        value ->> 'granted'
+    FROM json_each(?1, '$.pools') WHERE true
+    ON CONFLICT (wallet, bucket) DO UPDATE SET cap = excluded.cap, spent = excluded.spent,
+        held = excluded.held, granted = excluded.granted;
+INSERT INTO ledger_holds (id, state, expires_at, memo, legs)
+    SELECT value ->> 'id', value ->> 'state', value ->> 'expires_at', value ->> 'memo', value -> 'legs'
+    FROM json_each(?1, '$.holds') WHERE true
+    ON CONFLICT (id) DO UPDATE SET state = excluded.state, expires_at = excluded.expires_at,
+        legs = excluded.legs;
+DELETE FROM ledger_open WHERE hold IN (SELECT value ->> 'id' FROM json_each(?1, '$.holds'));
+INSERT INTO ledger_open (hold, wallet, expires_at)
+    SELECT hold.value ->> 'id', leg.value ->> 'wallet', hold.value ->> 'expires_at'
+    FROM json_each(?1, '$.holds') hold, json_each(hold.value, '$.legs') leg
+    WHERE hold.value ->> 'state' = 'open';
+INSERT INTO ledger_transfers (id, kind, wallet, of_grant, amount, taken, shortfall)
+    SELECT value ->> 'id', value ->> 'kind', value ->> 'wallet', value ->> 'of_grant', value ->> 'amount',
+        value ->> 'taken', value ->> 'shortfall'
+    FROM json_each(?1, '$.transfers') WHERE true
+    ON CONFLICT (id) DO UPDATE SET taken = excluded.taken, shortfall = excluded.shortfall;
+INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+    SELECT value ->> 'at', value ->> 'wallet', value ->> 'bucket', value ->> 'cap', value ->> 'kind',
+        value ->> 'amount', value ->> 'shortfall', value ->> 'cause', value ->> 'memo'
+    FROM json_each(?1, '$.entries') ORDER BY key";
+
+const POOLS: &str = "SELECT json_group_array(json_object('wallet', wallet, 'bucket', bucket, 'cap', cap,
+        'spent', spent, 'held', held, 'granted', granted))
+    FROM ledger_pools WHERE wallet = ?1 AND bucket IN (SELECT value FROM json_each(?2))";
+
+const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
+    FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+
+const WALLETS: &str = "SELECT wallet, json_group_array(json_object('wallet', wallet, 'bucket', bucket,
+        'cap', cap, 'spent', spent, 'held', held, 'granted', granted) ORDER BY id)
+    FROM ledger_pools
+    WHERE wallet IN (
+        SELECT DISTINCT wallet FROM ledger_pools WHERE wallet > ?1 ORDER BY wallet LIMIT ?2
+    )
+    GROUP BY wallet ORDER BY wallet";
+
+async fn load(db: &mut SqliteConnection, needed: &Needed<'_>) -> Work<Books> {
+    let row = sqlx::query(LOAD).bind(codec::json(needed)?).fetch_one(db).await?;
+    let [pools, holds, transfers] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
+    Ok(Books::read(pools, holds, transfers)?)
+}
+
+async fn store(db: &mut SqliteConnection, books: &Books) -> Work<()> {
+    if let Some(changes) = books.changes() {
+        sqlx::query(STORE).bind(codec::json(&changes)?).execute(db).await?;
+    }
+    Ok(())
+}
+
+/// A request to hold; `spend` settles it in full at once.
+struct Hold {
+    ask: HoldRequest,
+    spend: bool,
+}
+
+impl Change for Hold {
+    type Outcome = HoldOutcome;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<HoldOutcome> {
+        let mut books = load(db, &Needed::of_request(&self.ask)).await?;
+        let outcome = if self.spend { books.spend(&self.ask)? } else { books.hold(&self.ask)? };
+        // A refusal is stored too: the overdue holds of its wallets have expired.
+        store(db, &books).await?;
+        Ok(outcome)
+    }
+}
+
+impl Change for Settle {
+    type Outcome = SettleOutcome;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<SettleOutcome> {
+        let needed = Needed { hold: Some(self.id.as_str()), ..Needed::default() };
+        let mut books = load(db, &needed).await?;
+        let outcome = books.settle(self)?;
+        store(db, &books).await?;
+        Ok(outcome)
+    }
+}
+
+struct Extend {
+    id: HoldId,
+    until: Timestamp,
+}
+
+impl Change for Extend {
+    type Outcome = HoldState;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<HoldState> {
+        let needed = Needed { hold: Some(self.id.as_str()), ..Needed::default() };
+        let mut books = load(db, &needed).await?;
+        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "there is no such hold");
+        let state = books.extend(self.until).ok_or_else(unknown)?;
+        store(db, &books).await?;
+        Ok(state)
+    }
+}
+
+impl Change for Grant {
+    type Outcome = GrantOutcome;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<GrantOutcome> {
+        let needed = Needed {
+            pools: vec![(self.wallet.as_str(), "")],
+            transfers: vec![self.id.as_str()],
+            ..Needed::default()
+        };
+        let mut books = load(db, &needed).await?;
+        let outcome = books.grant(self)?;
+        store(db, &books).await?;
+        Ok(outcome)
+    }
+}
+
+impl Change for Revoke {
+    type Outcome = RevokeOutcome;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<RevokeOutcome> {
+        let needed = Needed { transfers: vec![self.id.as_str(), self.grant.as_str()], ..Needed::default() };
+        let mut books = load(db, &needed).await?;
+        let outcome = books.revoke(self)?;
+        store(db, &books).await?;
+        Ok(outcome)
+    }
+}
+
+struct Expire {
+    now: Timestamp,
+    limit: u32,
+}
+
+impl Change for Expire {
+    type Outcome = u32;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<u32> {
+        let needed = Needed { now: self.now.as_millis(), limit: self.limit, ..Needed::default() };
+        let mut books = load(db, &needed).await?;
+        let count = books.expire_all(self.now)?;
+        store(db, &books).await?;
+        Ok(count)
+    }
+}
+
+#[async_trait]
+impl Ledger for SqliteStore {
+    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+        ask.check()?;
+        self.database.make(Hold { ask, spend: false }).await
+    }
+
+    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+        ask.check()?;
+        self.database.make(Hold { ask, spend: true }).await
+    }
+
+    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
+        self.database.make(Extend { id: id.clone(), until }).await
+    }
+
+    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
+        self.database.make(ask).await
+    }
+
+    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+        grant.check()?;
+        self.database.make(grant).await
+    }
+
+    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
+        ask.check()?;
+        self.database.make(ask).await
+    }
+
+    async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
+        terms.check()?;
+        let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
+        let buckets = codec::json(&buckets)?;
+        let ask = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
+        let found = self.database.find(ask, |row| pools(row.try_get(0)?)).await?;
+        Ok(books::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
+    }
+
+    async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
+        let mut expired = 0;
+        loop {
+            // A long backlog goes in several transactions, so that others get their turn.
+            let limit = (limit - expired).min(EXPIRE_MAX);
+            let count = self.database.make(Expire { now, limit }).await?;
+            expired += count;
+            if count < EXPIRE_MAX {
+                return Ok(expired);
+            }
+        }
+    }
+
+    async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
+        let after = codec::numbered(page.after.as_ref())?;
+        let ask =
+            || sqlx::query(ENTRIES).bind(wallet.as_str().to_owned()).bind(after).bind(codec::one_more(&page));
+        let found = self.database.find(ask, |row| entry(wallet, row)).await?;
+        Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
+    }
+
+    async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
+        let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
+        let ask = || sqlx::query(WALLETS).bind(after.to_owned()).bind(codec::one_more(&page));
+        let found = self.database.find(ask, |row| {
+            let rows = pools(row.try_get(1)?)?;
+            let pools = rows.iter().map(PoolRow::balance).collect();
+            Ok(Balance { wallet: WalletId::new(row.try_get::<String, _>(0)?), pools })
+        });
+        Ok(codec::page_of(found.await?, &page, |balance| balance.wallet.as_str().to_owned()))
+    }
+}
+
+fn pools(json: &str) -> Work<Vec<PoolRow>> {
+    Ok(serde_json::from_str(json).map_err(|_| corrupt("a balance of the ledger is damaged"))?)
+}
+
+fn entry(wallet: &WalletId, row: &SqliteRow) -> Work<Entry> {
+    let shortfall = number(row.try_get(6)?)?;
+    Ok(Entry {
+        seq: number(row.try_get(0)?)?,
+        at: Timestamp::from_millis(row.try_get(1)?),
+        wallet: wallet.clone(),
+        pool: pool_of(row.try_get(2)?, number(row.try_get(3)?)?),
+        kind: kind_of(row.try_get(4)?, shortfall)?,
+        amount: number(row.try_get(5)?)?,
+        cause: row.try_get(7)?,
+        memo: row.try_get(8)?,
+    })
+}

@@ -1,0 +1,71 @@
+//! Rate limits in SQLite.
+
+use async_trait::async_trait;
+use serde::Serialize;
+use sqlx::{Row, SqliteConnection};
+use transcript_core::{
+    Result, Timestamp,
+    limits::{self, RateLimiter, Take, Taken},
+};
+
+use super::{SqliteStore, writer::Change};
+use crate::{
+    codec,
+    error::{Work, corrupt},
+    window::{self, Window},
+};
+
+/// How long a bucket of which nothing counts any more is remembered: while a clock may still step back to
+/// a moment before its end.
+const REMEMBERED_MS: i64 = 3_600_000;
+
+const WINDOWS: &str = "SELECT json_group_array(json_object('bucket', bucket, 'ends_at', ends_at,
+        'taken', json(taken)))
+    FROM limits WHERE bucket IN (SELECT value FROM json_each(?1))";
+
+/// Stores windows, and forgets a few that ended long ago.
+const STORE: &str = "
+INSERT INTO limits (bucket, ends_at, taken)
+    SELECT value ->> 'bucket', value ->> 'ends_at', value -> 'taken'
+    FROM json_each(?1, '$.windows') WHERE true
+    ON CONFLICT (bucket) DO UPDATE SET ends_at = excluded.ends_at, taken = excluded.taken;
+DELETE FROM limits WHERE bucket IN (
+    SELECT bucket FROM limits WHERE ends_at < ?1 ->> '$.forgotten' ORDER BY ends_at LIMIT 16
+)";
+
+#[derive(Serialize)]
+struct Store<'a> {
+    windows: &'a [Window],
+    forgotten: i64,
+}
+
+struct Request {
+    takes: Vec<Take>,
+    now: Timestamp,
+}
+
+impl Change for Request {
+    type Outcome = Taken;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<Taken> {
+        let buckets: Vec<&str> = self.takes.iter().map(|take| take.bucket.as_str()).collect();
+        let row = sqlx::query(WINDOWS).bind(codec::json(&buckets)?).fetch_one(&mut *db).await?;
+        let mut windows: Vec<Window> =
+            serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?;
+        let taken = window::take(&mut windows, &self.takes, self.now);
+        if matches!(taken, Taken::Allowed { .. }) && self.takes.iter().any(|take| take.cost > 0) {
+            let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
+            let store = codec::json(&Store { windows: &windows, forgotten })?;
+            sqlx::query(STORE).bind(store).execute(db).await?;
+        }
+        Ok(taken)
+    }
+}
+
+#[async_trait]
+impl RateLimiter for SqliteStore {
+    async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
+        limits::check(&takes)?;
+        self.database.make(Request { takes, now }).await
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a database lies and how it is opened.
+
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use transcript_core::{Error, Result};
+
+/// How one SQLite file is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The file. It and its folder are made where they are missing.
+    pub path: PathBuf,
+    /// How many connections read at the same time, at least 1. They are opened when they are first
+    /// needed and then held open; one more connection writes. More than 64 are not opened.
+    pub readers: u32,
+    /// How long a call waits for a lock that another process holds, at most an hour.
+    pub busy_timeout: Duration,
+}
+
+impl SqliteOptions {
+    /// A file with this path, 4 readers, and 5 seconds of patience.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), readers: 4, busy_timeout: Duration::from_secs(5) }
+    }
+}
+
+impl FromStr for SqliteOptions {
+    type Err = Error;
+
+    /// Reads `sqlite://PATH`, as the settings `storage.url` and `storage.archive_url` have it. The path
+    /// is taken letter by letter: nothing in it is an escape or an option.
+    fn from_str(url: &str) -> Result<Self> {
+        let path =
+            url.strip_prefix("sqlite:").map(|rest| rest.strip_prefix("//").unwrap_or(rest)).ok_or_else(
+                || Error::invalid("a SQLite database is given as sqlite:// and the path of its file"),
+            )?;
+        match path {
+            "" => Err(Error::invalid("a SQLite database needs the path of its file after sqlite://")),
+            ":memory:" => Err(Error::invalid(
+                "a SQLite database is a file here: for a store in memory take the core's own memory stores",
+            )),
+            path => Ok(Self::new(path)),
+        }
+    }
+}
+
+/// The longest wait for a lock: SQLite counts milliseconds in 31 bits.
+const PATIENCE_MAX: Duration = Duration::from_secs(3_600);
+/// Each reader has a thread and a cache of pages.
+const READERS_MAX: u32 = 64;
+
+impl SqliteOptions {
+    /// The options, within their bounds.
+    pub(crate) fn bounded(self) -> Self {
+        Self {
+            readers: self.readers.clamp(1, READERS_MAX),
+            busy_timeout: self.busy_timeout.min(PATIENCE_MAX),
+            ..self
+        }
+    }
+}
+
+/// What makes one kind of file: its mark, its form and its migrations.
+#[derive(Debug)]
+pub(crate) struct FileKind {
+    /// What people call it.
+    pub(crate) name: &'static str,
+    /// SQLite's `application_id`, by which a file of ours is told from others.
+    pub(crate) application_id: i32,
+    /// The size of a page in bytes, fixed when the file is made.
+    pub(crate) page_size: u32,
+    /// Whether only the owner may read it.
+    pub(crate) private: bool,
+    /// The steps that make its tables, in order; the number of the last is the schema's version.
+    pub(crate) migrations: &'static [super::schema::Migration],
+}
+
+impl FileKind {
+    /// How a connection to such a file is opened.
+    ///
+    /// Commits reach the disk before they are acknowledged (`synchronous=FULL`). Memory mapping is off:
+    /// for bodies of some 20 KB it gains nothing, and with a cold page cache it made reads ten times
+    /// slower.
+    fn connection(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
+        SqliteConnectOptions::new()
+            .filename(file)
+            .page_size(self.page_size)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(busy_timeout)
+            .foreign_keys(true)
+            .pragma("mmap_size", "0")
+            .pragma("trusted_schema", "OFF")
+            .pragma("temp_store", "MEMORY")
+            // A burst of writes must not leave a large file behind for ever.
+            .pragma("journal_size_limit", "67108864")
+            // What is erased of a person must not linger in free pages.
+            .pragma("secure_delete", if self.private { "ON" } else { "OFF" })
+            .statement_cache_capacity(128)
+    }
+
+    /// The connection that writes.
+    pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
+        quiet(self.connection(file, busy_timeout))
+    }
+
+    /// A connection that reads, and cannot do anything else.
+    pub(crate) fn reader(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
+        quiet(self.connection(file, busy_timeout).pragma("query_only", "ON"))
+    }
+
+    /// A connection that only looks: it changes nothing in the file, not even its journal mode.
+    pub(crate) fn probe(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
+        quiet(SqliteConnectOptions::new().filename(file).read_only(true).busy_timeout(busy_timeout))
+    }
+}
+
+/// Statements are not logged one by one: what happens is logged where it has a meaning.
+fn quiet(options: SqliteConnectOptions) -> SqliteConnectOptions {
+    use sqlx::ConnectOptions;
+    options.disable_statement_logging()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_its_path_letter_by_letter() {
+        for (url, path) in [
+            ("sqlite:///var/lib/verbatim/verbatim.db", "/var/lib/verbatim/verbatim.db"),
+            ("sqlite://verbatim.db", "verbatim.db"),
+            ("sqlite:verbatim.db", "verbatim.db"),
+            ("sqlite:///srv/50%20?mode=x/a.db", "/srv/50%20?mode=x/a.db"),
+        ] {
+            assert_eq!(url.parse::<SqliteOptions>().unwrap().path, Path::new(path), "{url}");
+        }
+        for url in ["", "sqlite:", "sqlite://", "sqlite://:memory:", "postgres://localhost/x", "verbatim.db"]
+        {
+            assert!(url.parse::<SqliteOptions>().is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Exact sliding windows, apart from any database.
+
+use serde::{Deserialize, Serialize};
+use transcript_core::{
+    Timestamp,
+    limits::{Take, Taken},
+};
+
+/// What was taken of one bucket, as far back as it may still count.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Window {
+    bucket: String,
+    /// Moments, and how many were taken at each; the oldest first.
+    taken: Vec<(i64, u32)>,
+    /// When nothing of it counts any more.
+    ends_at: i64,
+}
+
+impl Window {
+    fn fresh(bucket: &str) -> Self {
+        Self { bucket: bucket.to_owned(), taken: Vec::new(), ends_at: 0 }
+    }
+
+    /// The moment that counts here: time does not run backwards.
+    fn moment(&self, now: i64) -> i64 {
+        self.taken.last().map_or(now, |(last, _)| now.max(*last))
+    }
+
+    /// Forgets what no longer counts. The window is open at its old end.
+    fn slide(&mut self, per_ms: i64, now: i64) {
+        let horizon = self.moment(now).saturating_sub(per_ms);
+        self.taken.retain(|(at, _)| *at > horizon);
+    }
+
+    fn used(&self) -> u64 {
+        self.taken.iter().map(|(_, many)| u64::from(*many)).sum()
+    }
+
+    /// How long to wait until a take is possible; none when it is possible now.
+    fn wait_ms(&self, take: &Take, now: i64) -> Option<i64> {
+        let excess = (self.used() + u64::from(take.cost)).saturating_sub(u64::from(take.count));
+        if take.cost == 0 || excess == 0 {
+            return None;
+        }
+        let mut freed = 0;
+        let frees_enough = |(_, many): &&(i64, u32)| {
+            freed += u64::from(*many);
+            freed >= excess
+        };
+        let moment = self.moment(now);
+        let last = self.taken.iter().find(frees_enough).map_or(moment, |(at, _)| *at);
+        Some(last.saturating_add(length(take)).saturating_sub(moment))
+    }
+
+    /// Takes; returns how many remain, and in how long nothing counts any more.
+    fn take(&mut self, take: &Take, now: i64) -> (u32, u64) {
+        let moment = self.moment(now);
+        match self.taken.last_mut() {
+            _ if take.cost == 0 => {}
+            Some((at, many)) if *at == moment => *many = many.saturating_add(take.cost),
+            _ => self.taken.push((moment, take.cost)),
+        }
+        let left = u64::from(take.count).saturating_sub(self.used());
+        self.ends_at = self.taken.last().map_or(moment, |(last, _)| last.saturating_add(length(take)));
+        let reset_ms = self.ends_at.saturating_sub(moment).unsigned_abs();
+        (u32::try_from(left).unwrap_or(take.count), reset_ms)
+    }
+}
+
+/// Takes from all windows, or from none. `windows` are those that are stored; when something was taken, they
+/// are afterwards those that must be stored.
+pub(crate) fn take(windows: &mut Vec<Window>, takes: &[Take], now: Timestamp) -> Taken {
+    let now = now.as_millis();
+    let mut places = Vec::with_capacity(takes.len());
+    for take in takes {
+        let place = windows.iter().position(|window| window.bucket == take.bucket).unwrap_or_else(|| {
+            windows.push(Window::fresh(&take.bucket));
+            windows.len() - 1
+        });
+        windows[place].slide(length(take), now);
+        places.push(place);
+    }
+    let mut refused: Option<(u32, i64)> = None;
+    for ((take, place), number) in takes.iter().zip(&places).zip(0..) {
+        if let Some(wait_ms) = windows[*place].wait_ms(take, now)
+            && refused.is_none_or(|(_, longest)| wait_ms > longest)
+        {
+            refused = Some((number, wait_ms));
+        }
+    }
+    if let Some((take, wait_ms)) = refused {
+        return Taken::Limited { take, retry_after_ms: wait_ms.max(1).unsigned_abs() };
+    }
+    let figures = takes.iter().zip(&places).map(|(take, place)| windows[*place].take(take, now));
+    let (remaining, reset_ms) = figures.min_by_key(|(remaining, _)| *remaining).unwrap_or_default();
+    Taken::Allowed { remaining, reset_ms }
+}
+
+/// A window's length, as moments are counted.
+fn length(take: &Take) -> i64 {
+    i64::try_from(take.per_ms).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(windows: &mut Vec<Window>, now: i64, count: u32, per_ms: u64, cost: u32, expect: Taken) {
+        let ask = Take { bucket: "api/a".to_owned(), count, per_ms, cost };
+        assert_eq!(take(windows, &[ask], Timestamp::from_millis(now)), expect, "{now}");
+    }
+
+    #[test]
+    fn a_window_is_open_at_its_old_end() {
+        let windows = &mut Vec::new();
+        check(windows, 1_000, 2, 100, 1, Taken::Allowed { remaining: 1, reset_ms: 100 });
+        check(windows, 1_040, 2, 100, 1, Taken::Allowed { remaining: 0, reset_ms: 100 });
+        check(windows, 1_099, 2, 100, 1, Taken::Limited { take: 0, retry_after_ms: 1 });
+        check(windows, 1_099, 2, 100, 2, Taken::Limited { take: 0, retry_after_ms: 41 });
+        check(windows, 1_099, 1, 100, 0, Taken::Allowed { remaining: 0, reset_ms: 41 });
+        check(windows, 1_100, 2, 100, 1, Taken::Allowed { remaining: 0, reset_ms: 100 });
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_stands_still() {
+        let windows = &mut Vec::new();
+        check(windows, 1_000, 1, 100, 1, Taken::Allowed { remaining: 0, reset_ms: 100 });
+        check(windows, 500, 1, 100, 1, Taken::Limited { take: 0, retry_after_ms: 100 });
+        check(windows, 500, 2, 100, 1, Taken::Allowed { remaining: 0, reset_ms: 100 });
+        check(windows, 1_099, 2, 100, 1, Taken::Limited { take: 0, retry_after_ms: 1 });
+        check(windows, 1_100, 2, 100, 2, Taken::Allowed { remaining: 0, reset_ms: 100 });
+    }
+}
