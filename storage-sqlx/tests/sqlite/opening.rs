@@ -1,0 +1,298 @@
+//! Opening: fresh files, old and new versions, many at once, and every kind of wrong file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
+use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+use transcript_core::{
+    Error, ErrorKind, PageRequest, Retry, archive::Archive, directory::Secrets, ledger::Ledger,
+};
+
+/// A connection that is not the store's.
+async fn stranger(file: &Path) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(file).create_if_missing(true).connect().await.unwrap()
+}
+
+async fn run(file: &Path, statement: &str) {
+    let mut connection = stranger(file).await;
+    sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// The versions that were noted in a file, each once for every time it was made.
+async fn versions(file: &Path) -> Vec<i64> {
+    let mut connection = stranger(file).await;
+    let rows = sqlx::query("SELECT version FROM schema_version ORDER BY version").fetch_all(&mut connection);
+    let versions = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
+    connection.close().await.unwrap();
+    versions
+}
+
+fn impatient(path: impl Into<PathBuf>) -> SqliteOptions {
+    SqliteOptions { busy_timeout: Duration::from_millis(200), ..SqliteOptions::new(path) }
+}
+
+/// Opening must fail like this, with a sentence that names the file and says this.
+async fn check_refused(file: &Path, kind: ErrorKind, says: &str) -> Error {
+    let error = SqliteStore::open(impatient(file)).await.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.message().contains(says), "{error}");
+    let name = file.file_name().unwrap().to_str().unwrap();
+    assert!(error.message().contains(name) || error.message().contains("folder"), "{error}");
+    error
+}
+
+#[tokio::test]
+async fn a_fresh_file_gets_every_table_and_a_known_one_gets_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deep/down/verbatim.db");
+    let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
+    store.secret("cookies", vec![1]).await.unwrap();
+    store.close().await;
+    assert_eq!(versions(&file).await, [1, 2, 3]);
+    let again = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
+    assert_eq!(again.secret("cookies", vec![2]).await.unwrap(), [1]);
+    again.close().await;
+    assert_eq!(versions(&file).await, [1, 2, 3]);
+    assert_eq!(again.secret("cookies", vec![3]).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(again.wallets(PageRequest::first()).await.unwrap_err().kind(), ErrorKind::Unavailable);
+}
+
+#[tokio::test]
+async fn pages_have_the_size_that_their_content_wants() {
+    let folder = tempfile::tempdir().unwrap();
+    let (main, archive) = (folder.path().join("verbatim.db"), folder.path().join("archive.db"));
+    SqliteStore::open(SqliteOptions::new(&main)).await.unwrap().close().await;
+    SqliteArchive::open(SqliteOptions::new(&archive)).await.unwrap().close().await;
+    for (file, size) in [(main, 4_096_i64), (archive, 16_384)] {
+        let mut connection = stranger(&file).await;
+        let row = sqlx::query("SELECT page_size, journal_mode FROM pragma_page_size, pragma_journal_mode");
+        let row = row.fetch_one(&mut connection).await.unwrap();
+        assert_eq!((row.get::<i64, _>(0), row.get::<&str, _>(1)), (size, "wal"), "{}", file.display());
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_is_a_fresh_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("verbatim.db");
+    fs::write(&file, b"").unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
+    assert_eq!(store.secret("cookies", vec![1]).await.unwrap(), [1]);
+}
+
+#[tokio::test]
+async fn a_newer_version_is_refused_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("verbatim.db");
+    SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
+    run(&file, "INSERT INTO schema_version VALUES (99, '0099_later', 0); CREATE TABLE later (x)").await;
+    let before = fs::read(&file).unwrap();
+    let error = check_refused(&file, ErrorKind::Unsupported, "newer version").await;
+    assert_eq!(error.retry(), Retry::Never);
+    assert!(error.message().contains("99"), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_newer_version_whose_log_was_not_written_back_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, log) = (folder.path().join("verbatim.db"), folder.path().join("verbatim.db-wal"));
+    SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
+    let mut other = stranger(&file).await;
+    sqlx::query("INSERT INTO schema_version VALUES (99, 'later', 0)").execute(&mut other).await.unwrap();
+    // As after a kill: the newer version stands in the log only.
+    let copy = folder.path().join("killed.db");
+    fs::copy(&file, &copy).unwrap();
+    fs::copy(&log, folder.path().join("killed.db-wal")).unwrap();
+    let before = (fs::read(&copy).unwrap(), fs::read(&log).unwrap());
+    check_refused(&copy, ErrorKind::Unsupported, "newer version").await;
+    assert_eq!((fs::read(&copy).unwrap(), fs::read(folder.path().join("killed.db-wal")).unwrap()), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_that_open_at_once_migrate_once() {
+    for _ in 0..5 {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("verbatim.db");
+        let open = || tokio::spawn(SqliteStore::open(SqliteOptions::new(&file)));
+        let opening: Vec<_> = (0..8).map(|_| open()).collect();
+        let mut stores = Vec::new();
+        for store in opening {
+            stores.push(store.await.unwrap().unwrap());
+        }
+        let first = stores[0].secret("cookies", vec![0]).await.unwrap();
+        for (store, number) in stores.iter().zip(0..) {
+            assert_eq!(store.secret("cookies", vec![number]).await.unwrap(), first);
+        }
+        assert_eq!(versions(&file).await, [1, 2, 3]);
+    }
+}
+
+/// Set for the processes that [`processes_that_open_at_once_migrate_once`] starts.
+const OPEN: &str = "VERBATIM_TEST_OPEN";
+
+#[tokio::test]
+async fn processes_that_open_at_once_migrate_once() {
+    if let Some(file) = std::env::var_os(OPEN) {
+        let store = SqliteStore::open(SqliteOptions::new(PathBuf::from(file))).await.unwrap();
+        store.secret("cookies", vec![1]).await.unwrap();
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("verbatim.db");
+    let open = || {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "opening::processes_that_open_at_once_migrate_once"]).env(OPEN, &file);
+        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let opening: Vec<_> = (0..4).map(|_| open()).collect();
+    for mut process in opening {
+        assert!(process.wait().unwrap().success());
+    }
+    assert_eq!(versions(&file).await, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn what_is_no_database_of_ours_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_folder = |name: &str| folder.path().join(name);
+
+    fs::create_dir(in_folder("folder.db")).unwrap();
+    check_refused(&in_folder("folder.db"), ErrorKind::Invalid, "is a folder").await;
+
+    fs::write(in_folder("text.db"), "This is a letter. ".repeat(500)).unwrap();
+    check_refused(&in_folder("text.db"), ErrorKind::Corrupt, "no SQLite database").await;
+
+    run(&in_folder("foreign.db"), "CREATE TABLE recipes (name TEXT)").await;
+    let before = fs::read(in_folder("foreign.db")).unwrap();
+    check_refused(&in_folder("foreign.db"), ErrorKind::Invalid, "another program").await;
+    assert_eq!(fs::read(in_folder("foreign.db")).unwrap(), before);
+
+    SqliteArchive::open(SqliteOptions::new(in_folder("archive.db"))).await.unwrap().close().await;
+    check_refused(&in_folder("archive.db"), ErrorKind::Invalid, "transcripts").await;
+
+    fs::write(in_folder("file"), "x").unwrap();
+    check_refused(&in_folder("file/verbatim.db"), ErrorKind::Unavailable, "folder").await;
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_corrupt() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("verbatim.db");
+    SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
+    let whole = fs::read(&file).unwrap();
+
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    check_refused(&file, ErrorKind::Corrupt, "damaged").await;
+
+    let mut noise = whole.clone();
+    noise[4_096..].fill(0xA5);
+    fs::write(&file, noise).unwrap();
+    let failed = match SqliteStore::open(impatient(&file)).await {
+        Ok(store) => store.secret("cookies", vec![1]).await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert_eq!(failed.kind(), ErrorKind::Corrupt, "{failed}");
+    assert!(failed.message().contains("verbatim.db"), "{failed}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_read_only_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner");
+    let file = inner.join("verbatim.db");
+    SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
+
+    set(&file, 0o400);
+    check_refused(&file, ErrorKind::Unsupported, "read-only").await;
+    set(&file, 0o600);
+    set(&inner, 0o500);
+    let error = SqliteStore::open(impatient(&file)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    assert!(error.message().contains("inner is read-only"), "{error}");
+    let error = SqliteStore::open(impatient(inner.join("new.db"))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    set(&inner, 0o700);
+    SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn money_and_people_are_their_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("data");
+    let store = SqliteStore::open(SqliteOptions::new(inner.join("verbatim.db"))).await.unwrap();
+    store.secret("cookies", vec![1]).await.unwrap();
+    assert_eq!(mode(inner.clone()), 0o700);
+    for name in ["verbatim.db", "verbatim.db-wal", "verbatim.db-shm"] {
+        assert_eq!(mode(inner.join(name)), 0o600, "{name}");
+    }
+    // An empty file that somebody made before is as fresh as none.
+    fs::write(inner.join("empty.db"), b"").unwrap();
+    fs::set_permissions(inner.join("empty.db"), fs::Permissions::from_mode(0o644)).unwrap();
+    SqliteStore::open(SqliteOptions::new(inner.join("empty.db"))).await.unwrap();
+    assert_eq!(mode(inner.join("empty.db")), 0o600);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_of_another_is_waited_for_and_then_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("verbatim.db");
+    let store = SqliteStore::open(impatient(&file)).await.unwrap();
+    store.secret("cookies", vec![1]).await.unwrap();
+
+    let mut other = stranger(&file).await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let error = store.secret("salt", vec![2]).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff));
+    assert!(error.message().contains("verbatim.db is locked by another process"), "{error}");
+    // Reading goes on, and so does opening: neither needs the lock.
+    store.wallets(PageRequest::first()).await.unwrap();
+    SqliteStore::open(impatient(&file)).await.unwrap().close().await;
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    assert_eq!(store.secret("salt", vec![3]).await.unwrap(), [3]);
+    store.close().await;
+
+    sqlx::raw_sql("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").execute(&mut other).await.unwrap();
+    check_refused(&file, ErrorKind::Unavailable, "locked by another process").await;
+    let fresh = folder.path().join("fresh.db");
+    let mut holder = stranger(&fresh).await;
+    sqlx::raw_sql("CREATE TABLE x (y); DROP TABLE x; BEGIN EXCLUSIVE").execute(&mut holder).await.unwrap();
+    let error = check_refused(&fresh, ErrorKind::Unavailable, "locked by another process").await;
+    assert_eq!(error.retry(), Retry::Backoff);
+}
+
+#[tokio::test]
+async fn a_body_that_changed_on_disk_is_corrupt_never_other_words() {
+    let (archive, folder) = crate::archive().await;
+    let kept = crate::keep("aaaaaaaaaaa", "the words");
+    let (video, wish, now) = (kept.video.clone(), kept.wishes[0].clone(), kept.now);
+    archive.keep(kept).await.unwrap();
+    let other = crate::keep("bbbbbbbbbbb", "other words");
+    archive.keep(other).await.unwrap();
+    let file = folder.path().join("archive.db");
+    for damage in [
+        "UPDATE transcripts SET content_sha256 = zeroblob(32) WHERE video = 'video_site/aaaaaaaaaaa'",
+        "UPDATE transcripts SET body = zeroblob(40) WHERE video = 'video_site/aaaaaaaaaaa'",
+        "UPDATE transcripts SET body_length = -1 WHERE video = 'video_site/aaaaaaaaaaa'",
+        // Whole and well-formed, but of another video.
+        "UPDATE transcripts SET (body, body_length, content_sha256) = (SELECT body, body_length, content_sha256
+            FROM transcripts WHERE video = 'video_site/bbbbbbbbbbb') WHERE video = 'video_site/aaaaaaaaaaa'",
+    ] {
+        run(&file, damage).await;
+        let error = archive.find(&video, &wish, now).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{damage}");
+        assert!(!error.message().contains("words"), "{error}");
+    }
+}
