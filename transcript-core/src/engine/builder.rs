@@ -34,11 +34,14 @@ impl Suppliers {
         self.platforms.get(&platform).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a supplier of the platform was not asked when an absence was learnt.
+    /// The names of a platform's suppliers, in order.
+    pub(super) fn names(&self, platform: Platform) -> Vec<String> {
+        self.of(platform).iter().map(|supplier| supplier.card().name).collect()
+    }
+
+    /// Whether a supplier of the platform was not configured yet when an absence was learnt.
     pub(super) fn void(&self, absence: &Absence) -> bool {
-        self.of(absence.video.platform())
-            .iter()
-            .any(|supplier| !absence.asked.contains(&supplier.card().name))
+        self.names(absence.video.platform()).iter().any(|name| !absence.asked.contains(name))
     }
 }
 

@@ -10,17 +10,16 @@ use std::{
 };
 
 use super::{
-    Errand, Inner, Outcome, Waiter, absence,
+    EngineOptions, Errand, Inner, Outcome, Waiter, absence,
     payment::{Ending, Held, Holding},
-    retry::persistently,
+    retry::{bounded, persistently},
     settled_already,
-    supply::Supply,
 };
 use crate::{
     archive::{Claim, Found, Lease},
     error::{Error, ErrorKind, Result},
     ids::{Holder, random_name},
-    supplier::{SupplyError, SupplyReason},
+    supplier::{Supplied, SupplyError, SupplyReason},
     time::Timestamp,
 };
 
@@ -55,6 +54,9 @@ impl Drop for Guard {
 
 /// The shortest time between two heartbeats.
 const BEAT_MIN: Duration = Duration::from_millis(50);
+/// The part of a lease that is not relied on: work is called off this much before another may claim,
+/// since it takes a moment to end, and another machine's clock may be ahead.
+const LEASE_RESERVE: u32 = 10;
 
 struct Flight<'a> {
     inner: &'a Inner,
@@ -68,6 +70,8 @@ enum Claimed {
     Until(Timestamp),
     /// The archive knows the answer by now.
     Found(Found),
+    /// Another holds it, and the caller no longer waits.
+    Abandoned,
 }
 
 /// How the turn of one paying caller ended.
@@ -132,12 +136,13 @@ impl Flight<'_> {
 
     /// One caller's turn: claim, look again, hold, fetch.
     async fn turn(&self, waiter: &Waiter) -> Turn {
-        let lease_ends = match self.claim().await {
+        let lease_ends = match self.claim(waiter).await {
             Ok(Claimed::Until(ends)) => ends,
             Ok(Claimed::Found(found)) => return for_all(settled_already(found)),
+            Ok(Claimed::Abandoned) => return Turn::Next(Outcome::StillWorking),
             Err(error) => return for_all(Outcome::Broken(error)),
         };
-        // Waiting for another's lease takes time: who left meanwhile does not pay.
+        // The claim takes time: who left meanwhile does not pay.
         if waiter.reply.is_closed() {
             return Turn::Next(Outcome::StillWorking);
         }
@@ -151,18 +156,21 @@ impl Flight<'_> {
 
     /// Claims the lease, waiting while another holds it. What the archive has by then is returned: the
     /// other's work, or what was kept between our first look and the claim.
-    async fn claim(&self) -> Result<Claimed> {
+    async fn claim(&self, waiter: &Waiter) -> Result<Claimed> {
+        let EngineOptions { store, poll, .. } = self.inner.options;
         loop {
             let lease = self.lease();
-            let claim = persistently(|| self.inner.archive.claim(lease.clone())).await?;
+            let claim = persistently(store, || self.inner.archive.claim(lease.clone())).await?;
             let (video, wish) = self.errand;
-            match persistently(|| self.inner.find(video, wish)).await? {
+            match persistently(store, || self.inner.find(video, wish)).await? {
                 Found::Nothing => {}
                 found => return Ok(Claimed::Found(found)),
             }
             match claim {
                 Claim::Claimed => return Ok(Claimed::Until(lease.until)),
-                Claim::Busy { .. } => tokio::time::sleep(self.inner.options.poll).await,
+                // Another's work may take half an hour: nobody asks after it for a caller who left.
+                Claim::Busy { .. } if waiter.reply.is_closed() => return Ok(Claimed::Abandoned),
+                Claim::Busy { .. } => tokio::time::sleep(poll).await,
             }
         }
     }
@@ -178,10 +186,12 @@ impl Flight<'_> {
         }
     }
 
-    /// Gives the lease back. When the store is away it ends by itself.
+    /// Gives the lease back. When the store is away it ends by itself, and nobody waits for it.
     async fn unclaim(&self) {
         let (video, wish) = self.errand;
-        if let Err(error) = persistently(|| self.inner.archive.unclaim(video, wish, &self.holder)).await {
+        let store = self.inner.options.store;
+        let unclaim = persistently(store, || self.inner.archive.unclaim(video, wish, &self.holder));
+        if let Err(error) = bounded(store, unclaim).await {
             tracing::warn!(%video, %error, "a lease could not be given back; it will end by itself");
         }
     }
@@ -200,27 +210,34 @@ impl Flight<'_> {
 
     /// Asks the suppliers while lease and hold are kept alive. None when the lease ran out before a
     /// supplier was asked: then another worker may be fetching the same.
-    async fn supply(&self, lease_ends: Timestamp, held: Option<&Held>) -> Option<Supply> {
-        let lease_ends = if self.inner.clock.now().plus(self.inner.options.heartbeat) < lease_ends {
+    async fn supply(
+        &self,
+        lease_ends: Timestamp,
+        held: Option<&Held>,
+    ) -> Option<Result<Supplied, SupplyError>> {
+        let lease_ends = if self.left(lease_ends) > self.inner.options.heartbeat {
             lease_ends
         } else {
-            self.renew(lease_ends).await?
+            let ends = self.beat(self.inner.options.store, lease_ends, held).await?;
+            // A fault leaves the old end, which may be too near to begin anything.
+            (!self.left(ends).is_zero()).then_some(ends)?
         };
         tokio::select! {
+            biased;
             supply = self.inner.supply(self.errand) => Some(supply),
             () = self.heartbeat(lease_ends, held) => {
                 let message = "The work was interrupted: the archive could not be reached. Please ask again.";
-                Some(Supply { result: Err(SupplyError::new(SupplyReason::Cancelled, message)), asked: Vec::new() })
+                Some(Err(SupplyError::new(SupplyReason::Cancelled, message)))
             }
         }
     }
 
     /// Keeps a supply, or remembers why there is none.
-    async fn keep(&self, supply: Supply) -> (Turn, Ending) {
-        let supplied = match supply.result {
+    async fn keep(&self, supply: Result<Supplied, SupplyError>) -> (Turn, Ending) {
+        let supplied = match supply {
             Ok(supplied) => supplied,
             Err(failure) => {
-                self.remember(&failure, supply.asked).await;
+                self.remember(&failure).await;
                 return (for_all(Outcome::Failed(failure)), Ending::Failed);
             }
         };
@@ -240,28 +257,43 @@ impl Flight<'_> {
     /// worker may be fetching the same.
     async fn heartbeat(&self, mut lease_ends: Timestamp, held: Option<&Held>) {
         loop {
+            let left = self.left(lease_ends);
+            if left.is_zero() {
+                return;
+            }
             // More often as the end comes near without a renewal.
-            let left = lease_ends.since(self.inner.clock.now());
             tokio::time::sleep(self.inner.options.heartbeat.min(left / 3).max(BEAT_MIN)).await;
-            let beat = async {
-                if let Some(held) = held {
-                    self.inner.extend(held).await;
-                }
-                self.renew(lease_ends).await
-            };
-            let left = lease_ends.since(self.inner.clock.now());
-            match tokio::time::timeout(left, beat).await {
-                Ok(Some(ends)) => lease_ends = ends,
-                Ok(None) | Err(_) => return,
+            match self.beat(self.left(lease_ends), lease_ends, held).await {
+                Some(ends) => lease_ends = ends,
+                None => return,
             }
         }
+    }
+
+    /// How long the lease can still be relied on.
+    fn left(&self, lease_ends: Timestamp) -> Duration {
+        let reserve = self.inner.options.lease / LEASE_RESERVE;
+        lease_ends.since(self.inner.clock.now()).saturating_sub(reserve)
+    }
+
+    /// One heartbeat of at most `limit`: renews hold and lease, each by itself, so that a ledger that
+    /// hangs does not cost the lease. Returns when the lease ends now, or none when it is lost.
+    async fn beat(&self, limit: Duration, lease_ends: Timestamp, held: Option<&Held>) -> Option<Timestamp> {
+        let extend = async {
+            if let Some(held) = held {
+                // A fault is no loss: the next beat tries again.
+                let _ = tokio::time::timeout(limit, self.inner.extend(held)).await;
+            }
+        };
+        let ((), renewed) = tokio::join!(extend, tokio::time::timeout(limit, self.renew(lease_ends)));
+        renewed.unwrap_or(None)
     }
 
     /// Renews the lease; returns when it ends now, or none when it is lost.
     async fn renew(&self, ends: Timestamp) -> Option<Timestamp> {
         let lease = self.lease();
         let until = lease.until;
-        match self.inner.archive.claim(lease).await {
+        match bounded(self.inner.options.store, self.inner.archive.claim(lease)).await {
             Ok(Claim::Claimed) => Some(until),
             Ok(Claim::Busy { .. }) => None,
             // Unknown whether it took effect: what counts is the end that was granted for sure.
@@ -273,12 +305,15 @@ impl Flight<'_> {
     }
 
     /// Remembers a failure that says something about the video.
-    async fn remember(&self, failure: &SupplyError, asked: Vec<String>) {
+    async fn remember(&self, failure: &SupplyError) {
         let (video, wish) = self.errand;
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();
+        // All of them: each was asked, or need not be, since the answer is final for all.
+        let asked = self.inner.suppliers.names(video.platform());
         let Some(absence) = absence::of_failure(video, wish, failure, asked, policy, now) else { return };
-        if let Err(error) = persistently(|| self.inner.archive.keep_absence(absence.clone())).await {
+        let store = self.inner.options.store;
+        if let Err(error) = persistently(store, || self.inner.archive.keep_absence(absence.clone())).await {
             tracing::warn!(%video, %error, "an absence could not be remembered");
         }
     }

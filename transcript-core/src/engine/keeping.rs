@@ -36,7 +36,7 @@ impl Inner {
                 replace: false,
                 now: self.clock.now(),
             };
-            match (persistently(|| self.archive.keep(keep.clone())).await, &answer) {
+            match (persistently(self.options.store, || self.archive.keep(keep.clone())).await, &answer) {
                 (Ok(stored), None) => answer = Some(stored),
                 (Err(error), None) => return Err(error),
                 (Ok(_), Some(_)) => {}

@@ -12,7 +12,7 @@ mod flight;
 mod keeping;
 mod options;
 mod payment;
-mod retry;
+pub(crate) mod retry;
 mod supply;
 
 use std::{
@@ -23,11 +23,14 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::{oneshot, watch},
+    task::JoinSet,
 };
 
 pub use builder::{Builder, Suppliers};
 pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
 pub use options::{AbsencePolicy, EngineOptions};
+
+use retry::bounded;
 
 use crate::{
     archive::{Archive, Found, Wish},
@@ -111,6 +114,8 @@ impl Transcripts {
         self.inner.runtime.spawn(async move {
             let mut reply = reply;
             let outcome = tokio::select! {
+                // In order: chance has no part in what the engine does, so that a simulation can replay it.
+                biased;
                 outcome = inner.run(fetch) => outcome,
                 () = reply.closed() => return,
             };
@@ -163,6 +168,11 @@ impl Transcripts {
         !self.inner.suppliers.of(platform).is_empty()
     }
 
+    /// How patient the engine is.
+    pub fn options(&self) -> &EngineOptions {
+        &self.inner.options
+    }
+
     /// Waits until no work is running. New calls are still answered: stop accepting them first.
     pub async fn close(&self) {
         let mut driven = self.inner.driven.subscribe();
@@ -171,14 +181,32 @@ impl Transcripts {
     }
 
     /// Runs something on the engine's own runtime and waits for it through a channel.
-    async fn task<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
-        self.inner.runtime.spawn(work).await.map_err(|_| stopped())
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the work at its next await.
+    pub(crate) async fn task<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T> {
+        // Alone in a set, so that dropping this future ends the work.
+        let mut alone = JoinSet::new();
+        alone.spawn_on(work, &self.inner.runtime);
+        match alone.join_next().await {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(_)) | None => Err(stopped()),
+        }
     }
 }
 
 impl Inner {
-    /// One caller's whole way: archive, then the errand, then at most the wait.
+    /// One caller's whole way, within the wait.
     async fn run(self: &Arc<Self>, fetch: Fetch) -> Outcome {
+        let way = self.find_or_join(fetch);
+        tokio::time::timeout(self.options.wait, way).await.unwrap_or(Outcome::StillWorking)
+    }
+
+    /// Archive first, then the errand.
+    async fn find_or_join(self: &Arc<Self>, fetch: Fetch) -> Outcome {
         let errand = (fetch.video, fetch.wish);
         match self.find(&errand.0, &errand.1).await {
             Ok(Found::Nothing) => {}
@@ -188,11 +216,7 @@ impl Inner {
         if self.suppliers.of(errand.0.platform()).is_empty() {
             return Outcome::Unsupplied;
         }
-        let answer = self.join(errand, fetch.payment);
-        match tokio::time::timeout(self.options.wait, answer).await {
-            Ok(outcome) => outcome.unwrap_or_else(|_| Outcome::Broken(stopped())),
-            Err(_) => Outcome::StillWorking,
-        }
+        self.join(errand, fetch.payment).await.unwrap_or_else(|_| Outcome::Broken(stopped()))
     }
 
     /// Joins those who wait for an errand; the first one starts its task.
@@ -212,7 +236,8 @@ impl Inner {
     }
 
     async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let found = self.archive.find(video, wish, self.clock.now()).await?;
+        let find = self.archive.find(video, wish, self.clock.now());
+        let found = bounded(self.options.store, find).await?;
         Ok(match found {
             Found::Absent(absence) if self.suppliers.void(&absence) => Found::Nothing,
             found => found,
@@ -220,7 +245,7 @@ impl Inner {
     }
 
     async fn find_any(&self, video: &VideoId) -> Result<Found> {
-        let tracks = self.archive.tracks(video).await?;
+        let tracks = bounded(self.options.store, self.archive.tracks(video)).await?;
         let archived: Vec<_> = tracks.into_iter().filter(|track| !track.wishes.is_empty()).collect();
         let best = crate::transcript::best_track(archived.iter().map(|track| &track.track), &Wish::Default);
         let Some(wish) = best.and_then(|place| archived[place].wishes.first()) else {
@@ -230,8 +255,8 @@ impl Inner {
     }
 
     async fn resolve(&self, link: &ShortLink, ask_platform: bool) -> Result<Option<Resolved>, SupplyError> {
-        let broken = |error: Error| SupplyError::new(SupplyReason::Unreachable, error.to_string());
-        if let Some(video) = self.archive.link(link).await.map_err(broken)? {
+        let remembered = bounded(self.options.store, self.archive.link(link)).await;
+        if let Some(video) = remembered.map_err(|error| memory_away(&error))? {
             return Ok(Some(Resolved::Video(video)));
         }
         if !ask_platform {
@@ -241,9 +266,17 @@ impl Inner {
             let message = format!("Short links of {} cannot be followed here.", link.platform().name());
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         };
-        let resolved = resolver.resolve(link, self.clock.now().plus(self.options.wait)).await?;
-        if let Resolved::Video(video) = &resolved {
-            self.archive.keep_link(link, video).await.map_err(broken)?;
+        let deadline = self.clock.now().plus(self.options.wait);
+        let Ok(resolved) = tokio::time::timeout(self.options.wait, resolver.resolve(link, deadline)).await
+        else {
+            return Err(SupplyError::new(SupplyReason::Timeout, "Following the short link took too long."));
+        };
+        let resolved = resolved?;
+        if let Resolved::Video(video) = &resolved
+            && let Err(error) = bounded(self.options.store, self.archive.keep_link(link, video)).await
+        {
+            // What was learnt is true all the same; the next caller learns it again.
+            tracing::warn!(link = link.code(), %error, "what a short link means could not be remembered");
         }
         Ok(Some(resolved))
     }
@@ -257,6 +290,15 @@ fn settled_already(found: Found) -> Outcome {
         Found::Withdrawn => Outcome::Withdrawn,
         Found::Nothing => Outcome::Unsupplied,
     }
+}
+
+/// What callers are told when the memory of short links is away; the details are for the log.
+fn memory_away(error: &Error) -> SupplyError {
+    tracing::warn!(%error, "the memory of short links could not be read");
+    SupplyError::new(
+        SupplyReason::Unreachable,
+        "The short link could not be looked up: please try again in a moment.",
+    )
 }
 
 fn stopped() -> Error {

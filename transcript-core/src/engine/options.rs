@@ -15,6 +15,8 @@ pub struct EngineOptions {
     pub heartbeat: Duration,
     /// How often another worker's fetch is looked after.
     pub poll: Duration,
+    /// How long one call of a store may take; what takes longer has failed.
+    pub store: Duration,
     /// For how long an absence is remembered.
     pub absence: AbsencePolicy,
 }
@@ -27,6 +29,7 @@ impl Default for EngineOptions {
             lease: Duration::from_secs(60),
             heartbeat: Duration::from_secs(20),
             poll: Duration::from_millis(250),
+            store: Duration::from_secs(5),
             absence: AbsencePolicy::default(),
         }
     }

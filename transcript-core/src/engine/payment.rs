@@ -1,6 +1,9 @@
 //! Holding a payment before the work, and ending the hold after it.
 
-use super::{Inner, OnFailure, Payment, retry::persistently};
+use super::{
+    Inner, OnFailure, Payment,
+    retry::{bounded, persistently},
+};
 use crate::{
     error::{Error, Result},
     ids::{HoldId, random_name},
@@ -51,7 +54,7 @@ impl Inner {
             expires_at: now.plus(self.options.lease),
             memo: payment.memo.clone(),
         };
-        match persistently(|| ledger.hold(ask.clone())).await? {
+        match persistently(self.options.store, || ledger.hold(ask.clone())).await? {
             // Known: an earlier try of this very call took effect.
             HoldOutcome::Held { .. } | HoldOutcome::Known { state: HoldState::Open { .. }, .. } => {
                 Ok(Holding::Held(Held { id, payment }))
@@ -68,7 +71,7 @@ impl Inner {
         let (Some(ledger), until) = (self.ledger.as_ref(), self.clock.now().plus(self.options.lease)) else {
             return;
         };
-        if let Err(error) = ledger.extend(&held.id, until).await {
+        if let Err(error) = bounded(self.options.store, ledger.extend(&held.id, until)).await {
             tracing::warn!(hold = %held.id, %error, "a hold could not be extended");
         }
     }
@@ -87,7 +90,7 @@ impl Inner {
             })
             .collect();
         let settle = Settle { id: held.id.clone(), spent, now: self.clock.now() };
-        if let Err(error) = persistently(|| ledger.settle(settle.clone())).await {
+        if let Err(error) = persistently(self.options.store, || ledger.settle(settle.clone())).await {
             tracing::error!(hold = %held.id, %error, "a hold could not be settled; it will expire");
         }
     }

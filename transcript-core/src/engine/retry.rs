@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Result, Retry};
+use crate::error::{Error, Result, Retry};
 
 /// How often a call is made in all before its fault is believed.
 const ATTEMPTS: u32 = 5;
@@ -11,14 +11,23 @@ const FIRST_WAIT: Duration = Duration::from_millis(50);
 /// No wait is longer than this, whatever the fault asks for.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Makes a call until it succeeds, fails for good, or has failed [`ATTEMPTS`] times.
-pub(super) async fn persistently<T, F>(mut call: impl FnMut() -> F) -> Result<T>
+/// Makes a call once, for at most `limit`: a store that never answers must not hold anybody for ever.
+pub(crate) async fn bounded<T>(limit: Duration, call: impl Future<Output = Result<T>>) -> Result<T> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(result) => result,
+        Err(_) => Err(Error::unavailable("the store did not answer in time")),
+    }
+}
+
+/// Makes a call, each time for at most `limit`, until it succeeds, fails for good, or has failed
+/// [`ATTEMPTS`] times.
+pub(crate) async fn persistently<T, F>(limit: Duration, mut call: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
     let mut wait = FIRST_WAIT;
     for _ in 1..ATTEMPTS {
-        let error = match call().await {
+        let error = match bounded(limit, call()).await {
             Ok(value) => return Ok(value),
             Err(error) => error,
         };
@@ -30,5 +39,5 @@ where
         tokio::time::sleep(pause).await;
         wait *= 2;
     }
-    call().await
+    bounded(limit, call()).await
 }

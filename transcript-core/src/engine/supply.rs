@@ -1,8 +1,11 @@
 //! Asking the suppliers in order, and judging what they answer.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use super::{Errand, Inner};
@@ -11,14 +14,8 @@ use crate::{
     transcript::best_track,
 };
 
-/// What came of asking the suppliers.
-#[derive(Debug)]
-pub(super) struct Supply {
-    /// What the first one that had something gave, or the most telling failure.
-    pub(super) result: Result<Supplied, SupplyError>,
-    /// The names of those that were asked.
-    pub(super) asked: Vec<String>,
-}
+/// How long a supplier that was called off may take to end.
+const END_MAX: Duration = Duration::from_secs(1);
 
 /// Tells a supplier whether its work is still wanted.
 #[derive(Debug, Default)]
@@ -46,28 +43,30 @@ impl Drop for CancelOnDrop {
 }
 
 impl Inner {
-    /// Asks the platform's suppliers in order until one has a transcript or says something final.
-    pub(super) async fn supply(&self, errand: &Errand) -> Supply {
+    /// Asks the platform's suppliers in order until one has a transcript or says something final; what
+    /// the first one that had something gave, or the most telling failure.
+    pub(super) async fn supply(&self, errand: &Errand) -> Result<Supplied, SupplyError> {
         let deadline = self.clock.now().plus(self.options.work);
-        let mut asked = Vec::new();
         let mut failures = Vec::new();
         for supplier in self.suppliers.of(errand.0.platform()) {
-            let name = supplier.card().name;
-            asked.push(name.clone());
+            // Who comes too late is not asked any more: the time is over for all that follow.
+            if !failures.is_empty() && self.clock.now() >= deadline {
+                break;
+            }
             let ask = Ask { video: errand.0.clone(), wish: errand.1.clone(), deadline };
-            match self.ask(supplier, ask).await.and_then(|supplied| judge(supplied, errand)) {
-                Ok(supplied) => return Supply { result: Ok(supplied), asked },
-                Err(failure) => {
-                    tracing::info!(supplier = %name, video = %errand.0, reason = failure.reason().as_str(), "no transcript");
-                    let is_final = failure.reason().is_final();
-                    failures.push(failure);
-                    if is_final {
-                        break;
-                    }
-                }
+            let failure = match self.ask(supplier, ask).await.and_then(|supplied| judge(supplied, errand)) {
+                Ok(supplied) => return Ok(supplied),
+                Err(failure) => failure,
+            };
+            let (name, reason) = (supplier.card().name, failure.reason());
+            tracing::info!(supplier = %name, video = %errand.0, reason = reason.as_str(), "no transcript");
+            let is_final = reason.is_final();
+            failures.push(failure);
+            if is_final {
+                break;
             }
         }
-        Supply { result: Err(most_telling(failures)), asked }
+        Err(most_telling(failures))
     }
 
     /// Asks one supplier, within the time for the whole work. A supplier that panics has failed.
@@ -84,7 +83,12 @@ impl Inner {
             Ok(_) => {
                 Err(SupplyError::new(SupplyReason::PlatformFault, "The transcript's source broke down."))
             }
-            Err(_) => Err(SupplyError::new(SupplyReason::Timeout, "Fetching the transcript took too long.")),
+            Err(_) => {
+                // Nothing of it is left when whoever comes next asks the platform; unless it blocks its
+                // thread, which must not block us.
+                let _ = tokio::time::timeout(END_MAX, work.shutdown()).await;
+                Err(SupplyError::new(SupplyReason::Timeout, "Fetching the transcript took too long."))
+            }
         }
     }
 }
