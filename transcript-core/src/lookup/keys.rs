@@ -8,6 +8,7 @@ use crate::{
         LookupKey, NewKey, Owner,
         key::{Key, Surface},
     },
+    engine::retry::persistently,
     error::{Error, Result},
     ids::{KeyId, WalletId, random_name},
     ledger::{
@@ -130,6 +131,11 @@ impl Lookup {
     /// # Errors
     /// The ports' faults: nothing is made, or a key that nobody was shown.
     pub async fn create_key(&self, ask: CreateKey) -> Result<CreateKeyOutcome> {
+        let lookup = self.clone();
+        self.parts.transcripts.task(async move { lookup.make_key(ask).await }).await?
+    }
+
+    async fn make_key(&self, ask: CreateKey) -> Result<CreateKeyOutcome> {
         let parts = &self.parts;
         let (label, email) = match (clean_label(ask.label), clean_email(ask.email)) {
             (Ok(label), Ok(email)) => (label, email),
@@ -139,7 +145,9 @@ impl Lookup {
         if let Origin::Network(client) = ask.origin {
             let limit = parts.options.mint_per_network_per_day;
             let takes = self.networks.takes("mint", client, limit, DAY_MS, now);
-            if let Taken::Limited { retry_after_ms, .. } = parts.limiter.take(takes, now).await? {
+            if let Taken::Limited { retry_after_ms, .. } =
+                self.bounded(parts.limiter.take(takes, now)).await?
+            {
                 return Ok(CreateKeyOutcome::Limited { retry_after_ms });
             }
         }
@@ -157,8 +165,12 @@ impl Lookup {
             subject: None,
             entitled_until: None,
         };
-        parts.directory.add_key(record.clone(), parts.options.plus_keys_per_subject).await?;
-        let status = self.status(&record).await?;
+        // Repeated when its outcome is unknown: a key that nobody was shown helps nobody.
+        let store = parts.transcripts.options().store;
+        let plus_keys = parts.options.plus_keys_per_subject;
+        persistently(store, || parts.directory.add_key(record.clone(), plus_keys)).await?;
+        // A new key has used nothing, so no store need be asked once the key is made.
+        let status = self.status(&record, self.usage(&record, now, 0), now);
         Ok(CreateKeyOutcome::Created(NewLookupKey { key, status }))
     }
 
@@ -167,10 +179,14 @@ impl Lookup {
     /// # Errors
     /// The ports' faults.
     pub async fn key_status(&self, credential: &str) -> Result<Option<KeyStatus>> {
-        match self.caller(Some(credential)).await? {
-            Caller::Key(key) => Ok(Some(self.status(&key).await?)),
-            Caller::Unkeyed | Caller::Stranger(_) => Ok(None),
-        }
+        let (lookup, credential) = (self.clone(), credential.to_owned());
+        let work = async move {
+            let Caller::Key(key) = lookup.caller(Some(&credential)).await? else { return Ok(None) };
+            let now = lookup.parts.clock.now();
+            let usage = lookup.key_use(&key, now).await?;
+            Ok(Some(lookup.status(&key, usage, now)))
+        };
+        self.parts.transcripts.task(work).await?
     }
 
     /// Whose credential it is. A typo is recognised without a look-up.
@@ -187,39 +203,38 @@ impl Lookup {
                  that begins with vbk_.",
             ));
         }
-        Ok(match self.parts.directory.owner(&key.digest()).await? {
+        Ok(match self.bounded(self.parts.directory.owner(&key.digest())).await? {
             Some(Owner::Lookup(key)) => Caller::Key(key),
             _ => Caller::Stranger("The API key in the Authorization header is unknown, or was revoked."),
         })
     }
 
-    async fn status(&self, key: &LookupKey) -> Result<KeyStatus> {
-        let now = self.parts.clock.now();
-        let usage = self.key_use(key, now).await?;
-        Ok(KeyStatus {
+    fn status(&self, key: &LookupKey, usage: KeyUse, now: Timestamp) -> KeyStatus {
+        KeyStatus {
             id: key.key.id.clone(),
             label: key.label.clone(),
             usage,
             resets_at: usage.period.ends(now),
             created_at: key.key.now,
-        })
+        }
     }
 
     /// What a key has used at a moment.
     pub(super) async fn key_use(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUse> {
-        let plan = KeyPlan::of(key, now);
-        let balance = self.parts.ledger.balance(&key.wallet, &self.key_terms(key, now)).await?;
+        let terms = self.key_terms(key, now);
+        let balance = self.bounded(self.parts.ledger.balance(&key.wallet, &terms)).await?;
         let pool = balance
             .pools
             .first()
             .ok_or_else(|| Error::unexpected("a balance without the pool that was asked"))?;
-        Ok(KeyUse {
-            plan,
-            period: plan.period(),
-            used: pool.used(),
-            allowance: pool.total(),
-            remaining: pool.available(),
-        })
+        Ok(self.usage(key, now, pool.used()))
+    }
+
+    fn usage(&self, key: &LookupKey, now: Timestamp, used: u64) -> KeyUse {
+        let plan = KeyPlan::of(key, now);
+        let allowance = plan.allowance(&self.parts.options);
+        let remaining = allowance.saturating_sub(used);
+        KeyUse { plan, period: plan.period(), used, allowance, remaining }
     }
 
     /// What a key may spend at a moment.

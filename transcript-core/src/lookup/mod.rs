@@ -24,7 +24,7 @@ pub use plan::KeyPlan;
 
 use crate::{
     directory::{Directory, Secrets},
-    engine::Transcripts,
+    engine::{Transcripts, retry::bounded},
     error::Result,
     ledger::Ledger,
     limits::RateLimiter,
@@ -79,5 +79,10 @@ impl Lookup {
     /// The settings.
     pub fn options(&self) -> &LookupOptions {
         &self.parts.options
+    }
+
+    /// Waits for one call of a store, as long as a store may take.
+    async fn bounded<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        bounded(self.parts.transcripts.options().store, call).await
     }
 }

@@ -1,13 +1,13 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
 use super::{
-    Availability, BadReference, FailureReason, Lookup, LookupAnswer, LookupAsk, Reference, answer::watch_url,
-    keys::Caller,
+    Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, Reference, SourceTag,
+    answer::watch_url, keys::Caller,
 };
 use crate::{
     archive::{Found, Wish},
     directory::LookupKey,
-    engine::{Fetch, OnFailure, Outcome, Payment, PaymentLeg},
+    engine::{EngineOptions, Fetch, OnFailure, Outcome, Payment, PaymentLeg},
     error::{Error, Result},
     ids::WalletId,
     ledger::{
@@ -16,7 +16,7 @@ use crate::{
     },
     limits::{Take, Taken},
     supplier::Resolved,
-    video::{Platform, VideoId, VideoLink},
+    video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
 /// The wallet of the daily cap.
@@ -24,15 +24,22 @@ const SERVICE_WALLET: &str = "service";
 const MINUTE_MS: u64 = 60 * 1000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
-/// What a reference turned out to name.
-enum Named {
-    Video(VideoId),
-    /// A short link that could not be followed: its code, and why.
-    Unresolved {
-        platform: Platform,
-        code: String,
-        why: Availability,
+/// One look-up under way.
+struct Visit<'a> {
+    ask: &'a LookupAsk,
+    caller: &'a Result<Caller>,
+    may_fetch: bool,
+}
+
+/// Where a link led.
+enum Followed {
+    Video {
+        video: VideoId,
+        /// Whether following it was counted already.
+        counted: bool,
     },
+    /// A short link that could not be followed, and why.
+    Not(ShortLink, Availability),
 }
 
 impl Lookup {
@@ -55,144 +62,201 @@ impl Lookup {
         self.answer(ask, false).await
     }
 
+    /// Answers on the engine's runtime, so that any executor may wait for it, and within a bound,
+    /// whatever the stores do.
     async fn answer(&self, ask: LookupAsk, may_fetch: bool) -> Result<LookupAnswer, BadReference> {
+        let named = name(&ask.reference)?;
+        let none = |why| self.in_full(&named, ask.src, None, why);
+        let transcripts = &self.parts.transcripts;
+        let EngineOptions { wait, store, .. } = *transcripts.options();
+        let (lookup, asked, link) = (self.clone(), ask.clone(), named.clone());
+        let work = async move {
+            let way = lookup.way(&asked, link, may_fetch);
+            tokio::time::timeout(wait.saturating_add(store), way).await
+        };
+        match transcripts.task(work).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Ok(none(too_slow())),
+            Err(error) => Ok(none(stores_away(&error))),
+        }
+    }
+
+    /// The whole way, as long as it takes.
+    async fn way(
+        &self,
+        ask: &LookupAsk,
+        link: VideoLink,
+        may_fetch: bool,
+    ) -> Result<LookupAnswer, BadReference> {
         let caller = self.caller(ask.key.as_deref()).await;
-        let (platform, id, availability) = match self.name(&ask, &caller, may_fetch).await? {
-            Named::Unresolved { platform, code, why } => (platform, code, why),
-            Named::Video(video) => {
-                let availability = match self.availability(&video, &ask, &caller, may_fetch).await {
-                    Ok(availability) => availability,
-                    Err(error) => stores_away(&error),
-                };
-                (video.platform(), video.id().to_owned(), availability)
+        let visit = Visit { ask, caller: &caller, may_fetch };
+        let (link, availability) = match self.follow(&visit, link).await? {
+            Followed::Video { video, counted } => {
+                let availability = self.availability(&video, &visit, counted).await;
+                (VideoLink::Video(video), availability.unwrap_or_else(|error| stores_away(&error)))
             }
+            Followed::Not(link, why) => (VideoLink::Short(link), why),
         };
         // What the key has used is told after the work, so that this answer's own charge is in it.
         let key = match &caller {
             Ok(Caller::Key(key)) => self.key_use(key, self.parts.clock.now()).await.ok(),
             _ => None,
         };
-        let watch_url = watch_url(&self.parts.options, platform, &id, ask.src);
-        Ok(LookupAnswer { platform, video_id: id, watch_url, key, availability })
+        Ok(self.in_full(&link, ask.src, key, availability))
     }
 
-    /// The video that a reference names; a short link is followed.
-    async fn name(
+    fn in_full(
         &self,
-        ask: &LookupAsk,
-        caller: &Result<Caller>,
-        may_fetch: bool,
-    ) -> Result<Named, BadReference> {
-        let parameter = ask.reference.parameter();
-        let bad = |message: String| BadReference { parameter, message };
-        let link = match &ask.reference {
-            Reference::Id(id) => VideoId::new(Platform::VideoSite, id).map(VideoLink::Video),
-            Reference::Url(url) => VideoLink::parse(url),
+        link: &VideoLink,
+        src: Option<SourceTag>,
+        key: Option<KeyUse>,
+        availability: Availability,
+    ) -> LookupAnswer {
+        let (platform, id) = match link {
+            VideoLink::Video(video) => (video.platform(), video.id()),
+            VideoLink::Short(link) => (link.platform(), link.code()),
         };
-        let link = match link.map_err(|error| bad(error.to_string()))? {
-            VideoLink::Video(video) => return Ok(Named::Video(video)),
+        let watch_url = watch_url(&self.parts.options, platform, id, src);
+        LookupAnswer { platform, video_id: id.to_owned(), watch_url, key, availability }
+    }
+
+    /// The video that a link means; a short link is followed: first in memory, which is free, then by
+    /// asking its platform, which counts.
+    async fn follow(&self, visit: &Visit<'_>, link: VideoLink) -> Result<Followed, BadReference> {
+        let link = match link {
+            VideoLink::Video(video) => return Ok(Followed::Video { video, counted: false }),
             VideoLink::Short(link) => link,
         };
-        let unresolved =
-            |why| Ok(Named::Unresolved { platform: link.platform(), code: link.code().to_owned(), why });
-        // Following a link asks its platform: for callers without a key it counts as a miss.
-        let mut may_ask = may_fetch;
-        if may_ask && !matches!(caller, Ok(Caller::Key(_))) {
-            match self.count_miss(ask).await {
-                Ok(None) => {}
-                Ok(Some(_)) => may_ask = false,
-                Err(error) => return unresolved(stores_away(&error)),
+        let transcripts = &self.parts.transcripts;
+        let mut resolved = transcripts.resolve(&link, false).await;
+        let counted = visit.may_fetch && matches!(resolved, Ok(None));
+        if counted {
+            if let Err(error) = visit.caller {
+                return Ok(Followed::Not(link, stores_away(error)));
+            }
+            match self.count(visit).await {
+                Ok(None) => resolved = transcripts.resolve(&link, true).await,
+                Ok(Some(why)) => return Ok(Followed::Not(link, why)),
+                Err(error) => return Ok(Followed::Not(link, stores_away(&error))),
             }
         }
-        match self.parts.transcripts.resolve(&link, may_ask).await {
-            Ok(Some(Resolved::Video(video))) => Ok(Named::Video(video)),
-            Ok(Some(Resolved::Nowhere(why))) => Err(bad(why)),
-            Ok(None) if may_fetch => unresolved(too_many_misses()),
-            Ok(None) => unresolved(needs_verification("")),
+        match resolved {
+            Ok(Some(Resolved::Video(video))) => Ok(Followed::Video { video, counted }),
+            Ok(Some(Resolved::Nowhere(message))) => {
+                Err(BadReference { parameter: visit.ask.reference.parameter(), message })
+            }
+            Ok(None) => Ok(Followed::Not(link, needs_verification(""))),
             Err(failure) => {
-                unresolved(Availability::none(FailureReason::of_supply(&failure), failure.message()))
+                let why = Availability::none(FailureReason::of_supply(&failure), failure.message());
+                Ok(Followed::Not(link, why))
             }
         }
     }
 
     /// The transcript of a video, or why there is none.
-    async fn availability(
-        &self,
-        video: &VideoId,
-        ask: &LookupAsk,
-        caller: &Result<Caller>,
-        may_fetch: bool,
-    ) -> Result<Availability> {
-        let transcripts = &self.parts.transcripts;
-        let absence = match transcripts.find(video, &Wish::Default).await? {
+    async fn availability(&self, video: &VideoId, visit: &Visit<'_>, counted: bool) -> Result<Availability> {
+        let absence = match self.parts.transcripts.find(video, &Wish::Default).await? {
             Found::Transcript(stored) => return Ok(Availability::Available { stored, from_cache: true }),
             Found::Withdrawn => return Ok(withdrawn()),
             Found::Absent(absence) => Some(absence),
             Found::Nothing => None,
         };
-        let key = match caller {
-            Ok(Caller::Key(key)) if may_fetch => Some(key),
-            _ => None,
+        let key = match visit.caller {
+            Ok(Caller::Key(key)) if visit.may_fetch => key,
+            caller => return self.without_fetching(video, caller, visit, counted).await,
         };
-        // Whoever cannot have the default fetched gets the best of what there is, free.
-        if (key.is_none() || absence.is_some())
-            && let Found::Transcript(stored) = transcripts.find_any(video).await?
-        {
-            return Ok(Availability::Available { stored, from_cache: true });
-        }
-        match (key, caller) {
-            (_, Err(error)) => Err(error.clone()),
-            (None, Ok(caller)) => {
-                if may_fetch && self.count_miss(ask).await?.is_some() {
-                    return Ok(too_many_misses());
-                }
-                Ok(needs_verification(match caller {
-                    Caller::Stranger(why) => why,
-                    Caller::Unkeyed | Caller::Key(_) => "",
-                }))
-            }
-            (Some(key), Ok(_)) => match absence {
-                Some(absence) => Ok(Availability::none(FailureReason::NoCaptions, absence.message)),
-                None => self.fetch(video, key).await,
-            },
+        let (answer, others_help) = match absence {
+            Some(absence) => (Availability::none(FailureReason::NoCaptions, absence.message), true),
+            None => self.fetch(video, key, visit, counted).await?,
+        };
+        // A key must not get less than nobody would: what is archived in other languages is free.
+        match others_help {
+            true => Ok(self.any(video).await.ok().flatten().unwrap_or(answer)),
+            false => Ok(answer),
         }
     }
 
-    /// Counts an unkeyed miss; the milliseconds to wait when the network has had too many.
-    async fn count_miss(&self, ask: &LookupAsk) -> Result<Option<u64>> {
-        let now = self.parts.clock.now();
-        let limit = self.parts.options.misses_per_network_per_minute;
-        let takes = self.networks.takes("miss", ask.client, limit, MINUTE_MS, now);
-        Ok(match self.parts.limiter.take(takes, now).await? {
-            Taken::Allowed { .. } => None,
-            Taken::Limited { retry_after_ms, .. } => Some(retry_after_ms),
+    /// The best of what is archived in other languages, free; else what a caller without a key is told.
+    async fn without_fetching(
+        &self,
+        video: &VideoId,
+        caller: &Result<Caller>,
+        visit: &Visit<'_>,
+        counted: bool,
+    ) -> Result<Availability> {
+        if let Some(archived) = self.any(video).await? {
+            return Ok(archived);
+        }
+        let why = match caller {
+            Ok(Caller::Stranger(why)) => why,
+            Ok(Caller::Unkeyed | Caller::Key(_)) => "",
+            Err(error) => return Err(error.clone()),
+        };
+        if visit.may_fetch
+            && !counted
+            && let Some(refusal) = self.count(visit).await?
+        {
+            return Ok(refusal);
+        }
+        Ok(needs_verification(why))
+    }
+
+    /// The best archived transcript for someone who cannot have the default.
+    async fn any(&self, video: &VideoId) -> Result<Option<Availability>> {
+        Ok(match self.parts.transcripts.find_any(video).await? {
+            Found::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
+            Found::Absent(_) | Found::Withdrawn | Found::Nothing => None,
         })
     }
 
-    /// Has the default transcript fetched, at the cost of 1 of the key's allowance and of the daily cap.
-    async fn fetch(&self, video: &VideoId, key: &LookupKey) -> Result<Availability> {
-        let parts = &self.parts;
-        if !parts.transcripts.covers(video.platform()) {
-            return Ok(unsupplied(video.platform()));
-        }
-        let now = parts.clock.now();
-        let attempt = Take {
-            bucket: format!("attempt/{}", key.key.id),
-            count: parts.options.attempts_per_key_per_hour,
-            per_ms: HOUR_MS,
-            cost: 1,
+    /// Counts what goes beyond the archive: an attempt of the key, or a miss of the network. Once per
+    /// look-up. Returns the refusal when there were too many.
+    async fn count(&self, visit: &Visit<'_>) -> Result<Option<Availability>> {
+        let now = self.parts.clock.now();
+        let options = &self.parts.options;
+        let takes = match visit.caller {
+            Ok(Caller::Key(key)) => vec![Take {
+                bucket: format!("attempt/{}", key.key.id),
+                count: options.attempts_per_key_per_hour,
+                per_ms: HOUR_MS,
+                cost: 1,
+            }],
+            _ => {
+                let limit = options.misses_per_network_per_minute;
+                self.networks.takes("miss", visit.ask.client, limit, MINUTE_MS, now)
+            }
         };
-        if let Taken::Limited { retry_after_ms, .. } = parts.limiter.take(vec![attempt], now).await? {
-            let message = format!(
-                "This key has asked for too many new transcripts within an hour: please try again in {} seconds. \
-                 Archived transcripts stay free.",
-                retry_after_ms.div_ceil(1000)
-            );
-            return Ok(Availability::none(FailureReason::FairUse, message));
+        let take = self.parts.limiter.take(takes, now);
+        let Taken::Limited { retry_after_ms, .. } = self.bounded(take).await? else { return Ok(None) };
+        Ok(Some(match visit.caller {
+            Ok(Caller::Key(_)) => too_many_attempts(retry_after_ms),
+            _ => too_many_misses(),
+        }))
+    }
+
+    /// Has the default transcript fetched, at the cost of 1 of the key's allowance and of the daily cap.
+    /// Returns also whether a transcript in another language would be a better answer.
+    async fn fetch(
+        &self,
+        video: &VideoId,
+        key: &LookupKey,
+        visit: &Visit<'_>,
+        counted: bool,
+    ) -> Result<(Availability, bool)> {
+        let transcripts = &self.parts.transcripts;
+        if !transcripts.covers(video.platform()) {
+            return Ok((unsupplied(video.platform()), true));
         }
-        let fetch =
-            Fetch { video: video.clone(), wish: Wish::Default, payment: Some(self.payment(video, key)) };
-        Ok(self.outcome(parts.transcripts.get(fetch).await, video.platform(), key))
+        if !counted && let Some(refusal) = self.count(visit).await? {
+            return Ok((refusal, true));
+        }
+        let payment = Some(self.payment(video, key));
+        let outcome = transcripts.get(Fetch { video: video.clone(), wish: Wish::Default, payment }).await;
+        // While the work goes on, the answer that it will be charged for is still to come.
+        let is_over = !matches!(outcome, Outcome::StillWorking | Outcome::Withdrawn);
+        let answer = self.outcome(outcome, video.platform(), key);
+        let others_help = is_over && matches!(answer, Availability::Unavailable { .. });
+        Ok((answer, others_help))
     }
 
     fn payment(&self, video: &VideoId, key: &LookupKey) -> Payment {
@@ -244,6 +308,15 @@ impl Lookup {
     }
 }
 
+/// The video or short link that a reference names.
+fn name(reference: &Reference) -> Result<VideoLink, BadReference> {
+    let link = match reference {
+        Reference::Id(id) => VideoId::new(Platform::VideoSite, id).map(VideoLink::Video),
+        Reference::Url(url) => VideoLink::parse(url),
+    };
+    link.map_err(|error| BadReference { parameter: reference.parameter(), message: error.to_string() })
+}
+
 fn withdrawn() -> Availability {
     Availability::none(
         FailureReason::NoCaptions,
@@ -262,6 +335,20 @@ fn too_many_misses() -> Availability {
         "Too many videos that are not archived were asked for from your network: please try again in a minute, \
          or send an API key.",
     )
+}
+
+fn too_many_attempts(retry_after_ms: u64) -> Availability {
+    let message = format!(
+        "This key has asked for too many new transcripts within an hour: please try again in {} seconds. \
+         Archived transcripts stay free.",
+        retry_after_ms.div_ceil(1000)
+    );
+    Availability::none(FailureReason::FairUse, message)
+}
+
+/// The stores were slow at every step. Work that was begun goes on.
+fn too_slow() -> Availability {
+    Availability::none(FailureReason::FetchError, "The answer took too long: please ask again in a moment.")
 }
 
 /// `why` says what was wrong with the key that was sent; empty when none was.
