@@ -15,13 +15,13 @@ use jiff::{civil, tz::Offset};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
-/// The last moment that the calendar functions reach: the end of the year 9999, in UTC.
+/// The last moment that the calendar functions reach: 9999-12-30T22:00:00Z, where jiff's range ends.
 const LATEST_MS: i64 = 253_402_207_200_000;
 
 impl Timestamp {
     /// The moment this many milliseconds after 1970-01-01T00:00:00Z.
     ///
-    /// It is brought between that moment and the end of the year 9999.
+    /// It is brought between that moment and 9999-12-30T22:00:00Z.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LATEST_MS))
     }
@@ -86,7 +86,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
 
 /// Where randomness comes from. The core draws none of its own.
 pub trait Random: fmt::Debug + Send + Sync + 'static {
-    /// This many unpredictable bytes.
+    /// This many unpredictable bytes, no fewer: ids and keys are made of them.
     fn bytes(&self, count: u32) -> Vec<u8>;
 }
 

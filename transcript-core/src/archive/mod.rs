@@ -8,7 +8,9 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use digest::content_digest;
-pub use records::{Absence, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish};
+pub use records::{
+    Absence, ArchivedTrack, Claim, Found, KNOWN_TRACKS_MAX, Keep, Lease, Stats, StoredTranscript, Wish,
+};
 
 use crate::{
     error::Result,

@@ -88,6 +88,9 @@ pub enum Found {
     Nothing,
 }
 
+/// The most tracks that a video is known to have.
+pub const KNOWN_TRACKS_MAX: usize = 1_000;
+
 /// What to keep.
 #[derive(Clone, Debug)]
 pub struct Keep {
@@ -116,9 +119,10 @@ impl Keep {
         if self.wishes.is_empty() {
             return Err(Error::invalid("a transcript answers at least one wish"));
         }
-        if self.transcript.segments.is_empty() {
-            return Err(Error::invalid("a transcript without a segment is none"));
+        if self.known_tracks.len() > KNOWN_TRACKS_MAX {
+            return Err(Error::invalid("a video has at most 1,000 known tracks"));
         }
+        self.transcript.check()?;
         if self.transcript.video != self.video {
             return Err(Error::invalid("the transcript is of another video"));
         }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::time::Random;
+use crate::{
+    error::{Error, Result},
+    time::Random,
+};
 
 /// The digits of base62, in order.
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -12,6 +15,8 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const RANDOM_LENGTH: usize = 30;
 /// The CRC-32 in base62 takes up to 6 characters.
 const CHECK_LENGTH: usize = 6;
+/// How often randomness is drawn: 30 bytes at a time, of which 31 in 32 can be used.
+const DRAWS_MAX: usize = 64;
 /// How many first characters of a key are kept for display.
 const HINT_LENGTH: usize = 8;
 
@@ -43,17 +48,23 @@ pub struct Key {
 
 impl Key {
     /// A new key: prefix, 30 random base62 characters, and the CRC-32 of all before it in 6 more.
-    pub fn generate(surface: Surface, random: &dyn Random) -> Self {
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unexpected`] when the source of randomness gives none.
+    pub fn generate(surface: Surface, random: &dyn Random) -> Result<Self> {
         let mut text = surface.prefix().to_owned();
-        while text.len() < surface.prefix().len() + RANDOM_LENGTH {
+        for _ in 0..DRAWS_MAX {
             // 248 is the largest multiple of 62 in a byte: what lies above would favour low digits.
             let digits = random.bytes(RANDOM_LENGTH as u32).into_iter().filter(|byte| *byte < 248);
             let room = surface.prefix().len() + RANDOM_LENGTH - text.len();
             text.extend(digits.take(room).map(|byte| char::from(BASE62[usize::from(byte) % 62])));
+            if text.len() == surface.prefix().len() + RANDOM_LENGTH {
+                let check = checksum(&text);
+                text.push_str(&check);
+                return Ok(Self { surface, text });
+            }
         }
-        let check = checksum(&text);
-        text.push_str(&check);
-        Self { surface, text }
+        Err(Error::unexpected("the source of randomness gives too little for a key"))
     }
 
     /// Reads a key. None when it is no key of ours: the prefix, the length, a character or the checksum
@@ -127,7 +138,7 @@ mod tests {
     fn a_generated_key_reads_back() {
         let random = Counting(200.into());
         for surface in [Surface::Lookup, Surface::Account] {
-            let key = Key::generate(surface, &random);
+            let key = Key::generate(surface, &random).unwrap();
             assert_eq!(key.reveal().len(), 40);
             assert!(key.reveal().starts_with(surface.prefix()));
             assert_eq!(Key::parse(key.reveal()), Some(key.clone()));
@@ -145,7 +156,7 @@ mod tests {
 
     #[test]
     fn any_changed_character_is_noticed() {
-        let key = Key::generate(Surface::Lookup, &Counting(0.into()));
+        let key = Key::generate(Surface::Lookup, &Counting(0.into())).unwrap();
         let text = key.reveal();
         for place in 0..text.len() {
             let mut bytes = text.as_bytes().to_vec();

@@ -1,5 +1,7 @@
 //! For how long a failure is remembered.
 
+use std::time::Duration;
+
 use super::AbsencePolicy;
 use crate::{
     archive::{Absence, Wish},
@@ -7,6 +9,9 @@ use crate::{
     time::Timestamp,
     video::VideoId,
 };
+
+/// The longest time for which a video that starts later is not asked for again.
+const UPCOMING_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The absence that a failure leaves behind; none for what may be over in a moment.
 pub(super) fn of_failure(
@@ -26,7 +31,8 @@ pub(super) fn of_failure(
             now.plus(policy.login)
         }
         // A start that is unknown or past says nothing: ask again soon.
-        SupplyReason::Upcoming(Some(start)) if *start > now => *start,
+        // A far start is a guess of the uploader's, and may be brought forward.
+        SupplyReason::Upcoming(Some(start)) if *start > now => (*start).min(now.plus(UPCOMING_MAX)),
         SupplyReason::Upcoming(_) => now.plus(policy.login),
         _ => return None,
     };

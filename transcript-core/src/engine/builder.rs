@@ -1,14 +1,10 @@
 //! Putting an engine together.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, fmt, sync::Arc};
 
-use tokio::{runtime::Handle, sync::watch};
+use tokio::runtime::Handle;
 
-use super::{EngineOptions, Inner, Transcripts};
+use super::{EngineOptions, Inner, Transcripts, errands::Errands};
 use crate::{
     archive::{Absence, Archive},
     ledger::Ledger,
@@ -19,18 +15,18 @@ use crate::{
 
 /// The suppliers of each platform, in the order in which they are asked.
 #[derive(Clone, Default)]
-pub struct Suppliers {
+pub(super) struct Suppliers {
     platforms: HashMap<Platform, Vec<Arc<dyn Supplier>>>,
 }
 
 impl Suppliers {
     /// Adds a supplier behind those that the platform has.
-    pub fn add(&mut self, platform: Platform, supplier: Arc<dyn Supplier>) {
+    pub(super) fn add(&mut self, platform: Platform, supplier: Arc<dyn Supplier>) {
         self.platforms.entry(platform).or_default().push(supplier);
     }
 
     /// The suppliers of a platform, in order.
-    pub fn of(&self, platform: Platform) -> &[Arc<dyn Supplier>] {
+    pub(super) fn of(&self, platform: Platform) -> &[Arc<dyn Supplier>] {
         self.platforms.get(&platform).map_or(&[], Vec::as_slice)
     }
 
@@ -129,8 +125,7 @@ impl Builder {
                 random: self.random,
                 options: self.options,
                 runtime: self.runtime,
-                errands: Mutex::default(),
-                driven: watch::Sender::new(0),
+                errands: Errands::new(),
             }),
         }
     }

@@ -4,52 +4,28 @@
 //! keeps, settles, and then answers all who wait. Whoever cannot pay is answered alone, and the next one
 //! takes over; only what the suppliers said is shared.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use super::{
-    EngineOptions, Errand, Inner, Outcome, Waiter, absence,
+    Inner, Outcome, absence,
+    errands::{Driving, Waiter},
+    known,
     payment::{Ending, Held, Holding},
     retry::{bounded, persistently},
-    settled_already,
+    supply::Supply,
 };
 use crate::{
-    archive::{Claim, Found, Lease},
+    archive::{Claim, Lease},
     error::{Error, ErrorKind, Result},
     ids::{Holder, random_name},
-    supplier::{Supplied, SupplyError, SupplyReason},
+    supplier::{SupplyError, SupplyReason},
     time::Timestamp,
 };
 
 /// Drives an errand to its end.
-pub(super) async fn drive(inner: Arc<Inner>, errand: Errand) {
-    let mut guard = Guard { inner: Arc::clone(&inner), errand: errand.clone(), ended: false };
-    let flight = Flight {
-        holder: Holder::new(random_name(inner.random.as_ref(), "worker")),
-        inner: &inner,
-        errand: &errand,
-    };
-    flight.run().await;
-    guard.ended = true;
-}
-
-/// Whatever happens, also a panic or the runtime's end: nobody waits for an errand that no task drives.
-struct Guard {
-    inner: Arc<Inner>,
-    errand: Errand,
-    /// Whether the errand came to its end and left the map; it may be in there anew by now.
-    ended: bool,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.errand);
-        }
-        self.inner.driven.send_modify(|count| *count -= 1);
-    }
+pub(super) async fn drive(inner: Arc<Inner>, driving: Driving) {
+    let holder = Holder::new(random_name(inner.random.as_ref(), "worker"));
+    Flight { inner: &inner, driving: &driving, holder }.run().await;
 }
 
 /// The shortest time between two heartbeats.
@@ -60,7 +36,7 @@ const LEASE_RESERVE: u32 = 10;
 
 struct Flight<'a> {
     inner: &'a Inner,
-    errand: &'a Errand,
+    driving: &'a Driving,
     holder: Holder,
 }
 
@@ -69,17 +45,27 @@ enum Claimed {
     /// It is ours until then.
     Until(Timestamp),
     /// The archive knows the answer by now.
-    Found(Found),
+    Known(Outcome),
     /// Another holds it, and the caller no longer waits.
     Abandoned,
 }
 
 /// How the turn of one paying caller ended.
 enum Turn {
-    /// There is an answer for all; this caller's own, where it differs, comes first.
-    Over { own: Outcome, others: Outcome },
+    /// There is an answer for all.
+    Over(Box<Over>),
     /// This caller alone is answered; the next one takes over.
     Next(Outcome),
+}
+
+/// The answer for all.
+struct Over {
+    /// The payer's own answer.
+    own: Outcome,
+    /// Everybody else's.
+    others: Outcome,
+    /// What is to be settled before the payer is answered.
+    bill: Option<(Held, Ending)>,
 }
 
 impl Flight<'_> {
@@ -90,10 +76,15 @@ impl Flight<'_> {
                     // A caller who left needs no answer.
                     let _ = waiter.reply.send(own);
                 }
-                Turn::Over { own, others } => {
+                Turn::Over(over) => {
+                    let Over { own, others, bill } = *over;
                     self.unclaim().await;
+                    // The others pay nothing, so a slow ledger is no reason for them to wait.
+                    self.driving.answer_all(&others);
+                    if let Some((held, ending)) = bill {
+                        self.inner.settle(&held, ending).await;
+                    }
                     let _ = waiter.reply.send(own);
-                    self.answer_all(&others);
                     return;
                 }
             }
@@ -103,42 +94,18 @@ impl Flight<'_> {
     /// The next caller who still waits. Without any, the lease is given back first, and only then, when
     /// nobody came meanwhile, does the errand end: so a new caller never finds our own stale lease.
     async fn next_waiter(&self) -> Option<Waiter> {
-        if let Some(waiter) = self.pop_waiter() {
+        if let Some(waiter) = self.driving.next() {
             return Some(waiter);
         }
         self.unclaim().await;
-        let mut errands = self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiter = errands.get_mut(self.errand).and_then(|waiters| waiters.pop_front());
-        if waiter.is_none() {
-            errands.remove(self.errand);
-        }
-        waiter
-    }
-
-    fn pop_waiter(&self) -> Option<Waiter> {
-        let mut errands = self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiters = errands.get_mut(self.errand)?;
-        while let Some(waiter) = waiters.pop_front() {
-            if !waiter.reply.is_closed() {
-                return Some(waiter);
-            }
-        }
-        None
-    }
-
-    /// Answers all who wait, and ends the errand: whoever comes later asks the archive anew.
-    fn answer_all(&self, outcome: &Outcome) {
-        let waiters = self.inner.errands.lock().unwrap_or_else(PoisonError::into_inner).remove(self.errand);
-        for waiter in waiters.into_iter().flatten() {
-            let _ = waiter.reply.send(outcome.clone());
-        }
+        self.driving.next_or_end()
     }
 
     /// One caller's turn: claim, look again, hold, fetch.
     async fn turn(&self, waiter: &Waiter) -> Turn {
         let lease_ends = match self.claim(waiter).await {
             Ok(Claimed::Until(ends)) => ends,
-            Ok(Claimed::Found(found)) => return for_all(settled_already(found)),
+            Ok(Claimed::Known(outcome)) => return for_all(outcome),
             Ok(Claimed::Abandoned) => return Turn::Next(Outcome::StillWorking),
             Err(error) => return for_all(Outcome::Broken(error)),
         };
@@ -146,31 +113,34 @@ impl Flight<'_> {
         if waiter.reply.is_closed() {
             return Turn::Next(Outcome::StillWorking);
         }
-        match self.inner.hold(waiter.payment.clone()).await {
-            Ok(Holding::Free) => self.fetch(lease_ends, None).await,
-            Ok(Holding::Held(held)) => self.fetch(lease_ends, Some(held)).await,
-            Ok(Holding::Refused { leg, balance }) => Turn::Next(Outcome::Refused { leg, balance }),
-            Err(error) => for_all(Outcome::Broken(error)),
-        }
+        let held = match self.inner.hold(waiter.payment.clone()).await {
+            Ok(Holding::Free) => None,
+            Ok(Holding::Held(held)) => Some(held),
+            Ok(Holding::Refused { leg, balance }) => return Turn::Next(Outcome::Refused { leg, balance }),
+            // A ledger that is away is away for everybody; any other fault is about this payment.
+            Err(error) if error.kind() == ErrorKind::Unavailable => return for_all(Outcome::Broken(error)),
+            Err(error) => return Turn::Next(Outcome::Broken(error)),
+        };
+        Turn::Over(Box::new(self.fetch(lease_ends, held).await))
     }
 
     /// Claims the lease, waiting while another holds it. What the archive has by then is returned: the
     /// other's work, or what was kept between our first look and the claim.
     async fn claim(&self, waiter: &Waiter) -> Result<Claimed> {
-        let EngineOptions { store, poll, .. } = self.inner.options;
+        let brief = self.inner.brief();
         loop {
             let lease = self.lease();
-            let claim = persistently(store, || self.inner.archive.claim(lease.clone())).await?;
-            let (video, wish) = self.errand;
-            match persistently(store, || self.inner.find(video, wish)).await? {
-                Found::Nothing => {}
-                found => return Ok(Claimed::Found(found)),
+            let claim = persistently(brief, || self.inner.archive.claim(lease.clone())).await?;
+            let (video, wish) = self.driving.errand();
+            let found = persistently(brief, || self.inner.find(video, wish)).await?;
+            if let Some(outcome) = known(found) {
+                return Ok(Claimed::Known(outcome));
             }
             match claim {
                 Claim::Claimed => return Ok(Claimed::Until(lease.until)),
                 // Another's work may take half an hour: nobody asks after it for a caller who left.
                 Claim::Busy { .. } if waiter.reply.is_closed() => return Ok(Claimed::Abandoned),
-                Claim::Busy { .. } => tokio::time::sleep(poll).await,
+                Claim::Busy { .. } => tokio::time::sleep(self.inner.options.poll).await,
             }
         }
     }
@@ -178,8 +148,8 @@ impl Flight<'_> {
     fn lease(&self) -> Lease {
         let now = self.inner.clock.now();
         Lease {
-            video: self.errand.0.clone(),
-            wish: self.errand.1.clone(),
+            video: self.driving.errand().0.clone(),
+            wish: self.driving.errand().1.clone(),
             holder: self.holder.clone(),
             now,
             until: now.plus(self.inner.options.lease),
@@ -188,33 +158,29 @@ impl Flight<'_> {
 
     /// Gives the lease back. When the store is away it ends by itself, and nobody waits for it.
     async fn unclaim(&self) {
-        let (video, wish) = self.errand;
-        let store = self.inner.options.store;
-        let unclaim = persistently(store, || self.inner.archive.unclaim(video, wish, &self.holder));
-        if let Err(error) = bounded(store, unclaim).await {
+        let (video, wish) = self.driving.errand();
+        let unclaim = || self.inner.archive.unclaim(video, wish, &self.holder);
+        if let Err(error) = persistently(self.inner.brief(), unclaim).await {
             tracing::warn!(%video, %error, "a lease could not be given back; it will end by itself");
         }
     }
 
-    /// Asks the suppliers, keeps what they gave, and only then settles.
-    async fn fetch(&self, lease_ends: Timestamp, held: Option<Held>) -> Turn {
-        let (turn, ending) = match self.supply(lease_ends, held.as_ref()).await {
-            None => (for_all(Outcome::Broken(lease_lost())), Ending::NotBegun),
-            Some(supply) => self.keep(supply).await,
+    /// Asks the suppliers and keeps what they gave; then, and only then, may the payment be settled.
+    async fn fetch(&self, lease_ends: Timestamp, held: Option<Held>) -> Over {
+        let ((own, others), ending) = match self.supply(lease_ends, held.as_ref()).await {
+            None => (same(Outcome::Broken(lease_lost())), Ending::NotBegun),
+            Some(supply) => tokio::select! {
+                biased;
+                kept = self.keep(supply) => kept,
+                never = self.keep_alive(held.as_ref()) => match never {},
+            },
         };
-        if let Some(held) = held {
-            self.inner.settle(&held, ending).await;
-        }
-        turn
+        Over { own, others, bill: held.map(|held| (held, ending)) }
     }
 
     /// Asks the suppliers while lease and hold are kept alive. None when the lease ran out before a
     /// supplier was asked: then another worker may be fetching the same.
-    async fn supply(
-        &self,
-        lease_ends: Timestamp,
-        held: Option<&Held>,
-    ) -> Option<Result<Supplied, SupplyError>> {
+    async fn supply(&self, lease_ends: Timestamp, held: Option<&Held>) -> Option<Supply> {
         let lease_ends = if self.left(lease_ends) > self.inner.options.heartbeat {
             lease_ends
         } else {
@@ -224,32 +190,36 @@ impl Flight<'_> {
         };
         tokio::select! {
             biased;
-            supply = self.inner.supply(self.errand) => Some(supply),
+            supply = self.inner.supply(self.driving.errand()) => Some(supply),
             () = self.heartbeat(lease_ends, held) => {
                 let message = "The work was interrupted: the archive could not be reached. Please ask again.";
-                Some(Err(SupplyError::new(SupplyReason::Cancelled, message)))
+                Some(Supply { result: Err(SupplyError::new(SupplyReason::Cancelled, message)), asked: Vec::new() })
             }
         }
     }
 
-    /// Keeps a supply, or remembers why there is none.
-    async fn keep(&self, supply: Result<Supplied, SupplyError>) -> (Turn, Ending) {
-        let supplied = match supply {
+    /// Keeps a supply, or remembers why there is none. Returns the payer's answer and the others'.
+    async fn keep(&self, supply: Supply) -> ((Outcome, Outcome), Ending) {
+        let supplied = match supply.result {
             Ok(supplied) => supplied,
             Err(failure) => {
-                self.remember(&failure).await;
-                return (for_all(Outcome::Failed(failure)), Ending::Failed);
+                self.remember(&failure, supply.asked).await;
+                return (same(Outcome::Failed(failure)), Ending::Failed);
             }
         };
-        match self.inner.keep(self.errand, supplied).await {
-            Ok(stored) => {
-                let (own, others) = (Outcome::Fetched(stored.clone()), Outcome::Archived(stored));
-                (Turn::Over { own, others }, Ending::Delivered)
-            }
-            Err(error) if error.kind() == ErrorKind::Conflict => {
-                (for_all(Outcome::Withdrawn), Ending::Failed)
-            }
-            Err(error) => (for_all(Outcome::Broken(error)), Ending::Failed),
+        match self.inner.keep(self.driving.errand(), supplied).await {
+            Ok(stored) => ((Outcome::Fetched(stored.clone()), Outcome::Archived(stored)), Ending::Delivered),
+            Err(error) if error.kind() == ErrorKind::Conflict => (same(Outcome::Withdrawn), Ending::Failed),
+            Err(error) => (same(Outcome::Broken(error)), Ending::Failed),
+        }
+    }
+
+    /// Renews lease and hold for as long as it is awaited, whatever comes of it: the words are here, and
+    /// an archive that comes back within the minute must not lose them.
+    async fn keep_alive(&self, held: Option<&Held>) -> Infallible {
+        loop {
+            tokio::time::sleep(self.inner.options.heartbeat).await;
+            self.beat(self.inner.options.heartbeat, self.inner.clock.now(), held).await;
         }
     }
 
@@ -298,29 +268,32 @@ impl Flight<'_> {
             Ok(Claim::Busy { .. }) => None,
             // Unknown whether it took effect: what counts is the end that was granted for sure.
             Err(error) => {
-                tracing::warn!(video = %self.errand.0, %error, "a lease could not be renewed");
+                tracing::warn!(video = %self.driving.errand().0, %error, "a lease could not be renewed");
                 (self.inner.clock.now() < ends).then_some(ends)
             }
         }
     }
 
     /// Remembers a failure that says something about the video.
-    async fn remember(&self, failure: &SupplyError) {
-        let (video, wish) = self.errand;
+    async fn remember(&self, failure: &SupplyError, asked: Vec<String>) {
+        let (video, wish) = self.driving.errand();
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();
-        // All of them: each was asked, or need not be, since the answer is final for all.
-        let asked = self.inner.suppliers.names(video.platform());
         let Some(absence) = absence::of_failure(video, wish, failure, asked, policy, now) else { return };
-        let store = self.inner.options.store;
-        if let Err(error) = persistently(store, || self.inner.archive.keep_absence(absence.clone())).await {
+        let keep = || self.inner.archive.keep_absence(absence.clone());
+        if let Err(error) = persistently(self.inner.brief(), keep).await {
             tracing::warn!(%video, %error, "an absence could not be remembered");
         }
     }
 }
 
 fn for_all(outcome: Outcome) -> Turn {
-    Turn::Over { own: outcome.clone(), others: outcome }
+    let (own, others) = same(outcome);
+    Turn::Over(Box::new(Over { own, others, bill: None }))
+}
+
+fn same(outcome: Outcome) -> (Outcome, Outcome) {
+    (outcome.clone(), outcome)
 }
 
 fn lease_lost() -> Error {

@@ -1,6 +1,6 @@
 //! Keeping what a supplier gave: before anything is settled.
 
-use super::{Errand, Inner, retry::persistently};
+use super::{Inner, errands::Errand, retry::persistently};
 use crate::{
     archive::{Keep, StoredTranscript, Wish},
     captions::PARSER_VERSION,
@@ -17,7 +17,7 @@ impl Inner {
     pub(super) async fn keep(&self, errand: &Errand, supplied: Supplied) -> Result<StoredTranscript> {
         let Supplied { tracks, mut known_tracks } = supplied;
         for transcript in &tracks {
-            if !known_tracks.contains(&transcript.track) {
+            if !known_tracks.iter().any(|known| known.is_same(&transcript.track)) {
                 known_tracks.push(transcript.track.clone());
             }
         }
@@ -36,7 +36,7 @@ impl Inner {
                 replace: false,
                 now: self.clock.now(),
             };
-            match (persistently(self.options.store, || self.archive.keep(keep.clone())).await, &answer) {
+            match (persistently(self.long(), || self.archive.keep(keep.clone())).await, &answer) {
                 (Ok(stored), None) => answer = Some(stored),
                 (Err(error), None) => return Err(error),
                 (Ok(_), Some(_)) => {}
@@ -53,7 +53,8 @@ impl Inner {
 /// of the video's known tracks.
 fn wishes(transcript: &Transcript, known: &[TrackInfo], asked: Option<&Wish>) -> Vec<Wish> {
     let own = [Wish::Default, Wish::Language(transcript.track.language.clone())];
-    let best = |wish: &Wish| best_track(known, wish).is_some_and(|place| known[place] == transcript.track);
+    let best =
+        |wish: &Wish| best_track(known, wish).is_some_and(|place| known[place].is_same(&transcript.track));
     let mut wishes: Vec<Wish> = asked.into_iter().cloned().collect();
     for wish in own {
         if !wishes.contains(&wish) && best(&wish) {

@@ -7,6 +7,7 @@
 
 mod absence;
 mod builder;
+mod errands;
 mod fetch;
 mod flight;
 mod keeping;
@@ -15,21 +16,16 @@ mod payment;
 pub(crate) mod retry;
 mod supply;
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashMap, sync::Arc};
 
-use tokio::{
-    runtime::Handle,
-    sync::{oneshot, watch},
-    task::JoinSet,
-};
+use tokio::{runtime::Handle, sync::oneshot, task::JoinSet};
 
-pub use builder::{Builder, Suppliers};
+pub use builder::Builder;
 pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
 pub use options::{AbsencePolicy, EngineOptions};
 
+use builder::Suppliers;
+use errands::{Errand, Errands, Waiter};
 use retry::bounded;
 
 use crate::{
@@ -40,16 +36,6 @@ use crate::{
     time::{Clock, Random},
     video::{Platform, ShortLink, VideoId},
 };
-
-/// What is fetched at most once at a time.
-type Errand = (VideoId, Wish);
-
-/// A caller who waits for an errand.
-#[derive(Debug)]
-struct Waiter {
-    payment: Option<Payment>,
-    reply: oneshot::Sender<Outcome>,
-}
 
 /// The engine. A clone is a handle to the same one.
 ///
@@ -94,10 +80,7 @@ struct Inner {
     random: Arc<dyn Random>,
     options: EngineOptions,
     runtime: Handle,
-    /// Who waits for which errand. An errand is in here exactly while a task drives it.
-    errands: Mutex<HashMap<Errand, VecDeque<Waiter>>>,
-    /// How many errands are driven; whoever closes the engine waits for zero.
-    driven: watch::Sender<usize>,
+    errands: Arc<Errands>,
 }
 
 impl Transcripts {
@@ -175,9 +158,12 @@ impl Transcripts {
 
     /// Waits until no work is running. New calls are still answered: stop accepting them first.
     pub async fn close(&self) {
-        let mut driven = self.inner.driven.subscribe();
-        // The sender lives in `inner`, so this cannot fail while we hold it.
-        let _ = driven.wait_for(|count| *count == 0).await;
+        self.inner.errands.idle().await;
+    }
+
+    /// How long calls of stores are repeated while a caller waits.
+    pub(crate) fn patience(&self) -> retry::Patience {
+        self.inner.brief()
     }
 
     /// Runs something on the engine's own runtime and waits for it through a channel.
@@ -209,8 +195,11 @@ impl Inner {
     async fn find_or_join(self: &Arc<Self>, fetch: Fetch) -> Outcome {
         let errand = (fetch.video, fetch.wish);
         match self.find(&errand.0, &errand.1).await {
-            Ok(Found::Nothing) => {}
-            Ok(found) => return settled_already(found),
+            Ok(found) => {
+                if let Some(outcome) = known(found) {
+                    return outcome;
+                }
+            }
             Err(error) => return Outcome::Broken(error),
         }
         if self.suppliers.of(errand.0.platform()).is_empty() {
@@ -222,16 +211,9 @@ impl Inner {
     /// Joins those who wait for an errand; the first one starts its task.
     fn join(self: &Arc<Self>, errand: Errand, payment: Option<Payment>) -> oneshot::Receiver<Outcome> {
         let (reply, answer) = oneshot::channel();
-        let waiter = Waiter { payment, reply };
-        let mut errands = self.errands.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiters) = errands.get_mut(&errand) {
-            waiters.push_back(waiter);
-            return answer;
+        if let Some(driving) = self.errands.join(errand, Waiter { payment, reply }) {
+            self.runtime.spawn(flight::drive(Arc::clone(self), driving));
         }
-        errands.insert(errand.clone(), VecDeque::from([waiter]));
-        self.driven.send_modify(|count| *count += 1);
-        drop(errands);
-        self.runtime.spawn(flight::drive(Arc::clone(self), errand));
         answer
     }
 
@@ -271,7 +253,13 @@ impl Inner {
         else {
             return Err(SupplyError::new(SupplyReason::Timeout, "Following the short link took too long."));
         };
-        let resolved = resolved?;
+        let resolved = match resolved? {
+            // Kept for ever: so it must be what the link's own platform can mean by it.
+            Resolved::Video(video) if video.platform() != link.platform() => {
+                Resolved::Nowhere(format!("this short link leads away from {}", link.platform().name()))
+            }
+            resolved => resolved,
+        };
         if let Resolved::Video(video) = &resolved
             && let Err(error) = bounded(self.options.store, self.archive.keep_link(link, video)).await
         {
@@ -282,13 +270,13 @@ impl Inner {
     }
 }
 
-/// What the archive's finding means to a caller who need not fetch.
-fn settled_already(found: Found) -> Outcome {
+/// The outcome for a caller when the archive knows it; none when it must be fetched.
+fn known(found: Found) -> Option<Outcome> {
     match found {
-        Found::Transcript(stored) => Outcome::Archived(stored),
-        Found::Absent(absence) => Outcome::Absent(absence),
-        Found::Withdrawn => Outcome::Withdrawn,
-        Found::Nothing => Outcome::Unsupplied,
+        Found::Transcript(stored) => Some(Outcome::Archived(stored)),
+        Found::Absent(absence) => Some(Outcome::Absent(absence)),
+        Found::Withdrawn => Some(Outcome::Withdrawn),
+        Found::Nothing => None,
     }
 }
 
@@ -302,5 +290,5 @@ fn memory_away(error: &Error) -> SupplyError {
 }
 
 fn stopped() -> Error {
-    Error::unavailable("the service is stopping")
+    Error::unavailable("the work was interrupted")
 }

@@ -1,5 +1,7 @@
 //! Holding a payment before the work, and ending the hold after it.
 
+use std::sync::Arc;
+
 use super::{
     Inner, OnFailure, Payment,
     retry::{bounded, persistently},
@@ -7,7 +9,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     ids::{HoldId, random_name},
-    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Settle},
+    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, Settle, SettleOutcome},
 };
 
 /// A payment that is held.
@@ -54,7 +56,14 @@ impl Inner {
             expires_at: now.plus(self.options.lease),
             memo: payment.memo.clone(),
         };
-        match persistently(self.options.store, || ledger.hold(ask.clone())).await? {
+        let outcome = match persistently(self.brief(), || ledger.hold(ask.clone())).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.let_go(ledger, &ask).await;
+                return Err(error);
+            }
+        };
+        match outcome {
             // Known: an earlier try of this very call took effect.
             HoldOutcome::Held { .. } | HoldOutcome::Known { state: HoldState::Open { .. }, .. } => {
                 Ok(Holding::Held(Held { id, payment }))
@@ -63,6 +72,15 @@ impl Inner {
             HoldOutcome::Known { .. } | HoldOutcome::Conflict => {
                 Err(Error::unexpected("a fresh hold id was taken already"))
             }
+        }
+    }
+
+    /// Returns what may be held all the same, although the ledger did not say so. If that fails too, it
+    /// expires by itself.
+    async fn let_go(&self, ledger: &Arc<dyn Ledger>, ask: &HoldRequest) {
+        let nothing = Settle { id: ask.id.clone(), spent: vec![0; ask.legs.len()], now: self.clock.now() };
+        if let Err(error) = bounded(self.options.store, ledger.settle(nothing)).await {
+            tracing::warn!(hold = %ask.id, %error, "a hold of unknown outcome could not be released");
         }
     }
 
@@ -90,8 +108,13 @@ impl Inner {
             })
             .collect();
         let settle = Settle { id: held.id.clone(), spent, now: self.clock.now() };
-        if let Err(error) = persistently(self.options.store, || ledger.settle(settle.clone())).await {
-            tracing::error!(hold = %held.id, %error, "a hold could not be settled; it will expire");
+        match persistently(self.long(), || ledger.settle(settle.clone())).await {
+            // Known and closed: an earlier try of this very call took effect.
+            Ok(SettleOutcome::Settled { .. } | SettleOutcome::Known { state: HoldState::Closed { .. } }) => {}
+            Ok(outcome) => tracing::warn!(hold = %held.id, ?outcome, ?ending, "a hold ended before its work"),
+            Err(error) => {
+                tracing::error!(hold = %held.id, %error, "a hold could not be settled; it will expire");
+            }
         }
     }
 }

@@ -8,14 +8,26 @@ use std::{
     time::Duration,
 };
 
-use super::{Errand, Inner};
+use super::{Inner, errands::Errand};
 use crate::{
+    archive::KNOWN_TRACKS_MAX,
     supplier::{Ask, Supplied, Supplier, SupplyError, SupplyReason, Watcher},
     transcript::best_track,
 };
 
+/// The most transcripts that one supply may bring: the wished one, the default, and some to spare.
+const TRACKS_MAX: usize = 16;
 /// How long a supplier that was called off may take to end.
 const END_MAX: Duration = Duration::from_secs(1);
+
+/// What came of asking the suppliers.
+#[derive(Debug)]
+pub(super) struct Supply {
+    /// What the first one that had something gave, or the most telling failure.
+    pub(super) result: Result<Supplied, SupplyError>,
+    /// The names of those that were asked; all, when an answer is final for all.
+    pub(super) asked: Vec<String>,
+}
 
 /// Tells a supplier whether its work is still wanted.
 #[derive(Debug, Default)]
@@ -43,30 +55,35 @@ impl Drop for CancelOnDrop {
 }
 
 impl Inner {
-    /// Asks the platform's suppliers in order until one has a transcript or says something final; what
-    /// the first one that had something gave, or the most telling failure.
-    pub(super) async fn supply(&self, errand: &Errand) -> Result<Supplied, SupplyError> {
+    /// Asks the platform's suppliers in order until one has a transcript or says something final.
+    pub(super) async fn supply(&self, errand: &Errand) -> Supply {
+        let platform = errand.0.platform();
         let deadline = self.clock.now().plus(self.options.work);
         let mut failures = Vec::new();
-        for supplier in self.suppliers.of(errand.0.platform()) {
+        let mut asked = Vec::new();
+        for supplier in self.suppliers.of(platform) {
             // Who comes too late is not asked any more: the time is over for all that follow.
             if !failures.is_empty() && self.clock.now() >= deadline {
+                failures
+                    .push(SupplyError::new(SupplyReason::Timeout, "Fetching the transcript took too long."));
                 break;
             }
+            let name = supplier.card().name;
+            asked.push(name.clone());
             let ask = Ask { video: errand.0.clone(), wish: errand.1.clone(), deadline };
             let failure = match self.ask(supplier, ask).await.and_then(|supplied| judge(supplied, errand)) {
-                Ok(supplied) => return Ok(supplied),
+                Ok(supplied) => return Supply { result: Ok(supplied), asked },
                 Err(failure) => failure,
             };
-            let (name, reason) = (supplier.card().name, failure.reason());
-            tracing::info!(supplier = %name, video = %errand.0, reason = reason.as_str(), "no transcript");
-            let is_final = reason.is_final();
+            tracing::info!(supplier = %name, video = %errand.0, reason = failure.reason().as_str(), "no transcript");
+            let is_final = failure.reason().is_final();
             failures.push(failure);
             if is_final {
+                asked = self.suppliers.names(platform);
                 break;
             }
         }
-        Err(most_telling(failures))
+        Supply { result: Err(most_telling(failures)), asked }
     }
 
     /// Asks one supplier, within the time for the whole work. A supplier that panics has failed.
@@ -93,7 +110,8 @@ impl Inner {
     }
 }
 
-/// Believes no supplier: what it gave must be of this video, have words, and answer the wish.
+/// Believes no supplier: what it gave must be of this video, a transcript within
+/// bounds, and answer the wish.
 fn judge(supplied: Supplied, (video, wish): &Errand) -> Result<Supplied, SupplyError> {
     let unreadable = |what: &str| Err(SupplyError::new(SupplyReason::Unreadable, what));
     let Some(first) = supplied.tracks.first() else {
@@ -105,8 +123,11 @@ fn judge(supplied: Supplied, (video, wish): &Errand) -> Result<Supplied, SupplyE
             "The transcript's source answered about another video.",
         ));
     }
-    if supplied.tracks.iter().any(|track| track.segments.is_empty()) {
-        return unreadable("The transcript's source answered with a transcript without words.");
+    if supplied.tracks.len() > TRACKS_MAX || supplied.known_tracks.len() > KNOWN_TRACKS_MAX {
+        return unreadable("The transcript's source answered with more tracks than a video has.");
+    }
+    if let Some(error) = supplied.tracks.iter().find_map(|track| track.check().err()) {
+        return unreadable(&format!("The transcript's source answered with what is no transcript: {error}."));
     }
     if best_track([&first.track], wish).is_none() {
         return unreadable("The transcript's source answered in another language than asked.");

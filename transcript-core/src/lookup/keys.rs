@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use super::{KeyPlan, Lookup};
 use crate::{
     directory::{
-        LookupKey, NewKey, Owner,
+        AddKey, LookupKey, NewKey, Owner,
         key::{Key, Surface},
     },
     engine::retry::persistently,
@@ -15,7 +15,6 @@ use crate::{
         Terms,
         terms::{self, Period},
     },
-    limits::Taken,
     time::Timestamp,
 };
 
@@ -145,13 +144,14 @@ impl Lookup {
         if let Origin::Network(client) = ask.origin {
             let limit = parts.options.mint_per_network_per_day;
             let takes = self.networks.takes("mint", client, limit, DAY_MS, now);
-            if let Taken::Limited { retry_after_ms, .. } =
-                self.bounded(parts.limiter.take(takes, now)).await?
-            {
-                return Ok(CreateKeyOutcome::Limited { retry_after_ms });
+            if let Some(wait_ms) = self.limited(takes, now).await? {
+                // Networks have other names after midnight, and nothing counted yet.
+                let midnight_ms =
+                    u64::try_from(Period::Day.ends(now).since(now).as_millis()).unwrap_or(wait_ms);
+                return Ok(CreateKeyOutcome::Limited { retry_after_ms: wait_ms.min(midnight_ms) });
             }
         }
-        let key = Key::generate(Surface::Lookup, parts.random.as_ref());
+        let key = Key::generate(Surface::Lookup, parts.random.as_ref())?;
         let record = LookupKey {
             key: NewKey {
                 id: KeyId::new(random_name(parts.random.as_ref(), "key")),
@@ -166,9 +166,14 @@ impl Lookup {
             entitled_until: None,
         };
         // Repeated when its outcome is unknown: a key that nobody was shown helps nobody.
-        let store = parts.transcripts.options().store;
         let plus_keys = parts.options.plus_keys_per_subject;
-        persistently(store, || parts.directory.add_key(record.clone(), plus_keys)).await?;
+        let add = || parts.directory.add_key(record.clone(), plus_keys);
+        match persistently(parts.transcripts.patience(), add).await? {
+            AddKey::Added => {}
+            AddKey::SubjectFull => {
+                return Err(Error::unexpected("a key of no subject met a subject's limit"));
+            }
+        }
         // A new key has used nothing, so no store need be asked once the key is made.
         let status = self.status(&record, self.usage(&record, now, 0), now);
         Ok(CreateKeyOutcome::Created(NewLookupKey { key, status }))

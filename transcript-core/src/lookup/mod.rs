@@ -27,8 +27,8 @@ use crate::{
     engine::{Transcripts, retry::bounded},
     error::Result,
     ledger::Ledger,
-    limits::RateLimiter,
-    time::{Clock, Random},
+    limits::{RateLimiter, Take, Taken},
+    time::{Clock, Random, Timestamp},
 };
 
 /// What the look-up works with.
@@ -79,6 +79,18 @@ impl Lookup {
     /// The settings.
     pub fn options(&self) -> &LookupOptions {
         &self.parts.options
+    }
+
+    /// Takes from limits; when that is refused, returns after how many milliseconds it may be tried again.
+    /// A limit of 0 refuses without asking.
+    async fn limited(&self, takes: Vec<Take>, now: Timestamp) -> Result<Option<u64>> {
+        if let Some(closed) = takes.iter().find(|take| take.count == 0) {
+            return Ok(Some(closed.per_ms));
+        }
+        Ok(match self.bounded(self.parts.limiter.take(takes, now)).await? {
+            Taken::Allowed { .. } => None,
+            Taken::Limited { retry_after_ms, .. } => Some(retry_after_ms),
+        })
     }
 
     /// Waits for one call of a store, as long as a store may take.

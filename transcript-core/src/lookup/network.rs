@@ -9,7 +9,11 @@ use std::{
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::{ledger::terms::Period, limits::Take, time::Timestamp};
+use crate::{
+    ledger::terms::Period,
+    limits::{COUNT_MAX, Take},
+    time::Timestamp,
+};
 
 /// How many times a /64's limit its /48 has.
 const WIDE_FACTOR: u32 = 4;
@@ -45,7 +49,7 @@ impl Networks {
     ) -> Vec<Take> {
         let take = |network: String, count| Take {
             bucket: format!("{what}/{}", self.digest(&network, now)),
-            count,
+            count: u32::min(count, COUNT_MAX),
             per_ms,
             cost: 1,
         };

@@ -14,7 +14,7 @@ use crate::{
         Leg,
         terms::{self, Period},
     },
-    limits::{Take, Taken},
+    limits::{COUNT_MAX, Take},
     supplier::Resolved,
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
@@ -217,7 +217,7 @@ impl Lookup {
         let takes = match visit.caller {
             Ok(Caller::Key(key)) => vec![Take {
                 bucket: format!("attempt/{}", key.key.id),
-                count: options.attempts_per_key_per_hour,
+                count: options.attempts_per_key_per_hour.min(COUNT_MAX),
                 per_ms: HOUR_MS,
                 cost: 1,
             }],
@@ -226,8 +226,7 @@ impl Lookup {
                 self.networks.takes("miss", visit.ask.client, limit, MINUTE_MS, now)
             }
         };
-        let take = self.parts.limiter.take(takes, now);
-        let Taken::Limited { retry_after_ms, .. } = self.bounded(take).await? else { return Ok(None) };
+        let Some(retry_after_ms) = self.limited(takes, now).await? else { return Ok(None) };
         Ok(Some(match visit.caller {
             Ok(Caller::Key(_)) => too_many_attempts(retry_after_ms),
             _ => too_many_misses(),

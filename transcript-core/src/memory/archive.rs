@@ -47,14 +47,9 @@ struct Shelf {
     tracks: Vec<TrackInfo>,
 }
 
-/// Whether both are the same track of a video.
-fn is_same(a: &TrackInfo, b: &TrackInfo) -> bool {
-    (&a.language, a.kind, &a.name) == (&b.language, b.kind, &b.name)
-}
-
 impl Shelf {
     fn know(&mut self, track: &TrackInfo) {
-        match self.tracks.iter_mut().find(|known| is_same(known, track)) {
+        match self.tracks.iter_mut().find(|known| known.is_same(track)) {
             Some(known) => known.original |= track.original,
             None => self.tracks.push(track.clone()),
         }
@@ -104,10 +99,10 @@ impl Shelf {
         let newest = self
             .transcripts
             .iter()
-            .filter(|stored| is_same(&stored.transcript.track, track))
+            .filter(|stored| stored.transcript.track.is_same(track))
             .max_by_key(|stored| stored.revision);
         let answers = |place: &usize| {
-            self.transcripts.get(*place).is_some_and(|stored| is_same(&stored.transcript.track, track))
+            self.transcripts.get(*place).is_some_and(|stored| stored.transcript.track.is_same(track))
         };
         let wishes = self.wishes.iter().filter(|(_, place)| answers(place));
         ArchivedTrack {

@@ -1,5 +1,6 @@
 //! A transcript: the words that were spoken in a video, with the time of each.
 
+mod bounds;
 pub mod language;
 mod markdown;
 mod markdown_escape;
@@ -13,6 +14,7 @@ mod srt;
 mod track;
 mod webvtt;
 
+pub use bounds::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 pub use language::LanguageTag;
 pub use markdown::{markdown, moment};
 pub use paragraph::{Paragraph, paragraphs};

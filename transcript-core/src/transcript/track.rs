@@ -54,6 +54,12 @@ impl TrackInfo {
         self.kind != TrackKind::Human
     }
 
+    /// Whether both are the same track of a video: of the same language, kind and name. What is known of
+    /// the spoken language may differ.
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.language, self.kind, &self.name) == (&other.language, other.kind, &other.name)
+    }
+
     /// How well the track answers a wish among the tracks that match it: smaller is better.
     ///
     /// None when it does not answer the wish at all. See [`best_track`].

@@ -37,15 +37,18 @@ fn seconds(millis: u64) -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptResult {
-    /// One of `video_site`, `short_video`, `reels`, `microblog`.
+    /// One of `video_site`, `short_video`, `reels`, `microblog`; empty from a server that leaves it out.
+    #[serde(default)]
     pub platform: String,
     /// The video's id.
     pub video_id: String,
     /// Whether a transcript was returned.
     pub available: bool,
     /// Whether it was served from the archive.
+    #[serde(default)]
     pub from_cache: bool,
     /// The address of the human transcript page.
+    #[serde(default)]
     pub watch_url: String,
     /// The supplier that answered, when available.
     #[serde(default, skip_serializing_if = "Option::is_none")]

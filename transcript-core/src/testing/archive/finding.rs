@@ -1,6 +1,7 @@
 //! Finding: what is known about a wish.
 
 use super::*;
+use crate::captions::TIME_MAX_MS;
 
 /// An empty archive knows nothing.
 pub async fn nothing_is_known_at_first(store: Store) {
@@ -59,7 +60,7 @@ pub async fn odd_texts_come_back_as_they_were(store: Store) {
         title: Some(String::new()),
         author: None,
         duration_ms: None,
-        segments: vec![Segment::new("x".repeat(70_000), u64::from(u32::MAX), u64::from(u32::MAX))],
+        segments: vec![Segment::new("x".repeat(70_000), TIME_MAX_MS, TIME_MAX_MS)],
         ..transcript(2, "en", "")
     };
     for kept in [odd, bare] {

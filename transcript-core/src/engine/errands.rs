@@ -1,0 +1,139 @@
+//! Who waits for which errand. An errand is in here exactly while a task drives it.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{oneshot, watch};
+
+use super::{Outcome, Payment};
+use crate::{archive::Wish, video::VideoId};
+
+/// What is fetched at most once at a time.
+pub(super) type Errand = (VideoId, Wish);
+
+/// A caller who waits for an errand.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    pub(super) payment: Option<Payment>,
+    pub(super) reply: oneshot::Sender<Outcome>,
+}
+
+/// All errands that are driven in this process.
+#[derive(Debug)]
+pub(super) struct Errands {
+    queues: Mutex<Queues>,
+    /// How many are driven; whoever closes the engine waits for zero.
+    driven: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Queues {
+    /// Numbers the errands, so that one that ended is never taken for the next one of the same name.
+    next: u64,
+    waiting: HashMap<Errand, Queue>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    number: u64,
+    waiters: VecDeque<Waiter>,
+}
+
+impl Errands {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { queues: Mutex::default(), driven: watch::Sender::new(0) })
+    }
+
+    /// Joins those who wait for an errand. The first one gets the duty to have it driven.
+    pub(super) fn join(self: &Arc<Self>, errand: Errand, waiter: Waiter) -> Option<Driving> {
+        let mut queues = self.lock();
+        if let Some(queue) = queues.waiting.get_mut(&errand) {
+            queue.waiters.push_back(waiter);
+            return None;
+        }
+        let number = queues.next;
+        queues.next += 1;
+        queues.waiting.insert(errand.clone(), Queue { number, waiters: VecDeque::from([waiter]) });
+        self.driven.send_modify(|count| *count += 1);
+        Some(Driving { errands: Arc::clone(self), errand, number })
+    }
+
+    /// Waits until no errand is driven.
+    pub(super) async fn idle(&self) {
+        let mut driven = self.driven.subscribe();
+        // The sender lives in `self`, so this cannot fail while we hold it.
+        let _ = driven.wait_for(|count| *count == 0).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The duty to drive an errand. Whatever happens to it, also a panic or the end of the runtime: once it
+/// is dropped nobody waits for the errand any more.
+#[derive(Debug)]
+pub(super) struct Driving {
+    errands: Arc<Errands>,
+    errand: Errand,
+    number: u64,
+}
+
+impl Driving {
+    pub(super) fn errand(&self) -> &Errand {
+        &self.errand
+    }
+
+    /// The next caller who still waits.
+    pub(super) fn next(&self) -> Option<Waiter> {
+        let mut queues = self.errands.lock();
+        let queue = self.own(&mut queues)?;
+        while let Some(waiter) = queue.waiters.pop_front() {
+            if !waiter.reply.is_closed() {
+                return Some(waiter);
+            }
+        }
+        None
+    }
+
+    /// As [`Self::next`], but the errand ends when nobody waits.
+    pub(super) fn next_or_end(&self) -> Option<Waiter> {
+        let mut queues = self.errands.lock();
+        let waiter = self.own(&mut queues)?.waiters.pop_front();
+        if waiter.is_none() {
+            queues.waiting.remove(&self.errand);
+        }
+        waiter
+    }
+
+    /// Answers all who wait, and ends the errand: whoever comes later asks the archive anew.
+    pub(super) fn answer_all(&self, outcome: &Outcome) {
+        for waiter in self.end() {
+            // A caller who left needs no answer.
+            let _ = waiter.reply.send(outcome.clone());
+        }
+    }
+
+    fn end(&self) -> VecDeque<Waiter> {
+        let mut queues = self.errands.lock();
+        match self.own(&mut queues) {
+            Some(_) => queues.waiting.remove(&self.errand).map_or_else(VecDeque::new, |queue| queue.waiters),
+            None => VecDeque::new(),
+        }
+    }
+
+    /// This errand's queue; none once it ended, also when the same errand is driven anew.
+    fn own<'a>(&self, queues: &'a mut Queues) -> Option<&'a mut Queue> {
+        queues.waiting.get_mut(&self.errand).filter(|queue| queue.number == self.number)
+    }
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        // Whoever still waits is told by the end of their channel.
+        drop(self.end());
+        self.errands.driven.send_modify(|count| *count -= 1);
+    }
+}
