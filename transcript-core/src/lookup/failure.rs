@@ -60,7 +60,7 @@ impl FailureReason {
     }
 
     /// What a supplier's failure is on the wire.
-    pub(super) fn of_supply(failure: &SupplyError) -> Self {
+    pub fn of_supply(failure: &SupplyError) -> Self {
         match failure.reason() {
             reason if reason.is_about_the_video() => Self::NoCaptions,
             SupplyReason::Throttled(_) | SupplyReason::BotCheck | SupplyReason::OtherVideo => {

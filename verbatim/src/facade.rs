@@ -1,0 +1,90 @@
+//! The working parts, put together.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use transcript_core::{
+    Clock, Result,
+    archive::Archive,
+    engine::{EngineOptions, Transcripts},
+    lookup::{Lookup, LookupParts},
+};
+
+use crate::{
+    options::Options,
+    storage::Stores,
+    suppliers::supply,
+    system::{SystemClock, SystemRandom},
+};
+
+/// A link in, the words of its video out. A clone is a handle to the same parts.
+#[derive(Clone, Debug)]
+pub struct Verbatim {
+    stores: Arc<Stores>,
+    clock: Arc<SystemClock>,
+    lookup: Lookup,
+}
+
+impl Verbatim {
+    /// Opens the storage and puts everything together.
+    ///
+    /// It must be called inside a tokio runtime: on that one all work runs, whoever waits for it.
+    ///
+    /// # Errors
+    /// The storage's faults, each naming the file: locked or unreachable
+    /// ([`transcript_core::ErrorKind::Unavailable`]), damaged (`Corrupt`), read-only or of a newer version
+    /// (`Unsupported`); `Invalid` when an option is wrong.
+    pub async fn open(options: Options) -> Result<Self> {
+        let clock = Arc::new(SystemClock::default());
+        let random = Arc::new(SystemRandom::open()?);
+        let stores = Arc::new(Stores::open(&options.storage).await?);
+        let engine = Transcripts::builder(
+            Arc::clone(&stores.archive),
+            Arc::clone(&clock) as _,
+            Arc::clone(&random) as _,
+            Handle::current(),
+        )
+        .ledger(Arc::clone(&stores.ledger))
+        .options(EngineOptions {
+            wait: options.wait,
+            absence: options.absence,
+            ..EngineOptions::default()
+        });
+        let parts = LookupParts {
+            transcripts: supply(engine, &options, Arc::clone(&clock) as _)?.build(),
+            ledger: Arc::clone(&stores.ledger),
+            directory: Arc::clone(&stores.directory),
+            limiter: Arc::clone(&stores.limiter),
+            clock: Arc::clone(&clock) as _,
+            random,
+            options: options.lookup,
+        };
+        let lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
+        Ok(Self { stores, clock, lookup })
+    }
+
+    /// Surface A: who may have what.
+    pub fn lookup(&self) -> &Lookup {
+        &self.lookup
+    }
+
+    /// The engine: archive first, then the suppliers.
+    pub fn transcripts(&self) -> &Transcripts {
+        self.lookup.transcripts()
+    }
+
+    /// The archive.
+    pub fn archive(&self) -> &Arc<dyn Archive> {
+        &self.stores.archive
+    }
+
+    /// Waits for the work that is under way, then closes the storage.
+    pub async fn close(&self) {
+        self.transcripts().close().await;
+        self.stores.close().await;
+    }
+
+    pub(crate) fn now(&self) -> transcript_core::Timestamp {
+        self.clock.now()
+    }
+}

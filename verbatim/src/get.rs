@@ -1,0 +1,134 @@
+//! A link in, a transcript out.
+
+use transcript_core::{
+    Error, ErrorKind, Result,
+    archive::{StoredTranscript, Wish},
+    engine::{Fetch, Outcome},
+    lookup::FailureReason,
+    supplier::Resolved,
+    transcript::LanguageTag,
+    video::{Platform, VideoId, VideoLink},
+};
+
+use crate::Verbatim;
+
+/// What is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Get {
+    /// The link to the video, in any form that people use, or a YouTube id.
+    pub link: String,
+    /// The language as a BCP 47 tag; none: English where there is English, else the spoken language.
+    pub language: Option<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum GetOutcome {
+    /// There is a transcript.
+    Found(Found),
+    /// There is none.
+    Missing(Missing),
+}
+
+/// A transcript.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The transcript.
+    pub stored: StoredTranscript,
+    /// Whether it was archived already.
+    pub from_cache: bool,
+}
+
+/// No transcript, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The platform.
+    pub platform: Platform,
+    /// The video's id; the code of a short link that could not be followed.
+    pub video_id: String,
+    /// Why, in one word of the wire.
+    pub reason: FailureReason,
+    /// Why, in a sentence for people.
+    pub message: String,
+    /// Where a person can read the transcript once there is one.
+    pub watch_url: String,
+}
+
+impl Verbatim {
+    /// The transcript of a video: archived, or fetched and archived. Nobody is charged.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the link or the language is none; otherwise the storage's faults.
+    pub async fn get(&self, ask: Get) -> Result<GetOutcome> {
+        let wish = match &ask.language {
+            Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
+            None => Wish::Default,
+        };
+        let video = match self.video(&ask.link).await? {
+            Ok(video) => video,
+            Err(missing) => return Ok(GetOutcome::Missing(missing)),
+        };
+        let missing = |reason, message: &str| {
+            Ok(GetOutcome::Missing(self.missing(video.platform(), video.id(), reason, message)))
+        };
+        let found = |stored, from_cache| Ok(GetOutcome::Found(Found { stored, from_cache }));
+        match self.transcripts().get(Fetch { video: video.clone(), wish, payment: None }).await {
+            Outcome::Archived(stored) => found(stored, true),
+            Outcome::Fetched(stored) => found(stored, false),
+            Outcome::Absent(absence) => missing(FailureReason::NoCaptions, &absence.message),
+            Outcome::Withdrawn => missing(
+                FailureReason::NoCaptions,
+                "This transcript was withdrawn by the operator of the service.",
+            ),
+            Outcome::Failed(failure) => missing(FailureReason::of_supply(&failure), failure.message()),
+            Outcome::Unsupplied => missing(
+                FailureReason::ConfigError,
+                &format!("There is no source of new transcripts for {}.", video.platform().name()),
+            ),
+            Outcome::StillWorking => missing(
+                FailureReason::FetchError,
+                "The video is still being transcribed: please ask again in a moment.",
+            ),
+            Outcome::Refused { .. } => Err(Error::unexpected("a free fetch was refused for want of credit")),
+            Outcome::Broken(error) => Err(fault(error)),
+        }
+    }
+
+    /// The video that a link names; a short link is followed.
+    pub(crate) async fn video(&self, link: &str) -> Result<Result<VideoId, Missing>> {
+        let short = match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
+            VideoLink::Video(video) => return Ok(Ok(video)),
+            VideoLink::Short(short) => short,
+        };
+        let missing =
+            |reason, message: &str| Ok(Err(self.missing(short.platform(), short.code(), reason, message)));
+        match self.transcripts().resolve(&short, true).await {
+            Ok(Some(Resolved::Video(video))) => Ok(Ok(video)),
+            Ok(Some(Resolved::Nowhere(why))) => Err(Error::invalid(why)),
+            Ok(None) => missing(FailureReason::FetchError, "The short link could not be followed."),
+            Err(failure) => missing(FailureReason::of_supply(&failure), failure.message()),
+        }
+    }
+
+    fn missing(&self, platform: Platform, id: &str, reason: FailureReason, message: &str) -> Missing {
+        let base = self.lookup().options().base_url.trim_end_matches('/');
+        Missing {
+            platform,
+            video_id: id.to_owned(),
+            reason,
+            message: message.to_owned(),
+            watch_url: format!("{base}/watch/{platform}/{id}"),
+        }
+    }
+}
+
+/// A store's fault. `Invalid` would blame the caller's link for a defect of ours.
+fn fault(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Invalid => Error::unexpected(error.to_string()),
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests;

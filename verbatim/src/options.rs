@@ -1,0 +1,116 @@
+//! What a [`crate::Verbatim`] is made of.
+
+use std::{path::PathBuf, time::Duration};
+
+use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions};
+
+/// Everything that can be chosen. The defaults keep nothing beyond the process, and ask YouTube directly.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where everything is kept.
+    pub storage: StorageOptions,
+    /// Who is asked for transcripts that are not archived.
+    pub suppliers: SupplierOptions,
+    /// How the platforms are reached.
+    pub upstream: UpstreamOptions,
+    /// As whom YouTube is asked.
+    pub youtube: YouTubeOptions,
+    /// How long a caller waits for a new transcript (`limits.wait`).
+    pub wait: Duration,
+    /// For how long it is remembered that a video has nothing.
+    pub absence: AbsencePolicy,
+    /// Limits and addresses of Surface A.
+    pub lookup: LookupOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            storage: StorageOptions::Memory,
+            suppliers: SupplierOptions::default(),
+            upstream: UpstreamOptions::default(),
+            youtube: YouTubeOptions::default(),
+            wait: Duration::from_secs(25),
+            absence: AbsencePolicy::default(),
+            lookup: LookupOptions::default(),
+        }
+    }
+}
+
+/// Where transcripts, keys and the ledger are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StorageOptions {
+    /// In memory: gone with the process.
+    Memory,
+    /// In SQLite files, which several processes may share (feature `sqlite`).
+    Files {
+        /// The file of keys and the ledger.
+        main: PathBuf,
+        /// The file of transcripts.
+        archive: PathBuf,
+    },
+}
+
+/// The suppliers of each platform by name, in the order in which they are asked.
+///
+/// The names are those of `source` on the wire. This version has `youtube-captions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SupplierOptions {
+    /// For the long-form video site.
+    pub video_site: Vec<String>,
+    /// For the short-video site.
+    pub short_video: Vec<String>,
+    /// For the reels site.
+    pub reels: Vec<String>,
+    /// For the microblog site.
+    pub microblog: Vec<String>,
+}
+
+impl SupplierOptions {
+    /// No supplier at all: only what is archived or imported is found.
+    pub fn none() -> Self {
+        Self { video_site: Vec::new(), short_video: Vec::new(), reels: Vec::new(), microblog: Vec::new() }
+    }
+}
+
+impl Default for SupplierOptions {
+    fn default() -> Self {
+        let video_site =
+            if cfg!(feature = "upstream") { vec!["youtube-captions".to_owned()] } else { Vec::new() };
+        Self { video_site, ..Self::none() }
+    }
+}
+
+/// How the platforms are reached (feature `upstream`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamOptions {
+    /// Proxies through which every request leaves, used in turn; none: directly.
+    pub proxies: Vec<String>,
+    /// A PEM file with root certificates that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// How often a request that failed in passing is repeated.
+    pub retries: u32,
+    /// How many requests run at once.
+    pub concurrency: u32,
+}
+
+impl Default for UpstreamOptions {
+    fn default() -> Self {
+        Self {
+            proxies: Vec::new(),
+            ca_file: None,
+            timeout: Duration::from_secs(20),
+            retries: 2,
+            concurrency: 32,
+        }
+    }
+}
+
+/// As whom YouTube is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct YouTubeOptions {
+    /// The client identities to try, in order, such as `android@21.26.364`; none: those built in.
+    pub clients: Vec<String>,
+}

@@ -1,0 +1,79 @@
+//! From the choice of a storage to the ports.
+
+use std::sync::Arc;
+
+use transcript_core::{
+    Result,
+    archive::Archive,
+    directory::{Directory, Secrets},
+    ledger::Ledger,
+    limits::RateLimiter,
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
+};
+
+use crate::options::StorageOptions;
+
+/// The stores behind the ports, and what is closed at the end.
+#[derive(Debug)]
+pub(crate) struct Stores {
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) secrets: Arc<dyn Secrets>,
+    #[cfg(feature = "sqlite")]
+    files: Option<(Arc<storage_sqlx::SqliteStore>, Arc<storage_sqlx::SqliteArchive>)>,
+}
+
+impl Stores {
+    /// Opens the stores.
+    pub(crate) async fn open(options: &StorageOptions) -> Result<Self> {
+        match options {
+            StorageOptions::Memory => Ok(Self::memory()),
+            #[cfg(feature = "sqlite")]
+            StorageOptions::Files { main, archive } => Self::files(main, archive).await,
+            #[cfg(not(feature = "sqlite"))]
+            StorageOptions::Files { .. } => Err(transcript_core::Error::new(
+                transcript_core::ErrorKind::Unsupported,
+                transcript_core::Retry::Never,
+                "this build keeps nothing in files: it lacks the feature sqlite",
+            )),
+        }
+    }
+
+    fn memory() -> Self {
+        Self {
+            archive: Arc::new(MemoryArchive::default()),
+            ledger: Arc::new(MemoryLedger::default()),
+            directory: Arc::new(MemoryDirectory::default()),
+            limiter: Arc::new(MemoryRateLimiter::default()),
+            secrets: Arc::new(MemorySecrets::default()),
+            #[cfg(feature = "sqlite")]
+            files: None,
+        }
+    }
+
+    #[cfg(feature = "sqlite")]
+    async fn files(main: &std::path::Path, archive: &std::path::Path) -> Result<Self> {
+        use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+        let main = Arc::new(SqliteStore::open(SqliteOptions::new(main)).await?);
+        let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            ledger: Arc::clone(&main) as _,
+            directory: Arc::clone(&main) as _,
+            limiter: Arc::clone(&main) as _,
+            secrets: Arc::clone(&main) as _,
+            files: Some((main, archive)),
+        })
+    }
+
+    /// Finishes what is under way and closes the files.
+    pub(crate) async fn close(&self) {
+        #[cfg(feature = "sqlite")]
+        if let Some((main, archive)) = &self.files {
+            archive.close().await;
+            main.close().await;
+        }
+    }
+}

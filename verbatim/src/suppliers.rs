@@ -1,0 +1,97 @@
+//! From the names of suppliers to the suppliers.
+
+use std::sync::Arc;
+
+use transcript_core::{Clock, Error, Result, engine::Builder, video::Platform};
+
+use crate::{SystemClock, options::Options};
+
+/// Adds the suppliers that the options name, in their order.
+pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Clock>) -> Result<Builder> {
+    let names = &options.suppliers;
+    let platforms = [
+        (Platform::VideoSite, &names.video_site),
+        (Platform::ShortVideo, &names.short_video),
+        (Platform::Reels, &names.reels),
+        (Platform::Microblog, &names.microblog),
+    ];
+    if platforms.iter().all(|(_, names)| names.is_empty()) {
+        return Ok(engine);
+    }
+    let sources = Sources::open(options, clock)?;
+    for (platform, names) in platforms {
+        for name in names {
+            engine = sources.add(engine, platform, name)?;
+        }
+    }
+    Ok(engine)
+}
+
+impl Options {
+    /// Whether the suppliers' options are sound; asks nobody.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`], naming the setting that is wrong;
+    /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
+    pub fn check(&self) -> Result<()> {
+        Sources::open(self, Arc::new(SystemClock::default())).map(drop)
+    }
+}
+
+#[cold]
+fn unknown(platform: Platform, name: &str) -> Error {
+    Error::invalid(format!("there is no supplier {name:?} for {}", platform.name()))
+}
+
+/// What suppliers are made of; one transport for all of them.
+#[cfg(feature = "upstream")]
+struct Sources {
+    youtube: Arc<upstream_reqwest::YouTubeCaptions>,
+}
+
+#[cfg(feature = "upstream")]
+impl Sources {
+    fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self> {
+        use upstream_reqwest::{Http, HttpOptions, YouTubeCaptions, YouTubeOptions};
+        let upstream = &options.upstream;
+        let http = Http::new(HttpOptions {
+            proxies: upstream.proxies.clone(),
+            ca_file: upstream.ca_file.clone(),
+            timeout: upstream.timeout,
+            retries: upstream.retries,
+            concurrency: upstream.concurrency,
+            ..HttpOptions::default()
+        })?;
+        let clients = &options.youtube.clients;
+        let youtube = if clients.is_empty() {
+            YouTubeOptions::default()
+        } else {
+            YouTubeOptions::with_clients(clients)?
+        };
+        Ok(Self { youtube: Arc::new(YouTubeCaptions::new(Arc::new(http), youtube, clock)) })
+    }
+
+    fn add(&self, engine: Builder, platform: Platform, name: &str) -> Result<Builder> {
+        match (platform, name) {
+            (Platform::VideoSite, "youtube-captions") => {
+                Ok(engine.supplier(platform, Arc::clone(&self.youtube) as _))
+            }
+            _ => Err(unknown(platform, name)),
+        }
+    }
+}
+
+/// A build without suppliers.
+#[cfg(not(feature = "upstream"))]
+struct Sources;
+
+#[cfg(not(feature = "upstream"))]
+impl Sources {
+    fn open(_: &Options, _: Arc<dyn Clock>) -> Result<Self> {
+        Ok(Self)
+    }
+
+    fn add(&self, _: Builder, platform: Platform, name: &str) -> Result<Builder> {
+        Err(unknown(platform, name))
+    }
+}
