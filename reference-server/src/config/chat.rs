@@ -1,0 +1,82 @@
+//! The model that answers questions about a video, and the mail server.
+
+use std::time::Duration;
+
+use super::{
+    layers::Raw,
+    reader::Reader,
+    value::{BaseUrl, Secret, SecretUrl, Setting},
+};
+
+/// `chat.*`
+#[derive(Clone, Debug)]
+pub struct Chat {
+    /// `chat.base_url`: an OpenAI-compatible chat service; when absent, answers are passages of the transcript.
+    pub base_url: Option<BaseUrl>,
+    /// `chat.model`: its model.
+    pub model: Option<String>,
+    /// `chat.api_key`: its key.
+    pub api_key: Option<Secret>,
+    /// `chat.context_tokens`: how much of a transcript the model is given at most.
+    pub context_tokens: u64,
+    /// `chat.timeout`: how long an answer may take.
+    pub timeout: Duration,
+}
+
+impl Chat {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let chat = Self {
+            base_url: reader.optional("chat.base_url"),
+            model: reader.optional("chat.model"),
+            api_key: reader.optional("chat.api_key"),
+            context_tokens: reader.number("chat.context_tokens", 32_000, 1_000..=10_000_000),
+            timeout: reader.duration(
+                "chat.timeout",
+                Duration::from_secs(60),
+                Duration::from_secs(1)..=Duration::from_secs(600),
+            ),
+        };
+        if chat.base_url.is_some() && chat.model.is_none() {
+            reader.refuse("chat.model", &"it is not set, but chat.base_url is", "set both or neither");
+        }
+        chat
+    }
+}
+
+/// `mail.*`
+#[derive(Clone, Debug)]
+pub struct Mail {
+    /// `mail.smtp_url`: the mail server; when absent, mails are written to a folder.
+    pub smtp_url: Option<SmtpUrl>,
+    /// `mail.from`: the sender's address.
+    pub from: Option<String>,
+}
+
+impl Mail {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let mail = Self { smtp_url: reader.optional("mail.smtp_url"), from: reader.optional("mail.from") };
+        if mail.smtp_url.is_some() && mail.from.is_none() {
+            reader.refuse("mail.from", &"it is not set, but mail.smtp_url is", "set both or neither");
+        }
+        mail
+    }
+}
+
+/// The address of a mail server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmtpUrl(pub SecretUrl);
+
+impl Setting for SmtpUrl {
+    const ALLOWED: &'static str = "smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST";
+    const SECRET: bool = true;
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        SecretUrl::read(raw, &["smtp", "smtps"]).map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.redacted().show()
+    }
+}

@@ -1,0 +1,72 @@
+//! Where the server listens, and whom it believes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use ipnet::IpNet;
+use url::Url;
+
+use super::{
+    layers::Raw,
+    reader::Reader,
+    value::{BaseUrl, Setting},
+};
+
+/// `server.*`
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// `server.listen`: where it listens; port 0 picks a free one.
+    pub listen: SocketAddr,
+    /// `server.base_url`: what links begin with; when absent, `http://{listen}`.
+    pub base_url: Option<BaseUrl>,
+    /// `server.trusted_proxies`: the networks whose forwarded client addresses are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// `server.cors_origins`: the origins whose pages may call `/api/keys`.
+    pub cors_origins: Vec<WebOrigin>,
+}
+
+impl Server {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        Self {
+            listen: reader.value("server.listen", (Ipv4Addr::LOCALHOST, 8080).into()),
+            base_url: reader.optional("server.base_url"),
+            trusted_proxies: reader.value("server.trusted_proxies", Vec::new()),
+            cors_origins: reader.value("server.cors_origins", Vec::new()),
+        }
+    }
+
+    /// What links begin with when the server listens at `address`.
+    pub fn base_url_at(&self, address: SocketAddr) -> String {
+        self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())
+    }
+}
+
+/// The origin of a web page, as browsers send it: scheme, host, and port where it is not the usual one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebOrigin(String);
+
+impl WebOrigin {
+    /// The origin's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Setting for WebOrigin {
+    const ALLOWED: &'static str = "origins such as https://app.example.org (no path, and not *)";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let text = String::read(raw)?;
+        let url = Url::parse(&text).map_err(|_| None)?;
+        let origin = url.origin();
+        // Parsing the origin's own text again must give nothing more: no path, query or user name.
+        let plain = origin.is_tuple()
+            && matches!(url.scheme(), "http" | "https")
+            && url.as_str() == format!("{}/", origin.ascii_serialization());
+        if plain { Ok(Self(origin.ascii_serialization())) } else { Err(None) }
+    }
+
+    fn show(&self) -> String {
+        self.0.show()
+    }
+}

@@ -1,0 +1,183 @@
+use super::*;
+
+fn load(toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Settings, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("v.toml");
+    std::fs::write(&file, toml).unwrap();
+    let sources = Sources {
+        data: "/data".into(),
+        file: Some(file),
+        environment: environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        flags: flags.iter().map(|(name, value)| ((*name).into(), "--flag".into(), (*value).into())).collect(),
+    };
+    let cut = |problem: Problem| problem.to_string().replace(&format!("{}/", folder.path().display()), "");
+    Settings::load(sources).map_err(cut)
+}
+
+#[test]
+fn without_anything_the_defaults_hold() {
+    let settings = load("", &[], &[]).unwrap();
+    assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.server.base_url_at(settings.server.listen), "http://127.0.0.1:8080");
+    assert_eq!(settings.storage.archive_url, StoreUrl::Sqlite("/data/archive.db".into()));
+    assert_eq!(settings.limits.free_per_month, 25);
+    assert_eq!(settings.limits.wait.as_secs(), 25);
+    assert_eq!(settings.absence.login.as_secs(), 900);
+    assert_eq!(settings.plans.plans[3].credits, 50_000);
+    assert_eq!(settings.speech.max_bytes, 25_000_000);
+    let video_site = transcript_core::video::Platform::VideoSite;
+    assert_eq!(settings.suppliers.of(video_site), [SupplierName::YoutubeCaptions]);
+    assert!(settings.effective.iter().all(|setting| setting.origin == Origin::Default));
+}
+
+#[test]
+fn later_layers_cover_earlier_ones() {
+    let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
+    let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
+    let settings = load(file, &environment, &[("limits.plus_per_day", "3")]).unwrap();
+    let limits = &settings.limits;
+    assert_eq!((limits.free_per_month, limits.wait.as_secs(), limits.plus_per_day), (1, 2, 3));
+    let report = settings.report();
+    assert!(report.contains("= 1  # "), "{report}");
+    assert!(report.contains("= \"2s\"  # environment variable VERBATIM_LIMITS__WAIT\n"), "{report}");
+    assert!(report.contains("= 3  # flag --flag\n"), "{report}");
+    assert!(toml::from_str::<toml::Table>(&report).is_ok(), "{report}");
+}
+
+#[test]
+fn every_setting_has_a_variable_of_the_environment() {
+    let environment = [
+        ("VERBATIM_PLANS__FREE__CREDITS", "7"),
+        ("VERBATIM_SUPPLIERS__VIDEO_SITE", ""),
+        ("VERBATIM_SERVER__TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
+        ("VERBATIM_SPEECH__API_KEY", ""),
+        ("VERBATIM_RECORDINGS", "/somewhere"),
+        ("VERBATIM_DATA", "/elsewhere"),
+    ];
+    let settings = load("", &environment, &[]).unwrap();
+    assert_eq!(settings.plans.plans[0].credits, 7);
+    assert_eq!(settings.suppliers.of(transcript_core::video::Platform::VideoSite), []);
+    assert_eq!(settings.server.trusted_proxies.len(), 2);
+    assert_eq!(settings.speech.api_key, None);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_origin_and_what_is_allowed() {
+    let wrong = |toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)], expect: &str| {
+        let problem = load(toml, environment, flags).unwrap_err();
+        assert_eq!(problem, expect);
+    };
+    wrong(
+        "\n[upstream]\ntimeout = \"20 parsecs\"\n",
+        &[],
+        &[],
+        "upstream.timeout: \"20 parsecs\" is not allowed (v.toml, line 3); give a duration such as 500ms, 20s, 15m, \
+         6h or 7d",
+    );
+    wrong(
+        "",
+        &[("VERBATIM_LIMITS__WAIT", "1h")],
+        &[],
+        "limits.wait: \"1h\" is not allowed (environment variable VERBATIM_LIMITS__WAIT); it must be from \
+         \"100ms\" to \"5m\"",
+    );
+    wrong(
+        "",
+        &[],
+        &[("server.listen", "8080")],
+        "server.listen: \"8080\" is not allowed (flag --flag); give an IP address and a port, such as \
+         127.0.0.1:8080 or [::]:8080",
+    );
+    wrong("speling = 1", &[], &[], "\"speling\" is not a setting (v.toml, line 1)");
+    wrong(
+        "[upstream]\ntimout = \"1s\"",
+        &[],
+        &[],
+        "\"upstream.timout\" is not a setting (v.toml, line 2); did you mean upstream.timeout?",
+    );
+    wrong(
+        "",
+        &[("VERBATIM_SERVER_LISTEN", "[::]:1")],
+        &[],
+        "\"server_listen\" is not a setting (environment variable VERBATIM_SERVER_LISTEN); did you mean \
+         VERBATIM_SERVER__LISTEN?",
+    );
+    wrong("[server", &[], &[], "v.toml, line 1: unclosed table, expected `]`");
+    wrong(
+        "[limits]\nwait = 5\nplus_per_day = \"many\"",
+        &[],
+        &[],
+        "limits.plus_per_day: \"many\" is not allowed (v.toml, line 3); give a whole number\nlimits.wait: \"5\" is \
+         not allowed (v.toml, line 2); give a duration such as 500ms, 20s, 15m, 6h or 7d",
+    );
+    wrong(
+        "[suppliers]\nreels = [\"youtube-captions\"]",
+        &[],
+        &[],
+        "suppliers.reels: youtube-captions cannot be asked: it has no transcripts of this platform's videos \
+         (v.toml, line 2); leave it out",
+    );
+    wrong(
+        "[suppliers]\nreels = [\"yt-dlp\"]",
+        &[],
+        &[],
+        "suppliers.reels: yt-dlp cannot be asked: its own settings are missing (v.toml, line 2); leave it out",
+    );
+    wrong(
+        "[server]\ncors_origins = [\"https://a.example\", \"*\"]",
+        &[],
+        &[],
+        "server.cors_origins: this list is not allowed: \"*\" is none (v.toml, line 2); give origins such as \
+         https://app.example.org (no path, and not *)",
+    );
+}
+
+#[test]
+fn a_covered_wrong_name_is_still_named() {
+    let problem = load("server.lisen = \"x\"", &[("VERBATIM_SERVER__LISEN", "y")], &[]).unwrap_err();
+    assert_eq!(problem.lines().count(), 2, "{problem}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let sources = Sources {
+        data: "/data".into(),
+        file: Some("/nowhere/v.toml".into()),
+        environment: Vec::new(),
+        flags: Vec::new(),
+    };
+    let problem = Settings::load(sources).unwrap_err().to_string();
+    assert!(problem.starts_with("the settings file /nowhere/v.toml cannot be read: "), "{problem}");
+}
+
+#[test]
+fn secrets_appear_nowhere() {
+    let file = "[upstream]\nproxy = \"http://me:hush@proxy:1\"\n[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \
+                \"m\"\napi_key = \"hush\"\n[storage]\nurl = \"postgres://me:hush@db/v\"\n[stripe]\nsecret_key = \
+                \"hush\"\nwebhook_secrets = [\"hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
+                \"a@b.example\"\n[entitlement]\nkeys = '{\"keys\": [{\"k\": \"hush\"}]}'";
+    let settings = load(file, &[], &[]).unwrap();
+    let shown = format!("{settings:?}\n{}\n{:?}", settings.report(), settings.warnings());
+    assert!(!shown.contains("hush"), "{shown}");
+    for (name, value) in [
+        ("VERBATIM_UPSTREAM__PROXY", "ftp://me:hush@proxy"),
+        ("VERBATIM_SPEECH__API_KEY", "hush hush"),
+        ("VERBATIM_STORAGE__URL", "mysql://me:hush@db"),
+        ("VERBATIM_ENTITLEMENT__KEYS", "{\"hush\"}"),
+    ] {
+        let problem = load("", &[(name, value)], &[]).unwrap_err();
+        assert!(problem.contains(name) && !problem.contains("hush"), "{problem}");
+    }
+}
+
+#[test]
+fn the_operator_is_warned() {
+    let warnings = |toml: &str| load(toml, &[], &[]).unwrap().warnings().join("\n");
+    assert!(warnings("").contains("speech.base_url is not set"));
+    assert!(!warnings("").contains("server.base_url"));
+    assert!(warnings("server.listen = \"0.0.0.0:80\"").contains("server.base_url is not set"));
+    assert!(warnings("server.base_url = \"http://v.example\"").contains("in the clear"));
+    assert!(!warnings("server.base_url = \"https://v.example\"").contains("in the clear"));
+    assert!(warnings("chat.timeout = \"9s\"").contains("chat.* is set"));
+    assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
+}

@@ -1,0 +1,134 @@
+//! How the platforms and other services are reached.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    layers::Raw,
+    reader::Reader,
+    value::{BaseUrl, ByteSize, Secret, SecretUrl, Setting},
+};
+
+/// `upstream.*`
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// `upstream.proxy`: the proxies through which platforms are reached, used in turn.
+    pub proxies: Vec<ProxyUrl>,
+    /// `upstream.ca_file`: extra root certificates, as PEM.
+    pub ca_file: Option<PathBuf>,
+    /// `upstream.timeout`: how long one request to a platform may take.
+    pub timeout: Duration,
+    /// `upstream.retries`: how often a request that failed in passing is repeated.
+    pub retries: u32,
+    /// `upstream.concurrency`: how many requests to platforms run at once.
+    pub concurrency: u32,
+}
+
+impl Upstream {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let upstream = Self {
+            proxies: reader.value("upstream.proxy", Vec::new()),
+            ca_file: reader.optional("upstream.ca_file"),
+            timeout: reader.duration(
+                "upstream.timeout",
+                Duration::from_secs(20),
+                Duration::from_millis(100)..=Duration::from_secs(600),
+            ),
+            retries: reader.small("upstream.retries", 2, 0..=10),
+            concurrency: reader.small("upstream.concurrency", 32, 1..=1_024),
+        };
+        if let Some(file) = upstream.ca_file.as_ref().filter(|file| !file.is_file()) {
+            reader.refuse(
+                "upstream.ca_file",
+                &format!("there is no file {}", file.display()),
+                "give the path of a PEM file",
+            );
+        }
+        upstream
+    }
+}
+
+/// The address of a proxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyUrl(pub SecretUrl);
+
+impl Setting for ProxyUrl {
+    const ALLOWED: &'static str = "one or several proxies such as http://host:3128 or socks5://host:1080";
+    const SECRET: bool = true;
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        SecretUrl::read(raw, &["http", "https", "socks5", "socks5h"]).map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.redacted().show()
+    }
+}
+
+/// `youtube.*`
+#[derive(Clone, Debug)]
+pub struct Youtube {
+    /// `youtube.clients`: the client identities to try, in order; when absent, those built in.
+    pub clients: Option<Vec<String>>,
+}
+
+impl Youtube {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        Self { clients: reader.optional("youtube.clients") }
+    }
+}
+
+/// `ytdlp.*`
+#[derive(Clone, Debug)]
+pub struct Ytdlp {
+    /// `ytdlp.program`: the path of yt-dlp.
+    pub program: Option<PathBuf>,
+}
+
+impl Ytdlp {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        Self { program: reader.optional("ytdlp.program") }
+    }
+}
+
+/// `speech.*`
+#[derive(Clone, Debug)]
+pub struct Speech {
+    /// `speech.base_url`: an OpenAI-compatible speech-to-text service, `/v1` included.
+    pub base_url: Option<BaseUrl>,
+    /// `speech.model`: its model.
+    pub model: Option<String>,
+    /// `speech.api_key`: its key.
+    pub api_key: Option<Secret>,
+    /// `speech.max_duration`: longer videos are not listened to.
+    pub max_duration: Duration,
+    /// `speech.max_bytes`: the largest upload.
+    pub max_bytes: u64,
+}
+
+impl Speech {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let default = ByteSize(25_000_000);
+        let max_bytes = reader.value("speech.max_bytes", default);
+        let speech = Self {
+            base_url: reader.optional("speech.base_url"),
+            model: reader.optional("speech.model"),
+            api_key: reader.optional("speech.api_key"),
+            max_duration: reader.duration(
+                "speech.max_duration",
+                Duration::from_secs(4 * 3_600),
+                Duration::from_secs(1)..=Duration::from_secs(48 * 3_600),
+            ),
+            max_bytes: reader
+                .within("speech.max_bytes", max_bytes, default, &(ByteSize(1_000)..=ByteSize(2_000_000_000)))
+                .0,
+        };
+        if speech.base_url.is_some() && speech.model.is_none() {
+            reader.refuse("speech.model", &"it is not set, but speech.base_url is", "set both or neither");
+        }
+        speech
+    }
+}

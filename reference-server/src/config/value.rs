@@ -1,0 +1,335 @@
+//! The kinds of values that settings have, how each is read and how it is shown.
+
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+use url::Url;
+
+use super::layers::Raw;
+
+/// The longest text that a message repeats, in characters.
+const SHOWN_MAX: usize = 80;
+
+/// A kind of value.
+pub trait Setting: Sized {
+    /// What is allowed, as the end of a sentence that begins with "give".
+    const ALLOWED: &'static str;
+    /// Whether its value must never be shown.
+    const SECRET: bool = false;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// The value is not of this kind; with a detail where [`Setting::ALLOWED`] does not say enough.
+    fn read(raw: &Raw) -> Result<Self, Option<String>>;
+
+    /// The value as TOML, or a note that it is not shown.
+    fn show(&self) -> String;
+}
+
+/// A text in quotes with its control characters escaped, cut to a length that fits a line.
+pub(super) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(SHOWN_MAX).collect();
+    let more = if cut.len() < text.len() { "…" } else { "" };
+    format!("{cut:?}{more}")
+}
+
+/// The text of a value: only text that was given as such.
+fn text(raw: &Raw) -> Result<&str, Option<String>> {
+    match raw {
+        Raw::Text(text) => Ok(text.trim()),
+        _ => Err(None),
+    }
+}
+
+/// The text of a value that may also be written without quotes.
+fn word(raw: &Raw) -> Result<&str, Option<String>> {
+    match raw {
+        Raw::Text(text) | Raw::Bare(text) => Ok(text.trim()),
+        Raw::List(_) => Err(None),
+    }
+}
+
+fn refused<E>(_: E) -> Option<String> {
+    None
+}
+
+impl Setting for String {
+    const ALLOWED: &'static str = "a text";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        match text(raw)? {
+            "" => Err(None),
+            text => Ok(text.to_owned()),
+        }
+    }
+
+    fn show(&self) -> String {
+        toml::Value::String(self.clone()).to_string()
+    }
+}
+
+impl Setting for u64 {
+    const ALLOWED: &'static str = "a whole number";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        word(raw)?.parse().map_err(refused)
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Setting for bool {
+    const ALLOWED: &'static str = "true or false";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        word(raw)?.parse().map_err(refused)
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A duration: `20s`, `500ms`, `15m`, `6h`, `7d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(super) struct Span(pub(super) Duration);
+
+impl Setting for Span {
+    const ALLOWED: &'static str = "a duration such as 500ms, 20s, 15m, 6h or 7d";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        humantime::parse_duration(text(raw)?).map(Self).map_err(refused)
+    }
+
+    fn show(&self) -> String {
+        // The largest unit that divides it evenly, as a person would have written it.
+        let millis = self.0.as_millis();
+        let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+        let unit = units.iter().find(|(_, unit)| millis > 0 && millis.is_multiple_of(*unit));
+        unit.map_or(format!("\"{millis}ms\""), |(name, unit)| format!("\"{}{name}\"", millis / unit))
+    }
+}
+
+/// A number of bytes: `25MB` is 25 million, `25MiB` is 25 × 1,048,576.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(super) struct ByteSize(pub(super) u64);
+
+/// The units of sizes, the longest names first.
+const UNITS: [(&str, u64); 7] = [
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("B", 1),
+];
+
+impl Setting for ByteSize {
+    const ALLOWED: &'static str = "a size such as 500KB, 25MB or 1GiB";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let text = text(raw)?;
+        let (number, unit) =
+            UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit))).ok_or(None)?;
+        let number: u64 = number.trim_end().parse().map_err(refused)?;
+        number.checked_mul(*unit).map(Self).ok_or(None)
+    }
+
+    fn show(&self) -> String {
+        let fits = |unit: u64| self.0 >= unit && self.0.is_multiple_of(unit);
+        let largest = UNITS.iter().filter(|(_, unit)| fits(*unit)).max_by_key(|(_, unit)| *unit);
+        largest.map_or(format!("\"{}B\"", self.0), |(name, unit)| format!("\"{}{name}\"", self.0 / unit))
+    }
+}
+
+impl Setting for SocketAddr {
+    const ALLOWED: &'static str = "an IP address and a port, such as 127.0.0.1:8080 or [::]:8080";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        text(raw)?.parse().map_err(refused)
+    }
+
+    fn show(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+impl Setting for IpNet {
+    const ALLOWED: &'static str = "a network such as 10.0.0.0/8, or an address";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let text = text(raw)?;
+        text.parse()
+            .or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()))
+            .map_err(refused)
+    }
+
+    fn show(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+impl Setting for PathBuf {
+    const ALLOWED: &'static str = "a path";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        String::read(raw).map(Self::from)
+    }
+
+    fn show(&self) -> String {
+        self.display().to_string().show()
+    }
+}
+
+/// A list. In the environment its items are separated by commas; an empty text is the empty list.
+impl<T: Setting> Setting for Vec<T> {
+    const ALLOWED: &'static str = T::ALLOWED;
+    const SECRET: bool = T::SECRET;
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let items = match raw {
+            Raw::List(items) => items.clone(),
+            Raw::Text(text) if text.trim().is_empty() => Vec::new(),
+            Raw::Text(text) => text.split(',').map(|item| Raw::Text(item.trim().to_owned())).collect(),
+            Raw::Bare(_) => return Err(None),
+        };
+        items
+            .iter()
+            .map(|item| T::read(item).map_err(|detail| detail.or_else(|| item_detail::<T>(item))))
+            .collect()
+    }
+
+    fn show(&self) -> String {
+        format!("[{}]", self.iter().map(Setting::show).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Which item of a list was wrong.
+fn item_detail<T: Setting>(item: &Raw) -> Option<String> {
+    match item {
+        Raw::Text(text) | Raw::Bare(text) if !T::SECRET => Some(format!("{} is none", quoted(text))),
+        _ => None,
+    }
+}
+
+/// A text that is never shown: a key or a password. `Debug` prints that it is there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself, for the one who needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(not shown)")
+    }
+}
+
+impl Setting for Secret {
+    const ALLOWED: &'static str = "a text without white space";
+    const SECRET: bool = true;
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let text = String::read(raw)?;
+        if text.contains(|c: char| c.is_whitespace() || c.is_control()) { Err(None) } else { Ok(Self(text)) }
+    }
+
+    fn show(&self) -> String {
+        "\"(not shown)\"".to_owned()
+    }
+}
+
+/// An `http` or `https` address that others hang their paths on: no query, no fragment, no user name, and
+/// no slash at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(Url);
+
+impl BaseUrl {
+    /// The address, without a slash at its end.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+
+    /// Whether what is sent there can be read on the way: neither TLS nor this machine.
+    pub fn is_exposed(&self) -> bool {
+        let here = match self.0.host() {
+            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        self.0.scheme() != "https" && !here
+    }
+}
+
+impl Setting for BaseUrl {
+    const ALLOWED: &'static str = "an address such as https://example.org, without a query or a user name";
+
+    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+        let url = Url::parse(text(raw)?).map_err(refused)?;
+        let plain = matches!(url.scheme(), "http" | "https")
+            && url.host().is_some()
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        plain.then_some(Self(url)).ok_or(None)
+    }
+
+    fn show(&self) -> String {
+        format!("\"{}\"", self.as_str())
+    }
+}
+
+/// An address that may carry a password: a proxy, a mail server, a database. `Debug` hides the password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretUrl(Url);
+
+impl SecretUrl {
+    /// Reads an address with one of these schemes and a host.
+    ///
+    /// # Errors
+    /// The text is no address, or has another scheme.
+    pub fn read(raw: &Raw, schemes: &[&str]) -> Result<Self, Option<String>> {
+        let url = Url::parse(text(raw)?).map_err(refused)?;
+        let fits = schemes.contains(&url.scheme()) && url.has_host();
+        fits.then_some(Self(url)).ok_or(None)
+    }
+
+    /// The whole address, password included.
+    pub fn reveal(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The address without its password and query.
+    pub fn redacted(&self) -> String {
+        let mut url = self.0.clone();
+        if url.password().is_some() && url.set_password(Some("…")).is_err() {
+            return format!("{}://(not shown)", self.0.scheme());
+        }
+        url.set_query(None);
+        url.as_str().replace("%E2%80%A6", "…")
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretUrl({})", self.redacted())
+    }
+}
+
+#[cfg(test)]
+mod tests;

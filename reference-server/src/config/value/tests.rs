@@ -1,0 +1,106 @@
+use super::*;
+
+fn read<T: Setting>(value: &str) -> Option<String> {
+    T::read(&Raw::Text(value.to_owned())).ok().map(|value| value.show())
+}
+
+#[test]
+fn durations() {
+    for (text, expect) in [
+        ("20s", Some("\"20s\"")),
+        ("500ms", Some("\"500ms\"")),
+        ("15m", Some("\"15m\"")),
+        ("6h", Some("\"6h\"")),
+        ("7d", Some("\"7d\"")),
+        ("1d", Some("\"1d\"")),
+        ("90s", Some("\"90s\"")),
+        ("20", None),
+        ("", None),
+        ("-5s", None),
+        ("20 parsecs", None),
+        ("99999999999999999999s", None),
+    ] {
+        assert_eq!(read::<Span>(text).as_deref(), expect, "{text}");
+        if let Some(shown) = expect {
+            assert_eq!(read::<Span>(shown.trim_matches('"')).as_deref(), expect, "{text}");
+        }
+    }
+}
+
+#[test]
+fn sizes() {
+    for (text, expect) in [
+        ("25MB", Some("\"25MB\"")),
+        ("25 MB", Some("\"25MB\"")),
+        ("1GiB", Some("\"1GiB\"")),
+        ("1024B", Some("\"1KiB\"")),
+        ("7B", Some("\"7B\"")),
+        ("0B", Some("\"0B\"")),
+        ("25", None),
+        ("MB", None),
+        ("-1MB", None),
+        ("99999999999999GB", None),
+    ] {
+        assert_eq!(read::<ByteSize>(text).as_deref(), expect, "{text}");
+    }
+}
+
+#[test]
+fn addresses() {
+    assert_eq!(read::<SocketAddr>("[::1]:0").as_deref(), Some("\"[::1]:0\""));
+    assert_eq!(read::<SocketAddr>("localhost:80"), None);
+    assert_eq!(read::<IpNet>("10.0.0.0/8").as_deref(), Some("\"10.0.0.0/8\""));
+    assert_eq!(read::<IpNet>("::1").as_deref(), Some("\"::1/128\""));
+    assert_eq!(read::<IpNet>("10.0.0.0/33"), None);
+    for (text, expect) in [
+        ("https://a.example/", Some("\"https://a.example\"")),
+        ("http://a.example:81/x/", Some("\"http://a.example:81/x\"")),
+        ("ftp://a.example", None),
+        ("https://user@a.example", None),
+        ("https://a.example/?q", None),
+        ("a.example", None),
+    ] {
+        assert_eq!(read::<BaseUrl>(text).as_deref(), expect, "{text}");
+    }
+}
+
+#[test]
+fn only_addresses_that_others_can_read_are_exposed() {
+    for (text, expect) in [
+        ("https://a.example", false),
+        ("http://a.example", true),
+        ("http://localhost:8080", false),
+        ("http://127.0.0.1", false),
+        ("http://[::1]:1", false),
+        ("http://0.0.0.0:8080", true),
+    ] {
+        let url = BaseUrl::read(&Raw::Text(text.to_owned())).unwrap();
+        assert_eq!(url.is_exposed(), expect, "{text}");
+    }
+}
+
+#[test]
+fn lists_are_separated_by_commas() {
+    assert_eq!(read::<Vec<String>>("a, b,c").as_deref(), Some("[\"a\", \"b\", \"c\"]"));
+    assert_eq!(read::<Vec<String>>("").as_deref(), Some("[]"));
+    assert_eq!(read::<Vec<String>>("a,,b"), None);
+    let detail = Vec::<IpNet>::read(&Raw::Text("::1, x".to_owned())).unwrap_err();
+    assert_eq!(detail.as_deref(), Some("\"x\" is none"));
+    assert!(Vec::<String>::read(&Raw::List(vec![Raw::List(Vec::new())])).is_err());
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let secret = Secret::read(&Raw::Text("hush".to_owned())).unwrap();
+    assert_eq!(secret.reveal(), "hush");
+    assert!(!format!("{secret:?} {}", secret.show()).contains("hush"));
+    let url = SecretUrl::read(&Raw::Text("http://me:hush@proxy:1/?k=hush".to_owned()), &["http"]).unwrap();
+    assert_eq!(url.redacted(), "http://me:…@proxy:1/");
+    assert!(!format!("{url:?}").contains("hush"));
+}
+
+#[test]
+fn repeated_texts_are_cut_and_escaped() {
+    assert_eq!(quoted("a\u{1b}[31m\n"), "\"a\\u{1b}[31m\\n\"");
+    assert_eq!(quoted(&"x".repeat(500)).chars().count(), SHOWN_MAX + 3);
+}
