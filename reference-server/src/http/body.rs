@@ -1,0 +1,55 @@
+//! Reading a request's body, within a size and a time.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::StatusCode;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::Refusal;
+
+/// How long a body may take to arrive.
+const TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The whole body, at most `limit` bytes.
+///
+/// # Errors
+/// 413 when it is larger, 408 when it takes too long, 400 when it breaks off.
+pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Refusal> {
+    match tokio::time::timeout(TIME_MAX, Limited::new(body, limit).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let detail = format!("The body is too large: at most {limit} bytes are read.");
+            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+        }
+        Ok(Err(_)) => Err(Refusal::bad("body", "it broke off before its end")),
+        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+    use bytes::Bytes;
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    async fn check(body: Body, expect: Result<usize, u16>) {
+        let read = read_body(body, 8).await;
+        let read = read.map(|bytes| bytes.len()).map_err(|refusal| refusal.into_response().status().as_u16());
+        assert_eq!(read, expect);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_are_read_within_size_and_time() {
+        let some = || stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"1234"))]);
+        check(Body::empty(), Ok(0)).await;
+        check(Body::from("12345678"), Ok(8)).await;
+        check(Body::from("123456789"), Err(413)).await;
+        check(Body::from_stream(stream::iter([0; 3]).flat_map(move |_| some())), Err(413)).await;
+        check(Body::from_stream(some().chain(stream::pending())), Err(408)).await;
+        let broken = stream::iter([Err(std::io::Error::other("gone"))]);
+        check(Body::from_stream(some().chain(broken)), Err(400)).await;
+    }
+}

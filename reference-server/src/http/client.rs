@@ -1,0 +1,150 @@
+//! Who calls: the address of the socket, or what a trusted proxy says of it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::{HeaderMap, HeaderName, header::FORWARDED};
+use ipnet::IpNet;
+
+/// The caller's network address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClientAddress(pub(crate) IpAddr);
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The most hops of a forwarding header that are looked at: longer chains are nobody's honest way.
+const HOPS_MAX: usize = 32;
+
+impl ClientAddress {
+    /// The caller's address, given the socket's peer and the proxies that are believed.
+    ///
+    /// Each proxy appends the address that it saw, so the rightmost address that is no trusted proxy is
+    /// the caller. When `X-Forwarded-For` and `Forwarded` name different callers, one of them was passed
+    /// through from outside: then neither is believed.
+    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+        let peer = peer.to_canonical();
+        let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
+        if !is_trusted(peer) {
+            return Self(peer);
+        }
+        let walk = |hops: Vec<Option<IpAddr>>| {
+            let mut nearest = peer;
+            for hop in hops {
+                // Where the chain cannot be read any further, the last address that could is the caller.
+                let Some(address) = hop else { break };
+                nearest = address;
+                if !is_trusted(address) {
+                    break;
+                }
+            }
+            nearest
+        };
+        let listed = headers.contains_key(X_FORWARDED_FOR).then(|| walk(x_forwarded_for(headers)));
+        let forwarded = headers.contains_key(FORWARDED).then(|| walk(forwarded(headers)));
+        match (listed, forwarded) {
+            (Some(one), Some(other)) if one != other => Self(peer),
+            (Some(address), _) | (None, Some(address)) => Self(address),
+            (None, None) => Self(peer),
+        }
+    }
+}
+
+/// The hops of `X-Forwarded-For`, the nearest first; none for what is no address.
+fn x_forwarded_for(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
+    hops(headers, &X_FORWARDED_FOR, node)
+}
+
+/// The hops of `Forwarded` (RFC 7239), the nearest first.
+fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
+    hops(headers, &FORWARDED, |element| {
+        let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
+        let (_, value) = pairs.into_iter().find(|(name, _)| name.trim().eq_ignore_ascii_case("for"))?;
+        node(value.trim().trim_matches('"'))
+    })
+}
+
+fn hops(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    read: impl Fn(&str) -> Option<IpAddr>,
+) -> Vec<Option<IpAddr>> {
+    let mut hops = Vec::new();
+    let values: Vec<_> = headers.get_all(name).iter().collect();
+    for value in values.into_iter().rev() {
+        let Ok(value) = value.to_str() else {
+            hops.push(None);
+            break;
+        };
+        hops.extend(value.rsplit(',').take(HOPS_MAX).map(|element| read(element.trim())));
+    }
+    hops.truncate(HOPS_MAX);
+    hops
+}
+
+/// An address, with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+fn node(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    address.map(|address: IpAddr| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(peer: &str, lines: &[(&'static str, &str)], expect: &str) {
+        let trusted: Vec<IpNet> = ["10.0.0.0/8", "fd00::/8"].iter().map(|net| net.parse().unwrap()).collect();
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let address = ClientAddress::of(peer.parse().unwrap(), &headers, &trusted);
+        assert_eq!(address.0.to_string(), expect, "{peer} {lines:?}");
+    }
+
+    #[test]
+    fn strangers_are_not_believed() {
+        check("192.0.2.1", &[], "192.0.2.1");
+        check("192.0.2.1", &[("x-forwarded-for", "1.1.1.1")], "192.0.2.1");
+        check("192.0.2.1", &[("forwarded", "for=1.1.1.1")], "192.0.2.1");
+        check("::ffff:192.0.2.1", &[], "192.0.2.1");
+    }
+
+    #[test]
+    fn the_rightmost_untrusted_address_is_the_caller() {
+        let list = |value| [("x-forwarded-for", value)];
+        check("10.0.0.1", &[], "10.0.0.1");
+        check("10.0.0.1", &list("1.1.1.1"), "1.1.1.1");
+        check("::ffff:10.0.0.1", &list("1.1.1.1"), "1.1.1.1");
+        check("10.0.0.1", &list("6.6.6.6, 1.1.1.1"), "1.1.1.1");
+        check("10.0.0.1", &list("6.6.6.6, 1.1.1.1 , 10.0.0.2"), "1.1.1.1");
+        check("10.0.0.1", &list("10.0.0.3, 10.0.0.2"), "10.0.0.3");
+        check("10.0.0.1", &list("1.1.1.1:4711"), "1.1.1.1");
+        check("fd00::1", &list("2001:db8::1"), "2001:db8::1");
+        check("fd00::1", &list("[2001:db8::1]:80"), "2001:db8::1");
+        check("10.0.0.1", &list("::ffff:1.1.1.1"), "1.1.1.1");
+        check("10.0.0.1", &[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-for", "1.1.1.1")], "1.1.1.1");
+    }
+
+    #[test]
+    fn what_cannot_be_read_ends_the_chain() {
+        let list = |value| [("x-forwarded-for", value)];
+        check("10.0.0.1", &list("unknown"), "10.0.0.1");
+        check("10.0.0.1", &list(""), "10.0.0.1");
+        check("10.0.0.1", &list("6.6.6.6, nonsense, 10.0.0.2"), "10.0.0.2");
+        check("10.0.0.1", &list(&"10.0.0.2,".repeat(5_000)), "10.0.0.1");
+    }
+
+    #[test]
+    fn the_standard_header_is_read_too() {
+        check("10.0.0.1", &[("forwarded", "for=6.6.6.6, For=\"1.1.1.1:80\";proto=https")], "1.1.1.1");
+        check("10.0.0.1", &[("forwarded", "proto=http;for=\"[2001:db8::1]:4711\"")], "2001:db8::1");
+        check("10.0.0.1", &[("forwarded", "for=_hidden")], "10.0.0.1");
+        check("10.0.0.1", &[("forwarded", "by=1.1.1.1")], "10.0.0.1");
+    }
+
+    #[test]
+    fn headers_that_contradict_each_other_are_not_believed() {
+        check("10.0.0.1", &[("forwarded", "for=1.1.1.1"), ("x-forwarded-for", "1.1.1.1")], "1.1.1.1");
+        check("10.0.0.1", &[("forwarded", "for=6.6.6.6"), ("x-forwarded-for", "1.1.1.1")], "10.0.0.1");
+    }
+}

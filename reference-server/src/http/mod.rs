@@ -1,0 +1,24 @@
+//! HTTP: connections, and what every request and answer has in common.
+
+mod body;
+mod client;
+mod cors;
+mod front;
+mod json;
+mod listen;
+mod problem;
+mod request_id;
+mod stall;
+mod stop;
+
+pub(crate) use body::read_body;
+pub(crate) use client::ClientAddress;
+pub(crate) use cors::{CorsRule, cors};
+pub(crate) use front::Front;
+pub(crate) use json::json;
+pub(crate) use listen::{Bounds, serve};
+pub(crate) use problem::Refusal;
+pub(crate) use stop::signalled;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A connection's stream that gives up on peers that keep it open for nothing.
+//!
+//! hyper has one timeout for a request's head, which runs while the connection idles too. Peers behind a
+//! proxy idle for a minute, and a head that trickles in for a minute is an attack: so the two are told
+//! apart here, where the bytes pass. A peer that does not read its answer is given up as well.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep},
+};
+
+/// How long a peer may keep a connection open for nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Between two requests, and before the first.
+    pub(crate) idle: Duration,
+    /// From the first byte of a request's head to its last.
+    pub(crate) head: Duration,
+    /// Until the peer reads on.
+    pub(crate) write: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            // Longer than the minute for which common proxies keep their connections.
+            idle: Duration::from_secs(75),
+            head: Duration::from_secs(10),
+            write: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Whether a request is being answered: then nothing need arrive.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    /// Marks a request as being answered until the guard is dropped.
+    pub(crate) fn begin(&self) -> BusyGuard {
+        self.0.store(true, Ordering::Relaxed);
+        BusyGuard(self.clone())
+    }
+}
+
+/// A request is being answered while this lives.
+#[derive(Debug)]
+pub(crate) struct BusyGuard(Busy);
+
+impl Drop for BusyGuard {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// The stream. Times are checked whenever hyper asks for bytes or gives some.
+#[derive(Debug)]
+pub(crate) struct Guarded<S> {
+    stream: S,
+    patience: Patience,
+    busy: Busy,
+    /// When the bytes that are waited for are overdue.
+    read_by: Pin<Box<Sleep>>,
+    /// Whether a part of a head has arrived.
+    in_head: bool,
+    was_busy: bool,
+    /// When the peer must have read on; none while it reads.
+    write_by: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Guarded<S> {
+    /// A guarded stream; `busy` is shared with whoever answers.
+    pub(crate) fn new(stream: S, patience: Patience, busy: Busy) -> Self {
+        let read_by = Box::pin(tokio::time::sleep(patience.idle));
+        Self { stream, patience, busy, read_by, in_head: false, was_busy: false, write_by: None }
+    }
+
+    fn rest(&mut self) {
+        self.in_head = false;
+        self.read_by.as_mut().reset(Instant::now() + self.patience.idle);
+    }
+}
+
+fn overdue() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the peer took too long")
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = into.filled().len();
+        let read = Pin::new(&mut this.stream).poll_read(cx, into);
+        if this.busy.0.load(Ordering::Relaxed) {
+            // Bodies have a limit of their own, and whoever waits for an answer may be silent.
+            this.was_busy = true;
+            return read;
+        }
+        if std::mem::take(&mut this.was_busy) {
+            this.rest();
+        }
+        match read {
+            Poll::Ready(_) if into.filled().len() > before && !this.in_head => {
+                this.in_head = true;
+                this.read_by.as_mut().reset(Instant::now() + this.patience.head);
+                read
+            }
+            Poll::Pending if this.read_by.as_mut().poll(cx).is_ready() => Poll::Ready(Err(overdue())),
+            read => read,
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Guarded<S> {
+    /// Passes a write's result on, unless the peer has not read for too long.
+    fn written<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            self.write_by = None;
+            self.rest();
+            // hyper need not read again until the socket has something: the timer itself must wake it.
+            let _ = self.read_by.as_mut().poll(cx);
+            return result;
+        }
+        let by = self.patience.write;
+        let sleep = self.write_by.get_or_insert_with(|| Box::pin(tokio::time::sleep(by)));
+        if sleep.as_mut().poll(cx).is_ready() { Poll::Ready(Err(overdue())) } else { Poll::Pending }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let result = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.written(cx, result)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let result = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
+        this.written(cx, result)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // A socket's flush is always ready: whether the peer reads shows in the writes.
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+    }
+}

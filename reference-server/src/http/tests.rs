@@ -1,0 +1,192 @@
+//! Connections over loopback, with bounds that are quickly reached.
+
+use std::{net::SocketAddr, time::Duration};
+
+use axum::{Router, routing::get};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
+
+use super::{Bounds, Front, serve, stall::Patience};
+use crate::{
+    config::LogFormat,
+    log::{Log, LogGuard},
+};
+
+struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    server: JoinHandle<()>,
+    _log: LogGuard,
+}
+
+impl Running {
+    async fn start(bounds: Bounds) -> Self {
+        let router = Router::new()
+            .route("/", get(|| async { "hello" }))
+            .route(
+                "/slow",
+                get(|| async {
+                    tokio::time::sleep(Duration::from_millis(400)).await;
+                    "done"
+                }),
+            )
+            .route("/large", get(|| async { "x".repeat(64 << 20) }))
+            .route(
+                "/panic",
+                get(|| async {
+                    if true {
+                        panic!("a defect")
+                    }
+                }),
+            );
+        let (log, guard) = Log::start(std::io::sink(), LogFormat::Text, true);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let front = Front::new(router, Vec::new(), log);
+        let server = tokio::spawn(serve(listener, front, bounds, async move {
+            let _ = stopped.await;
+        }));
+        Self { address, stop: Some(stop), server, _log: guard }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+}
+
+fn hasty() -> Bounds {
+    let millis = Duration::from_millis;
+    let patience = Patience { idle: millis(600), head: millis(200), write: millis(300) };
+    Bounds { patience, grace: Duration::from_secs(5), ..Bounds::default() }
+}
+
+/// Sends bytes and reads until the server closes.
+async fn exchange(running: &Running, bytes: &str) -> String {
+    let mut stream = running.connect().await;
+    // The server may refuse and close before all was sent.
+    let _ = stream.write_all(bytes.as_bytes()).await;
+    read_all(&mut stream).await
+}
+
+async fn read_all(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
+    // A reset after the answer is a close, too.
+    let _ = read.expect("the server never closed");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[tokio::test]
+async fn requests_are_answered_one_after_another_on_one_connection() {
+    let running = Running::start(hasty()).await;
+    let one = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    let text = exchange(
+        &running,
+        &format!("{one}{one}GET /nowhere HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+    )
+    .await;
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 2, "{text}");
+    assert_eq!(text.matches("HTTP/1.1 404").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn heads_that_are_too_large_are_refused() {
+    let running = Running::start(hasty()).await;
+    let long = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(40_000));
+    assert!(exchange(&running, &long).await.starts_with("HTTP/1.1 431 "));
+    let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(200));
+    assert!(exchange(&running, &many).await.starts_with("HTTP/1.1 431 "));
+    let target = format!("GET /?{} HTTP/1.1\r\nhost: x\r\n\r\n", "y".repeat(40_000));
+    let refused = exchange(&running, &target).await;
+    assert!(refused.starts_with("HTTP/1.1 431 ") || refused.starts_with("HTTP/1.1 414 "), "{refused}");
+    assert!(exchange(&running, "no http at all\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_in_is_cut_off() {
+    let running = Running::start(hasty()).await;
+    let mut stream = running.connect().await;
+    let started = Instant::now();
+    let trickle = async {
+        loop {
+            if stream.write_all(b"G").await.is_err() || stream.read_u8().await.is_err() {
+                break;
+            }
+        }
+    };
+    timeout(Duration::from_secs(10), trickle).await.expect("the server never closed");
+    assert!(started.elapsed() >= Duration::from_millis(150), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
+    let running = Running::start(hasty()).await;
+    let mut idle = running.connect().await;
+    let started = Instant::now();
+    assert_eq!(read_all(&mut idle).await, "");
+    assert!(started.elapsed() >= Duration::from_millis(500), "{:?}", started.elapsed());
+    // Its answer takes longer than a head may, but the caller is waiting, not stalling.
+    let text = exchange(&running, "GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(text.ends_with("done"), "{text}");
+}
+
+#[tokio::test]
+async fn a_peer_that_does_not_read_is_given_up() {
+    let mut running = Running::start(hasty()).await;
+    let mut stream = running.connect().await;
+    stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // The server stops as soon as no connection is left, long before its grace is over.
+    running.stop();
+    timeout(Duration::from_secs(4), &mut running.server).await.expect("the connection was kept").unwrap();
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_panic_is_a_500_and_the_connection_lives_on() {
+    let running = Running::start(hasty()).await;
+    let text = exchange(
+        &running,
+        "GET /panic HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+    )
+    .await;
+    assert!(text.starts_with("HTTP/1.1 500 ") && text.contains("application/problem+json"), "{text}");
+    assert!(!text.contains("a defect") && text.ends_with("hello"), "{text}");
+}
+
+#[tokio::test]
+async fn stopping_lets_running_requests_finish_and_accepts_no_more() {
+    let mut running = Running::start(hasty()).await;
+    let mut waiting = running.connect().await;
+    let mut idle = running.connect().await;
+    waiting.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    running.stop();
+    let text = read_all(&mut waiting).await;
+    assert!(text.starts_with("HTTP/1.1 200 ") && text.ends_with("done"), "{text}");
+    assert_eq!(read_all(&mut idle).await, "");
+    timeout(Duration::from_secs(4), &mut running.server).await.expect("it did not stop").unwrap();
+    assert!(TcpStream::connect(running.address).await.is_err());
+}
+
+#[tokio::test]
+async fn connections_beyond_the_cap_wait_for_their_turn() {
+    let running = Running::start(Bounds { connections: 1, ..hasty() }).await;
+    let first = running.connect().await;
+    let mut second = running.connect().await;
+    second.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut byte = [0; 1];
+    assert!(timeout(Duration::from_millis(200), second.read_exact(&mut byte)).await.is_err());
+    drop(first);
+    assert!(read_all(&mut second).await.starts_with("HTTP/1.1 200 "));
+}

@@ -1,0 +1,200 @@
+//! The queue of lines, and the thread that writes them.
+
+use std::{
+    io::{self, BufWriter, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
+    },
+    thread::JoinHandle,
+    time::SystemTime,
+};
+
+use transcript_core::Timestamp;
+
+use super::AccessLine;
+use crate::config::LogFormat;
+
+/// How many lines may wait to be written; further ones are dropped and counted.
+const QUEUE: usize = 8_192;
+
+enum Line {
+    Request(AccessLine),
+    Ready(Vec<u8>),
+    End,
+}
+
+/// The log. A clone is a handle to the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    queue: SyncSender<Line>,
+    dropped: Arc<AtomicU64>,
+    requests: bool,
+}
+
+/// Keeps the log's thread: dropping it writes what still waits.
+#[derive(Debug)]
+pub(crate) struct LogGuard {
+    log: Log,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    /// Starts a log that writes to `to`; without `requests` it has no line per request.
+    pub(crate) fn start(
+        to: impl Write + Send + 'static,
+        format: LogFormat,
+        requests: bool,
+    ) -> (Self, LogGuard) {
+        let (queue, lines) = sync_channel(QUEUE);
+        let log = Self { queue, dropped: Arc::default(), requests };
+        let dropped = Arc::clone(&log.dropped);
+        let thread = std::thread::Builder::new()
+            .name("log".to_owned())
+            .spawn(move || write_all(&lines, &dropped, format, BufWriter::new(to)))
+            .inspect_err(|error| eprintln!("there is no log, for want of a thread: {error}"))
+            .ok();
+        let guard = LogGuard { log: log.clone(), thread };
+        (log, guard)
+    }
+
+    /// Writes a request's line, some time soon.
+    pub(crate) fn access(&self, line: AccessLine) {
+        if self.requests {
+            self.put(Line::Request(line));
+        }
+    }
+
+    /// A writer of ready lines, one for each.
+    pub(super) fn line_writer(&self) -> LineWriter {
+        LineWriter { log: self.clone(), line: Vec::new() }
+    }
+
+    fn put(&self, line: Line) {
+        if self.queue.try_send(line).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl LogGuard {
+    /// The log.
+    pub(crate) fn log(&self) -> Log {
+        self.log.clone()
+    }
+}
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // Unlike other lines this one waits for room: behind it there are no more.
+            let _ = self.log.queue.send(Line::End);
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Gathers one line and hands it on when it is dropped.
+#[derive(Debug)]
+pub(crate) struct LineWriter {
+    log: Log,
+    line: Vec<u8>,
+}
+
+impl Write for LineWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for LineWriter {
+    fn drop(&mut self) {
+        if !self.line.is_empty() {
+            self.log.put(Line::Ready(std::mem::take(&mut self.line)));
+        }
+    }
+}
+
+/// The thread: writes line after line, and flushes whenever none waits.
+fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut to: BufWriter<impl Write>) {
+    loop {
+        let line = match lines.try_recv() {
+            Ok(line) => Some(line),
+            Err(TryRecvError::Empty) => {
+                // Where the log cannot be written there is nobody left to tell.
+                let _ = to.flush();
+                lines.recv().ok()
+            }
+            Err(TryRecvError::Disconnected) => None,
+        };
+        let _ = match line {
+            Some(Line::Request(line)) => line.write(now(), format, &mut to),
+            Some(Line::Ready(line)) => to.write_all(&line),
+            Some(Line::End) | None => break,
+        };
+        let missed = dropped.swap(0, Ordering::Relaxed);
+        if missed > 0 {
+            let _ = match format {
+                LogFormat::Text => writeln!(to, "{}  WARN {missed} log lines were dropped", now()),
+                LogFormat::Json => writeln!(
+                    to,
+                    "{{\"timestamp\":\"{}\",\"level\":\"WARN\",\"message\":\"log lines were dropped\",\"count\":{missed}}}",
+                    now()
+                ),
+            };
+        }
+    }
+    let _ = to.flush();
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, mpsc};
+
+    use super::*;
+
+    /// A place to write to that blocks until it is let go.
+    struct Slow {
+        text: Arc<Mutex<Vec<u8>>>,
+        go: Receiver<()>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.go.recv();
+            self.text.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_never_makes_anyone_wait() {
+        let text: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let (release, go) = mpsc::channel();
+        let (log, guard) = Log::start(Slow { text: Arc::clone(&text), go }, LogFormat::Text, true);
+        for number in 0..3 * QUEUE {
+            writeln!(log.line_writer(), "line {number}").unwrap();
+        }
+        drop(release);
+        drop(guard);
+        let text = String::from_utf8(text.lock().unwrap().clone()).unwrap();
+        assert!(text.starts_with("line 0\n"), "{}", &text[..40]);
+        let dropped = text.lines().find(|line| line.ends_with("log lines were dropped")).unwrap();
+        assert!(dropped.contains("WARN"), "{dropped}");
+    }
+}
