@@ -1,3 +1,7 @@
 //! The `verbatim` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    reference_server::run(std::env::args_os())
+}

@@ -1,0 +1,197 @@
+//! What the command line takes.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A link to a video in, the words that are spoken in it out, with the time of each.
+#[derive(Debug, Parser)]
+#[command(
+    name = "verbatim",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:
+  verbatim get https://youtu.be/dQw4w9WgXcQ
+  verbatim get dQw4w9WgXcQ --format md > talk.md
+  verbatim serve --listen 0.0.0.0:8080 --data /var/lib/verbatim
+  verbatim import talk.srt --video https://youtu.be/dQw4w9WgXcQ --lang en
+  verbatim keys create --label laptop
+
+All commands share one archive, in the data folder; all of them may run at the same time.
+Exit status: 0 done; 1 something failed; 2 a wrong link, usage or setting; 3 there is no transcript."
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) common: Common,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+pub(super) struct Common {
+    /// The data folder.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "The folder with the archive, keys and ledger [default: the user's data folder; or $VERBATIM_DATA]"
+    )]
+    pub(super) data: Option<PathBuf>,
+    /// The settings file.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        help = "The settings file, in TOML [or $VERBATIM_CONFIG]; see `verbatim check-config` for all settings"
+    )]
+    pub(super) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Serve the look-up API and the watch pages over HTTP
+    Serve(Serve),
+    /// Print the transcript of a video; fetch and archive it when it is new
+    Get(Get),
+    /// Put captions that you have into the archive
+    Import(Import),
+    /// Keys of the look-up API
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Print every setting in effect, where it comes from, and what to watch out for
+    CheckConfig,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim serve
+  verbatim serve --listen 127.0.0.1:0 --data /tmp/trial
+  VERBATIM_SERVER__BASE_URL=https://transcripts.example.org verbatim serve
+
+Once it answers, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS.
+The first SIGTERM or Ctrl-C lets running requests finish; the second ends at once.")]
+pub(super) struct Serve {
+    /// Where to listen; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+impl Serve {
+    /// The settings that the flags set.
+    pub(super) fn flags(&self) -> Vec<(String, String, String)> {
+        let listen = self.listen.map(|address| address.to_string());
+        listen
+            .map(|address| ("server.listen".to_owned(), "--listen".to_owned(), address))
+            .into_iter()
+            .collect()
+    }
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim get https://www.youtube.com/watch?v=dQw4w9WgXcQ
+  verbatim get dQw4w9WgXcQ --lang de --format json | jq .transcript
+
+Exit status 3: there is no transcript; standard error says why, and its last line is the watch address.")]
+pub(super) struct Get {
+    /// The link to the video, in any form that people use; or a YouTube id
+    #[arg(value_name = "LINK", allow_hyphen_values = true)]
+    pub(super) link: String,
+    /// The language, such as en, pt-BR or zh-Hant [default: English, else the spoken language]
+    #[arg(long, value_name = "TAG")]
+    pub(super) lang: Option<String>,
+    /// The form of the transcript
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+}
+
+/// The forms of a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// The look-up API's JSON
+    Json,
+    /// Plain prose
+    Text,
+    /// Markdown with times
+    Md,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim import talk.vtt --video https://youtu.be/dQw4w9WgXcQ --lang en --title \"The talk\"
+  ffmpeg -i talk.mkv -f srt - | verbatim import - --video dQw4w9WgXcQ --lang en
+
+What is archived already stays, unless --replace is given.")]
+pub(super) struct Import {
+    /// The captions: WebVTT, SRT, TTML or YouTube's own formats; - reads standard input
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// The link to the video that they are of
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
+    pub(super) video: String,
+    /// Their language, such as en, pt-BR or zh-Hant
+    #[arg(long, value_name = "TAG")]
+    pub(super) lang: Option<String>,
+    /// The video's title
+    #[arg(long)]
+    pub(super) title: Option<String>,
+    /// Who published the video
+    #[arg(long)]
+    pub(super) author: Option<String>,
+    /// A machine recognised the words
+    #[arg(long)]
+    pub(super) generated: bool,
+    /// Replace what is archived in that language
+    #[arg(long)]
+    pub(super) replace: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KeysCommand {
+    /// Make keys; each is printed once, on a line of its own
+    Create(CreateKeys),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CreateKeys {
+    /// What the keys are called
+    #[arg(long)]
+    pub(super) label: Option<String>,
+    /// The e-mail address of their owner
+    #[arg(long)]
+    pub(super) email: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn ids_that_begin_with_a_hyphen_are_links() {
+        let arguments =
+            Arguments::try_parse_from(["verbatim", "get", "-wtIMTCHWuI", "--format", "md"]).unwrap();
+        let Command::Get(get) = arguments.command else { panic!("{arguments:?}") };
+        assert_eq!((get.link.as_str(), get.format), ("-wtIMTCHWuI", Format::Md));
+    }
+
+    #[test]
+    fn common_flags_stand_anywhere() {
+        for line in
+            [["verbatim", "--data", "/d", "check-config"], ["verbatim", "check-config", "--data", "/d"]]
+        {
+            let arguments = Arguments::try_parse_from(line).unwrap();
+            assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/d")));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `verbatim get`: a transcript on standard output.
+
+use transcript_core::{
+    lookup::{Availability, LookupAnswer},
+    transcript::{markdown, prose},
+    wire::lookup::TranscriptResult,
+};
+use verbatim::{Found, Get, GetOutcome, Verbatim};
+
+use super::{
+    Failure,
+    arguments::{self, Format},
+    open, print,
+};
+use crate::config::Settings;
+
+/// Prints the transcript.
+pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), Failure> {
+    let verbatim = open(settings).await?;
+    let outcome = verbatim.get(Get { link: ask.link, language: ask.lang }).await;
+    let printed = match outcome {
+        Ok(GetOutcome::Found(found)) => print(&text(&verbatim, &found, ask.format)?),
+        Ok(GetOutcome::Missing(missing)) => Err(Failure::Missing(
+            format!("{}: {}", missing.reason.as_str(), missing.message),
+            missing.watch_url,
+        )),
+        Err(error) => Err(error.into()),
+    };
+    verbatim.close().await;
+    printed
+}
+
+fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Failure> {
+    let transcript = &found.stored.transcript;
+    match format {
+        Format::Text => Ok(prose(&transcript.segments)),
+        Format::Md => Ok(markdown(transcript)),
+        Format::Json => {
+            let video = &transcript.video;
+            let base = &verbatim.lookup().options().base_url;
+            let answer = LookupAnswer {
+                platform: video.platform(),
+                video_id: video.id().to_owned(),
+                watch_url: format!("{base}/watch/{video}"),
+                key: None,
+                availability: Availability::Available {
+                    stored: found.stored.clone(),
+                    from_cache: found.from_cache,
+                },
+            };
+            let json = serde_json::to_string_pretty(&TranscriptResult::from(&answer));
+            json.map(|json| json + "\n").map_err(|error| Failure::Fault(error.to_string()))
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The command line: what each command takes, and how it ends.
+
+mod arguments;
+mod check_config;
+mod get;
+mod import;
+mod keys;
+mod serve;
+
+use std::{ffi::OsString, io::Write, path::PathBuf, process::ExitCode};
+
+use clap::Parser;
+use etcetera::{BaseStrategy, choose_base_strategy};
+use transcript_core::{Error, ErrorKind};
+use verbatim::Verbatim;
+
+use crate::{
+    config::{Problem, Settings, Sources},
+    wiring,
+};
+use arguments::{Arguments, Command, Common, KeysCommand};
+
+/// How a command ends when it does not end well.
+#[derive(Debug)]
+enum Failure {
+    /// The caller gave something wrong, or a setting is: exit 2.
+    Wrong(String),
+    /// There is no transcript: exit 3. The second line is the watch address.
+    Missing(String, String),
+    /// Anything else: exit 1.
+    Fault(String),
+    /// Whoever read our output stopped reading: nothing is wrong, and nobody is left to tell.
+    Unread,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Wrong(problem.to_string())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Invalid => Self::Wrong(error.to_string()),
+            _ => Self::Fault(error.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    fn end(self) -> ExitCode {
+        let (text, code) = match self {
+            Self::Wrong(text) => (text, 2),
+            Self::Missing(text, watch_url) => {
+                eprintln!("{text}\n{watch_url}");
+                return ExitCode::from(3);
+            }
+            Self::Fault(text) => (text, 1),
+            Self::Unread => return ExitCode::SUCCESS,
+        };
+        for line in text.lines() {
+            eprintln!("verbatim: {line}");
+        }
+        ExitCode::from(code)
+    }
+}
+
+/// Runs the command line with these arguments; the first is the program's own name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version go to standard output and are no failure; a closed output is not ours.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match perform(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.end(),
+    }
+}
+
+fn perform(arguments: Arguments) -> Result<(), Failure> {
+    let flags = match &arguments.command {
+        Command::Serve(serve) => serve.flags(),
+        _ => Vec::new(),
+    };
+    let settings = settings(&arguments.common, flags)?;
+    if let Command::CheckConfig = arguments.command {
+        return check_config::run(&settings);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Fault(format!("no threads can be started: {error}")))?;
+    runtime.block_on(async {
+        match arguments.command {
+            Command::Serve(_) => serve::run(settings).await,
+            Command::Get(get) => get::run(&settings, get).await,
+            Command::Import(import) => import::run(&settings, import).await,
+            Command::Keys(KeysCommand::Create(create)) => keys::run(&settings, create).await,
+            Command::CheckConfig => Ok(()),
+        }
+    })
+}
+
+/// All settings, from where the flags and the environment say.
+fn settings(common: &Common, flags: Vec<(String, String, String)>) -> Result<Settings, Failure> {
+    let named = |flag: &Option<PathBuf>, variable: &str| {
+        let variable = || std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+        flag.clone().or_else(variable)
+    };
+    let data = match named(&common.data, "VERBATIM_DATA") {
+        Some(data) => data,
+        None => default_data()?,
+    };
+    let file = named(&common.config, "VERBATIM_CONFIG");
+    Ok(Settings::load(Sources { data, file, environment: std::env::vars_os().collect(), flags })?)
+}
+
+/// The user's data folder (XDG): `~/.local/share/verbatim`.
+fn default_data() -> Result<PathBuf, Failure> {
+    let strategy = choose_base_strategy()
+        .map_err(|_| Failure::Wrong("there is no home folder: name a data folder with --data".to_owned()))?;
+    Ok(strategy.data_dir().join("verbatim"))
+}
+
+/// The working parts for a command that ends soon.
+async fn open(settings: &Settings) -> Result<Verbatim, Failure> {
+    let base_url = settings.server.base_url_at(settings.server.listen);
+    Ok(Verbatim::open(wiring::options(settings, base_url)?).await?)
+}
+
+/// Writes to standard output.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::Unread,
+        _ => Failure::Fault(format!("standard output cannot be written: {error}")),
+    })
+}

@@ -1,0 +1,63 @@
+//! `verbatim serve`: the service over HTTP.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use tokio::net::TcpListener;
+use verbatim::Verbatim;
+
+use super::{Failure, print};
+use crate::{
+    config::Settings,
+    http::{self, Bounds, Front, signalled},
+    log,
+    routes::{App, router},
+    wiring,
+};
+
+/// How long what was begun may take to be archived and settled once the server has stopped answering.
+const DRAIN: Duration = Duration::from_secs(60);
+/// How much longer than a request waits for a transcript its connection lives on after the signal.
+const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
+
+/// Serves until it is told to stop.
+pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
+    let log = log::start(&settings.log);
+    // From here on a signal is heard, also while the storage is being opened.
+    let stop = signalled().map_err(|error| Failure::Fault(format!("signals cannot be heard: {error}")))?;
+    let wanted = settings.server.listen;
+    let listener = TcpListener::bind(wanted).await.map_err(|error| cannot_listen(wanted, &error))?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(wanted, &error))?;
+    let base_url = settings.server.base_url_at(address);
+    let verbatim = Verbatim::open(wiring::options(&settings, base_url)?).await?;
+    for warning in settings.warnings() {
+        tracing::info!("{warning}");
+    }
+    let app = App { lookup: verbatim.lookup().clone() };
+    let routes = router(app, &settings.server.cors_origins);
+    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log());
+    let bounds = Bounds { grace: settings.limits.wait + GRACE_BEYOND_WAIT, ..Bounds::default() };
+    let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
+    // Whoever started the server need not read it.
+    if print(&line).is_err() {
+        tracing::warn!("standard output is closed; {}", line.trim_end());
+    }
+    http::serve(listener, front, bounds, stop).await;
+    if tokio::time::timeout(DRAIN, verbatim.close()).await.is_err() {
+        tracing::warn!(
+            "work that was under way did not end in time; its leases and holds expire by themselves"
+        );
+    }
+    tracing::info!("stopped");
+    drop(log);
+    Ok(())
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not listen there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::Fault(format!("cannot listen at {address}: {why}"))
+}

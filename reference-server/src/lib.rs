@@ -1,0 +1,13 @@
+//! The `verbatim` command: both API surfaces over HTTP, and the tools of an operator.
+
+mod command;
+pub mod config;
+mod http;
+mod log;
+mod page;
+mod routes;
+#[cfg(test)]
+mod testing;
+mod wiring;
+
+pub use command::run;

@@ -1,0 +1,118 @@
+//! `POST /api/keys` and `GET /api/keys/me` (specification 4; bodies: design 4).
+
+use axum::{
+    Extension,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderMap, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use serde_json::{Map, Value};
+use transcript_core::{
+    Error,
+    lookup::{CreateKey, CreateKeyOutcome, Origin},
+    wire::lookup::{KeyCreated, KeyStatus},
+};
+
+use super::{App, bearer::bearer};
+use crate::http::{ClientAddress, Refusal, json, read_body};
+
+/// The largest body of a key request, in bytes.
+const BODY_MAX: usize = 16 * 1024;
+
+const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
+
+/// Makes a key. Fields other than `label` and `email` are ignored, so that clients of a later version work.
+pub(crate) async fn create(
+    State(app): State<App>,
+    Extension(client): Extension<ClientAddress>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let (parts, body) = request.into_parts();
+    let body = read_body(body, BODY_MAX).await?;
+    let fields = fields(&parts.headers, &body)?;
+    let ask = CreateKey {
+        label: text(&fields, "label")?,
+        email: text(&fields, "email")?,
+        origin: Origin::Network(Some(client.0)),
+    };
+    match app.lookup.create_key(ask).await.map_err(away)? {
+        CreateKeyOutcome::Created(created) => {
+            Ok(([NO_STORE], json(StatusCode::CREATED, &KeyCreated::from(&created))).into_response())
+        }
+        CreateKeyOutcome::Bad(bad) => Err(Refusal::bad(bad.field, bad.message)),
+        CreateKeyOutcome::Limited { retry_after_ms } => {
+            // Rounded up: waiting this long suffices.
+            let seconds = retry_after_ms.div_ceil(1000).max(1);
+            let detail =
+                format!("Your network has made as many keys as it may: try again in {seconds} seconds.");
+            let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, detail);
+            Ok(([(RETRY_AFTER, HeaderValue::from(seconds))], refusal).into_response())
+        }
+    }
+}
+
+/// Tells a key's plan and what is left of its allowance.
+pub(crate) async fn status(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let credential = bearer(&headers);
+    let status = match &credential {
+        Some(credential) => app.lookup.key_status(credential).await.map_err(away)?,
+        None => None,
+    };
+    if let Some(status) = status {
+        return Ok(([NO_STORE], json(StatusCode::OK, &KeyStatus::from(&status))).into_response());
+    }
+    // RFC 6750: a request that brought nothing is not told that something was wrong with it.
+    let (challenge, detail) = match credential {
+        None => {
+            ("Bearer realm=\"verbatim\"", "An API key is needed: send it as Authorization: Bearer <key>.")
+        }
+        Some(_) => (
+            "Bearer realm=\"verbatim\", error=\"invalid_token\"",
+            "The API key in the Authorization header is unknown here, or was revoked: keys of this address \
+             begin with vbk_.",
+        ),
+    };
+    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, detail);
+    Ok(([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))], refusal).into_response())
+}
+
+/// The fields of the body; none when there is no body.
+fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+    if body.trim_ascii().is_empty() {
+        return Ok(Map::new());
+    }
+    // A body without a type is taken for what it must be.
+    let is_json = headers.get(CONTENT_TYPE).is_none_or(|kind| {
+        let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+        kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    });
+    if !is_json {
+        let detail = "The body must be JSON: send Content-Type: application/json, or no body at all.";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Refusal::bad("body", "it must be a JSON object such as {\"label\": \"laptop\"}")),
+        Err(error) => {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Err(Refusal::bad("body", format!("it is no valid JSON ({place})")))
+        }
+    }
+}
+
+fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String>, Refusal> {
+    match fields.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Refusal::bad(name, "it must be a string")),
+    }
+}
+
+/// A store's fault: told to the log, and to the caller as ours.
+fn away(error: Error) -> Refusal {
+    tracing::error!(%error, "a store failed");
+    Refusal::fault()
+}

@@ -1,0 +1,68 @@
+//! The routes of Surface A, the watch page, and what operators ask.
+
+mod bearer;
+mod health;
+mod keys;
+mod query;
+mod transcript;
+mod watch;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    middleware::from_fn_with_state,
+    routing::{MethodRouter, get, post},
+};
+use http::{HeaderValue, StatusCode};
+use transcript_core::lookup::Lookup;
+
+use crate::{
+    config::WebOrigin,
+    http::{CorsRule, Refusal, cors},
+};
+
+/// What the routes work with.
+#[derive(Clone, Debug)]
+pub(crate) struct App {
+    /// Surface A.
+    pub(crate) lookup: Lookup,
+}
+
+/// Every route. `cors_origins` are the origins whose pages may call `/api/keys`.
+pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
+    let origins: Arc<[HeaderValue]> =
+        cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
+    let own = || CorsRule::own("GET, HEAD, OPTIONS");
+    let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
+    Router::new()
+        .route(
+            "/api/transcript",
+            with(get(transcript::look_up).head(transcript::peek), CorsRule::open("GET, HEAD, OPTIONS")),
+        )
+        .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
+        .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
+        .route("/watch/{platform}/{id}", with(get(watch::page), own()))
+        .route("/health", with(get(health::health), own()))
+        .route("/version", with(get(health::version), own()))
+        .fallback(not_found)
+        .with_state(app)
+}
+
+/// A route with its CORS rule, which also names the methods that it has.
+fn with(route: MethodRouter<App>, rule: CorsRule) -> MethodRouter<App> {
+    let methods = rule.methods;
+    route.fallback(move || wrong_method(methods)).layer(from_fn_with_state(rule, cors))
+}
+
+async fn not_found() -> Refusal {
+    Refusal::new(StatusCode::NOT_FOUND, "There is nothing at this address.")
+}
+
+async fn wrong_method(methods: &'static str) -> ([(http::HeaderName, &'static str); 1], Refusal) {
+    let detail = format!("This address takes {methods} only.");
+    ([(http::header::ALLOW, methods)], Refusal::new(StatusCode::METHOD_NOT_ALLOWED, detail))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use crate::testing::{ARCHIVED, DEFECT, NEW, Service, request};
+
+#[tokio::test]
+async fn wrong_parameters_are_named() {
+    let service = Service::start().await;
+    let long = format!("url=https://www.youtube.com/watch?v={}", "x".repeat(5_000));
+    for (query, detail) in [
+        ("", "url: it is missing"),
+        ("url=", "url: "),
+        ("url=not+a+link+at+all", "url: "),
+        ("url=https://example.org/x", "url: "),
+        (&long, "url: "),
+        ("v=short", "v: "),
+        ("v=", "v: "),
+        ("v=dQw4w9WgXcQ&v=dQw4w9WgXcQ", "v: it is there more than once"),
+        ("v=dQw4w9WgXcQ&url=https://youtu.be/dQw4w9WgXcQ", "url and v: "),
+        ("v=dQw4w9WgXcQ&format=xml", "format: it must be one of json, text, md"),
+        ("v=dQw4w9WgXcQ&src=me", "src: it must be one of custom_assistant"),
+        ("url=%zz", "url: it is not valid"),
+        ("url=%ff%fe", "url: it is not valid"),
+    ] {
+        let answer = service.get(&format!("/api/transcript?{query}")).await;
+        assert_eq!(answer.status, 400, "{query}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        let problem = answer.json();
+        assert_eq!((&problem["status"], &problem["title"]), (&400.into(), &"Bad Request".into()));
+        assert!(problem["detail"].as_str().unwrap().starts_with(detail), "{query}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_addresses_and_methods() {
+    let service = Service::start().await;
+    for target in ["/", "/api", "/api/transcript/", "/api/v2", "/watch/video_site", "/%ff"] {
+        let answer = service.get(target).await;
+        assert_eq!(answer.status, 404, "{target}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        assert_eq!(answer.json()["status"], 404);
+    }
+    for (method, target, allow) in [
+        ("POST", "/api/transcript", "GET, HEAD, OPTIONS"),
+        ("GET", "/api/keys", "POST, OPTIONS"),
+        ("HEAD", "/api/keys", "POST, OPTIONS"),
+        ("DELETE", "/api/keys/me", "GET, HEAD, OPTIONS"),
+        ("PUT", "/watch/video_site/dQw4w9WgXcQ", "GET, HEAD, OPTIONS"),
+        ("NONSENSE", "/health", "GET, HEAD, OPTIONS"),
+    ] {
+        let answer = service.send(request(method, target, &[], "")).await;
+        assert_eq!(answer.status, 405, "{method} {target}");
+        assert_eq!(answer.header("allow"), Some(allow), "{method} {target}");
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    }
+    for target in ["/api/transcript", "/api/keys", "/api/keys/me", "/watch/a/b", "/health"] {
+        let answer = service.send(request("OPTIONS", target, &[], "")).await;
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (204, ""), "{target}");
+        assert!(answer.header("allow").unwrap().ends_with("OPTIONS"));
+    }
+}
+
+#[tokio::test]
+async fn look_ups_are_open_to_every_page_without_credentials() {
+    let service = Service::start().await;
+    let headers = [("origin", "https://any.example"), ("access-control-request-method", "GET")];
+    let preflight = service.send(request("OPTIONS", "/api/transcript", &headers, "")).await;
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(preflight.header("access-control-allow-methods"), Some("GET, HEAD, OPTIONS"));
+    let allowed = preflight.header("access-control-allow-headers").unwrap();
+    for name in ["authorization", "content-type", "x-verbatim-entitlement"] {
+        assert!(allowed.contains(name), "{allowed}");
+    }
+    let refused = service.send(request("GET", "/api/transcript", &headers[..1], "")).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(refused.header("access-control-expose-headers"), Some("retry-after, x-request-id"));
+    assert_eq!(refused.header("access-control-allow-credentials"), None);
+}
+
+#[tokio::test]
+async fn request_ids_come_back() {
+    let service = Service::start().await;
+    let own = service.send(request("GET", "/health", &[("x-request-id", "mine-1")], "")).await;
+    assert_eq!(own.header("x-request-id"), Some("mine-1"));
+    let made = service.send(request("GET", "/nowhere", &[("x-request-id", "not sane")], "")).await;
+    assert!(made.header("x-request-id").is_some_and(|id| id != "not sane"));
+}
+
+#[tokio::test]
+async fn health_and_version_need_nothing() {
+    let service = Service::start().await;
+    assert_eq!(service.get("/health").await.json(), serde_json::json!({"status": "ok"}));
+    assert_eq!(service.get("/version").await.json()["interface"], "2.0.0");
+}
+
+#[tokio::test]
+async fn a_supplier_that_panics_takes_nobody_along() {
+    let service = Service::start().await;
+    let key = service.key().await;
+    let answer = service.get_with(&format!("/api/transcript?v={DEFECT}"), &key).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["failureReason"], "fetch_error");
+    assert_eq!(service.get(&format!("/api/transcript?v={ARCHIVED}")).await.status, 200);
+}
+
+#[tokio::test]
+async fn no_bytes_cause_a_fault() {
+    let service = Service::start().await;
+    let bits = [
+        "%00",
+        "%c3%28",
+        "%",
+        "%2",
+        "+",
+        "&&&",
+        "=",
+        "url",
+        "v=%00",
+        "🦀",
+        "\u{202e}",
+        "%f0%9f%a6%80",
+        "..%2f..",
+        "<script>",
+        "'\"",
+        "{}",
+        "%0d%0aset-cookie:x",
+    ];
+    for one in bits {
+        for other in bits {
+            let encoded = |text: &str| {
+                text.bytes()
+                    .map(|byte| match byte {
+                        b'!'..=b'~' if !b"<>\"{}`".contains(&byte) => char::from(byte).to_string(),
+                        byte => format!("%{byte:02X}"),
+                    })
+                    .collect::<String>()
+            };
+            let (a, b) = (encoded(one), encoded(other));
+            for target in [
+                format!("/api/transcript?url={a}{b}"),
+                format!("/api/transcript?v={a}&format={b}"),
+                format!("/api/transcript?{a}={b}&v={NEW}"),
+                format!("/watch/{a}/{b}"),
+                format!("/watch/video_site/{a}?{b}"),
+            ] {
+                let headers = [("authorization", one), ("content-type", other), ("origin", one)];
+                let answer = service.send(request("GET", &target, &headers, one)).await;
+                assert!(answer.status.as_u16() < 500, "{target}: {answer:?}");
+            }
+            let headers = [("content-type", "application/json"), ("authorization", one)];
+            let body = format!("{one}{other}");
+            let answer = service.send(request("POST", "/api/keys", &headers, &body)).await;
+            assert!(answer.status.as_u16() < 500, "{body}: {answer:?}");
+        }
+    }
+}

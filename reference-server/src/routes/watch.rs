@@ -1,0 +1,69 @@
+//! `GET /watch/{platform}/{id}`: the page on which a person reads a transcript.
+//!
+//! The page is whole without scripts, and shows only what is archived: it never fetches anything.
+
+use axum::{
+    extract::{Path, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
+};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY},
+};
+use maud::Markup;
+use transcript_core::{
+    archive::{Found, StoredTranscript, Wish},
+    video::{Platform, VideoId},
+};
+
+use super::App;
+use crate::page;
+
+/// Shows the archived transcript, or says that there is none.
+pub(crate) async fn page(
+    State(app): State<App>,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Response {
+    let video = path.ok().and_then(|Path((platform, id))| {
+        let platform = Platform::from_wire(&platform)?;
+        VideoId::new(platform, &id).ok()
+    });
+    let Some(video) = video else { return html(StatusCode::NOT_FOUND, page::unknown()) };
+    match archived(&app, &video).await {
+        Ok(Found::Transcript(stored)) => {
+            html(StatusCode::OK, page::transcript(&stored.transcript, &app.lookup.options().base_url))
+        }
+        Ok(Found::Withdrawn) => {
+            let why = "This transcript was withdrawn by the operator of the service.";
+            html(StatusCode::OK, page::missing(&video, why))
+        }
+        Ok(Found::Absent(_) | Found::Nothing) => {
+            html(StatusCode::OK, page::missing(&video, "This video has not been transcribed here yet."))
+        }
+        Err(error) => {
+            tracing::error!(%error, "a watch page failed in a store");
+            html(StatusCode::SERVICE_UNAVAILABLE, page::away(&video))
+        }
+    }
+}
+
+/// The default transcript, or else the best of what there is.
+async fn archived(app: &App, video: &VideoId) -> transcript_core::Result<Found> {
+    let transcripts = app.lookup.transcripts();
+    match transcripts.find(video, &Wish::Default).await? {
+        found @ (Found::Transcript(StoredTranscript { .. }) | Found::Withdrawn) => Ok(found),
+        Found::Absent(_) | Found::Nothing => transcripts.find_any(video).await,
+    }
+}
+
+/// A page with the headers that keep it what it is: no script, no frame, nothing from elsewhere.
+fn html(status: StatusCode, page: Markup) -> Response {
+    let fixed = HeaderValue::from_static;
+    let headers: [(HeaderName, HeaderValue); 4] = [
+        (CONTENT_TYPE, fixed("text/html; charset=utf-8")),
+        (CACHE_CONTROL, fixed("no-cache")),
+        (CONTENT_SECURITY_POLICY, page::content_security_policy()),
+        (REFERRER_POLICY, fixed("no-referrer")),
+    ];
+    (status, headers, page.into_string()).into_response()
+}

@@ -1,0 +1,228 @@
+//! What the tests of this crate share: the whole router over stores in memory.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use axum::body::Body;
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt;
+use transcript_core::{
+    Clock, Random, Timestamp,
+    archive::{Archive, Keep, Wish},
+    engine::{EngineOptions, Transcripts},
+    lookup::{Lookup, LookupOptions, LookupParts},
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
+    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+use crate::{
+    config::{LogFormat, Settings, Sources},
+    http::Front,
+    log::{Log, LogGuard},
+    routes::{App, router},
+};
+
+/// A video that is archived from the start.
+pub(crate) const ARCHIVED: &str = "dQw4w9WgXcQ";
+/// A video that the supplier has.
+pub(crate) const NEW: &str = "aaaaaaaaaaa";
+/// A video that has no captions.
+pub(crate) const SILENT: &str = "sssssssssss";
+/// A video whose supplier panics.
+pub(crate) const DEFECT: &str = "ppppppppppp";
+
+/// The router over stores in memory, with a clock that stands still until it is moved.
+pub(crate) struct Service {
+    pub(crate) front: Front,
+    pub(crate) clock: Arc<StoppedClock>,
+    pub(crate) archive: Arc<MemoryArchive>,
+    pub(crate) asked: Arc<AtomicU32>,
+    _log: LogGuard,
+}
+
+/// An answer, whole.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+impl Service {
+    pub(crate) async fn start() -> Self {
+        Self::with(LookupOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: LookupOptions) -> Self {
+        let clock = Arc::new(StoppedClock(AtomicI64::new(1_795_132_800_000)));
+        let random = Arc::new(CountingRandom(AtomicU32::new(0)));
+        let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
+        let asked = Arc::new(AtomicU32::new(0));
+        let transcripts = Transcripts::builder(
+            Arc::clone(&archive) as _,
+            Arc::clone(&clock) as _,
+            Arc::clone(&random) as _,
+            tokio::runtime::Handle::current(),
+        )
+        .ledger(Arc::clone(&ledger) as _)
+        .supplier(Platform::VideoSite, Arc::new(Shelf(Arc::clone(&asked))))
+        .options(EngineOptions { wait: Duration::from_secs(5), ..EngineOptions::default() })
+        .build();
+        let parts = LookupParts {
+            transcripts,
+            ledger,
+            directory: Arc::new(MemoryDirectory::default()),
+            limiter: Arc::new(MemoryRateLimiter::default()),
+            clock: Arc::clone(&clock) as _,
+            random,
+            options: LookupOptions { base_url: "https://v.example".to_owned(), ..options },
+        };
+        let lookup = Lookup::open(parts, &MemorySecrets::default()).await.unwrap();
+        let (log, guard) = Log::start(std::io::sink(), LogFormat::Text, true);
+        let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
+        let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
+        let settings = Settings::load(sources).unwrap();
+        let routes = router(App { lookup }, &settings.server.cors_origins);
+        let service = Self {
+            front: Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log),
+            clock,
+            archive,
+            asked,
+            _log: guard,
+        };
+        service.keep(transcript(&VideoId::new(Platform::VideoSite, ARCHIVED).unwrap())).await;
+        service
+    }
+
+    /// Archives a transcript as its video's default.
+    pub(crate) async fn keep(&self, transcript: Transcript) {
+        let keep = Keep {
+            video: transcript.video.clone(),
+            wishes: vec![Wish::Default],
+            known_tracks: vec![transcript.track.clone()],
+            transcript,
+            parser_version: 1,
+            replace: false,
+            now: self.clock.now(),
+        };
+        self.archive.keep(keep).await.unwrap();
+    }
+
+    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+        self.send_from("192.0.2.1", request).await
+    }
+
+    pub(crate) async fn send_from(&self, peer: &str, request: Request<Body>) -> Answer {
+        let peer: IpAddr = peer.parse().unwrap();
+        let (head, body) = self.front.answer(request, peer).await.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        Answer { status: head.status, headers: head.headers, text }
+    }
+
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        self.send(request("GET", target, &[], "")).await
+    }
+
+    pub(crate) async fn get_with(&self, target: &str, key: &str) -> Answer {
+        let bearer = format!("Bearer {key}");
+        self.send(request("GET", target, &[("authorization", &bearer)], "")).await
+    }
+
+    /// A new key, in the clear.
+    pub(crate) async fn key(&self) -> String {
+        let answer = self.send(request("POST", "/api/keys", &[], "")).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        answer.json()["key"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A request; its target and headers may hold any bytes that HTTP can carry.
+pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
+    let mut request = Request::builder().method(method).uri(target);
+    for (name, value) in headers {
+        request = request.header(*name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    request.body(Body::from(body.to_owned())).unwrap()
+}
+
+pub(crate) fn transcript(video: &VideoId) -> Transcript {
+    Transcript {
+        video: video.clone(),
+        title: Some("A talk".to_owned()),
+        author: Some("Ann".to_owned()),
+        duration_ms: Some(60_000),
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "youtube-captions".to_owned(),
+        segments: vec![Segment::new("It is so", 1_500, 1_250), Segment::new("quiet here.", 2_750, 2_000)],
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct StoppedClock(AtomicI64);
+
+impl StoppedClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_millis() as i64, Ordering::Relaxed);
+    }
+}
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug)]
+struct CountingRandom(AtomicU32);
+
+impl Random for CountingRandom {
+    fn bytes(&self, count: u32) -> Vec<u8> {
+        (0..count)
+            .map(|_| (self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect()
+    }
+}
+
+/// A supplier with a few videos.
+#[derive(Debug)]
+struct Shelf(Arc<AtomicU32>);
+
+#[async_trait]
+impl Supplier for Shelf {
+    fn card(&self) -> SupplierCard {
+        SupplierCard {
+            name: "youtube-captions".to_owned(),
+            platforms: vec![Platform::VideoSite],
+            kind: SupplierKind::Captions,
+        }
+    }
+
+    async fn supply(&self, ask: Ask, _: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        match ask.video.id() {
+            SILENT => Err(SupplyError::new(SupplyReason::NoCaptions, "This video\nhas no captions.")),
+            DEFECT => panic!("a supplier's defect"),
+            _ => Ok(Supplied { tracks: vec![transcript(&ask.video)], known_tracks: Vec::new() }),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! From the settings to the options of the parts.
+
+use std::path::PathBuf;
+
+use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions, video::Platform};
+use verbatim::{Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions};
+
+use crate::config::{Problem, Settings, StoreUrl};
+
+/// The options that these settings mean, with links that begin with `base_url`.
+///
+/// # Errors
+/// A database that this version cannot use.
+pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, Problem> {
+    let limits = &settings.limits;
+    let suppliers = |platform| {
+        settings.suppliers.of(platform).iter().map(|supplier| supplier.as_str().to_owned()).collect()
+    };
+    Ok(Options {
+        storage: StorageOptions::Files {
+            main: file("storage.url", &settings.storage.url)?,
+            archive: file("storage.archive_url", &settings.storage.archive_url)?,
+        },
+        suppliers: SupplierOptions {
+            video_site: suppliers(Platform::VideoSite),
+            short_video: suppliers(Platform::ShortVideo),
+            reels: suppliers(Platform::Reels),
+            microblog: suppliers(Platform::Microblog),
+        },
+        upstream: UpstreamOptions {
+            proxies: settings.upstream.proxies.iter().map(|proxy| proxy.0.reveal().to_owned()).collect(),
+            ca_file: settings.upstream.ca_file.clone(),
+            timeout: settings.upstream.timeout,
+            retries: settings.upstream.retries,
+            concurrency: settings.upstream.concurrency,
+        },
+        youtube: YouTubeOptions { clients: settings.youtube.clients.clone().unwrap_or_default() },
+        wait: limits.wait,
+        absence: AbsencePolicy {
+            no_captions: settings.absence.no_captions,
+            gone: settings.absence.gone,
+            login: settings.absence.login,
+        },
+        lookup: LookupOptions {
+            base_url,
+            free_per_month: limits.free_per_month,
+            plus_per_day: limits.plus_per_day,
+            plus_keys_per_subject: limits.plus_keys_per_subject,
+            service_per_day: limits.service_per_day,
+            misses_per_network_per_minute: limits.misses_per_network_per_minute,
+            attempts_per_key_per_hour: limits.attempts_per_key_per_hour,
+            mint_per_network_per_day: limits.mint_per_network_per_day,
+        },
+    })
+}
+
+fn file(setting: &str, url: &StoreUrl) -> Result<PathBuf, Problem> {
+    match url {
+        StoreUrl::Sqlite(path) => Ok(path.clone()),
+        StoreUrl::Postgres(_) => Err(Problem::new(format!(
+            "{setting}: this version keeps its data in SQLite files: give sqlite://PATH"
+        ))),
+    }
+}
