@@ -62,3 +62,34 @@ fn file(setting: &str, url: &StoreUrl) -> Result<PathBuf, Problem> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    fn load(environment: &[(&str, &str)]) -> Settings {
+        let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Settings::load(Sources { data: "/data".into(), file: None, environment, flags: Vec::new() }).unwrap()
+    }
+
+    #[test]
+    fn the_defaults_of_the_settings_are_those_of_the_library() {
+        let library = Options::default();
+        let server = options(&load(&[]), library.lookup.base_url.clone()).unwrap();
+        let files =
+            StorageOptions::Files { main: "/data/verbatim.db".into(), archive: "/data/archive.db".into() };
+        assert_eq!(server.storage, files);
+        assert_eq!(
+            format!("{:?}", Options { storage: StorageOptions::Memory, ..server }),
+            format!("{library:?}")
+        );
+    }
+
+    #[test]
+    fn a_database_that_this_version_cannot_use_is_named() {
+        let settings = load(&[("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v")]);
+        let problem = options(&settings, String::new()).unwrap_err().to_string();
+        assert!(problem.starts_with("storage.url: ") && !problem.contains("hush"), "{problem}");
+    }
+}

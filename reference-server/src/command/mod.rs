@@ -11,8 +11,8 @@ use std::{ffi::OsString, io::Write, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
-use transcript_core::{Error, ErrorKind};
-use verbatim::Verbatim;
+use transcript_core::{Error, ErrorKind, engine::EngineOptions};
+use verbatim::{Options, Verbatim};
 
 use crate::{
     config::{Problem, Settings, Sources},
@@ -127,10 +127,13 @@ fn default_data() -> Result<PathBuf, Failure> {
     Ok(strategy.data_dir().join("verbatim"))
 }
 
-/// The working parts for a command that ends soon.
+/// The working parts for a command that is no server.
+///
+/// `limits.wait` is how long a request over HTTP waits; whoever typed a command waits for its end.
 async fn open(settings: &Settings) -> Result<Verbatim, Failure> {
     let base_url = settings.server.base_url_at(settings.server.listen);
-    Ok(Verbatim::open(wiring::options(settings, base_url)?).await?)
+    let options = wiring::options(settings, base_url)?;
+    Ok(Verbatim::open(Options { wait: EngineOptions::default().work, ..options }).await?)
 }
 
 /// Writes to standard output.

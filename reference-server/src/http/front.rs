@@ -20,7 +20,7 @@ use super::{
 use crate::log::{AccessLine, Log};
 
 /// The router, and what every request passes on its way there and back.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Front {
     router: Router,
     trusted_proxies: Vec<IpNet>,
@@ -65,7 +65,7 @@ impl Front {
 
     /// The same for a request off the wire.
     pub(crate) async fn serve(
-        self,
+        &self,
         request: Request<hyper::body::Incoming>,
         peer: IpAddr,
     ) -> Result<Response, Infallible> {

@@ -54,6 +54,7 @@ pub(crate) async fn serve(
     bounds: Bounds,
     stop: impl Future<Output = ()>,
 ) {
+    let front = Arc::new(front);
     let open = Arc::new(Semaphore::new(bounds.connections));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
@@ -69,7 +70,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = connection(stream, peer, front.clone(), &bounds);
+                let connection = connection(stream, peer, Arc::clone(&front), &bounds);
                 let watched = graceful.watch(connection);
                 tokio::spawn(async move {
                     let _permit = permit;
@@ -95,7 +96,7 @@ pub(crate) async fn serve(
 fn connection(
     stream: TcpStream,
     peer: SocketAddr,
-    front: Front,
+    front: Arc<Front>,
     bounds: &Bounds,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     // Answers are written whole: waiting for more to send would only delay them.
@@ -105,7 +106,7 @@ fn connection(
     let busy = Busy::default();
     let stream = Guarded::new(stream, bounds.patience, busy.clone());
     let service = service_fn(move |request| {
-        let (front, guard) = (front.clone(), busy.begin());
+        let (front, guard) = (Arc::clone(&front), busy.begin());
         async move {
             let response = front.serve(request, peer.ip()).await;
             drop(guard);
