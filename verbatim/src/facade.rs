@@ -11,6 +11,7 @@ use transcript_core::{
 };
 
 use crate::{
+    housekeeping::Housekeeping,
     options::Options,
     storage::Stores,
     suppliers::supply,
@@ -23,6 +24,8 @@ pub struct Verbatim {
     stores: Arc<Stores>,
     clock: Arc<SystemClock>,
     lookup: Lookup,
+    /// Ends with the last handle.
+    _housekeeping: Arc<Housekeeping>,
 }
 
 impl Verbatim {
@@ -60,7 +63,9 @@ impl Verbatim {
             options: options.lookup,
         };
         let lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
-        Ok(Self { stores, clock, lookup })
+        let housekeeping =
+            Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
+        Ok(Self { stores, clock, lookup, _housekeeping: Arc::new(housekeeping) })
     }
 
     /// Surface A: who may have what.

@@ -2,6 +2,7 @@
 
 mod facade;
 mod get;
+mod housekeeping;
 mod import;
 mod options;
 mod storage;
