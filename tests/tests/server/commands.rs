@@ -1,0 +1,156 @@
+//! The commands beside the server, and their exit codes (design 7).
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{
+    harness::{Server, run, verbatim},
+    platform::{fetches, platform, settings},
+};
+
+const VIDEO: &str = "dyke-walk-0";
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn get_prints_a_transcript_or_the_reason() -> Result<()> {
+    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+    let data = TempDir::new()?;
+    let get = |arguments: &[&str]| {
+        let mut command = verbatim(data.path(), &[&["get"], arguments].concat());
+        command.envs(settings(&proxy));
+        run(command, b"")
+    };
+    let link = format!("https://youtu.be/{VIDEO}");
+    let first = get(&[&link])?;
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    assert_eq!(
+        text(&first.stdout).trim_end(),
+        format!("This is {VIDEO}. The sheep keep the grass short. So the dyke holds.")
+    );
+    // The second one comes from the archive that all commands share.
+    let json_form = get(&[VIDEO, "--format", "json"])?;
+    let body: serde_json::Value = serde_json::from_slice(&json_form.stdout)?;
+    assert_eq!((&body["available"], &body["fromCache"]), (&json!(true), &json!(true)));
+    assert_eq!(fetches(&proxy, VIDEO), 1);
+
+    // 3: there is none; the reason and the watch address are told.
+    let none = get(&["https://youtu.be/not-there-0"])?;
+    assert_eq!(none.status.code(), Some(3), "{}", text(&none.stderr));
+    assert!(none.stdout.is_empty());
+    assert!(text(&none.stderr).contains("/watch/video_site/not-there-0"), "{}", text(&none.stderr));
+    // 2: a bad link, or wrong usage.
+    for arguments in [
+        &["https://example.org/"][..],
+        &["--format", "pdf", &link],
+        &["--lang", "english please", &link],
+        &[],
+    ] {
+        let refused = get(arguments)?;
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", text(&refused.stderr));
+        assert!(refused.stdout.is_empty());
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_imported_is_served_at_once() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[])?;
+    let path = "/api/transcript?url=https://youtu.be/L1ghth0use1";
+    assert_eq!(server.get(path).await?.json()["failureReason"], json!("needs_verification"));
+    let import = |arguments: &[&str], input: &[u8]| {
+        run(verbatim(data.path(), &[&["import"], arguments].concat()), input)
+    };
+    let imported =
+        import(&[EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--title", "The lighthouse"], b"")?;
+    assert_eq!(imported.status.code(), Some(0), "{}", text(&imported.stderr));
+    let body = server.get(path).await?.json();
+    assert_eq!(body["transcript"].as_array().map(Vec::len), Some(5), "{body}");
+    assert_eq!(
+        body["transcript"][0],
+        json!({
+            "text": "The lighthouse at the end of the pier was built by hand.", "start": 1.0, "duration": 3.2
+        })
+    );
+    // A second import keeps the first one, unless it is told to replace it.
+    let other = b"1\n00:00:01,000 --> 00:00:02,000\nSomething else.\n";
+    let video = ["-", "--video", "L1ghth0use1"];
+    assert_eq!(import(&video, other)?.status.code(), Some(0));
+    assert_eq!(server.get(path).await?.json()["transcript"].as_array().map(Vec::len), Some(5));
+    assert_eq!(import(&[&video[..], &["--replace"]].concat(), other)?.status.code(), Some(0));
+    assert_eq!(server.get(path).await?.json()["transcript"][0]["text"], json!("Something else."));
+
+    for (arguments, input) in [
+        (&["-", "--video", "L1ghth0use1"][..], &b"<html>no captions</html>"[..]),
+        (&["-", "--video", "L1ghth0use1"], b""),
+        (&["/nothing/here.vtt", "--video", "L1ghth0use1"], b""),
+        (&["-", "--video", "https://example.org/x"], other),
+    ] {
+        let refused = import(arguments, input)?;
+        assert!(matches!(refused.status.code(), Some(1 | 2)), "{arguments:?}: {:?}", refused.status);
+        assert!(text(&refused.stderr).len() > 20, "{arguments:?}");
+        assert!(!text(&refused.stderr).contains("panicked"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_wrong_setting_stops_the_start_and_is_named() -> Result<()> {
+    let data = TempDir::new()?;
+    for (name, value, word) in [
+        ("VERBATIM_UPSTREAM__TIMEOUT", "soon", "upstream.timeout"),
+        ("VERBATIM_UPSTREAM__TIMEOOT", "20s", "upstream.timeoot"),
+        ("VERBATIM_SERVER__LISTEN", "nowhere", "server.listen"),
+        ("VERBATIM_LIMITS__FREE_PER_MONTH", "-1", "limits.free_per_month"),
+        ("VERBATIM_YOUTUBE__CLIENTS", "netscape", "youtube.clients"),
+    ] {
+        for command in ["serve", "check-config"] {
+            let mut command = verbatim(data.path(), &[command]);
+            command.env(name, value);
+            let refused = run(command, b"")?;
+            assert_eq!(refused.status.code(), Some(2), "{name}: {}", text(&refused.stderr));
+            let message = text(&refused.stderr).to_lowercase();
+            assert!(message.contains(word), "{name}: {message}");
+        }
+    }
+    let file = data.path().join("settings.toml");
+    std::fs::write(&file, "[limits]\nfree_per_month = 3\nunknown_thing = 1\n")?;
+    let refused =
+        run(verbatim(data.path(), &["check-config", "--config", &file.display().to_string()]), b"")?;
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("limits.unknown_thing"), "{}", text(&refused.stderr));
+
+    std::fs::write(&file, "[limits]\nfree_per_month = 3\n[speech]\napi_key = \"very-secret\"\n")?;
+    let shown = run(verbatim(data.path(), &["check-config", "--config", &file.display().to_string()]), b"")?;
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+    let shown = text(&shown.stdout) + &text(&shown.stderr);
+    assert!(shown.contains("limits.free_per_month") && !shown.contains("very-secret"), "{shown}");
+    Ok(())
+}
+
+#[test]
+fn help_teaches() -> Result<()> {
+    let data = TempDir::new()?;
+    for arguments in [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["get", "--help"],
+        &["import", "--help"],
+        &["keys", "create", "--help"],
+    ] {
+        let mut command = std::process::Command::new(super::harness::binary());
+        command.args(arguments).current_dir(data.path());
+        let output = run(command, b"")?;
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(output.stdout.len() > 200, "{arguments:?}");
+        assert!(!text(&output.stdout).contains('\u{1b}'), "colour belongs on a terminal only");
+    }
+    Ok(())
+}

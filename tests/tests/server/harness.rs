@@ -1,0 +1,202 @@
+//! The built command, run as a person would run it.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::{OnceLock, mpsc},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper_util::{
+    client::legacy::{Client as HyperClient, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How long a start, a stop or a command may take before the test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The built `verbatim`. The first caller has it built, with the profile of the tests.
+pub(crate) fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| build().expect("the command must build"))
+}
+
+fn build() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    // The test program is in `target/PROFILE/deps`, the command in `target/PROFILE`.
+    let folder = this.parent().and_then(Path::parent).context("the test program is in no target folder")?;
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "reference-server", "--bin", "verbatim"]);
+    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    if folder.file_name() == Some(OsStr::new("release")) {
+        cargo.arg("--release");
+    }
+    if !cargo.status()?.success() {
+        bail!("cargo build failed");
+    }
+    Ok(folder.join("verbatim"))
+}
+
+/// The command with these arguments, in a folder of its own and without settings from outside.
+pub(crate) fn verbatim(data: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("VERBATIM_") {
+            command.env_remove(name);
+        }
+    }
+    // Faults belong in the test's output, every request does not.
+    command.env("VERBATIM_LOG__LEVEL", "warn");
+    command.args(arguments).arg("--data").arg(data);
+    command
+}
+
+/// Runs a command to its end, with this standard input.
+pub(crate) fn run(mut command: Command, input: &[u8]) -> Result<Output> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that refuses its arguments does not read its input.
+        let _ = stdin.write_all(input);
+    }
+    Ok(child.wait_with_output()?)
+}
+
+/// A running server. Dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+    client: HyperClient<HttpConnector, Full<Bytes>>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// An answer of the server.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+}
+
+impl Server {
+    /// Starts a server over this data folder, with these settings in its environment.
+    pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
+        let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
+        command.envs(settings.iter().copied());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("no standard output")?;
+        let (lines, first) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                // The test reads the first line only.
+                let _ = lines.send(line);
+            }
+        });
+        let line = match first.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(_) => {
+                let _ = child.kill();
+                bail!("the server did not start: {:?}", child.wait());
+            }
+        };
+        let start = format!("verbatim {} listening on http://", env!("CARGO_PKG_VERSION"));
+        let address = line.strip_prefix(&start).ok_or_else(|| anyhow!("unexpected first line: {line}"))?;
+        let client = HyperClient::builder(TokioExecutor::new()).build_http();
+        Ok(Self { child, address: address.to_owned(), client })
+    }
+
+    /// Where it listens: `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Reply> {
+        let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.client.request(request.body(Full::new(body.into()))?).await?;
+        let (parts, body) = response.into_parts();
+        Ok(Reply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Reply> {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    /// The same with a key.
+    pub(crate) async fn get_as(&self, key: &str, path: &str) -> Result<Reply> {
+        self.send(Method::GET, path, &[("authorization", &format!("Bearer {key}"))], "").await
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop (SIGTERM) and waits until it has.
+    pub(crate) fn stop(&mut self) -> Result<ExitStatus> {
+        let pid = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status()?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() > until {
+                bail!("the server did not stop");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes keys with the operator's command.
+pub(crate) fn keys(data: &TempDir, count: usize) -> Result<Vec<String>> {
+    let output = run(verbatim(data.path(), &["keys", "create", "--count", &count.to_string()]), b"")?;
+    if !output.status.success() {
+        bail!("keys create failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}

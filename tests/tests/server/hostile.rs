@@ -1,0 +1,126 @@
+//! Any bytes, in any place: a clear answer or a closed connection, never a panic, and the server goes on.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::harness::Server;
+
+/// Sends bytes on a connection of their own, and reads what comes until it is closed or nothing comes.
+async fn raw(server: &Server, bytes: &[u8]) -> Result<String> {
+    let mut stream = TcpStream::connect(server.address()).await?;
+    // The server may close while we still send.
+    let _ = stream.write_all(bytes).await;
+    let _ = stream.shutdown().await;
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// The status of a raw answer; 0 when the connection was closed without one.
+fn status(answer: &str) -> u16 {
+    answer
+        .strip_prefix("HTTP/1.1 ")
+        .and_then(|rest| rest.get(..3))
+        .and_then(|code| code.parse().ok())
+        .unwrap_or(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_bytes_get_an_answer_below_500_and_the_server_goes_on() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[])?;
+    let request = |line: &str, rest: &str| format!("{line}\r\nHost: x\r\n{rest}\r\n").into_bytes();
+    let long_header = format!("X-Long: {}\r\n", "a".repeat(200_000));
+    let many_headers = "A: b\r\n".repeat(5_000);
+    let mut cases: Vec<(&str, Vec<u8>)> = vec![
+        ("nothing", Vec::new()),
+        ("noise", (0..=255).cycle().take(4_096).collect()),
+        ("half a request", b"GET /api/transcript?v=dyke".to_vec()),
+        ("a raw NUL in the path", request("GET /api/\0transcript HTTP/1.1", "")),
+        ("raw UTF-8 in the query", request("GET /api/transcript?v=\u{fc}\u{1f600} HTTP/1.1", "")),
+        ("a long target", request(&format!("GET /api/transcript?url={} HTTP/1.1", "a".repeat(100_000)), "")),
+        ("a long header", request("GET / HTTP/1.1", &long_header)),
+        ("many headers", request("GET / HTTP/1.1", &many_headers)),
+        ("two lengths", request("POST /api/keys HTTP/1.1", "Content-Length: 3\r\nContent-Length: 5\r\n")),
+        ("a negative length", request("POST /api/keys HTTP/1.1", "Content-Length: -1\r\n")),
+        (
+            "length and chunks",
+            request("POST /api/keys HTTP/1.1", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
+        ),
+        ("a broken chunk", request("POST /api/keys HTTP/1.1", "Transfer-Encoding: chunked\r\n\r\nzz\r\n")),
+        ("an unknown method", request("BREW /api/transcript HTTP/1.1", "")),
+        ("another version", request("GET / HTTP/3.7", "")),
+        ("a proxy's request", request("GET http://other.example/api/transcript HTTP/1.1", "")),
+        ("CONNECT", request("CONNECT other.example:443 HTTP/1.1", "")),
+        ("a dotted path", request("GET /watch/../../etc/passwd HTTP/1.1", "")),
+        ("a percent path", request("GET /watch/video_site/%00%ff%2e%2e HTTP/1.1", "")),
+    ];
+    for value in
+        ["Bearer \u{ff}", "Bearer", "Bearer a b c", "\t", "Bearer vbk_000000000000000000000000000000000000"]
+    {
+        cases.push((
+            "an odd key",
+            request("GET /api/transcript?v=dyke-walk-0 HTTP/1.1", &format!("Authorization: {value}\r\n")),
+        ));
+    }
+    for body in [
+        "{",
+        "[]",
+        "null",
+        "\"x\"",
+        "{\"label\":1}",
+        "{\"label\":\"\u{0}\"}",
+        "{\"email\":{}}",
+        "{\"label\":\"\\ud800\"}",
+    ] {
+        let head = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+        cases.push(("an odd body", request("POST /api/keys HTTP/1.1", &format!("{head}\r\n{body}"))));
+    }
+    for (what, bytes) in cases {
+        let answer = raw(&server, &bytes).await.with_context(|| what.to_owned())?;
+        assert!(status(&answer) < 500, "{what}: {answer}");
+    }
+    assert_eq!(server.get("/api/transcript?v=dyke-walk-0").await?.status, 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn heads_and_bodies_over_the_limit_are_refused() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[])?;
+    let head = format!("GET /health HTTP/1.1\r\nHost: x\r\nX-Long: {}\r\n\r\n", "a".repeat(100_000));
+    assert_eq!(status(&raw(&server, head.as_bytes()).await?), 431);
+    let json_body = [("content-type", "application/json")];
+    let body = format!("{{\"label\":\"{}\"}}", "a".repeat(2_000_000));
+    let refused = server.send(http::Method::POST, "/api/keys", &json_body, body).await;
+    // The connection may be closed before the whole body was sent.
+    if let Ok(refused) = refused {
+        assert_eq!(refused.status, 413);
+    }
+    let other = [("content-type", "text/xml")];
+    assert_eq!(server.send(http::Method::POST, "/api/keys", &other, "<a/>").await?.status, 415);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_clients_hold_up_nobody() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[])?;
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut stream = TcpStream::connect(server.address()).await?;
+        stream.write_all(b"GET /api/transcript?v=dyke-walk-0 HTTP/1.1\r\nHost:").await?;
+        slow.push(stream);
+    }
+    let answer =
+        tokio::time::timeout(Duration::from_secs(5), server.get("/api/transcript?v=dyke-walk-0")).await;
+    assert_eq!(answer??.status, 200);
+    drop(slow);
+    Ok(())
+}

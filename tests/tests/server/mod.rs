@@ -1,0 +1,10 @@
+//! The built server and command, over real HTTP, with recordings in place of the platforms.
+
+mod commands;
+mod crowd;
+mod harness;
+mod hostile;
+mod killed;
+mod platform;
+mod storage;
+mod surface;

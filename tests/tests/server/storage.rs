@@ -1,0 +1,83 @@
+//! Database files that cannot be used: a clear sentence that names the file, and nothing is lost.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use super::harness::{run, verbatim};
+
+/// Starts a server that cannot start; its message.
+fn refused(data: &Path) -> Result<String> {
+    let output = run(verbatim(data, &["serve", "--listen", "127.0.0.1:0"]), b"")?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(matches!(output.status.code(), Some(1 | 2)), "{:?}: {message}", output.status);
+    assert!(output.stdout.is_empty(), "a server that cannot start says nothing on standard output");
+    assert!(!message.contains("panicked") && !message.contains("stack backtrace"), "{message}");
+    Ok(message)
+}
+
+/// A data folder in which both files are good.
+fn good() -> Result<TempDir> {
+    let data = TempDir::new()?;
+    let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Ok(data)
+}
+
+#[test]
+fn a_file_that_is_no_database_is_named_and_left_as_it_is() -> Result<()> {
+    for name in ["verbatim.db", "archive.db"] {
+        let data = good()?;
+        let file = data.path().join(name);
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(data.path().join(format!("{name}{suffix}")));
+        }
+        let junk = b"This is somebody's novel, not a database.\n".repeat(500);
+        std::fs::write(&file, &junk)?;
+        let message = refused(data.path())?;
+        assert!(message.contains(name), "{message}");
+        assert_eq!(std::fs::read(&file)?, junk, "{name} was changed");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() -> Result<()> {
+    for name in ["verbatim.db", "archive.db"] {
+        let data = good()?;
+        let file = data.path().join(name);
+        let bump = run(
+            {
+                let mut sqlite = std::process::Command::new("sqlite3");
+                sqlite.arg(&file).arg("UPDATE schema_version SET version = version + 1000;");
+                sqlite
+            },
+            b"",
+        )?;
+        assert!(bump.status.success(), "{}", String::from_utf8_lossy(&bump.stderr));
+        let message = refused(data.path())?;
+        assert!(message.contains(name) && message.contains("newer"), "{message}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_folder_in_place_of_a_file_and_a_file_in_place_of_the_folder() -> Result<()> {
+    let data = TempDir::new()?;
+    std::fs::create_dir(data.path().join("archive.db"))?;
+    assert!(refused(data.path())?.contains("archive.db"));
+    let file = data.path().join("not-a-folder");
+    std::fs::write(&file, "x")?;
+    assert!(refused(&file)?.contains("not-a-folder"));
+    Ok(())
+}
+
+#[test]
+fn an_empty_file_is_a_fresh_one() -> Result<()> {
+    let data = TempDir::new()?;
+    std::fs::write(data.path().join("verbatim.db"), "")?;
+    let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Ok(())
+}
