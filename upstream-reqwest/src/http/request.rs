@@ -15,7 +15,8 @@ pub(crate) struct Request {
     pub(crate) hosts: &'static [&'static str],
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// How many bytes of the answer are read, after decompression. A longer answer is a fault.
+    /// How many bytes of the answer are read, after decompression. A longer answer is a fault; with 0 the
+    /// body is left unread, however long it is.
     pub(crate) answer_max: usize,
 }
 

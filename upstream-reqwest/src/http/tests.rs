@@ -69,6 +69,34 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
+async fn the_address_of_a_redirect_may_be_relative_and_of_any_language() {
+    for (location, expect) in [
+        ("/there?a=1", "https://www.youtube.com/there?a=1"),
+        ("//youtu.be/x", "https://youtu.be/x"),
+        ("https://example.org/Straße", "https://example.org/Stra%C3%9Fe"),
+        ("https://[", ""),
+    ] {
+        let header = format!("location: {location}\r\n");
+        let platform = Platform::start(move |_, _| answer(302, &header, "")).await;
+        let got = send(options(&platform), &page()).await.unwrap();
+        assert_eq!(got.location.as_ref().map_or("", Url::as_str), expect, "{location}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_may_be_left_unread() {
+    let platform = Platform::start(|_, _| {
+        let head = b"HTTP/1.1 302 X\r\ncontent-encoding: gzip\r\ncontent-length: 99999999\r\n\r\n".to_vec();
+        // Nothing follows: whoever reads the body waits for ever.
+        vec![Step::Write(head), Step::Wait(Duration::from_secs(60))]
+    })
+    .await;
+    let request = Request { answer_max: 0, ..page() };
+    let got = timeout(Duration::from_secs(5), send(options(&platform), &request)).await.unwrap().unwrap();
+    assert_eq!((got.status.as_u16(), got.body.len()), (302, 0));
+}
+
+#[tokio::test]
 async fn foreign_addresses_never_reach_the_proxy() {
     let platform = Platform::start(|_, _| answer(200, "", "")).await;
     for url in ["https://evil.example/", "http://www.youtube.com/", "https://www.youtube.com:444/"] {

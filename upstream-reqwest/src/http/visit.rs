@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -125,12 +126,16 @@ async fn send(exit: &Exit, request: &Request) -> Result<Answer, HttpFault> {
         return Err(HttpFault::Status(status.as_u16(), wait));
     }
     let location = location(&response, request);
-    let body = body::read(response, request.answer_max).await?;
+    let body = match request.answer_max {
+        0 => Bytes::new(),
+        max => body::read(response, max).await?,
+    };
     Ok(Answer { status, location, body })
 }
 
 fn location(response: &Response, request: &Request) -> Option<url::Url> {
-    let text = response.headers().get(header::LOCATION)?.to_str().ok()?;
+    // Servers write addresses in UTF-8, too, though they should not; the parser encodes them.
+    let text = std::str::from_utf8(response.headers().get(header::LOCATION)?.as_bytes()).ok()?;
     request.url.join(text).ok()
 }
 
