@@ -1,4 +1,4 @@
-//! From the names of suppliers to the suppliers.
+//! From the names of suppliers to the suppliers, and to who follows short links.
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use transcript_core::{Clock, Error, Result, engine::Builder, video::Platform};
 
 use crate::{SystemClock, options::Options};
 
-/// Adds the suppliers that the options name, in their order.
+/// Adds the suppliers that the options name, in their order, and who follows short links.
+///
+/// Without any supplier no platform is asked for anything, so short links are not followed either.
 pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Clock>) -> Result<Builder> {
     let names = &options.suppliers;
     let platforms = [
@@ -24,7 +26,7 @@ pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Cloc
             engine = sources.add(engine, platform, name)?;
         }
     }
-    Ok(engine)
+    Ok(sources.follow_links(engine))
 }
 
 impl Options {
@@ -47,28 +49,38 @@ fn unknown(platform: Platform, name: &str) -> Error {
 #[cfg(feature = "upstream")]
 struct Sources {
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
+    links: Arc<upstream_reqwest::ShortLinks>,
 }
 
 #[cfg(feature = "upstream")]
 impl Sources {
     fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self> {
-        use upstream_reqwest::{Http, HttpOptions, YouTubeCaptions, YouTubeOptions};
+        use upstream_reqwest::{Http, HttpOptions, ShortLinks, YouTubeCaptions, YouTubeOptions};
         let upstream = &options.upstream;
-        let http = Http::new(HttpOptions {
+        let http = Arc::new(Http::new(HttpOptions {
             proxies: upstream.proxies.clone(),
             ca_file: upstream.ca_file.clone(),
             timeout: upstream.timeout,
             retries: upstream.retries,
             concurrency: upstream.concurrency,
             ..HttpOptions::default()
-        })?;
+        })?);
         let clients = &options.youtube.clients;
         let youtube = if clients.is_empty() {
             YouTubeOptions::default()
         } else {
             YouTubeOptions::with_clients(clients)?
         };
-        Ok(Self { youtube: Arc::new(YouTubeCaptions::new(Arc::new(http), youtube, clock)) })
+        let links = ShortLinks::new(Arc::clone(&http), Arc::clone(&clock));
+        let youtube = YouTubeCaptions::new(http, youtube, clock);
+        Ok(Self { youtube: Arc::new(youtube), links: Arc::new(links) })
+    }
+
+    /// Adds who follows short links, on each platform that has some.
+    fn follow_links(&self, engine: Builder) -> Builder {
+        upstream_reqwest::ShortLinks::PLATFORMS
+            .into_iter()
+            .fold(engine, |engine, platform| engine.resolver(platform, Arc::clone(&self.links) as _))
     }
 
     fn add(&self, engine: Builder, platform: Platform, name: &str) -> Result<Builder> {
@@ -89,6 +101,10 @@ struct Sources;
 impl Sources {
     fn open(_: &Options, _: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self)
+    }
+
+    fn follow_links(&self, engine: Builder) -> Builder {
+        engine
     }
 
     fn add(&self, _: Builder, platform: Platform, name: &str) -> Result<Builder> {
