@@ -62,40 +62,32 @@ impl Lookup {
         self.answer(ask, false).await
     }
 
-    /// Answers on the engine's runtime, so that any executor may wait for it, and within a bound,
-    /// whatever the stores do.
+    /// Answers on the engine's runtime, so that any executor may wait for it.
     async fn answer(&self, ask: LookupAsk, may_fetch: bool) -> Result<LookupAnswer, BadReference> {
-        let named = name(&ask.reference)?;
-        let none = |why| self.in_full(&named, ask.src, None, why);
-        let transcripts = &self.parts.transcripts;
-        let EngineOptions { wait, store, .. } = *transcripts.options();
-        let (lookup, asked, link) = (self.clone(), ask.clone(), named.clone());
-        let work = async move {
-            let way = lookup.way(&asked, link, may_fetch);
-            tokio::time::timeout(wait.saturating_add(store), way).await
-        };
-        match transcripts.task(work).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Ok(none(too_slow())),
-            Err(error) => Ok(none(stores_away(&error))),
+        let link = name(&ask.reference)?;
+        let (lookup, asked, target) = (self.clone(), ask.clone(), link.clone());
+        let work = async move { lookup.way(&asked, target, may_fetch).await };
+        match self.parts.transcripts.task(work).await {
+            Ok(answer) => answer,
+            Err(error) => Ok(self.in_full(&link, ask.src, None, stores_away(&error))),
         }
     }
 
-    /// The whole way, as long as it takes.
+    /// The whole way: whose key it is, the transcript, and what the key has used. Whatever the stores do,
+    /// it takes at most the wait and three calls of a store.
     async fn way(
         &self,
         ask: &LookupAsk,
         link: VideoLink,
         may_fetch: bool,
     ) -> Result<LookupAnswer, BadReference> {
+        let EngineOptions { wait, store, .. } = *self.parts.transcripts.options();
         let caller = self.caller(ask.key.as_deref()).await;
         let visit = Visit { ask, caller: &caller, may_fetch };
-        let (link, availability) = match self.follow(&visit, link).await? {
-            Followed::Video { video, counted } => {
-                let availability = self.availability(&video, &visit, counted).await;
-                (VideoLink::Video(video), availability.unwrap_or_else(|error| stores_away(&error)))
-            }
-            Followed::Not(link, why) => (VideoLink::Short(link), why),
+        let reach = tokio::time::timeout(wait.saturating_add(store), self.reach(&visit, link.clone()));
+        let (link, availability) = match reach.await {
+            Ok(reached) => reached?,
+            Err(_) => (link, too_slow()),
         };
         // What the key has used is told after the work, so that this answer's own charge is in it.
         let key = match &caller {
@@ -103,6 +95,21 @@ impl Lookup {
             _ => None,
         };
         Ok(self.in_full(&link, ask.src, key, availability))
+    }
+
+    /// The video that a link means, and its transcript; or why there is none.
+    async fn reach(
+        &self,
+        visit: &Visit<'_>,
+        link: VideoLink,
+    ) -> Result<(VideoLink, Availability), BadReference> {
+        Ok(match self.follow(visit, link).await? {
+            Followed::Video { video, counted } => {
+                let availability = self.availability(&video, visit, counted).await;
+                (VideoLink::Video(video), availability.unwrap_or_else(|error| stores_away(&error)))
+            }
+            Followed::Not(link, why) => (VideoLink::Short(link), why),
+        })
     }
 
     fn in_full(
