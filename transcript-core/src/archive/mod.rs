@@ -78,7 +78,8 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**
     /// - Free, or its `until` at or before `lease.now`: [`Claim::Claimed`].
-    /// - Held by the same holder: renewed to the new `until`, [`Claim::Claimed`].
+    /// - Held by the same holder: renewed to the new `until`, never brought forward, since a renewal whose
+    ///   caller gave up may arrive after later ones; [`Claim::Claimed`].
     /// - Held by another: [`Claim::Busy`] with the moment when that lease ends.
     async fn claim(&self, lease: Lease) -> Result<Claim>;
 

@@ -4,7 +4,14 @@
 //! keeps, settles, and then answers all who wait. Whoever cannot pay is answered alone, and the next one
 //! takes over; only what the suppliers said is shared.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 use super::{
     Inner, Outcome, absence,
@@ -24,8 +31,8 @@ use crate::{
 
 /// Drives an errand to its end.
 pub(super) async fn drive(inner: Arc<Inner>, driving: Driving) {
-    let holder = Holder::new(random_name(inner.random.as_ref(), "worker"));
-    Flight { inner: &inner, driving: &driving, holder }.run().await;
+    let worker = random_name(inner.random.as_ref(), "worker");
+    Flight { inner: &inner, driving: &driving, worker, tenure: AtomicU32::new(0) }.run().await;
 }
 
 /// The shortest time between two heartbeats.
@@ -37,7 +44,10 @@ const LEASE_RESERVE: u32 = 10;
 struct Flight<'a> {
     inner: &'a Inner,
     driving: &'a Driving,
-    holder: Holder,
+    worker: String,
+    /// How often the lease was given back. Whoever claims it anew does so under a new name: a store may
+    /// give back the old claim long after we stopped waiting for that.
+    tenure: AtomicU32,
 }
 
 /// What came of claiming the lease.
@@ -150,16 +160,22 @@ impl Flight<'_> {
         Lease {
             video: self.driving.errand().0.clone(),
             wish: self.driving.errand().1.clone(),
-            holder: self.holder.clone(),
+            holder: self.holder(),
             now,
             until: now.plus(self.inner.options.lease),
         }
     }
 
+    fn holder(&self) -> Holder {
+        Holder::new(format!("{}-{}", self.worker, self.tenure.load(Ordering::Relaxed)))
+    }
+
     /// Gives the lease back. When the store is away it ends by itself, and nobody waits for it.
     async fn unclaim(&self) {
         let (video, wish) = self.driving.errand();
-        let unclaim = || self.inner.archive.unclaim(video, wish, &self.holder);
+        let holder = self.holder();
+        self.tenure.fetch_add(1, Ordering::Relaxed);
+        let unclaim = || self.inner.archive.unclaim(video, wish, &holder);
         if let Err(error) = persistently(self.inner.brief(), unclaim).await {
             tracing::warn!(%video, %error, "a lease could not be given back; it will end by itself");
         }

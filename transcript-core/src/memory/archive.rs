@@ -182,13 +182,13 @@ impl Archive for MemoryArchive {
     async fn claim(&self, lease: Lease) -> Result<Claim> {
         let mut shelves = self.shelves.lock();
         let key = (lease.video, lease.wish);
-        if let Some((holder, until)) = shelves.leases.get(&key)
-            && *holder != lease.holder
-            && *until > lease.now
-        {
-            return Ok(Claim::Busy { until: *until });
+        let mut ends = lease.until;
+        match shelves.leases.get(&key) {
+            Some((holder, until)) if *holder == lease.holder => ends = ends.max(*until),
+            Some((_, until)) if *until > lease.now => return Ok(Claim::Busy { until: *until }),
+            Some(_) | None => {}
         }
-        shelves.leases.insert(key, (lease.holder, lease.until));
+        shelves.leases.insert(key, (lease.holder, ends));
         Ok(Claim::Claimed)
     }
 

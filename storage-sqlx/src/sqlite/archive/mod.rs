@@ -36,7 +36,8 @@ const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, 
         asked = excluded.asked, until = excluded.until";
 
 const CLAIM: &str = "INSERT INTO leases (video, wish, holder, until) VALUES (?1, ?2, ?3, ?5)
-    ON CONFLICT (video, wish) DO UPDATE SET holder = excluded.holder, until = excluded.until
+    ON CONFLICT (video, wish) DO UPDATE SET holder = excluded.holder,
+        until = iif(leases.holder = excluded.holder, max(leases.until, excluded.until), excluded.until)
     WHERE leases.holder = excluded.holder OR leases.until <= ?4";
 const HELD: &str = "SELECT until FROM leases WHERE video = ?1 AND wish = ?2";
 const UNCLAIM: &str = "DELETE FROM leases WHERE video = ?1 AND wish = ?2 AND holder = ?3";
