@@ -2,6 +2,8 @@
 
 mod links;
 mod replay;
+mod scenarios;
 mod server;
+mod simulation;
 mod tidy;
 mod youtube;

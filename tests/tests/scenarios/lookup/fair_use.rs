@@ -1,0 +1,89 @@
+//! How much anyone may try.
+
+use std::net::IpAddr;
+
+use transcript_core::{
+    lookup::{CreateKey, CreateKeyOutcome, FailureReason, Origin},
+    supplier::SupplyReason,
+};
+
+use crate::{
+    scenarios::{
+        End, ask, asks, captions_do, check, keyed, new_key, other_video, pass, play, service_spent, video,
+    },
+    simulation::{
+        ops::{Caller, Target},
+        supplier::Act,
+        world::Plan,
+    },
+};
+
+fn address(text: &str) -> Option<IpAddr> {
+    Some(text.parse().unwrap())
+}
+
+#[test]
+fn a_network_has_so_many_misses_a_minute() {
+    let mut plan = Plan::default();
+    plan.lookup.misses_per_network_per_minute = 3;
+    play(plan, |life| async move {
+        let key = new_key(&life).await;
+        check(&keyed(&life, &key, other_video()).await, End::New);
+        let miss =
+            async |client: &str| ask(&life, Caller::Nobody(address(client)), Target::of(video())).await;
+        for _ in 0..3 {
+            check(&miss("192.0.2.1").await, End::None(FailureReason::NeedsVerification));
+        }
+        check(&miss("192.0.2.1").await, End::None(FailureReason::FairUse));
+        check(&miss("192.0.2.2").await, End::None(FailureReason::NeedsVerification));
+        // Never for what is archived, and never for a key.
+        let archived = Target::of(other_video());
+        check(&ask(&life, Caller::Nobody(address("192.0.2.1")), archived).await, End::Archived);
+        check(&keyed(&life, &key, video()).await, End::New);
+        pass(60).await;
+        let third =
+            Target::of(transcript_core::video::VideoId::new(video().platform(), "third-video").unwrap());
+        let caller = Caller::Nobody(address("192.0.2.1"));
+        check(&ask(&life, caller, third).await, End::None(FailureReason::NeedsVerification));
+    });
+}
+
+#[test]
+fn a_key_has_so_many_attempts_an_hour() {
+    let mut plan = Plan::default();
+    plan.lookup.attempts_per_key_per_hour = 3;
+    play(plan, |life| async move {
+        let key = new_key(&life).await;
+        check(&keyed(&life, &key, other_video()).await, End::New);
+        captions_do(&life, &[Act::fail(SupplyReason::Timeout)]);
+        for _ in 0..2 {
+            check(&keyed(&life, &key, video()).await, End::None(FailureReason::FetchError));
+        }
+        check(&keyed(&life, &key, video()).await, End::None(FailureReason::FairUse));
+        assert_eq!((asks(&life, &video()), service_spent(&life)), (2, 3));
+        check(&keyed(&life, &key, other_video()).await, End::Archived);
+        pass(3_600).await;
+        check(&keyed(&life, &key, video()).await, End::None(FailureReason::FetchError));
+    });
+}
+
+#[test]
+fn a_network_makes_so_many_keys_a_day() {
+    let mut plan = Plan::default();
+    plan.lookup.mint_per_network_per_day = 2;
+    play(plan, |life| async move {
+        let make = async |client| {
+            let origin = Origin::Network(address(client));
+            life.lookups[0].create_key(CreateKey { label: None, email: None, origin }).await.unwrap()
+        };
+        for _ in 0..2 {
+            assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));
+        }
+        let CreateKeyOutcome::Limited { retry_after_ms } = make("192.0.2.1").await else {
+            panic!("a third key on one day");
+        };
+        assert!(matches!(make("192.0.2.2").await, CreateKeyOutcome::Created(_)));
+        tokio::time::sleep(std::time::Duration::from_millis(retry_after_ms)).await;
+        assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));
+    });
+}

@@ -1,0 +1,9 @@
+//! One story for each rule of the look-up (design 3) and each reason why there is no transcript.
+
+mod failures;
+mod fair_use;
+mod free;
+mod links;
+mod paying;
+mod storage;
+mod waiting;

@@ -1,0 +1,270 @@
+//! A world: stores that outlive every process, and processes that live and die over them.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::runtime::{Builder, Handle};
+use transcript_core::{
+    Clock, Random, Result, Timestamp,
+    archive::Archive,
+    directory::{Directory, Owner, Secrets, key::Key},
+    engine::{EngineOptions, Transcripts},
+    ids::WalletId,
+    ledger::Ledger,
+    limits::RateLimiter,
+    lookup::{CreateKey, CreateKeyOutcome, Lookup, LookupOptions, LookupParts, Origin},
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter},
+    supplier::Supplier,
+    video::{Platform, VideoId},
+};
+
+use super::{
+    clock::VirtualClock,
+    dice::Dice,
+    faulty::{FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter},
+    gate::{CrashPoint, Gate},
+    mutation::Mutation,
+    oracle::{Limits, Oracle},
+    supplier::{Act, Script, SimResolver, SimSupplier},
+    weather::Weather,
+};
+
+/// 2026-11-20T12:00:00Z, in milliseconds: far from the end of any period.
+pub(crate) const NOON_MS: i64 = 1_795_176_000_000;
+
+/// How a world is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    /// When the first life begins.
+    pub(crate) start: Timestamp,
+    pub(crate) engine: EngineOptions,
+    pub(crate) lookup: LookupOptions,
+    /// What is broken on purpose.
+    pub(crate) mutation: Option<Mutation>,
+    /// Whether what happens is written down.
+    pub(crate) traced: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        let base_url = "https://verbatim.example".to_owned();
+        Self {
+            seed: 0,
+            start: Timestamp::from_millis(NOON_MS),
+            engine: EngineOptions::default(),
+            lookup: LookupOptions { base_url, ..LookupOptions::default() },
+            mutation: None,
+            traced: false,
+        }
+    }
+}
+
+/// How a life ends before its work is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Death {
+    /// At a storage call.
+    AtCall(CrashPoint),
+    /// At a moment.
+    After(Duration),
+}
+
+/// A key of the simulation, with its wallet.
+#[derive(Clone, Debug)]
+pub(crate) struct SimKey {
+    pub(crate) text: String,
+    pub(crate) wallet: WalletId,
+}
+
+/// The stores, and all that outlives a process.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) plan: Plan,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) oracle: Arc<Oracle>,
+    /// The stores as the operator's own tools reach them: behind the same gate.
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) directory: Arc<dyn Directory>,
+    limiter: Arc<dyn RateLimiter>,
+    /// Reads captions, on both platforms.
+    pub(crate) captions: Arc<SimSupplier>,
+    /// Listens, on the long-form site only, and only where it is configured.
+    pub(crate) speech: Arc<SimSupplier>,
+    pub(crate) has_speech: AtomicBool,
+    random: Arc<Dice>,
+    /// When the next life begins.
+    time: Mutex<Timestamp>,
+}
+
+/// One life: the engines of one process, or of several side by side.
+#[derive(Clone, Debug)]
+pub(crate) struct Life {
+    pub(crate) world: Arc<World>,
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) lookups: Vec<Lookup>,
+}
+
+/// A secret that is there from the beginning.
+#[derive(Debug)]
+struct KnownSecret;
+
+#[async_trait]
+impl Secrets for KnownSecret {
+    async fn secret(&self, _: &str, _: Vec<u8>) -> Result<Vec<u8>> {
+        Ok(vec![42; 32])
+    }
+}
+
+/// The video that every short link of a simulation means.
+pub(crate) fn linked_video() -> VideoId {
+    VideoId::new(Platform::ShortVideo, "7000000000000000001").unwrap()
+}
+
+impl World {
+    pub(crate) fn new(plan: Plan) -> Arc<Self> {
+        let mutation = plan.mutation;
+        let (books, shelves) = (Arc::new(MemoryLedger::default()), Arc::new(MemoryArchive::default()));
+        let limits = Limits { key: plan.lookup.free_per_month, service: plan.lookup.service_per_day };
+        let oracle = Arc::new(Oracle::new(Arc::clone(&shelves) as _, Arc::clone(&books) as _, limits));
+        let gate = Arc::new(Gate::new(Arc::clone(&oracle), Weather::Calm, plan.traced));
+        let shelves = Mutation::archive(mutation, shelves);
+        let books = Mutation::ledger(mutation, books);
+        let supplier = |name| {
+            let script = Script::Acts { next: [].into(), then: Act::give(&["en"]) };
+            Arc::new(SimSupplier::new(name, script, Arc::clone(&oracle), Arc::clone(&gate)))
+        };
+        Arc::new(Self {
+            archive: Arc::new(FaultyArchive { inner: shelves, gate: Arc::clone(&gate) }),
+            ledger: Arc::new(FaultyLedger { inner: books, gate: Arc::clone(&gate) }),
+            directory: Arc::new(FaultyDirectory {
+                inner: Arc::new(MemoryDirectory::default()),
+                gate: Arc::clone(&gate),
+            }),
+            limiter: Arc::new(FaultyLimiter {
+                inner: Arc::new(MemoryRateLimiter::default()),
+                gate: Arc::clone(&gate),
+            }),
+            captions: supplier("captions"),
+            speech: supplier("speech"),
+            has_speech: AtomicBool::new(false),
+            random: Arc::new(Dice::new(plan.seed, 2)),
+            time: Mutex::new(plan.start),
+            plan,
+            gate,
+            oracle,
+        })
+    }
+
+    /// Lives one life with this many engines; none when it died before its work was done.
+    ///
+    /// A life is a runtime: when it ends, every task is dropped wherever it is.
+    pub(crate) fn live<T, F>(
+        self: &Arc<Self>,
+        engines: usize,
+        death: Option<Death>,
+        work: impl FnOnce(Life) -> F,
+    ) -> Option<T>
+    where
+        F: Future<Output = T>,
+    {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let start = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
+        let (outcome, end) = runtime.block_on(async {
+            let clock = Arc::new(VirtualClock::starting_at(start));
+            let (crash, time) = match death {
+                Some(Death::AtCall(point)) => (Some(point), Duration::MAX),
+                Some(Death::After(time)) => (None, time),
+                None => (None, Duration::MAX),
+            };
+            self.gate.begin_life(crash);
+            let work = async {
+                let life = self.begin(&clock, engines).await;
+                work(life).await
+            };
+            let outcome = tokio::select! {
+                biased;
+                () = self.gate.crashed() => None,
+                outcome = tokio::time::timeout(time, work) => outcome.ok(),
+            };
+            (outcome, clock.now())
+        });
+        drop(runtime);
+        self.gate.end_life();
+        self.oracle.check_nothing_flies();
+        *self.time.lock().unwrap_or_else(PoisonError::into_inner) = end;
+        outcome
+    }
+
+    async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> Life {
+        let mut lookups = Vec::new();
+        for _ in 0..engines {
+            let parts = LookupParts {
+                transcripts: self.engine(clock),
+                ledger: Arc::clone(&self.ledger),
+                directory: Arc::clone(&self.directory),
+                limiter: Arc::clone(&self.limiter),
+                clock: Arc::clone(clock) as Arc<dyn Clock>,
+                random: Arc::clone(&self.random) as Arc<dyn Random>,
+                options: self.plan.lookup.clone(),
+            };
+            lookups.push(Lookup::open(parts, &KnownSecret).await.unwrap());
+        }
+        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups }
+    }
+
+    fn engine(&self, clock: &Arc<VirtualClock>) -> Transcripts {
+        let (archive, ledger) = (Arc::clone(&self.archive), Arc::clone(&self.ledger));
+        let clock = Arc::clone(clock) as Arc<dyn Clock>;
+        let random = Arc::clone(&self.random) as Arc<dyn Random>;
+        let resolver = SimResolver {
+            video: linked_video(),
+            script: Dice::new(self.plan.seed, 3),
+            gate: Arc::clone(&self.gate),
+        };
+        let captions = Arc::clone(&self.captions) as Arc<dyn Supplier>;
+        let mut builder = Transcripts::builder(archive, clock, random, Handle::current())
+            .ledger(ledger)
+            .options(self.plan.engine.clone())
+            .resolver(Platform::ShortVideo, Arc::new(resolver))
+            .supplier(Platform::VideoSite, Arc::clone(&captions))
+            .supplier(Platform::ShortVideo, captions);
+        if self.has_speech.load(Ordering::Relaxed) {
+            builder = builder.supplier(Platform::VideoSite, Arc::clone(&self.speech) as _);
+        }
+        builder.build()
+    }
+
+    /// Makes a key, as the operator; the weather must be calm.
+    pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
+        let ask = CreateKey { label: None, email: None, origin: Origin::Operator };
+        let outcome = lookup.create_key(ask).await.unwrap();
+        let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
+        self.sim_key(&created.key).await
+    }
+
+    /// A key with its wallet, as the directory has it.
+    pub(crate) async fn sim_key(&self, key: &Key) -> SimKey {
+        let Ok(Some(Owner::Lookup(record))) = self.directory.owner(&key.digest()).await else {
+            panic!("a new key is not in the directory");
+        };
+        SimKey { text: key.reveal().to_owned(), wallet: record.wallet }
+    }
+}
+
+impl Life {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// How long a look-up may take at most.
+    pub(crate) fn patience(&self) -> Duration {
+        self.world.plan.engine.wait + EngineOptions::default().store * 3 + Duration::from_secs(1)
+    }
+}
