@@ -6,6 +6,7 @@
 
 use std::{
     convert::Infallible,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -91,13 +92,24 @@ impl Flight<'_> {
                     self.unclaim().await;
                     // The others pay nothing, so a slow ledger is no reason for them to wait.
                     self.driving.answer_all(&others);
-                    if let Some((held, ending)) = bill {
-                        self.inner.settle(&held, ending).await;
-                    }
-                    let _ = waiter.reply.send(own);
-                    return;
+                    return self.settle(bill, waiter, own).await;
                 }
             }
+        }
+    }
+
+    /// Settles and answers the payer. A ledger that is away keeps the words from nobody for long: the
+    /// answer goes out, and settling goes on.
+    async fn settle(&self, bill: Option<(Held, Ending)>, payer: Waiter, own: Outcome) {
+        let Some((held, ending)) = bill else {
+            let _ = payer.reply.send(own);
+            return;
+        };
+        let mut settle = pin!(self.inner.settle(&held, ending));
+        let settled = tokio::time::timeout(self.inner.options.store, &mut settle).await;
+        let _ = payer.reply.send(own);
+        if settled.is_err() {
+            settle.await;
         }
     }
 

@@ -70,8 +70,8 @@ fn a_settlement_that_fails_is_the_operators_loss() {
             (crate::simulation::ops::Caller::Stranger("nobody"), crate::simulation::ops::Target::of(video()));
         let (answer, ()) = tokio::join!(keyed(&life, &key, video()), away);
         check(&answer, End::New);
-        life.world.gate.set_weather(Weather::Calm);
         crate::scenarios::pass(120).await;
+        life.world.gate.set_weather(Weather::Calm);
         life.world.ledger.expire(life.now(), 100).await.unwrap();
         let sums = life.world.oracle.sums(&key.wallet);
         assert_eq!((sums.spent, sums.expired), (0, 1));
