@@ -4,6 +4,7 @@ mod command;
 pub mod config;
 mod http;
 mod log;
+mod openapi;
 mod page;
 mod routes;
 #[cfg(test)]

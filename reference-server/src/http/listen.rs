@@ -17,6 +17,9 @@ use super::{
     stall::{Busy, Guarded, Patience},
 };
 
+/// The largest head of a request, in bytes.
+pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
+
 /// The bounds of the server's connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
@@ -36,7 +39,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections: 10_000,
-            head_bytes: 32 * 1024,
+            head_bytes: HEAD_BYTES_MAX,
             headers: 100,
             patience: Patience::default(),
             grace: Duration::from_secs(30),

@@ -16,7 +16,7 @@ pub(crate) use client::ClientAddress;
 pub(crate) use cors::{CorsRule, cors};
 pub(crate) use front::Front;
 pub(crate) use json::json;
-pub(crate) use listen::{Bounds, serve};
+pub(crate) use listen::{Bounds, HEAD_BYTES_MAX, serve};
 pub(crate) use problem::Refusal;
 pub(crate) use stop::signalled;
 

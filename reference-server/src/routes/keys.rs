@@ -20,7 +20,7 @@ use super::{App, bearer::bearer};
 use crate::http::{ClientAddress, Refusal, json, read_body};
 
 /// The largest body of a key request, in bytes.
-const BODY_MAX: usize = 16 * 1024;
+pub(crate) const BODY_MAX: usize = 16 * 1024;
 
 const NO_STORE: (http::HeaderName, HeaderValue) = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
 

@@ -1,9 +1,9 @@
 //! The routes of Surface A, the watch page, and what operators ask.
 
 mod bearer;
-mod health;
-mod keys;
-mod query;
+pub(crate) mod health;
+pub(crate) mod keys;
+pub(crate) mod query;
 mod transcript;
 mod watch;
 
@@ -12,14 +12,17 @@ use std::sync::Arc;
 use axum::{
     Router,
     middleware::from_fn_with_state,
+    response::Response,
     routing::{MethodRouter, get, post},
 };
 use http::{HeaderValue, StatusCode};
+use serde_json::Value;
 use transcript_core::lookup::Lookup;
 
 use crate::{
     config::WebOrigin,
-    http::{CorsRule, Refusal, cors},
+    http::{CorsRule, Refusal, cors, json},
+    openapi,
 };
 
 /// What the routes work with.
@@ -35,6 +38,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let own = || CorsRule::own("GET, HEAD, OPTIONS");
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
+    let document: Arc<Value> = Arc::new(openapi::document(app.lookup.options()));
     Router::new()
         .route(
             "/api/transcript",
@@ -45,6 +49,10 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .route("/watch/{platform}/{id}", with(get(watch::page), own()))
         .route("/health", with(get(health::health), own()))
         .route("/version", with(get(health::version), own()))
+        .route(
+            "/openapi.json",
+            with(get(move || document_of(document)), CorsRule::open("GET, HEAD, OPTIONS")),
+        )
         .fallback(not_found)
         .with_state(app)
 }
@@ -53,6 +61,10 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
 fn with(route: MethodRouter<App>, rule: CorsRule) -> MethodRouter<App> {
     let methods = rule.methods;
     route.fallback(move || wrong_method(methods)).layer(from_fn_with_state(rule, cors))
+}
+
+async fn document_of(document: Arc<Value>) -> Response {
+    json(StatusCode::OK, document.as_ref())
 }
 
 async fn not_found() -> Refusal {

@@ -17,7 +17,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    const ALL: [(&'static str, Self); 3] =
+    /// All of them, with their names.
+    pub(crate) const ALL: [(&'static str, Self); 3] =
         [("json", Self::Json), ("text", Self::Text), ("md", Self::Markdown)];
 
     /// The format with this name.

@@ -5,6 +5,7 @@ mod crowd;
 mod harness;
 mod hostile;
 mod killed;
+mod openapi;
 mod platform;
 mod storage;
 mod surface;

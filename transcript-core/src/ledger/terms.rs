@@ -15,6 +15,9 @@ pub enum Period {
 }
 
 impl Period {
+    /// All of them, in the specification's order.
+    pub const ALL: [Self; 2] = [Self::Month, Self::Day];
+
     /// The name on the wire (specification 2.2, key object).
     pub fn as_str(self) -> &'static str {
         match self {

@@ -18,10 +18,6 @@ use crate::{
     time::Timestamp,
 };
 
-/// The longest label, in characters.
-const LABEL_LENGTH_MAX: usize = 100;
-/// The longest e-mail address, in bytes (RFC 5321: a path of 256 with its brackets).
-const EMAIL_LENGTH_MAX: usize = 254;
 /// One day, the window of the mint limit.
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
@@ -34,6 +30,13 @@ pub struct CreateKey {
     pub email: Option<String>,
     /// Who asks.
     pub origin: Origin,
+}
+
+impl CreateKey {
+    /// The longest label, in characters.
+    pub const LABEL_LENGTH_MAX: usize = 100;
+    /// The longest e-mail address, in characters (RFC 5321: a path of 256 with its brackets).
+    pub const EMAIL_LENGTH_MAX: usize = 254;
 }
 
 /// Who asks for a new key.
@@ -252,24 +255,21 @@ impl Lookup {
 /// A label without white space around it; none when nothing is left.
 fn clean_label(label: Option<String>) -> Result<Option<String>, BadKeyRequest> {
     let bad = |message: &str| Err(BadKeyRequest { field: "label", message: message.to_owned() });
-    let Some(label) = label.map(|label| label.trim().to_owned()).filter(|label| !label.is_empty()) else {
-        return Ok(None);
-    };
-    if label.chars().count() > LABEL_LENGTH_MAX {
+    let Some(label) = label else { return Ok(None) };
+    // Judged as it came, so that the rule can be written down as a pattern and a length.
+    if label.chars().count() > CreateKey::LABEL_LENGTH_MAX {
         return bad("a label has at most 100 characters");
     }
     if label.chars().any(char::is_control) {
         return bad("a label has no control characters or line breaks");
     }
-    Ok(Some(label))
+    Ok(Some(label.trim().to_owned()).filter(|label| !label.is_empty()))
 }
 
 /// An address that could be one: it is only shown to the operator, never written to.
 fn clean_email(email: Option<String>) -> Result<Option<String>, BadKeyRequest> {
-    let Some(email) = email.map(|email| email.trim().to_owned()).filter(|email| !email.is_empty()) else {
-        return Ok(None);
-    };
-    let is_plausible = email.len() <= EMAIL_LENGTH_MAX
+    let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
+    let is_plausible = email.chars().count() <= CreateKey::EMAIL_LENGTH_MAX
         && !email.chars().any(|c| c.is_control() || c.is_whitespace())
         && email.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
     if is_plausible {

@@ -15,6 +15,9 @@ pub enum KeyPlan {
 }
 
 impl KeyPlan {
+    /// All of them, in the specification's order.
+    pub const ALL: [Self; 3] = [Self::Free, Self::Plus, Self::PlusInactive];
+
     /// The plan of a key at a moment.
     pub fn of(key: &LookupKey, now: Timestamp) -> Self {
         match key.entitled_until {

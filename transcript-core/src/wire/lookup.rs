@@ -2,6 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "openapi")]
+use crate::{
+    ledger::terms::Period,
+    lookup::{CreateKey, FailureReason, KeyPlan},
+    video::Platform,
+};
 use crate::{
     lookup::{Availability, KeyStatus as Status, KeyUse, LookupAnswer, NewLookupKey},
     transcript,
@@ -9,12 +15,19 @@ use crate::{
 
 /// A segment (specification 2.1); times are seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A segment; times are seconds.")
+)]
 pub struct Segment {
     /// The text.
     pub text: String,
     /// When it starts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub start: f64,
     /// How long it lasts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub duration: f64,
 }
 
@@ -35,10 +48,20 @@ fn seconds(millis: u64) -> f64 {
 
 /// The JSON answer of a look-up (specification 2.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "The JSON answer of a look-up.")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptResult {
     /// One of `video_site`, `short_video`, `reels`, `microblog`; empty from a server that leaves it out.
     #[serde(default)]
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(description = "The platform of the video."),
+        schemars(extend("enum" = Platform::ALL.map(Platform::as_str)))
+    )]
     pub platform: String,
     /// The video's id.
     pub video_id: String,
@@ -49,18 +72,26 @@ pub struct TranscriptResult {
     pub from_cache: bool,
     /// The address of the human transcript page.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
     pub watch_url: String,
     /// The supplier that answered, when available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub source: Option<String>,
     /// Why there is none, when not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(with = "String", extend("enum" = FailureReason::ALL.map(FailureReason::as_str)))
+    )]
     pub failure_reason: Option<String>,
     /// The same for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub failure_message: Option<String>,
     /// What the caller's key has used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schemars(with = "KeyObject"))]
     pub key: Option<KeyObject>,
     /// The segments; empty when not available.
     pub transcript: Vec<Segment>,
@@ -68,10 +99,17 @@ pub struct TranscriptResult {
 
 /// The key object (specification 2.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "What a key has used of its allowance.")
+)]
 pub struct KeyObject {
     /// One of `free`, `plus`, `plus_inactive`.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = KeyPlan::ALL.map(KeyPlan::as_str))))]
     pub plan: String,
     /// One of `month`, `day`.
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = Period::ALL.map(Period::as_str))))]
     pub period: String,
     /// Allowance used in the period.
     pub used: u64,
@@ -123,8 +161,41 @@ impl From<&LookupAnswer> for TranscriptResult {
     }
 }
 
+/// The body of `POST /api/keys`; every field may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+pub struct KeyRequest {
+    /// What its owner calls the key: one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(length(max = CreateKey::LABEL_LENGTH_MAX)),
+        schemars(regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))
+    )]
+    pub label: Option<String>,
+    /// Its owner's e-mail address; nothing is sent there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "openapi",
+        schemars(length(max = CreateKey::EMAIL_LENGTH_MAX), regex(pattern = EMAIL_PATTERN))
+    )]
+    pub email: Option<String>,
+}
+
+/// An `@` with something on both sides, and neither white space nor control characters; or nothing at all.
+#[cfg(feature = "openapi")]
+const EMAIL_PATTERN: &str = concat!(
+    r"^(?:[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+",
+    r"@[^@\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)?$"
+);
+
 /// The answer of `GET /api/keys/me` (design 4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A key and what is left of its allowance.")
+)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyStatus {
     /// The key's public name.
@@ -135,8 +206,10 @@ pub struct KeyStatus {
     #[serde(flatten)]
     pub usage: KeyObject,
     /// When the allowance is replaced by a fresh one: RFC 3339, UTC.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub resets_at: String,
     /// When the key was made: RFC 3339, UTC.
+    #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub created_at: String,
 }
 
@@ -154,8 +227,14 @@ impl From<&Status> for KeyStatus {
 
 /// The answer of `POST /api/keys`: the only time that the key is shown (design 4).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A new key. Only this answer ever shows it.")
+)]
 pub struct KeyCreated {
     /// The key itself.
+    #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vbk_[0-9A-Za-z]{36}$")))]
     pub key: String,
     /// What it may do.
     #[serde(flatten)]

@@ -39,6 +39,7 @@ async fn a_body_is_optional() {
         (&typed[..], " \n"),
         (&[("content-type", "APPLICATION/JSON")][..], "{}"),
         (&[][..], "{\"label\": null}"),
+        (&[][..], "{\"label\": \"  \", \"email\": \"\"}"),
     ] {
         let answer = service.send(request("POST", "/api/keys", headers, body)).await;
         assert_eq!(answer.status, 201, "{body}: {answer:?}");
@@ -51,6 +52,7 @@ async fn wrong_bodies_are_named() {
     let service = Service::start().await;
     let json = [("content-type", "application/json")];
     let long = format!("{{\"label\": \"{}\"}}", "x".repeat(101));
+    let padded = format!("{{\"label\": \"x{}\"}}", " ".repeat(100));
     let deep = "[".repeat(10_000);
     let huge = format!("{{\"label\": \"{}\"}}", "x".repeat(20_000));
     for (headers, body, status, detail) in [
@@ -61,7 +63,10 @@ async fn wrong_bodies_are_named() {
         (&json[..], "{\"label\": 7}", 400, "label: it must be a string"),
         (&json[..], "{\"email\": []}", 400, "email: it must be a string"),
         (&json[..], "{\"email\": \"nobody\"}", 400, "email: "),
+        (&json[..], "{\"email\": \" a@b.example\"}", 400, "email: "),
+        (&json[..], "{\"label\": \"laptop\\n\"}", 400, "label: a label has no control characters"),
         (&json[..], &long, 400, "label: "),
+        (&json[..], &padded, 400, "label: a label has at most 100 characters"),
         (&json[..], &huge, 413, "The body is too large"),
         (&[("content-type", "text/plain")][..], "{}", 415, "The body must be JSON"),
         (

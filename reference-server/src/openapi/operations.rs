@@ -1,0 +1,312 @@
+//! The operations: what each takes, and everything that it answers.
+
+use serde_json::{Value, json};
+use transcript_core::{
+    lookup::LookupOptions,
+    wire::lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+};
+
+use super::{
+    examples, parameters,
+    responses::{
+        answer, cache_control, example, fault, json_body, refusal, retry_after, text_body, vary,
+        www_authenticate,
+    },
+};
+use crate::{
+    http::HEAD_BYTES_MAX,
+    routes::{
+        health::{Health, Version},
+        keys::BODY_MAX,
+    },
+};
+
+/// All paths with their operations.
+pub(super) fn paths(options: &LookupOptions) -> Value {
+    let mut paths = json!({
+        "/api/transcript": { "get": get_transcript(options), "head": head_transcript(options) },
+        "/api/keys": { "post": create_api_key(options) },
+        "/api/keys/me": { "get": get_key_status(options) },
+        "/watch/{platform}/{id}": { "get": get_watch_page() },
+        "/health": { "get": get_health() },
+        "/version": { "get": get_version() },
+        "/openapi.json": { "get": get_open_api() }
+    });
+    let items = paths.as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+    for operation in items.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
+        // Answered before anything of the request is known but its size.
+        operation["responses"]["431"] = large_head();
+    }
+    paths
+}
+
+fn large_head() -> Value {
+    let kib = HEAD_BYTES_MAX / 1024;
+    let what = format!("The head of the request, its link included, is larger than {kib} KiB. No body.");
+    json!({ "description": what })
+}
+
+/// Anybody may ask, and a key gives more.
+fn optional_key() -> Value {
+    json!([{}, { "bearer": [] }])
+}
+
+fn transcript_parameters() -> Value {
+    json!([parameters::url(), parameters::v(), parameters::format(), parameters::src()])
+}
+
+fn get_transcript(options: &LookupOptions) -> Value {
+    json!({
+        "operationId": "getTranscript",
+        "tags": ["transcripts"],
+        "summary": "Look up the transcript of a video",
+        "description": "An archived transcript is returned to every caller, without a charge. With a key, a \
+                        video that is not archived is transcribed on the spot and charged to the key. \
+                        Without a key, such a video gives `available: false`, the reason \
+                        `needs_verification`, and `watchUrl`. In the JSON form every failure is a 200 with a \
+                        `failureReason`; in the other forms it is a 402 or 404.",
+        "security": optional_key(),
+        "parameters": transcript_parameters(),
+        "responses": {
+            "200": found(options),
+            "400": bad_reference(),
+            "402": without_transcript(
+                options,
+                "Only with `format=text` or `format=md`: the key has spent its allowance. A sentence, and \
+                 alone on the last line the address of the page for people.",
+                "The key has spent its allowance of new transcripts for this month.",
+            ),
+            "404": without_transcript(
+                options,
+                "Only with `format=text` or `format=md`: there is no transcript. A sentence, and alone on \
+                 the last line the address of the page for people.",
+                "This video has no captions.",
+            ),
+            "500": fault()
+        }
+    })
+}
+
+fn head_transcript(options: &LookupOptions) -> Value {
+    let bodiless = |mut response: Value| {
+        if let Some(fields) = response.as_object_mut() {
+            fields.remove("content");
+            fields.remove("links");
+        }
+        response
+    };
+    let text = |description| without_transcript(options, description, "");
+    json!({
+        "operationId": "headTranscript",
+        "tags": ["transcripts"],
+        "summary": "Ask for the head of a look-up",
+        "description": "As getTranscript, but from the archive only and without a body: it never \
+                        transcribes, holds or charges anything.",
+        "security": optional_key(),
+        "parameters": transcript_parameters(),
+        "responses": {
+            "200": bodiless(found(options)),
+            "400": bodiless(bad_reference()),
+            "402": bodiless(text("Only with `format=text` or `format=md`: the key has spent its allowance.")),
+            "404": bodiless(text("Only with `format=text` or `format=md`: there is no transcript.")),
+            "500": bodiless(fault())
+        }
+    })
+}
+
+fn found(options: &LookupOptions) -> Value {
+    let mut content = json_body::<TranscriptResult>(json!({
+        "archived": example("An archived transcript", examples::archived(options)),
+        "fetched": example("A transcript made for this request", examples::fetched(options)),
+        "needsVerification": example("Not archived, and no key", examples::needs_verification(options)),
+        "keyAllowance": example("The key's allowance is spent", examples::key_allowance(options))
+    }));
+    let forms = [("text/plain", examples::prose()), ("text/markdown", examples::markdown())];
+    for (kind, text) in forms {
+        content[kind] = text_body(&json!({ "archived": example("An archived transcript", text) }));
+    }
+    let mut response = answer(
+        "The look-up is done. In the JSON form `available` tells whether there is a transcript.",
+        content,
+        [cache_control(&["no-cache", "no-store"]), vary("authorization")],
+    );
+    response["links"] = json!({
+        "watchPage": {
+            "operationId": "getWatchPage",
+            "description": "The page on which a person can read the transcript; `watchUrl` is its address.",
+            "parameters": { "platform": "$response.body#/platform", "id": "$response.body#/videoId" }
+        }
+    });
+    response
+}
+
+fn bad_reference() -> Value {
+    refusal(
+        (400, "Bad Request"),
+        "The video is missing or not recognised, or another parameter is wrong; `detail` begins with its \
+         name.",
+        &[
+            (
+                "missing",
+                "url: it is missing: give the link of a video as url, or the id of a YouTube video as v",
+            ),
+            ("format", "format: it must be one of json, text, md; without it the answer is JSON"),
+        ],
+        [],
+    )
+}
+
+fn without_transcript(options: &LookupOptions, description: &str, sentence: &str) -> Value {
+    let text = examples::failure_text(options, sentence);
+    let body = text_body(&json!({ "failure": { "value": text } }));
+    answer(description, json!({ "text/plain": body }), [cache_control(&["no-store"]), vary("authorization")])
+}
+
+fn create_api_key(options: &LookupOptions) -> Value {
+    let (free, plus) = (options.free_per_month, options.plus_per_day);
+    json!({
+        "operationId": "createApiKey",
+        "tags": ["keys"],
+        "summary": "Make an API key",
+        "description": format!(
+            "A free key gives {free} new transcripts per month; with the proof of an active paid plan the \
+             key is `plus` and gives {plus} per day. Keys are made only so often per network."
+        ),
+        "security": optional_key(),
+        "parameters": [parameters::entitlement()],
+        "requestBody": {
+            "description": format!("May be left out. At most {BODY_MAX} bytes."),
+            "required": false,
+            "content": json_body::<KeyRequest>(json!({
+                "named": example("With a label and an address", examples::key_request()),
+                "plain": example("Nothing said", json!({}))
+            }))
+        },
+        "responses": {
+            "201": answer(
+                "The new key, which is shown this once, and its allowance.",
+                json_body::<KeyCreated>(
+                    json!({ "created": example("A free key", examples::key_created(options)) }),
+                ),
+                [cache_control(&["no-store"]), vary("origin")],
+            ),
+            "400": refusal(
+                (400, "Bad Request"),
+                "The body is no JSON object, or a field is wrong; `detail` begins with its name.",
+                &[("label", "label: it must be a string")],
+                [vary("origin")],
+            ),
+            "408": refusal(
+                (408, "Request Timeout"),
+                "The body did not arrive in time.",
+                &[("slow", "The body took too long to arrive.")],
+                [vary("origin")],
+            ),
+            "413": refusal(
+                (413, "Payload Too Large"),
+                "The body is too large.",
+                &[("large", &format!("The body is too large: at most {BODY_MAX} bytes are read."))],
+                [vary("origin")],
+            ),
+            "415": refusal(
+                (415, "Unsupported Media Type"),
+                "The body is not JSON.",
+                &[(
+                    "type",
+                    "The body must be JSON: send Content-Type: application/json, or no body at all.",
+                )],
+                [vary("origin")],
+            ),
+            "429": refusal(
+                (429, "Too Many Requests"),
+                "As many keys have been made as may be.",
+                &[("network", "Your network has made as many keys as it may: try again in 86400 seconds.")],
+                [retry_after(), vary("origin")],
+            ),
+            "500": fault()
+        }
+    })
+}
+
+fn get_key_status(options: &LookupOptions) -> Value {
+    json!({
+        "operationId": "getKeyStatus",
+        "tags": ["keys"],
+        "summary": "Ask what is left of a key's allowance",
+        "security": [{ "bearer": [] }],
+        "responses": {
+            "200": answer(
+                "The key's plan and remaining allowance.",
+                json_body::<KeyStatus>(json!({ "free": example("A free key", examples::key_status(options)) })),
+                [cache_control(&["no-store"]), vary("origin")],
+            ),
+            "401": refusal(
+                (401, "Unauthorized"),
+                "The key is missing or unknown.",
+                &[("missing", "An API key is needed: send it as Authorization: Bearer <key>.")],
+                [www_authenticate(), vary("origin")],
+            ),
+            "500": fault()
+        }
+    })
+}
+
+fn get_watch_page() -> Value {
+    let page = |description, title: &str| {
+        let text = format!("<!DOCTYPE html><html lang=\"en\"><head><title>{title}</title></head></html>");
+        let body = text_body(&json!({ "page": { "value": text } }));
+        answer(description, json!({ "text/html": body }), [cache_control(&["no-cache"])])
+    };
+    json!({
+        "operationId": "getWatchPage",
+        "tags": ["transcripts"],
+        "summary": "Read a transcript, as a person",
+        "description": "The page shows what is archived. It never has anything transcribed.",
+        "security": [],
+        "parameters": [parameters::platform(), parameters::id()],
+        "responses": {
+            "200": page("The transcript, or that there is none yet.", "A talk – transcript"),
+            "404": page("The address names no video.", "No such video"),
+            "500": fault(),
+            "503": page("The archive cannot be read right now.", "No transcript")
+        }
+    })
+}
+
+fn get_health() -> Value {
+    service::<Health>("getHealth", "Ask whether the server runs", json!({ "status": "ok" }))
+}
+
+fn get_version() -> Value {
+    service::<Version>("getVersion", "Ask which server it is", examples::version())
+}
+
+fn service<T: schemars::JsonSchema>(operation_id: &str, summary: &str, body: Value) -> Value {
+    json!({
+        "operationId": operation_id,
+        "tags": ["service"],
+        "summary": summary,
+        "security": [],
+        "responses": {
+            "200": answer("It runs.", json_body::<T>(json!({ "answer": example("The answer", body) })), []),
+            "500": fault()
+        }
+    })
+}
+
+fn get_open_api() -> Value {
+    let shortest = json!({ "openapi": "3.1.1", "info": {}, "paths": {} });
+    let content = json!({
+        "application/json": {
+            "schema": { "type": "object", "required": ["openapi", "info", "paths"] },
+            "examples": { "document": example("Its outline", shortest) }
+        }
+    });
+    json!({
+        "operationId": "getOpenApi",
+        "tags": ["service"],
+        "summary": "Ask for this document",
+        "security": [],
+        "responses": { "200": answer("This document.", content, []), "500": fault() }
+    })
+}

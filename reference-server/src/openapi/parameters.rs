@@ -1,0 +1,101 @@
+//! The parameters of all operations, each with its rule.
+
+use serde_json::{Value, json};
+use transcript_core::{
+    lookup::SourceTag,
+    video::{Platform, VideoLink},
+};
+
+use super::examples::VIDEO;
+use crate::routes::query::Format;
+
+/// `url`: a link.
+pub(super) fn url() -> Value {
+    json!({
+        "name": "url",
+        "in": "query",
+        "description": "The link of a video of a supported platform, percent-encoded: a watch page, short \
+                        link or short of YouTube, a video or short link of TikTok, a reel of Instagram, or a \
+                        post of X. Give either `url` or `v`.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": VideoLink::LENGTH_MAX },
+        "examples": {
+            "watchPage": { "value": format!("https://www.youtube.com/watch?v={VIDEO}") },
+            "shortLink": { "value": format!("https://youtu.be/{VIDEO}?t=43") },
+            "short": { "value": format!("https://www.youtube.com/shorts/{VIDEO}") },
+            "shortVideo": { "value": "https://www.tiktok.com/@scout2015/video/6718335390845095173" },
+            "shortVideoShortLink": { "value": "https://vm.tiktok.com/ZMh3kTxyz/" },
+            "reel": { "value": "https://www.instagram.com/reel/C1abcdefghi/" },
+            "statusPost": { "value": "https://x.com/someone/status/1453746193042456576" }
+        }
+    })
+}
+
+/// `v`: an id on the long-form site.
+pub(super) fn v() -> Value {
+    json!({
+        "name": "v",
+        "in": "query",
+        "description": "The 11-character id of a YouTube video. Give either `url` or `v`.",
+        "schema": { "type": "string", "minLength": 11, "maxLength": 11, "pattern": "^[A-Za-z0-9_-]{11}$" },
+        "examples": { "id": { "value": VIDEO } }
+    })
+}
+
+/// `format`: the form of the answer.
+pub(super) fn format() -> Value {
+    json!({
+        "name": "format",
+        "in": "query",
+        "description": "The form of the answer: JSON when it is left out, `text` for plain prose, `md` for \
+                        Markdown with times.",
+        "schema": { "type": "string", "enum": Format::ALL.map(|(name, _)| name) },
+        "examples": { "prose": { "value": "text" }, "markdown": { "value": "md" } }
+    })
+}
+
+/// `src`: the attribution tag.
+pub(super) fn src() -> Value {
+    json!({
+        "name": "src",
+        "in": "query",
+        "description": "Where the request comes from; it is put into `watchUrl`.",
+        "schema": { "type": "string", "enum": SourceTag::ALL.map(SourceTag::as_str) },
+        "examples": { "otherTool": { "value": SourceTag::McpOther.as_str() } }
+    })
+}
+
+/// `x-verbatim-entitlement`: the proof of a paid plan.
+pub(super) fn entitlement() -> Value {
+    json!({
+        "name": "x-verbatim-entitlement",
+        "in": "header",
+        "description": "The proof of an active paid plan, a JSON Web Token: with it the key is made as \
+                        `plus`. Without a valid one the key is free.",
+        "schema": { "type": "string" },
+        "examples": { "token": { "value": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl" } }
+    })
+}
+
+/// `platform` in the path of a watch page.
+pub(super) fn platform() -> Value {
+    json!({
+        "name": "platform",
+        "in": "path",
+        "required": true,
+        "description": "The platform of the video.",
+        "schema": { "type": "string", "enum": Platform::ALL.map(Platform::as_str) },
+        "examples": { "videoSite": { "value": Platform::VideoSite.as_str() } }
+    })
+}
+
+/// `id` in the path of a watch page.
+pub(super) fn id() -> Value {
+    json!({
+        "name": "id",
+        "in": "path",
+        "required": true,
+        "description": "The id of the video on its platform.",
+        "schema": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,21}$" },
+        "examples": { "id": { "value": VIDEO } }
+    })
+}

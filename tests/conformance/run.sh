@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Holds the running server to the OpenAPI document that it serves: the document is validated, and schemathesis
+# sends what the document allows and what it forbids, with all checks. SEED=n makes other requests.
+#
+# No request leaves this machine: the platforms are reached through a proxy that is not there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root="$(pwd)"
+target="$(realpath -m "${CARGO_TARGET_DIR:-target}")"
+cd tests/conformance
+venv="$target/conformance"
+seed="${SEED:-20261120}"
+work="$(mktemp -d)"
+server=""
+
+finish() {
+  if [ -n "$server" ]; then
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+}
+trap finish EXIT
+
+fail() {
+  printf 'conformance: %s\n' "$*" >&2
+  exit 1
+}
+
+# The tools, at the versions of requirements.txt, in a folder of their own.
+install() {
+  if cmp -s requirements.txt "$venv/installed.txt"; then return; fi
+  echo "conformance: installing schemathesis and validators"
+  rm -rf "$venv"
+  # Without python3-venv the module is there, but cannot put pip into what it makes.
+  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+    apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv
+  fi
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt
+  cp requirements.txt "$venv/installed.txt"
+}
+
+verbatim() { env "${clean[@]}" "$target/debug/verbatim" "$@" --data "$work/data"; }
+
+# start NAME=VALUE...: a server with these settings; sets $server and $address.
+start() {
+  : >"$work/out"
+  env "${clean[@]}" VERBATIM_LOG__LEVEL=warn VERBATIM_UPSTREAM__PROXY=http://127.0.0.1:1 \
+    VERBATIM_UPSTREAM__RETRIES=0 "$@" \
+    "$target/debug/verbatim" serve --data "$work/data" --listen 127.0.0.1:0 >"$work/out" 2>>"$work/err" &
+  server=$!
+  for _ in $(seq 600); do
+    address="$(sed -n 's/^verbatim .* listening on //p' "$work/out")"
+    if [ -n "$address" ]; then return; fi
+    kill -0 "$server" 2>/dev/null || { cat "$work/err" >&2; fail "the server did not start"; }
+    sleep 0.1
+  done
+  fail "the server did not start in time"
+}
+
+# A server that was treated badly still ends well, and says nothing of a panic.
+stop() {
+  kill -TERM "$server"
+  local code=0
+  wait "$server" || code=$?
+  server=""
+  if [ "$code" -ne 0 ] || grep -q panicked "$work/err"; then
+    cat "$work/err" >&2
+    fail "the server ended with code $code, or something in it panicked"
+  fi
+}
+
+# check NAME ARGUMENT...: one run of schemathesis against the server.
+check() {
+  local name="$1" began=$SECONDS
+  shift
+  if ! "$venv/bin/st" --config-file schemathesis.toml --no-color run "$work/openapi.json" --url "$address" \
+    --seed "$seed" "$@" >"$work/log" 2>&1; then
+    # A request that reproduces a finding may be as long as a book.
+    cut -c1-2000 "$work/log"
+    fail "$name: schemathesis has findings (seed $seed)"
+  fi
+  printf '  %-36s %s in %ss\n' "$name" "$(sed -n '/^Test cases:/{n;s/^ *//p}' "$work/log")" $((SECONDS - began))
+}
+
+# Settings of whoever runs this are not the server's that is checked.
+clean=()
+while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ || true)
+
+install
+(cd "$root" && cargo build --quiet --package reference-server --bin verbatim)
+verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ >/dev/null
+key="$(verbatim keys create)"
+
+# High limits, so that being limited does not hide everything else.
+plenty=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
+  VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000)
+start "${plenty[@]}"
+"$venv/bin/python" -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' \
+  "$address/openapi.json" >"$work/openapi.json"
+for document in "$work/openapi.json" "$root/docs/openapi.json"; do
+  printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo the docs)"
+  "$venv/bin/python" validate.py "$document"
+done
+check "without a key" --warnings off
+check "with a key" --header "Authorization: Bearer $key"
+stop
+
+start
+check "with the default limits" --warnings off --phases examples,coverage
+stop
+
+start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
+check "with a key that has spent everything" --header "Authorization: Bearer $key" --include-path /api/transcript \
+  --phases examples,coverage
+stop
+echo "conformance: the server keeps to its document"
