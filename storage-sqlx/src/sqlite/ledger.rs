@@ -24,6 +24,8 @@ use crate::{
 const EXPIRE_MAX: u32 = 500;
 
 /// Loads the rows that [`Needed`] asks for, as three texts of JSON.
+///
+/// `CROSS JOIN` keeps its order: the planner would otherwise read all pools and look each up among the wanted.
 const LOAD: &str = "WITH
     holds AS (
         SELECT id, state, expires_at, memo, legs FROM ledger_holds WHERE id = ?1 ->> '$.hold'
@@ -54,7 +56,8 @@ const LOAD: &str = "WITH
 SELECT
     (SELECT json_group_array(json_object('wallet', p.wallet, 'bucket', p.bucket, 'cap', cap,
             'spent', spent, 'held', held, 'granted', granted))
-        FROM wanted JOIN ledger_pools p ON p.wallet = wanted.wallet AND p.bucket = wanted.bucket),
+        FROM wanted CROSS JOIN ledger_pools p
+            ON p.wallet = wanted.wallet AND p.bucket = wanted.bucket),
     (SELECT json_group_array(json_object('id', id, 'state', state, 'expires_at', expires_at, 'memo', memo,
             'legs', json(legs))) FROM holds),
     (SELECT json_group_array(json_object('id', id, 'kind', kind, 'wallet', wallet, 'of_grant', of_grant,
@@ -102,6 +105,10 @@ const WALLETS: &str = "SELECT wallet, json_group_array(json_object('wallet', wal
         SELECT DISTINCT wallet FROM ledger_pools WHERE wallet > ?1 ORDER BY wallet LIMIT ?2
     )
     GROUP BY wallet ORDER BY wallet";
+
+/// What runs with every request, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 4] = [LOAD, STORE, POOLS, ENTRIES];
 
 async fn load(db: &mut SqliteConnection, needed: &Needed<'_>) -> Work<Books> {
     let row = sqlx::query(LOAD).bind(codec::json(needed)?).fetch_one(db).await?;

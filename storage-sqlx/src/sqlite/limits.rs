@@ -33,6 +33,10 @@ DELETE FROM limits WHERE bucket IN (
     SELECT bucket FROM limits WHERE ends_at < ?1 ->> '$.forgotten' ORDER BY ends_at LIMIT 16
 )";
 
+/// What runs with every request, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 2] = [WINDOWS, STORE];
+
 #[derive(Serialize)]
 struct Store<'a> {
     windows: &'a [Window],

@@ -11,6 +11,8 @@ mod options;
 mod orders;
 mod outbox;
 mod place;
+#[cfg(test)]
+mod plans;
 mod readers;
 mod replies;
 mod schema;
@@ -52,6 +54,7 @@ const MAIN: FileKind = FileKind {
         migration!(1, "main", "0001_create_ledger"),
         migration!(2, "main", "0002_create_directory"),
         migration!(3, "main", "0003_create_requests"),
+        migration!(4, "main", "0004_index_what_ends"),
     ],
 };
 
@@ -62,7 +65,10 @@ const ARCHIVE: FileKind = FileKind {
     application_id: 0x5662_4131, // "VbA1"
     page_size: 16_384,
     private: false,
-    migrations: &[migration!(1, "archive", "0001_create_archive")],
+    migrations: &[
+        migration!(1, "archive", "0001_create_archive"),
+        migration!(2, "archive", "0002_index_transcripts_by_track"),
+    ],
 };
 
 /// Ledger, directory, secrets, rate limits, replies, outbox and orders, in one SQLite file.

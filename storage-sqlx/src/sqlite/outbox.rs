@@ -11,6 +11,8 @@ use transcript_core::{
 use super::{SqliteStore, writer::Change};
 use crate::{codec::small, error::Work};
 
+/// How long a mail that is done is remembered, so that its id is not queued again: a week.
+const REMEMBERED_MS: i64 = 604_800_000;
 /// How many mails one lease takes at most.
 const DUE_MAX: u32 = 1_000;
 
@@ -22,7 +24,17 @@ const DUE: &str = "SELECT seq, id, kind, recipient, attempts + 1 FROM outbox
 const LEASE: &str = "UPDATE outbox SET attempts = attempts + 1, due_at = ?2
     WHERE seq IN (SELECT seq FROM outbox WHERE due_at <= ?1 ORDER BY due_at, seq LIMIT ?3)";
 const RETRY: &str = "UPDATE outbox SET due_at = ?2 WHERE id = ?1 AND due_at IS NOT NULL";
-const DONE: &str = "UPDATE outbox SET due_at = NULL, recipient = NULL WHERE id = ?1";
+/// The end of its lease is near enough to the moment at which it was done.
+const DONE: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient = NULL
+    WHERE id = ?1 AND due_at IS NOT NULL";
+/// Forgets a few that were done long ago.
+const FORGET: &str = "DELETE FROM outbox WHERE seq IN (
+        SELECT seq FROM outbox WHERE done_at < ?1 ORDER BY done_at LIMIT 16
+    )";
+
+/// What runs often, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 6] = [QUEUE, DUE, LEASE, RETRY, DONE, FORGET];
 
 struct Queued {
     intent: MailIntent,
@@ -33,6 +45,8 @@ impl Change for Queued {
     type Outcome = ();
 
     async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
+        let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
+        sqlx::query(FORGET).bind(forgotten).execute(&mut *db).await?;
         let MailIntent { id, kind, to, attempts } = &self.intent;
         let queue = sqlx::query(QUEUE).bind(id.clone()).bind(kind.clone()).bind(to.clone());
         queue.bind(*attempts).bind(self.now.as_millis()).execute(db).await?;

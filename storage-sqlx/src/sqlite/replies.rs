@@ -30,6 +30,10 @@ const FINISH: &str = "UPDATE replies SET status = ?3, headers = ?4, body = ?5
 const FINISHED: &str = "SELECT 1 FROM replies WHERE key = ?1 AND holder = ?2 AND status IS NOT NULL";
 const ABANDON: &str = "DELETE FROM replies WHERE key = ?1 AND holder = ?2 AND status IS NULL";
 
+/// What runs with every request, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 6] = [FORGET, BEGUN, BEGIN, FINISH, FINISHED, ABANDON];
+
 impl Change for Attempt {
     type Outcome = Begun;
 

@@ -4,6 +4,7 @@
 
 mod conformance;
 mod crash;
+mod housekeeping;
 mod opening;
 mod sharing;
 

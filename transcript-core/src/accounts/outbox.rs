@@ -26,7 +26,8 @@ pub struct MailIntent {
 pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// Queues a mail, due at once.
     ///
-    /// **Behaviour**: an id that was queued before is left as it is, also when it is done.
+    /// **Behaviour**: an id that was queued before is left as it is, also when it is done. A mail that was
+    /// done a week ago may be forgotten, with its id.
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()>;
 
     /// Leases mails that are due to `holder` until `until`, the longest due first, at most `limit`.

@@ -42,6 +42,18 @@ const CLAIM: &str = "INSERT INTO leases (video, wish, holder, until) VALUES (?1,
 const HELD: &str = "SELECT until FROM leases WHERE video = ?1 AND wish = ?2";
 const UNCLAIM: &str = "DELETE FROM leases WHERE video = ?1 AND wish = ?2 AND holder = ?3";
 
+/// Forgets a few leases and absences that ended long ago. A fetch claims before it keeps an absence, so no
+/// more come in than go.
+const FORGET_ENDED: &str = "
+DELETE FROM leases WHERE (video, wish) IN (
+    SELECT video, wish FROM leases WHERE until < ?1 ORDER BY until LIMIT 16
+);
+DELETE FROM absences WHERE (video, wish) IN (
+    SELECT video, wish FROM absences WHERE until < ?1 ORDER BY until LIMIT 16
+)";
+/// How long what has ended is remembered: while a clock may still step back to a moment before its end.
+const REMEMBERED_MS: i64 = 3_600_000;
+
 const LINK: &str = "SELECT video FROM links WHERE address = ?1";
 const KEEP_LINK: &str = "INSERT INTO links (address, video) VALUES (?1, ?2) ON CONFLICT (address) DO NOTHING";
 
@@ -83,6 +95,11 @@ const STATS: &str = "SELECT
     (SELECT count(*) FROM absences), (SELECT count(*) FROM withdrawals), (SELECT count(*) FROM links),
     (SELECT coalesce(sum(body_bytes), 0) FROM transcripts)";
 
+/// What must not grow with the archive, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 9] =
+    [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
+
 impl Change for Absence {
     type Outcome = ();
 
@@ -102,6 +119,8 @@ impl Change for Lease {
         let claim = sqlx::query(CLAIM).bind(video.clone()).bind(wish.clone());
         let claim = claim.bind(self.holder.as_str().to_owned()).bind(self.now.as_millis());
         if claim.bind(self.until.as_millis()).execute(&mut *db).await?.rows_affected() > 0 {
+            let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
+            sqlx::query(FORGET_ENDED).bind(forgotten).execute(db).await?;
             return Ok(Claim::Claimed);
         }
         let held = sqlx::query(HELD).bind(video).bind(wish).fetch_one(db).await?;

@@ -72,6 +72,11 @@ const ERASE: &str = "UPDATE accounts SET version = version + 1, email = NULL, cu
 const ERASE_TRACES: &str = "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1);
     DELETE FROM keys WHERE account = ?1";
 
+/// What must not grow with the directory, for the test of the plans.
+#[cfg(test)]
+pub(super) const HOT: [&str; 8] =
+    [OWNER, BY_ID, BY_EMAIL, BY_CUSTOMER, CUSTOMER_TAKEN, CHANGE, ERASE, ERASE_TRACES];
+
 struct ChangeAccount(Account);
 
 impl Change for ChangeAccount {

@@ -1,0 +1,85 @@
+//! The plans of the hot statements: none reads a whole table, however much is stored.
+
+use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
+
+use super::{
+    ARCHIVE, MAIN, SqliteArchive, SqliteOptions, SqliteStore, archive, directory, ledger, limits, outbox,
+    replies,
+};
+
+/// What may be read whole: the rows of a request's own JSON, and what was found with them.
+const SMALL: [&str; 6] =
+    ["VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN holds", "SCAN transfers", "SCAN wanted"];
+
+/// A thousand rows in the tables that grow the fastest.
+const FILL_MAIN: &str = "
+WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
+INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted) SELECT 'w' || x, '', 0, 0, 0, 5 FROM n;
+INSERT INTO ledger_holds SELECT 'h' || wallet, 'open', id, '', '[]' FROM ledger_pools;
+INSERT INTO ledger_open SELECT 'h' || wallet, wallet, id FROM ledger_pools;
+INSERT INTO ledger_transfers SELECT 'g' || wallet, 'grant', wallet, 'g' || wallet, 5, 0, 0 FROM ledger_pools;
+INSERT INTO accounts SELECT id, 'a' || id, 1, id || '@example.org', wallet, 'free', 0, NULL, 'c' || id, NULL, 0, NULL
+    FROM ledger_pools;
+INSERT INTO keys (id, digest, hint, created_at, account) SELECT 'k' || seq, CAST(id AS BLOB), '', 0, id FROM accounts;
+INSERT INTO tokens (digest, email, expires_at) SELECT CAST(id AS BLOB), email, seq FROM accounts;
+INSERT INTO limits SELECT wallet, id, '[]' FROM ledger_pools;
+INSERT INTO replies (key, fingerprint, holder, lease_until, keep_until)
+    SELECT wallet, x'00', 'h', id, id FROM ledger_pools;
+INSERT INTO outbox (id, kind, recipient, attempts, due_at) SELECT wallet, 'verify', 'x', 0, id FROM ledger_pools;";
+
+const FILL_ARCHIVE: &str = "
+WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000)
+INSERT INTO tracks SELECT x, 'youtube/' || x, 'en', 'human', NULL, 1 FROM n;
+INSERT INTO transcripts SELECT id, video, id, 1, 1, 0, zeroblob(32), 1, 1, x'00' FROM tracks;
+INSERT INTO wishes SELECT video, 'default', id FROM tracks;
+INSERT INTO absences SELECT video, 'de', 'x', 'x', '[]', id FROM tracks;
+INSERT INTO leases SELECT video, 'de', 'h', id FROM tracks;
+INSERT INTO links SELECT video, video FROM tracks;";
+
+/// The steps of a plan that read a whole table.
+async fn scans(db: &mut SqliteConnection, statement: &str) -> Vec<String> {
+    let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"))).fetch_all(db).await;
+    let steps = plan.unwrap().into_iter().map(|row| row.get::<String, _>("detail"));
+    let small = |step: &String| SMALL.iter().any(|small| step.contains(small));
+    steps.filter(|step| step.starts_with("SCAN ") && !small(step)).collect()
+}
+
+async fn check(db: &mut SqliteConnection, texts: &[&str]) {
+    for statement in texts.iter().flat_map(|text| text.split(';')) {
+        let found = scans(db, statement).await;
+        assert!(found.is_empty(), "{found:?} in {statement}");
+    }
+}
+
+#[tokio::test]
+async fn no_hot_statement_reads_a_whole_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::new(folder.path().join("verbatim.db"));
+    SqliteStore::open(options.clone()).await.unwrap().close().await;
+    let mut main = MAIN.writer(&options.path, options.busy_timeout).connect().await.unwrap();
+    sqlx::raw_sql(FILL_MAIN).execute(&mut main).await.unwrap();
+    for texts in
+        [&ledger::HOT[..], &limits::HOT[..], &outbox::HOT[..], &replies::HOT[..], &directory::HOT[..]]
+    {
+        check(&mut main, texts).await;
+    }
+    assert_eq!(scans(&mut main, "SELECT * FROM ledger_pools WHERE spent = 1").await, ["SCAN ledger_pools"]);
+
+    let options = SqliteOptions::new(folder.path().join("archive.db"));
+    SqliteArchive::open(options.clone()).await.unwrap().close().await;
+    let mut transcripts = ARCHIVE.writer(&options.path, options.busy_timeout).connect().await.unwrap();
+    sqlx::raw_sql(FILL_ARCHIVE).execute(&mut transcripts).await.unwrap();
+    check(&mut transcripts, &archive::HOT).await;
+}
+
+#[tokio::test]
+async fn commits_wait_for_the_disk_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = SqliteOptions::new(folder.path().join("verbatim.db"));
+    let main = MAIN.writer(&options.path, options.busy_timeout).create_if_missing(true);
+    let mut main = main.connect().await.unwrap();
+    for pragma in ["PRAGMA fullfsync", "PRAGMA checkpoint_fullfsync"] {
+        let row = sqlx::query(AssertSqlSafe(pragma)).fetch_one(&mut main).await.unwrap();
+        assert_eq!(row.get::<i64, _>(0), 1, "{pragma}");
+    }
+}
