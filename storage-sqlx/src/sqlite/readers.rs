@@ -32,6 +32,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) struct Readers {
     options: SqliteConnectOptions,
     patience: Duration,
+    count: u32,
     places: Semaphore,
     runtime: Handle,
     free: Mutex<Vec<SqliteConnection>>,
@@ -40,7 +41,7 @@ pub(crate) struct Readers {
 impl Readers {
     pub(crate) fn new(options: SqliteConnectOptions, count: u32, patience: Duration) -> Self {
         let places = Semaphore::new(count as usize);
-        Self { options, patience, places, runtime: Handle::current(), free: Mutex::default() }
+        Self { options, patience, count, places, runtime: Handle::current(), free: Mutex::default() }
     }
 
     /// The rows of one statement.
@@ -76,9 +77,12 @@ impl Readers {
         Ok(outcome?)
     }
 
-    /// Ends all reading and closes the connections.
+    /// Waits for what is being read, ends all reading and closes the connections.
     pub(crate) async fn close(&self) {
+        // Whoever has all places is alone. An error means that it is closed already.
+        let alone = self.places.acquire_many(self.count).await;
         self.places.close();
+        drop(alone);
         let free = std::mem::take(&mut *self.free.lock().unwrap_or_else(PoisonError::into_inner));
         for connection in free {
             if let Err(error) = connection.close().await {
@@ -137,6 +141,21 @@ mod tests {
         let rows = readers.rows(|| sqlx::query(LONG).bind(3)).await.unwrap();
         assert_eq!(rows.iter().map(|row| row.get(0)).collect::<Vec<i64>>(), [1, 2, 3]);
         assert_eq!(held(&readers), 1);
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_what_is_being_read() {
+        let readers = readers(2);
+        let reading = Arc::clone(&readers);
+        let long = tokio::spawn(async move { reading.rows(|| sqlx::query(LONG).bind(200_000)).await });
+        while readers.places.available_permits() == 2 {
+            tokio::task::yield_now().await;
+        }
+        readers.close().await;
+        assert_eq!((readers.places.available_permits(), held(&readers)), (2, 0));
+        assert_eq!(long.await.unwrap().unwrap().len(), 200_000);
+        readers.rows(|| sqlx::query(LONG).bind(1)).await.unwrap_err();
+        readers.close().await;
     }
 
     #[tokio::test]
