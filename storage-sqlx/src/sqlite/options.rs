@@ -17,7 +17,8 @@ pub struct SqliteOptions {
     /// How many connections read at the same time, at least 1. They are opened when they are first
     /// needed and then held open; one more connection writes. More than 64 are not opened.
     pub readers: u32,
-    /// How long a call waits for a lock that another process holds, at most an hour.
+    /// How long a call waits for its turn and for a lock that another process holds: at least a tenth of a
+    /// second, at most an hour.
     pub busy_timeout: Duration,
 }
 
@@ -50,6 +51,10 @@ impl FromStr for SqliteOptions {
 
 /// The longest wait for a lock: SQLite counts milliseconds in 31 bits.
 const PATIENCE_MAX: Duration = Duration::from_secs(3_600);
+/// The shortest wait: a call must have the time to be tried once.
+const PATIENCE_MIN: Duration = Duration::from_millis(100);
+/// How long the writing connection waits for a lock in one turn.
+const LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
 /// Each reader has a thread and a cache of pages.
 const READERS_MAX: u32 = 64;
 
@@ -58,7 +63,7 @@ impl SqliteOptions {
     pub(crate) fn bounded(self) -> Self {
         Self {
             readers: self.readers.clamp(1, READERS_MAX),
-            busy_timeout: self.busy_timeout.min(PATIENCE_MAX),
+            busy_timeout: self.busy_timeout.clamp(PATIENCE_MIN, PATIENCE_MAX),
             ..self
         }
     }
@@ -93,6 +98,9 @@ impl FileKind {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(busy_timeout)
             .foreign_keys(true)
+            // On Apple's systems only this waits for the disk itself; elsewhere it says nothing.
+            .pragma("fullfsync", "ON")
+            .pragma("checkpoint_fullfsync", "ON")
             .pragma("mmap_size", "0")
             .pragma("trusted_schema", "OFF")
             .pragma("temp_store", "MEMORY")
@@ -103,9 +111,10 @@ impl FileKind {
             .statement_cache_capacity(128)
     }
 
-    /// The connection that writes.
+    /// The connection that writes. It waits for a lock in short turns, between which the queue looks whose
+    /// patience is over.
     pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        quiet(self.connection(file, busy_timeout))
+        quiet(self.connection(file, busy_timeout.min(LOCK_WAIT_MAX)))
     }
 
     /// A connection that reads, and cannot do anything else.
