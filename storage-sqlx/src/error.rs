@@ -9,8 +9,10 @@ use transcript_core::{Error, ErrorKind, Retry};
 pub(crate) enum Fault {
     /// The port's own answer, found while the transaction ran; its connection is sound.
     Refused(Error),
-    /// The database failed; its connection is not used again.
+    /// A statement or the database failed.
     Sql(sqlx::Error),
+    /// A defect of our own ended the work in its middle; the connection is not used again.
+    Panicked,
 }
 
 /// The result of work inside the database.
@@ -34,12 +36,39 @@ impl Fault {
         matches!(self, Self::Sql(error) if matches!(primary_code(error), Some(5 | 6)))
     }
 
+    /// Whether undoing the one change is enough: the transaction and its connection are sound.
+    ///
+    /// The numbers are SQLite's result codes for a wrong statement, a value that is too big, a broken
+    /// constraint, a value of the wrong type, and a wrong parameter. After others SQLite may have rolled the
+    /// transaction back by itself.
+    pub(crate) fn is_of_one_change(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Sql(error) => match primary_code(error) {
+                Some(code) => matches!(code, 1 | 18 | 19 | 20 | 25),
+                None => matches!(
+                    error,
+                    sqlx::Error::RowNotFound
+                        | sqlx::Error::ColumnIndexOutOfBounds { .. }
+                        | sqlx::Error::ColumnNotFound(_)
+                        | sqlx::Error::ColumnDecode { .. }
+                        | sqlx::Error::Decode(_)
+                        | sqlx::Error::Encode(_)
+                ),
+            },
+            Self::Panicked => false,
+        }
+    }
+
     /// The error that a port returns; its sentence names the file.
     #[cold]
     pub(crate) fn into_error(self, file: &Path) -> Error {
         match self {
             Self::Refused(error) => error,
             Self::Sql(error) => from_sql(&error, file),
+            Self::Panicked => {
+                Error::unexpected(format!("a defect ended a change to the database {}", file.display()))
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ async fn count(file: &Path, statement: &'static str) -> i64 {
 }
 
 fn video(number: u32) -> VideoId {
-    VideoId::new(Platform::VideoSite, format!("{number:011}")).unwrap()
+    VideoId::new(Platform::VideoSite, &format!("{number:011}")).unwrap()
 }
 
 fn lease(number: u32, now: Timestamp) -> Lease {
