@@ -58,9 +58,15 @@ async fn no_hot_statement_reads_a_whole_table() {
     SqliteStore::open(options.clone()).await.unwrap().close().await;
     let mut main = MAIN.writer(&options.path, options.busy_timeout).connect().await.unwrap();
     sqlx::raw_sql(FILL_MAIN).execute(&mut main).await.unwrap();
-    for texts in
-        [&ledger::HOT[..], &limits::HOT[..], &outbox::HOT[..], &replies::HOT[..], &directory::HOT[..]]
-    {
+    for texts in [
+        &ledger::HOT[..],
+        &limits::HOT[..],
+        &outbox::HOT[..],
+        &replies::HOT[..],
+        &directory::HOT[..],
+        &directory::keys::HOT[..],
+        &directory::redeem::HOT[..],
+    ] {
         check(&mut main, texts).await;
     }
     assert_eq!(scans(&mut main, "SELECT * FROM ledger_pools WHERE spent = 1").await, ["SCAN ledger_pools"]);
@@ -70,6 +76,7 @@ async fn no_hot_statement_reads_a_whole_table() {
     let mut transcripts = ARCHIVE.writer(&options.path, options.busy_timeout).connect().await.unwrap();
     sqlx::raw_sql(FILL_ARCHIVE).execute(&mut transcripts).await.unwrap();
     check(&mut transcripts, &archive::HOT).await;
+    check(&mut transcripts, &archive::keep::HOT).await;
 }
 
 #[tokio::test]

@@ -46,6 +46,10 @@ const ANSWER: &str = "INSERT INTO wishes (video, wish, transcript)
     SELECT ?1, value, ?3 FROM json_each(?2) WHERE true
     ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE ?4";
 
+/// What must not grow with the archive, for the test of the plans.
+#[cfg(test)]
+pub(in crate::sqlite) const HOT: [&str; 4] = [BEFORE_KEEP, LEARN, ADD, ANSWER];
+
 /// A transcript to keep, with its body.
 pub(super) struct Shelve {
     pub(super) keep: Keep,

@@ -1,6 +1,6 @@
 //! The archive in SQLite.
 
-mod keep;
+pub(super) mod keep;
 
 use std::sync::Arc;
 

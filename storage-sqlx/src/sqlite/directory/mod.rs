@@ -15,8 +15,8 @@ macro_rules! key_columns {
     };
 }
 
-mod keys;
-mod redeem;
+pub(super) mod keys;
+pub(super) mod redeem;
 
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
