@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions, video::Platform};
-use verbatim::{Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions};
+use verbatim::{
+    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
+};
 
 use crate::config::{Problem, Settings, StoreUrl};
 
@@ -51,6 +53,11 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             attempts_per_key_per_hour: limits.attempts_per_key_per_hour,
             mint_per_network_per_day: limits.mint_per_network_per_day,
         },
+        entitlement: settings.entitlement.keys.as_ref().map(|keys| EntitlementOptions {
+            keys: keys.json().to_owned(),
+            audience: settings.entitlement.audience.clone(),
+            issuer: settings.entitlement.issuer.clone(),
+        }),
     })
 }
 

@@ -7,7 +7,7 @@ use transcript_core::{
     Clock, Result,
     archive::Archive,
     engine::{EngineOptions, Transcripts},
-    lookup::{Lookup, LookupParts},
+    lookup::{Entitlements, Lookup, LookupParts},
 };
 
 use crate::{
@@ -40,6 +40,7 @@ impl Verbatim {
     pub async fn open(options: Options) -> Result<Self> {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
+        let entitlements = entitlements(&options)?;
         let stores = Arc::new(Stores::open(&options.storage).await?);
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
@@ -62,7 +63,10 @@ impl Verbatim {
             random,
             options: options.lookup,
         };
-        let lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
+        let mut lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
+        if let Some(entitlements) = entitlements {
+            lookup = lookup.with_entitlements(entitlements);
+        }
         let housekeeping =
             Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
         Ok(Self { stores, clock, lookup, _housekeeping: Arc::new(housekeeping) })
@@ -91,5 +95,25 @@ impl Verbatim {
 
     pub(crate) fn now(&self) -> transcript_core::Timestamp {
         self.clock.now()
+    }
+}
+
+/// Whose proofs of paid plans are believed.
+#[cfg(feature = "entitlement")]
+pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn Entitlements>>> {
+    let believed = options.entitlement.as_ref().map(crate::TokenEntitlements::new).transpose()?;
+    Ok(believed.map(|believed| Arc::new(believed) as _))
+}
+
+/// Whose proofs of paid plans are believed: nobody's.
+#[cfg(not(feature = "entitlement"))]
+pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn Entitlements>>> {
+    match options.entitlement {
+        None => Ok(None),
+        Some(_) => Err(transcript_core::Error::new(
+            transcript_core::ErrorKind::Unsupported,
+            transcript_core::Retry::Never,
+            "this build believes no proofs of paid plans: it lacks the feature entitlement",
+        )),
     }
 }

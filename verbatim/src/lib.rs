@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "entitlement")]
+mod entitlement;
 mod facade;
 mod get;
 mod housekeeping;
@@ -9,10 +11,14 @@ mod storage;
 mod suppliers;
 mod system;
 
+#[cfg(feature = "entitlement")]
+pub use entitlement::TokenEntitlements;
 pub use facade::Verbatim;
 pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Effect, Import, Imported, ImportedWish};
-pub use options::{Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions};
+pub use options::{
+    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
+};
 pub use system::{SystemClock, SystemRandom};
 
 /// The core, whose types this facade takes and gives.

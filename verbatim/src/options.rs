@@ -1,6 +1,6 @@
 //! What a [`crate::Verbatim`] is made of.
 
-use std::{path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions};
 
@@ -21,6 +21,8 @@ pub struct Options {
     pub absence: AbsencePolicy,
     /// Limits and addresses of Surface A.
     pub lookup: LookupOptions,
+    /// Whose proofs of paid plans are believed; none: nobody's, and every key is free.
+    pub entitlement: Option<EntitlementOptions>,
 }
 
 impl Default for Options {
@@ -33,6 +35,7 @@ impl Default for Options {
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
+            entitlement: None,
         }
     }
 }
@@ -113,4 +116,27 @@ impl Default for UpstreamOptions {
 pub struct YouTubeOptions {
     /// The client identities to try, in order, such as `android@21.26.364`; none: those built in.
     pub clients: Vec<String>,
+}
+
+/// Whose proofs of paid plans are believed (feature `entitlement`).
+///
+/// A proof is a JSON Web Token with `sub`, `plan` (which must be `plus`) and `exp`, signed by one of the keys.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EntitlementOptions {
+    /// A JSON Web Key Set, as JSON: RSA, EC (P-256, P-384), OKP (Ed25519) or oct keys.
+    pub keys: String,
+    /// The `aud` that a token must have; none: it is not looked at.
+    pub audience: Option<String>,
+    /// The `iss` that a token must have; none: it is not looked at.
+    pub issuer: Option<String>,
+}
+
+impl fmt::Debug for EntitlementOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A set may hold a secret.
+        f.debug_struct("EntitlementOptions")
+            .field("audience", &self.audience)
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use transcript_core::{Clock, Error, Result, engine::Builder, video::Platform};
 
-use crate::{SystemClock, options::Options};
+use crate::{SystemClock, facade::entitlements, options::Options};
 
 /// Adds the suppliers that the options name, in their order, and who follows short links.
 ///
@@ -30,12 +30,13 @@ pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Cloc
 }
 
 impl Options {
-    /// Whether the suppliers' options are sound; asks nobody.
+    /// Whether the options of suppliers and entitlements are sound; asks nobody.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming the setting that is wrong;
     /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
     pub fn check(&self) -> Result<()> {
+        entitlements(self)?;
         Sources::open(self, Arc::new(SystemClock::default())).map(drop)
     }
 }

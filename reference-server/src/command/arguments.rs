@@ -151,6 +151,33 @@ pub(super) struct Import {
 pub(super) enum KeysCommand {
     /// Make keys; each is printed once, on a line of its own
     Create(CreateKeys),
+    /// List all keys with what they have used, oldest first
+    List(ListKeys),
+    /// Revoke a key; a running server refuses it from its next request on
+    Revoke(RevokeKey),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim keys list
+  verbatim keys list --json | jq -r '.[] | select(.plan == \"plus\") | .id'
+
+Used and allowance are those of the current period: the month, or the day for plus keys (UTC).")]
+pub(super) struct ListKeys {
+    /// Print a JSON array
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  verbatim keys revoke key-0123456789abcdef0123456789abcdef
+
+Exit status 1: there is no live key with that id.")]
+pub(super) struct RevokeKey {
+    /// The key's id, as `keys list` shows it; not the key itself
+    #[arg(value_name = "ID")]
+    pub(super) id: String,
 }
 
 #[derive(Args, Debug)]

@@ -18,7 +18,7 @@ use crate::{
     config::{Problem, Settings, Sources},
     wiring,
 };
-use arguments::{Arguments, Command, Common, KeysCommand};
+use arguments::{Arguments, Command, Common};
 
 /// How a command ends when it does not end well.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Serve(_) => serve::run(settings).await,
             Command::Get(get) => get::run(&settings, get).await,
             Command::Import(import) => import::run(&settings, import).await,
-            Command::Keys(KeysCommand::Create(create)) => keys::run(&settings, create).await,
+            Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::CheckConfig => Ok(()),
         }
     })

@@ -55,6 +55,12 @@ impl Settings {
             let outbox = self.data.join("outbox");
             warnings.push(format!("mail.smtp_url is not set: mails are written to {}", outbox.display()));
         }
+        let entitlement = &self.entitlement;
+        if entitlement.keys.is_none() && (entitlement.audience.is_some() || entitlement.issuer.is_some()) {
+            warnings.push(
+                "entitlement.keys is not set: no entitlement is believed, every key is free".to_owned(),
+            );
+        }
         let set = |section: &str| {
             let within = |name: &str| name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
             self.effective.iter().any(|one| within(&one.name) && one.origin != Origin::Default)
@@ -69,5 +75,5 @@ impl Settings {
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 10] =
-    ["ytdlp", "speech", "chat", "mail", "stripe", "checkout", "entitlement", "plans", "credits", "metrics"];
+const LATER: [&str; 9] =
+    ["ytdlp", "speech", "chat", "mail", "stripe", "checkout", "plans", "credits", "metrics"];

@@ -178,6 +178,7 @@ fn the_operator_is_warned() {
     assert!(warnings("server.listen = \"0.0.0.0:80\"").contains("server.base_url is not set"));
     assert!(warnings("server.base_url = \"http://v.example\"").contains("in the clear"));
     assert!(!warnings("server.base_url = \"https://v.example\"").contains("in the clear"));
+    assert!(warnings("entitlement.issuer = \"me\"").contains("entitlement.keys is not set"));
     assert!(warnings("chat.timeout = \"9s\"").contains("chat.* is set"));
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
 }

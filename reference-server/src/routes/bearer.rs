@@ -1,6 +1,10 @@
-//! The credential of a request: only the Authorization header is looked at.
+//! The credential of a request, and the proof of a paid plan beside it: only headers are looked at.
 
 use http::{HeaderMap, header::AUTHORIZATION};
+use transcript_core::lookup::Proof;
+
+/// The header with a proof of a paid plan (specification 3 and 4).
+const ENTITLEMENT: &str = "x-verbatim-entitlement";
 
 /// The text of the bearer credential, where an Authorization header came.
 ///
@@ -19,6 +23,16 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
     } else {
         Some(String::new())
     }
+}
+
+/// The proof of a paid plan, where one came. A header that came twice with different texts proves nothing.
+pub(crate) fn proof(headers: &HeaderMap) -> Option<Proof> {
+    let mut values = headers.get_all(ENTITLEMENT).iter();
+    let first = values.next()?;
+    if values.any(|other| other != first) {
+        return None;
+    }
+    first.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(Proof::new)
 }
 
 #[cfg(test)]
@@ -45,6 +59,24 @@ mod tests {
                 headers.append(AUTHORIZATION, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
             assert_eq!(bearer(&headers).as_deref(), expect, "{values:?}");
+        }
+    }
+    #[test]
+    fn a_proof_is_one_text() {
+        for (values, expect) in [
+            (&[][..], None),
+            (&["a.b.c"], Some("a.b.c")),
+            (&[" a.b.c "], Some("a.b.c")),
+            (&["a.b.c", "a.b.c"], Some("a.b.c")),
+            (&["a.b.c", "d.e.f"], None),
+            (&[" "], None),
+            (&["\u{e9}"], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(ENTITLEMENT, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            }
+            assert_eq!(proof(&headers).as_ref().map(Proof::reveal), expect, "{values:?}");
         }
     }
 }

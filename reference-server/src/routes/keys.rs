@@ -16,7 +16,10 @@ use transcript_core::{
     wire::lookup::{KeyCreated, KeyStatus},
 };
 
-use super::{App, bearer::bearer};
+use super::{
+    App,
+    bearer::{bearer, proof},
+};
 use crate::http::{ClientAddress, Refusal, json, read_body};
 
 /// The largest body of a key request, in bytes.
@@ -36,6 +39,7 @@ pub(crate) async fn create(
     let ask = CreateKey {
         label: text(&fields, "label")?,
         email: text(&fields, "email")?,
+        proof: proof(&parts.headers),
         origin: Origin::Network(Some(client.0)),
     };
     match app.lookup.create_key(ask).await.map_err(away)? {
@@ -44,12 +48,22 @@ pub(crate) async fn create(
         }
         CreateKeyOutcome::Bad(bad) => Err(Refusal::bad(bad.field, bad.message)),
         CreateKeyOutcome::Limited { retry_after_ms } => {
-            // Rounded up: waiting this long suffices.
-            let seconds = retry_after_ms.div_ceil(1000).max(1);
+            let seconds = seconds(retry_after_ms);
             let detail =
                 format!("Your network has made as many keys as it may: try again in {seconds} seconds.");
             let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, detail);
             Ok(([(RETRY_AFTER, HeaderValue::from(seconds))], refusal).into_response())
+        }
+        CreateKeyOutcome::SubjectFull { limit, retry_after_ms } => {
+            let detail = format!(
+                "Your paid plan has as many keys as it may ({limit}): go on with one of them, or leave the \
+                 x-verbatim-entitlement header out to make a free key."
+            );
+            let mut response = Refusal::new(StatusCode::TOO_MANY_REQUESTS, detail).into_response();
+            if let Some(wait_ms) = retry_after_ms {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds(wait_ms)));
+            }
+            Ok(response)
         }
     }
 }
@@ -58,7 +72,9 @@ pub(crate) async fn create(
 pub(crate) async fn status(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
     let credential = bearer(&headers);
     let status = match &credential {
-        Some(credential) => app.lookup.key_status(credential).await.map_err(away)?,
+        Some(credential) => {
+            app.lookup.key_status(credential, proof(&headers).as_ref()).await.map_err(away)?
+        }
         None => None,
     };
     if let Some(status) = status {
@@ -77,6 +93,11 @@ pub(crate) async fn status(State(app): State<App>, headers: HeaderMap) -> Result
     };
     let refusal = Refusal::new(StatusCode::UNAUTHORIZED, detail);
     Ok(([(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))], refusal).into_response())
+}
+
+/// A time in whole seconds, rounded up: waiting this long suffices.
+fn seconds(millis: u64) -> u64 {
+    millis.div_ceil(1000).max(1)
 }
 
 /// The fields of the body; none when there is no body.

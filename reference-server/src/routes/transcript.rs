@@ -17,7 +17,7 @@ use transcript_core::{
 
 use super::{
     App,
-    bearer::bearer,
+    bearer::{bearer, proof},
     query::{Format, LookupQuery},
 };
 use crate::http::{ClientAddress, Refusal, json};
@@ -57,6 +57,7 @@ fn ask(uri: &Uri, headers: &HeaderMap, client: ClientAddress) -> Result<(LookupA
         reference: query.reference,
         src: query.src,
         key: bearer(headers),
+        proof: proof(headers),
         client: Some(client.0),
     };
     Ok((ask, query.format))

@@ -57,7 +57,7 @@ async fn open(data: &TempDir, proxy: &ReplayProxy, lookup: LookupOptions) -> Res
 }
 
 async fn key(verbatim: &Verbatim) -> Result<String> {
-    let ask = CreateKey { label: None, email: None, origin: Origin::Operator };
+    let ask = CreateKey { label: None, email: None, proof: None, origin: Origin::Operator };
     match verbatim.lookup().create_key(ask).await? {
         CreateKeyOutcome::Created(new) => Ok(new.key.reveal().to_owned()),
         other => bail!("{other:?}"),
@@ -69,6 +69,7 @@ fn asking(link: &str, key: Option<&str>) -> LookupAsk {
         reference: Reference::Url(link.to_owned()),
         src: None,
         key: key.map(str::to_owned),
+        proof: None,
         client: Some(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))),
     }
 }

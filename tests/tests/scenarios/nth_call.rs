@@ -288,9 +288,9 @@ fn a_new_key_and_its_status() {
     check_story(|stage| {
         async {
             let lookup = &stage.life.lookups[0];
-            let ask = CreateKey { label: None, email: None, origin: Origin::Network(None) };
+            let ask = CreateKey { label: None, email: None, proof: None, origin: Origin::Network(None) };
             let Ok(CreateKeyOutcome::Created(created)) = lookup.create_key(ask).await else { return };
-            let status = lookup.key_status(created.key.reveal()).await;
+            let status = lookup.key_status(created.key.reveal(), None).await;
             assert!(!matches!(status, Ok(None)), "a key that was shown is live");
         }
         .boxed()

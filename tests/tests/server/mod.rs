@@ -4,6 +4,7 @@ mod commands;
 mod crowd;
 mod harness;
 mod hostile;
+mod keys;
 mod killed;
 mod openapi;
 mod platform;

@@ -134,11 +134,13 @@ impl Op {
             }
             Self::Fetch { video, wish, give_up } => fetch(&life, &lookup, video, wish, give_up).await,
             Self::CreateKey { client } => create_key(&life, &lookup, client).await,
-            Self::KeyStatus { key } => match timeout(life.patience(), lookup.key_status(&key.text)).await {
-                Ok(Ok(Some(status))) if status.usage.used <= status.usage.allowance => {}
-                Ok(Err(_)) => {}
-                other => life.world.oracle.wrong(format_args!("the status of a live key is {other:?}")),
-            },
+            Self::KeyStatus { key } => {
+                match timeout(life.patience(), lookup.key_status(&key.text, None)).await {
+                    Ok(Ok(Some(status))) if status.usage.used <= status.usage.allowance => {}
+                    Ok(Err(_)) => {}
+                    other => life.world.oracle.wrong(format_args!("the status of a live key is {other:?}")),
+                }
+            }
             // Whether the store obeys is the weather's business; what took effect, the oracle hears.
             Self::Withdraw { video, withdrawn } => {
                 let call = life.world.archive.withdraw(&video, withdrawn, life.now());
@@ -184,7 +186,7 @@ impl Asking<'_> {
             Caller::Key(key) => (Some(key.text.clone()), None),
         };
         let src = Some(SourceTag::McpOther);
-        let ask = LookupAsk { reference: self.target.reference.clone(), src, key, client };
+        let ask = LookupAsk { reference: self.target.reference.clone(), src, key, proof: None, client };
         let video = &self.target.video;
         let visit = match &self.caller {
             Caller::Key(key) => Some(Visit::begin(oracle, &key.wallet, video)),
@@ -314,18 +316,23 @@ async fn create_key(life: &Life, lookup: &Lookup, client: Option<IpAddr>) {
     let origin = Origin::Network(client);
     // Two calls, of which the second is repeated.
     let patience = life.world.plan.engine.store * 6 + Duration::from_secs(2);
-    match timeout(patience, lookup.create_key(CreateKey { label: None, email: None, origin })).await {
+    match timeout(patience, lookup.create_key(CreateKey { label: None, email: None, proof: None, origin }))
+        .await
+    {
         Ok(Ok(CreateKeyOutcome::Created(created))) => {
             if created.status.usage.used != 0 {
                 oracle.wrong("a new key has used something");
             }
-            let status = timeout(life.patience(), lookup.key_status(created.key.reveal())).await;
+            let status = timeout(life.patience(), lookup.key_status(created.key.reveal(), None)).await;
             if !matches!(status, Ok(Ok(Some(_)) | Err(_))) {
                 oracle.wrong("a key that was shown is not live");
             }
         }
         Ok(Ok(CreateKeyOutcome::Limited { .. }) | Err(_)) => {}
         Ok(Ok(CreateKeyOutcome::Bad(bad))) => oracle.wrong(bad),
+        Ok(Ok(CreateKeyOutcome::SubjectFull { .. })) => {
+            oracle.wrong("a key of no subject met a subject's limit")
+        }
         Err(_) => oracle.wrong("nobody answered a wish for a key in time"),
     }
 }

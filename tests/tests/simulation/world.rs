@@ -243,7 +243,7 @@ impl World {
 
     /// Makes a key, as the operator; the weather must be calm.
     pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
-        let ask = CreateKey { label: None, email: None, origin: Origin::Operator };
+        let ask = CreateKey { label: None, email: None, proof: None, origin: Origin::Operator };
         let outcome = lookup.create_key(ask).await.unwrap();
         let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
         self.sim_key(&created.key).await

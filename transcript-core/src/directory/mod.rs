@@ -10,8 +10,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use records::{
-    Account, AccountRef, AddKey, Changed, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem, Redeemed,
-    Rotated, Token,
+    Account, AccountRef, AddKey, Changed, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem,
+    Redeemed, Rotated, Token,
 };
 
 use crate::{
@@ -41,7 +41,8 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - A key with a subject counts among that subject's live plus keys while its `entitled_until` lies
     ///   after `key.now` and it is not revoked; with `live_per_subject` of them already there a key of
-    ///   that subject is [`AddKey::SubjectFull`] and nothing is stored.
+    ///   that subject is [`AddKey::SubjectFull`] and nothing is stored; it tells when enough of them have
+    ///   ended for one more.
     /// - The same key again (id and digest) is [`AddKey::Added`] and changes nothing, also when it is dead by
     ///   now. Keys of both surfaces share their ids and digests.
     ///
@@ -51,9 +52,13 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
 
     /// Puts off the end of a plus key's entitlement.
     ///
-    /// **Behaviour**: only for the key's own subject, and never brings it forward; returns whether the
-    /// key is of that subject (also when nothing changed). False for an unknown or revoked key.
-    async fn entitle(&self, key: &KeyId, subject: &str, until: Timestamp) -> Result<bool>;
+    /// **Behaviour**
+    /// - Only for the key's own subject, and never brings it forward; returns whether the key is of that
+    ///   subject (also when nothing changed). False for an unknown or revoked key.
+    /// - A key whose entitlement has ended by `ask.now` becomes live again only while its subject has fewer
+    ///   than `ask.live_per_subject` live plus keys, counted as in [`Directory::add_key`]; else false, and
+    ///   nothing changes. One that is still live is not counted against itself.
+    async fn entitle(&self, ask: Entitle) -> Result<bool>;
 
     /// Replaces a key by a new one of the same owner: compare-and-swap on the digest.
     ///

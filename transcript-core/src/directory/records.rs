@@ -133,7 +133,25 @@ pub enum AddKey {
     /// It is stored.
     Added,
     /// Its subject has as many live plus keys as it may.
-    SubjectFull,
+    SubjectFull {
+        /// When there is room for one more, unless keys are renewed; none when the limit is 0.
+        room_at: Option<Timestamp>,
+    },
+}
+
+/// A request to put off the end of a key's entitlement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entitle {
+    /// The key.
+    pub key: KeyId,
+    /// Whose paid plan was proven.
+    pub subject: String,
+    /// Until when.
+    pub until: Timestamp,
+    /// The present moment.
+    pub now: Timestamp,
+    /// How many live plus keys a subject may have.
+    pub live_per_subject: u32,
 }
 
 /// A verification token, without the token itself.

@@ -2,6 +2,8 @@
 
 use std::{fmt, net::IpAddr};
 
+use super::Proof;
+
 /// How a caller names the video: exactly one of the two parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reference {
@@ -60,6 +62,8 @@ pub struct LookupAsk {
     pub src: Option<SourceTag>,
     /// The text of the bearer credential, where one came.
     pub key: Option<String>,
+    /// A proof of a paid plan, where one came: it renews a plus key of its subject.
+    pub proof: Option<Proof>,
     /// The caller's network address, where it is known.
     pub client: Option<IpAddr>,
 }

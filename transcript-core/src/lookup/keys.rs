@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use super::{KeyPlan, Lookup};
+use super::{Entitlement, KeyPlan, Lookup, Proof};
 use crate::{
     directory::{
         AddKey, LookupKey, NewKey, Owner,
@@ -28,6 +28,8 @@ pub struct CreateKey {
     pub label: Option<String>,
     /// Its owner's e-mail address.
     pub email: Option<String>,
+    /// A proof of a paid plan, where one came: a good one makes the key a plus key.
+    pub proof: Option<Proof>,
     /// Who asks.
     pub origin: Origin,
 }
@@ -57,6 +59,14 @@ pub enum CreateKeyOutcome {
     Limited {
         /// After how many milliseconds another may be made.
         retry_after_ms: u64,
+    },
+    /// Whoever the proof names has as many live plus keys as they may.
+    SubjectFull {
+        /// How many those are.
+        limit: u32,
+        /// After how many milliseconds one of them ends, unless it is renewed; none when there is no limit
+        /// but 0.
+        retry_after_ms: Option<u64>,
     },
     /// A field is outside its bounds.
     Bad(BadKeyRequest),
@@ -147,14 +157,17 @@ impl Lookup {
         if let Origin::Network(client) = ask.origin {
             let limit = parts.options.mint_per_network_per_day;
             let takes = self.networks.takes("mint", client, limit, DAY_MS, now);
-            if let Some(wait_ms) = self.limited(takes, now).await? {
+            if let Some(limited_ms) = self.limited(takes, now).await? {
                 // Networks have other names after midnight, and nothing counted yet.
-                let midnight_ms =
-                    u64::try_from(Period::Day.ends(now).since(now).as_millis()).unwrap_or(wait_ms);
-                return Ok(CreateKeyOutcome::Limited { retry_after_ms: wait_ms.min(midnight_ms) });
+                let midnight_ms = wait_ms(now, Period::Day.ends(now));
+                return Ok(CreateKeyOutcome::Limited { retry_after_ms: limited_ms.min(midnight_ms) });
             }
         }
         let key = Key::generate(Surface::Lookup, parts.random.as_ref())?;
+        let (subject, entitled_until) = match self.entitlement(ask.proof.as_ref(), now) {
+            Some(Entitlement { subject, until }) => (Some(subject), Some(until)),
+            None => (None, None),
+        };
         let record = LookupKey {
             key: NewKey {
                 id: KeyId::new(random_name(parts.random.as_ref(), "key")),
@@ -165,16 +178,19 @@ impl Lookup {
             wallet: WalletId::new(random_name(parts.random.as_ref(), "key")),
             label,
             email,
-            subject: None,
-            entitled_until: None,
+            subject,
+            entitled_until,
         };
         // Repeated when its outcome is unknown: a key that nobody was shown helps nobody.
         let plus_keys = parts.options.plus_keys_per_subject;
         let add = || parts.directory.add_key(record.clone(), plus_keys);
         match persistently(parts.transcripts.patience(), add).await? {
             AddKey::Added => {}
-            AddKey::SubjectFull => {
-                return Err(Error::unexpected("a key of no subject met a subject's limit"));
+            AddKey::SubjectFull { room_at } => {
+                return Ok(CreateKeyOutcome::SubjectFull {
+                    limit: plus_keys,
+                    retry_after_ms: room_at.map(|at| wait_ms(now, at)),
+                });
             }
         }
         // A new key has used nothing, so no store need be asked once the key is made.
@@ -184,12 +200,16 @@ impl Lookup {
 
     /// A key's plan and remaining allowance; none when the credential is no live key of Surface A.
     ///
+    /// A good proof of a paid plan renews a plus key of its subject first.
+    ///
     /// # Errors
     /// The ports' faults.
-    pub async fn key_status(&self, credential: &str) -> Result<Option<KeyStatus>> {
-        let (lookup, credential) = (self.clone(), credential.to_owned());
+    pub async fn key_status(&self, credential: &str, proof: Option<&Proof>) -> Result<Option<KeyStatus>> {
+        let (lookup, credential, proof) = (self.clone(), credential.to_owned(), proof.cloned());
         let work = async move {
-            let Caller::Key(key) = lookup.caller(Some(&credential)).await? else { return Ok(None) };
+            let Caller::Key(key) = lookup.caller(Some(&credential), proof.as_ref()).await? else {
+                return Ok(None);
+            };
             let now = lookup.parts.clock.now();
             let usage = lookup.key_use(&key, now).await?;
             Ok(Some(lookup.status(&key, usage, now)))
@@ -197,8 +217,9 @@ impl Lookup {
         self.parts.transcripts.task(work).await?
     }
 
-    /// Whose credential it is. A typo is recognised without a look-up.
-    pub(super) async fn caller(&self, credential: Option<&str>) -> Result<Caller> {
+    /// Whose credential it is; a good proof of its own subject renews a plus key. A typo is recognised
+    /// without a look-up.
+    pub(super) async fn caller(&self, credential: Option<&str>, proof: Option<&Proof>) -> Result<Caller> {
         let Some(text) = credential else { return Ok(Caller::Unkeyed) };
         let Some(key) = Key::parse(text.trim()) else {
             return Ok(Caller::Stranger(
@@ -212,12 +233,12 @@ impl Lookup {
             ));
         }
         Ok(match self.bounded(self.parts.directory.owner(&key.digest())).await? {
-            Some(Owner::Lookup(key)) => Caller::Key(key),
+            Some(Owner::Lookup(key)) => Caller::Key(self.renewed(key, proof).await),
             _ => Caller::Stranger("The API key in the Authorization header is unknown, or was revoked."),
         })
     }
 
-    fn status(&self, key: &LookupKey, usage: KeyUse, now: Timestamp) -> KeyStatus {
+    pub(super) fn status(&self, key: &LookupKey, usage: KeyUse, now: Timestamp) -> KeyStatus {
         KeyStatus {
             id: key.key.id.clone(),
             label: key.label.clone(),
@@ -250,6 +271,11 @@ impl Lookup {
         let plan = KeyPlan::of(key, now);
         terms::allowance(plan.period(), plan.allowance(&self.parts.options), now)
     }
+}
+
+/// How long it is until a moment, in milliseconds.
+fn wait_ms(now: Timestamp, until: Timestamp) -> u64 {
+    u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A label without white space around it; none when nothing is left.

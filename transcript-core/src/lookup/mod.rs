@@ -6,8 +6,10 @@
 
 mod answer;
 mod ask;
+mod entitlement;
 mod failure;
 mod keys;
+mod listing;
 mod network;
 mod options;
 mod plan;
@@ -17,8 +19,10 @@ use std::sync::Arc;
 
 pub use answer::{Availability, LookupAnswer};
 pub use ask::{BadReference, LookupAsk, Reference, SourceTag};
+pub use entitlement::{Entitlement, Entitlements, Proof};
 pub use failure::FailureReason;
 pub use keys::{BadKeyRequest, CreateKey, CreateKeyOutcome, KeyStatus, KeyUse, NewLookupKey, Origin};
+pub use listing::ListedKey;
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
 
@@ -56,6 +60,8 @@ pub struct Lookup {
     parts: Arc<LookupParts>,
     /// Digests the networks, so that no address is stored.
     networks: network::Networks,
+    /// Who proves paid plans; none when no proof is believed.
+    entitlements: Option<Arc<dyn Entitlements>>,
 }
 
 /// The length of the server's secret in bytes.
@@ -68,7 +74,8 @@ impl Lookup {
     /// As [`Secrets::secret`].
     pub async fn open(parts: LookupParts, secrets: &dyn Secrets) -> Result<Self> {
         let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        Ok(Self { parts: Arc::new(parts), networks: network::Networks::new(secret) })
+        let networks = network::Networks::new(secret);
+        Ok(Self { parts: Arc::new(parts), networks, entitlements: None })
     }
 
     /// The engine behind it.

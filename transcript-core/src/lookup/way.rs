@@ -74,7 +74,7 @@ impl Lookup {
     }
 
     /// The whole way: whose key it is, the transcript, and what the key has used. Whatever the stores do,
-    /// it takes at most the wait and three calls of a store.
+    /// it takes at most the wait and three calls of a store; one more where a proof renews the key.
     async fn way(
         &self,
         ask: &LookupAsk,
@@ -82,7 +82,7 @@ impl Lookup {
         may_fetch: bool,
     ) -> Result<LookupAnswer, BadReference> {
         let EngineOptions { wait, store, .. } = *self.parts.transcripts.options();
-        let caller = self.caller(ask.key.as_deref()).await;
+        let caller = self.caller(ask.key.as_deref(), ask.proof.as_ref()).await;
         let visit = Visit { ask, caller: &caller, may_fetch };
         let reach = tokio::time::timeout(wait.saturating_add(store), self.reach(&visit, link.clone()));
         let (link, availability) = match reach.await {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{Shared, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem,
-        Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan,
+        Redeem, Redeemed, Rotated, Token,
     },
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, KeyId},
@@ -78,13 +78,13 @@ impl StoredKey {
         matches!(&self.of, KeyOf::Account { account, .. } if account == id)
     }
 
-    /// Whether it is a live key of this subject that is entitled at a moment.
-    fn is_plus(&self, of: &str, now: Timestamp) -> bool {
+    /// Until when it is entitled, if it is a live key of this subject that is entitled at a moment.
+    fn plus_until(&self, of: &str, now: Timestamp) -> Option<Timestamp> {
         let KeyOf::Lookup(LookupKey { subject: Some(subject), entitled_until: Some(until), .. }) = &self.of
         else {
-            return false;
+            return None;
         };
-        self.is_live() && subject == of && *until > now
+        (self.is_live() && subject == of && *until > now).then_some(*until)
     }
 }
 
@@ -128,13 +128,32 @@ impl Register {
             return Ok(AddKey::Added);
         }
         if let Some(subject) = &key.subject {
-            let plus = self.keys.values().filter(|stored| stored.is_plus(subject, key.key.now)).count();
-            if plus >= live_per_subject as usize {
-                return Ok(AddKey::SubjectFull);
+            let mut plus: Vec<_> =
+                self.keys.values().filter_map(|stored| stored.plus_until(subject, key.key.now)).collect();
+            if plus.len() >= live_per_subject as usize {
+                plus.sort_unstable_by(|a, b| b.cmp(a));
+                let last = (live_per_subject as usize).checked_sub(1);
+                return Ok(AddKey::SubjectFull { room_at: last.and_then(|last| plus.get(last).copied()) });
             }
         }
         self.add(KeyOf::Lookup(key))?;
         Ok(AddKey::Added)
+    }
+
+    fn entitle(&mut self, ask: &Entitle) -> bool {
+        let live = self.keys.values().filter(|stored| stored.plus_until(&ask.subject, ask.now).is_some());
+        let has_room = live.count() < ask.live_per_subject as usize;
+        let stored = self.live_mut(|stored| stored.id == ask.key);
+        let Some(StoredKey { of: KeyOf::Lookup(LookupKey { subject, entitled_until, .. }), .. }) = stored
+        else {
+            return false;
+        };
+        let is_own = subject.as_ref() == Some(&ask.subject);
+        if !is_own || !(has_room || *entitled_until > Some(ask.now)) {
+            return false;
+        }
+        *entitled_until = (*entitled_until).max(Some(ask.until));
+        true
     }
 
     fn rotate(&mut self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
@@ -288,18 +307,8 @@ impl Directory for MemoryDirectory {
         self.register.lock().add_key(key, live_per_subject)
     }
 
-    async fn entitle(&self, key: &KeyId, of: &str, until: Timestamp) -> Result<bool> {
-        let mut register = self.register.lock();
-        let stored = register.live_mut(|stored| stored.id == *key);
-        let Some(StoredKey { of: KeyOf::Lookup(LookupKey { subject, entitled_until, .. }), .. }) = stored
-        else {
-            return Ok(false);
-        };
-        if subject.as_deref() != Some(of) {
-            return Ok(false);
-        }
-        *entitled_until = (*entitled_until).max(Some(until));
-        Ok(true)
+    async fn entitle(&self, ask: Entitle) -> Result<bool> {
+        Ok(self.register.lock().entitle(&ask))
     }
 
     async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {

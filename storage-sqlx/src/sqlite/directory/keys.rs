@@ -3,7 +3,7 @@
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Timestamp,
-    directory::{AddKey, LookupKey, NewKey, Rotated},
+    directory::{AddKey, Entitle, LookupKey, NewKey, Rotated},
     ids::{KeyId, WalletId},
 };
 
@@ -15,15 +15,18 @@ use crate::{
 /// How many keys have this id or digest, and how many of them have both.
 const TAKEN: &str = "SELECT count(*), count(*) FILTER (WHERE id = ?1 AND digest = ?2)
     FROM keys WHERE id = ?1 OR digest = ?2";
-const LIVE_OF_SUBJECT: &str = "SELECT count(*) FROM keys
-    WHERE subject = ?1 AND entitled_until > ?2 AND revoked_at IS NULL";
+/// With the limit less one as offset: the end of the key with which a subject is full, if it is.
+const FULL_UNTIL: &str = "SELECT entitled_until FROM keys
+    WHERE subject = ?1 AND entitled_until > ?2 AND revoked_at IS NULL
+    ORDER BY entitled_until DESC LIMIT 1 OFFSET ?3";
 const ADD: &str = "INSERT INTO keys
     (id, digest, hint, created_at, wallet, label, email, subject, entitled_until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const ADD_OF_ACCOUNT: &str =
     "INSERT INTO keys (id, digest, hint, created_at, account) VALUES (?1, ?2, ?3, ?4, ?5)";
 const ENTITLE: &str = "UPDATE keys SET entitled_until = max(coalesce(entitled_until, 0), ?3)
-    WHERE id = ?1 AND subject = ?2 AND revoked_at IS NULL";
+    WHERE id = ?1 AND subject = ?2 AND revoked_at IS NULL AND (entitled_until > ?4 OR ?5 >
+        (SELECT count(*) FROM keys WHERE subject = ?2 AND entitled_until > ?4 AND revoked_at IS NULL))";
 const ROTATE: &str = "INSERT INTO keys
     (id, digest, hint, created_at, account, wallet, label, email, subject, entitled_until)
     SELECT ?2, ?3, ?4, ?5, account, wallet, label, email, subject, entitled_until
@@ -72,9 +75,14 @@ impl Change for Add {
             Place::Taken => return Err(taken()),
         }
         if let Some(subject) = subject {
-            let live = sqlx::query(LIVE_OF_SUBJECT).bind(subject.clone()).bind(key.now.as_millis());
-            if live.fetch_one(&mut *db).await?.try_get::<i64, _>(0)? >= i64::from(self.live_per_subject) {
-                return Ok(AddKey::SubjectFull);
+            let Some(last) = self.live_per_subject.checked_sub(1) else {
+                return Ok(AddKey::SubjectFull { room_at: None });
+            };
+            let full =
+                sqlx::query(FULL_UNTIL).bind(subject.clone()).bind(key.now.as_millis()).bind(i64::from(last));
+            if let Some(row) = full.fetch_optional(&mut *db).await? {
+                let room_at = Some(Timestamp::from_millis(row.try_get(0)?));
+                return Ok(AddKey::SubjectFull { room_at });
             }
         }
         let add = sqlx::query(ADD)
@@ -103,18 +111,13 @@ pub(super) async fn add_of_account(db: &mut SqliteConnection, key: &NewKey, acco
     Ok(())
 }
 
-pub(super) struct Entitle {
-    pub(super) key: KeyId,
-    pub(super) subject: String,
-    pub(super) until: Timestamp,
-}
-
 impl Change for Entitle {
     type Outcome = bool;
 
     async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
         let entitle = sqlx::query(ENTITLE).bind(self.key.as_str().to_owned()).bind(self.subject.clone());
-        Ok(entitle.bind(self.until.as_millis()).execute(db).await?.rows_affected() > 0)
+        let entitle = entitle.bind(self.until.as_millis()).bind(self.now.as_millis());
+        Ok(entitle.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
     }
 }
 

@@ -23,8 +23,8 @@ use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem,
-        Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan,
+        Redeem, Redeemed, Rotated, Token,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -146,9 +146,8 @@ impl Directory for SqliteStore {
         self.database.make(keys::Add { key, live_per_subject }).await
     }
 
-    async fn entitle(&self, key: &KeyId, subject: &str, until: Timestamp) -> Result<bool> {
-        let (key, subject) = (key.clone(), subject.to_owned());
-        self.database.make(keys::Entitle { key, subject, until }).await
+    async fn entitle(&self, ask: Entitle) -> Result<bool> {
+        self.database.make(ask).await
     }
 
     async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {

@@ -74,7 +74,10 @@ fn a_network_makes_so_many_keys_a_day() {
     play(plan, |life| async move {
         let make = async |client| {
             let origin = Origin::Network(address(client));
-            life.lookups[0].create_key(CreateKey { label: None, email: None, origin }).await.unwrap()
+            life.lookups[0]
+                .create_key(CreateKey { label: None, email: None, proof: None, origin })
+                .await
+                .unwrap()
         };
         for _ in 0..2 {
             assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));

@@ -56,7 +56,7 @@ fn the_watch_address_carries_the_tag_that_was_sent() {
     play(Plan::default(), |life| async move {
         for src in SourceTag::ALL.map(Some).into_iter().chain([None]) {
             let reference = Reference::Id(video().id().to_owned());
-            let ask = LookupAsk { reference, src, key: None, client: None };
+            let ask = LookupAsk { reference, src, key: None, proof: None, client: None };
             let answer = life.lookups[0].look_up(ask).await.unwrap();
             let tag = src.map_or(String::new(), |tag| format!("?src={}", tag.as_str()));
             assert_eq!(

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, KeySummary, LookupKey, NewKey, Owner, Redeem,
-        Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner,
+        Redeem, Redeemed, Rotated, Token,
     },
     ids::{AccountId, KeyId},
 };
@@ -41,10 +41,9 @@ impl Directory for FaultyDirectory {
         self.gate.pass("directory.add_key", || what, work, nothing).await
     }
 
-    async fn entitle(&self, key: &KeyId, subject: &str, until: Timestamp) -> Result<bool> {
-        let (inner, key, subject) = (self.inner(), key.clone(), subject.to_owned());
-        let what = key.to_string();
-        let work = async move { inner.entitle(&key, &subject, until).await };
+    async fn entitle(&self, ask: Entitle) -> Result<bool> {
+        let (inner, what) = (self.inner(), ask.key.to_string());
+        let work = async move { inner.entitle(ask).await };
         self.gate.pass("directory.entitle", || what, work, nothing).await
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    directory::{Changed, Plan, Rotated},
+    directory::{Changed, Entitle, Plan, Rotated},
     error::ErrorKind,
     page::PageRequest,
     testing::{pages, refused, together},
@@ -136,7 +136,9 @@ pub async fn an_account_key_is_rotated_and_revoked(store: Store) {
         Some(Owner::Account { key: key.clone(), account }),
         "the same account"
     );
-    assert!(!done(store.entitle(&key, "s", at(99)).await), "an account's key has no subject");
+    let ask =
+        Entitle { key: key.clone(), subject: "s".to_owned(), until: at(99), now: at(1), live_per_subject: 3 };
+    assert!(!done(store.entitle(ask).await), "an account's key has no subject");
     assert!(done(store.revoke_key(&key, at(30)).await), "it was live");
     assert!(!done(store.revoke_key(&key, at(31)).await), "it is dead already");
     assert_eq!(owner(&store, "l").await, None, "a revoked key opens nothing");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    directory::{AddKey, Rotated},
+    directory::{AddKey, Entitle, Rotated},
     error::ErrorKind,
     page::{PAGE_LIMIT, PageRequest},
     testing::{pages, refused, together},
@@ -10,6 +10,16 @@ use crate::{
 
 async fn add(store: &Store, key: LookupKey) -> AddKey {
     done(store.add_key(key, 3).await)
+}
+
+fn full(room_at: i64) -> AddKey {
+    AddKey::SubjectFull { room_at: Some(at(room_at)) }
+}
+
+/// Puts off the end of a key's entitlement, with 3 live plus keys for each subject.
+async fn entitle(store: &Store, key: &str, subject: &str, until: i64, now: i64) -> bool {
+    let (key, subject) = (KeyId::new(key), subject.to_owned());
+    done(store.entitle(Entitle { key, subject, until: at(until), now: at(now), live_per_subject: 3 }).await)
 }
 
 /// A key that was added opens, whole as it was given.
@@ -64,7 +74,7 @@ pub async fn a_subject_has_only_so_many_live_plus_keys(store: Store) {
     for id in ["a", "b", "c"] {
         assert_eq!(add(&store, plus_key(id, "s", 0, 100)).await, AddKey::Added, "below the limit");
     }
-    assert_eq!(add(&store, plus_key("d", "s", 99, 500)).await, AddKey::SubjectFull, "at the limit");
+    assert_eq!(add(&store, plus_key("d", "s", 99, 500)).await, full(100), "at the limit");
     assert_eq!(owner(&store, "d").await, None, "a key too many is not stored");
     assert_eq!(add(&store, plus_key("e", "S", 0, 100)).await, AddKey::Added, "another subject has its own");
     assert_eq!(add(&store, lookup_key("f", 0)).await, AddKey::Added, "a key of no subject is not counted");
@@ -74,7 +84,9 @@ pub async fn a_subject_has_only_so_many_live_plus_keys(store: Store) {
         "the limit is the call's"
     );
     let none = done(store.add_key(plus_key("h", "new", 0, 100), 0).await);
-    assert_eq!(none, AddKey::SubjectFull, "a limit of 0 lets no plus key in");
+    assert_eq!(none, AddKey::SubjectFull { room_at: None }, "a limit of 0 lets no plus key in");
+    let lowered = done(store.add_key(plus_key("i", "s", 0, 100), 2).await);
+    assert_eq!(lowered, full(100), "a limit that was lowered lets in none until enough have ended");
 }
 
 /// Keys that are revoked, or whose entitlement has ended, are not counted.
@@ -82,17 +94,15 @@ pub async fn a_full_subject_has_room_again(store: Store) {
     for (id, until) in [("a", 100), ("b", 100), ("c", 50)] {
         add(&store, plus_key(id, "s", 0, until)).await;
     }
-    assert_eq!(add(&store, plus_key("d", "s", 49, 100)).await, AddKey::SubjectFull, "all three are live");
+    assert_eq!(add(&store, plus_key("d", "s", 49, 100)).await, full(50), "all three are live");
+    let fewer = done(store.add_key(plus_key("d", "s", 49, 100), 2).await);
+    assert_eq!(fewer, full(100), "there is room when one of the two that end last has ended");
     assert_eq!(add(&store, plus_key("d", "s", 50, 100)).await, AddKey::Added, "one has ended by now");
     done(store.revoke_key(&KeyId::new("a"), at(51)).await);
     assert_eq!(add(&store, plus_key("e", "s", 52, 100)).await, AddKey::Added, "one is revoked");
-    assert_eq!(add(&store, plus_key("f", "s", 53, 100)).await, AddKey::SubjectFull, "three are live again");
+    assert_eq!(add(&store, plus_key("f", "s", 53, 100)).await, full(100), "three are live again");
     done(store.rotate(&digest("b"), new_key("b2", 54)).await);
-    assert_eq!(
-        add(&store, plus_key("f", "s", 55, 100)).await,
-        AddKey::SubjectFull,
-        "a rotated key counts once"
-    );
+    assert_eq!(add(&store, plus_key("f", "s", 55, 100)).await, full(100), "a rotated key counts once");
 }
 
 /// Keys added at the same time never take a subject beyond its limit.
@@ -112,22 +122,38 @@ pub async fn subjects_at_once_never_go_beyond_their_limit(store: Store) {
 pub async fn an_entitlement_is_put_off_by_its_own_subject(store: Store) {
     add(&store, plus_key("a", "s", 0, 100)).await;
     add(&store, lookup_key("plain", 0)).await;
-    let id = KeyId::new("a");
     for (until, expect) in [(200, 200), (150, 200), (200, 200), (201, 201)] {
-        assert!(done(store.entitle(&id, "s", at(until)).await), "the key is of that subject");
+        assert!(entitle(&store, "a", "s", until, 1).await, "the key is of that subject");
         let now = owner(&store, "a").await;
         assert_eq!(now, Some(Owner::Lookup(plus_key("a", "s", 0, expect))), "never brought forward");
     }
-    assert!(!done(store.entitle(&id, "S", at(900)).await), "another subject's proof is not enough");
-    assert!(!done(store.entitle(&KeyId::new("plain"), "s", at(900)).await), "a key of no subject has none");
-    assert!(!done(store.entitle(&KeyId::new("nobody's"), "s", at(900)).await), "an unknown key has none");
+    assert!(!entitle(&store, "a", "S", 900, 1).await, "another subject's proof is not enough");
+    assert!(!entitle(&store, "plain", "s", 900, 1).await, "a key of no subject has none");
+    assert!(!entitle(&store, "nobody's", "s", 900, 1).await, "an unknown key has none");
     assert_eq!(owner(&store, "a").await, Some(Owner::Lookup(plus_key("a", "s", 0, 201))), "nothing changed");
     let bare = LookupKey { entitled_until: None, ..plus_key("b", "s", 0, 0) };
     add(&store, bare).await;
-    assert!(done(store.entitle(&KeyId::new("b"), "s", at(300)).await), "a first proof is one too");
+    assert!(entitle(&store, "b", "s", 300, 1).await, "a first proof is one too");
     assert_eq!(owner(&store, "b").await, Some(Owner::Lookup(plus_key("b", "s", 0, 300))));
-    done(store.revoke_key(&id, at(9)).await);
-    assert!(!done(store.entitle(&id, "s", at(900)).await), "a revoked key is entitled to nothing");
+    done(store.revoke_key(&KeyId::new("a"), at(9)).await);
+    assert!(!entitle(&store, "a", "s", 900, 10).await, "a revoked key is entitled to nothing");
+}
+
+/// Keys that have run out come back to life only as far as their subject has room.
+pub async fn an_ended_entitlement_needs_room_again(store: Store) {
+    for (id, since, until) in [("a", 0, 10), ("b", 20, 100), ("c", 20, 100), ("d", 20, 100)] {
+        assert_eq!(add(&store, plus_key(id, "s", since, until)).await, AddKey::Added);
+    }
+    assert!(!entitle(&store, "a", "s", 200, 20).await, "three others are live");
+    assert_eq!(owner(&store, "a").await, Some(Owner::Lookup(plus_key("a", "s", 0, 10))), "nothing changed");
+    assert!(entitle(&store, "b", "s", 200, 20).await, "a live key has its own place");
+    done(store.revoke_key(&KeyId::new("c"), at(21)).await);
+    assert!(entitle(&store, "a", "s", 200, 22).await, "one was revoked");
+    assert!(
+        entitle(&store, "d", "s", 200, 100).await,
+        "its end is the first moment at which it counts no more"
+    );
+    assert_eq!(add(&store, plus_key("e", "s", 150, 300)).await, full(200), "three are live again");
 }
 
 /// A rotated key is dead at once; the new one has all else of the old.

@@ -28,6 +28,7 @@ macro_rules! directory_conformance {
             a_full_subject_has_room_again
             subjects_at_once_never_go_beyond_their_limit
             an_entitlement_is_put_off_by_its_own_subject
+            an_ended_entitlement_needs_room_again
             a_rotated_key_is_dead_at_once
             a_rotation_never_takes_effect_twice
             a_rotation_to_a_stored_key_is_a_conflict

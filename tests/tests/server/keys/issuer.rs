@@ -1,0 +1,52 @@
+//! Somebody who sells plans elsewhere, and signs who has one.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, anyhow};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::{
+    rand::SystemRandom,
+    signature::{Ed25519KeyPair, KeyPair as _},
+};
+use serde_json::{Value, json};
+
+pub(crate) struct Issuer(Ed25519KeyPair);
+
+impl Issuer {
+    /// An issuer with a fresh key.
+    pub(crate) fn new() -> Result<Self> {
+        let form = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| anyhow!("no key"))?;
+        Ok(Self(Ed25519KeyPair::from_pkcs8(form.as_ref()).map_err(|_| anyhow!("no key"))?))
+    }
+
+    /// The key set by which it is trusted.
+    pub(crate) fn key_set(&self) -> String {
+        let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
+        json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "shop", "use": "sig", "x": x }] })
+            .to_string()
+    }
+
+    /// A proof that a subject has a plan for some seconds from now on.
+    pub(crate) fn plus(&self, subject: &str, seconds: i64) -> String {
+        self.sign(&json!({ "sub": subject, "plan": "plus", "exp": now() + seconds }))
+    }
+
+    /// A token with these claims.
+    pub(crate) fn sign(&self, claims: &Value) -> String {
+        self.sign_as(&json!({ "alg": "EdDSA", "typ": "JWT", "kid": "shop" }), claims)
+    }
+
+    /// A token with any header.
+    pub(crate) fn sign_as(&self, header: &Value, claims: &Value) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let tag = self.0.sign(message.as_bytes());
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(tag.as_ref()))
+    }
+}
+
+/// The present moment, in seconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,58 @@
+//! How many keys a network may make: an IPv4 address, an IPv6 /64, and its /48 with four times as many.
+
+use anyhow::Result;
+use http::Method;
+use tempfile::TempDir;
+
+use crate::server::harness::{Reply, Server};
+
+async fn mint(server: &Server, from: &str) -> Result<Reply> {
+    server.send(Method::POST, "/api/keys", &[("x-forwarded-for", from)], "").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn networks_are_limited_through_a_trusted_proxy() -> Result<()> {
+    let data = TempDir::new()?;
+    let limit = ("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2");
+    let server = Server::start(&data, &[limit, ("VERBATIM_SERVER__TRUSTED_PROXIES", "127.0.0.1/32")])?;
+    for (from, status) in [
+        ("192.0.2.1", 201),
+        ("192.0.2.1", 201),
+        ("192.0.2.1", 429),
+        ("192.0.2.2", 201),
+        // The same network, however its addresses are written, and whatever came before the proxy.
+        ("::ffff:192.0.2.1", 429),
+        ("198.51.100.9, 192.0.2.1", 429),
+        // A /64 is one network.
+        ("2001:db8:0:1::1", 201),
+        ("2001:db8:0:1:ffff::2", 201),
+        ("2001:db8:0:1:abcd::3", 429),
+        // Its /48 has four times the limit.
+        ("2001:db8:0:2::1", 201),
+        ("2001:db8:0:2::1", 201),
+        ("2001:db8:0:3::1", 201),
+        ("2001:db8:0:3::1", 201),
+        ("2001:db8:0:4::1", 201),
+        ("2001:db8:0:4::1", 201),
+        ("2001:db8:0:5::1", 429),
+        ("2001:db8:1:5::1", 201),
+    ] {
+        let reply = mint(&server, from).await?;
+        assert_eq!(reply.status.as_u16(), status, "{from}: {}", reply.text());
+        if status == 429 {
+            let wait: u64 = reply.header("retry-after").parse()?;
+            assert!((1..=86_400).contains(&wait), "{from}: {wait}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_trusted_proxy_the_socket_counts() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2")])?;
+    for (from, status) in [("192.0.2.1", 201), ("192.0.2.2", 201), ("192.0.2.3", 429), ("2001:db8::1", 429)] {
+        assert_eq!(mint(&server, from).await?.status.as_u16(), status, "{from}");
+    }
+    Ok(())
+}

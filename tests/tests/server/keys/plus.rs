@@ -1,0 +1,179 @@
+//! Keys of people with a paid plan: made, run out, renewed; and what proves nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{call, issuer::Issuer, issuer::now, mint, minted, serve};
+use crate::server::{
+    harness::{Server, run, verbatim},
+    platform::{platform, settings},
+};
+
+const VIDEO: &str = "dyke-walk-0";
+const ME: &str = "/api/keys/me";
+
+/// Waits until a key has this plan.
+async fn has_plan(server: &Server, key: &str, plan: &str) -> Result<Value> {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        let status = server.get_as(key, ME).await?.json();
+        if status["plan"] == plan {
+            return Ok(status);
+        }
+        if Instant::now() > until {
+            bail!("the key never became {plan}: {status}");
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
+    let proxy = platform(&[VIDEO, "dyke-walk-1"], Duration::ZERO)?;
+    let data = TempDir::new()?;
+    let issuer = Issuer::new()?;
+    let settings = settings(&proxy);
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let server = serve(&data, &issuer, &settings)?;
+
+    let reply = mint(&server, &issuer.plus("ann", 4)).await?;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    let made = reply.json();
+    assert_eq!(
+        (&made["plan"], &made["period"], &made["allowance"], &made["used"]),
+        (&json!("plus"), &json!("day"), &json!(100), &json!(0))
+    );
+    let key = made["key"].as_str().unwrap_or_default().to_owned();
+    let answer = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?.json();
+    assert_eq!(answer["available"], json!(true), "{answer}");
+    let day = server.get_as(&key, ME).await?.json();
+
+    // What was used of the day's allowance is not of the month's.
+    let ended = has_plan(&server, &key, "plus_inactive").await?;
+    assert_eq!(
+        (&ended["period"], &ended["allowance"], &ended["used"], &ended["remaining"]),
+        (&json!("month"), &json!(25), &json!(0), &json!(25))
+    );
+    let answer = server.get_as(&key, "/api/transcript?v=dyke-walk-1").await?.json();
+    assert_eq!(
+        answer["key"],
+        json!({ "plan": "plus_inactive", "period": "month", "used": 1, "allowance": 25, "remaining": 24 })
+    );
+
+    // Neither another subject's proof, nor one that has run out, nor a forged one renews it.
+    let forged = Issuer::new()?.plus("ann", 3600);
+    for proof in [issuer.plus("bob", 3600), issuer.plus("Ann", 3600), issuer.plus("ann", -61), forged] {
+        for path in [ME, "/api/transcript?v=dyke-walk-1"] {
+            call(&server, path, &key, &proof).await?;
+        }
+        assert_eq!(server.get_as(&key, ME).await?.json()["plan"], json!("plus_inactive"));
+    }
+    // Any call with a fresh one of its own does, and the day goes on where it was.
+    let renewed =
+        call(&server, &format!("/api/transcript?v={VIDEO}"), &key, &issuer.plus("ann", 3600)).await?;
+    assert_eq!(renewed.json()["key"]["plan"], json!("plus"));
+    let again = server.get_as(&key, ME).await?.json();
+    assert_eq!(again["plan"], json!("plus"));
+    if again["resetsAt"] == day["resetsAt"] {
+        assert_eq!((&day["used"], &again["used"]), (&json!(1), &json!(1)), "changing plans resets nothing");
+    }
+    // A free key stays free: it was not made with a proof.
+    let free = minted(&server, "").await?;
+    assert_eq!(call(&server, ME, &free, &issuer.plus("ann", 3600)).await?.json()["plan"], json!("free"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_proves_nothing_makes_a_free_key() -> Result<()> {
+    let data = TempDir::new()?;
+    let issuer = Issuer::new()?;
+    let many =
+        [("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "1000"), ("VERBATIM_ENTITLEMENT__AUDIENCE", "v")];
+    let server = serve(&data, &issuer, &many)?;
+    let good = json!({ "sub": "ann", "plan": "plus", "exp": now() + 3600, "aud": "v" });
+    let with = |name: &str, value: Value| {
+        let mut claims = good.clone();
+        claims[name] = value;
+        issuer.sign(&claims)
+    };
+    assert_eq!(mint(&server, &issuer.sign(&good)).await?.json()["plan"], json!("plus"));
+    let whole = issuer.sign(&good);
+    let unsigned = whole.rsplit_once('.').map(|(message, _)| format!("{message}.")).unwrap_or_default();
+    for proof in [
+        issuer.sign_as(&json!({ "alg": "none" }), &good),
+        issuer.sign_as(&json!({ "alg": "HS256", "kid": "shop" }), &good),
+        issuer.sign_as(&json!({ "alg": "EdDSA", "kid": "someone" }), &good),
+        Issuer::new()?.sign(&good),
+        unsigned,
+        whole.replace('.', "_"),
+        format!("Bearer {whole}"),
+        "plus".to_owned(),
+        with("exp", json!(now() - 120)),
+        with("nbf", json!(now() + 3600)),
+        with("plan", json!("plus_inactive")),
+        with("aud", json!("elsewhere")),
+        with("sub", json!("")),
+        with("sub", json!("s".repeat(256))),
+        with("more", json!("x".repeat(9_000))),
+    ] {
+        let reply = mint(&server, &proof).await?;
+        assert_eq!((reply.status.as_u16(), &reply.json()["plan"]), (201, &json!("free")), "{proof}");
+    }
+    // However far away the end of a plan is, the key's is at most 401 days away.
+    let until = |subject: &str| -> Result<String> {
+        let listed = run(verbatim(data.path(), &["keys", "list", "--json"]), b"")?;
+        let keys: Value = serde_json::from_slice(&listed.stdout)?;
+        let found = keys.as_array().into_iter().flatten().find(|key| key["subject"] == subject);
+        Ok(found.and_then(|key| key["entitledUntil"].as_str()).unwrap_or_default().to_owned())
+    };
+    for exp in [json!(1e18), json!(u64::MAX)] {
+        let subject = exp.to_string();
+        let claims = json!({ "sub": subject, "plan": "plus", "exp": exp, "aud": "v" });
+        assert_eq!(mint(&server, &issuer.sign(&claims)).await?.json()["plan"], json!("plus"));
+        assert!(until(&subject)?.starts_with("20"), "{}", until(&subject)?);
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_has_three_live_plus_keys() -> Result<()> {
+    let data = TempDir::new()?;
+    let issuer = Issuer::new()?;
+    let server = serve(&data, &issuer, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "100")])?;
+    let proof = issuer.plus("ann", 3600);
+    let first = mint(&server, &proof).await?.json();
+    for _ in 0..2 {
+        minted(&server, &proof).await?;
+    }
+    let refused = mint(&server, &proof).await?;
+    assert_eq!(refused.status, 429);
+    assert_eq!(refused.header("content-type"), "application/problem+json");
+    let wait: u64 = refused.header("retry-after").parse()?;
+    assert!((3_500..=3_600).contains(&wait), "{wait}");
+    assert!(
+        refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("(3)")),
+        "{}",
+        refused.text()
+    );
+    assert!(!refused.text().contains("vbk_"));
+    assert_eq!(mint(&server, &issuer.plus("bob", 3600)).await?.json()["plan"], json!("plus"));
+    assert_eq!(mint(&server, "").await?.json()["plan"], json!("free"));
+
+    // A revoked key frees a place, and only one.
+    let revoke = ["keys", "revoke", first["id"].as_str().unwrap_or_default()];
+    assert_eq!(run(verbatim(data.path(), &revoke), b"")?.status.code(), Some(0));
+    assert_eq!(mint(&server, &proof).await?.status, 201);
+    assert_eq!(mint(&server, &proof).await?.status, 429);
+    // Nor do keys that have run out take anyone beyond the limit when they are renewed.
+    let short = minted(&server, &issuer.plus("eve", 2)).await?;
+    has_plan(&server, &short, "plus_inactive").await?;
+    let eve = issuer.plus("eve", 3600);
+    for _ in 0..3 {
+        minted(&server, &eve).await?;
+    }
+    assert_eq!(call(&server, ME, &short, &eve).await?.json()["plan"], json!("plus_inactive"));
+    Ok(())
+}
