@@ -61,7 +61,7 @@ fn each_kind_of_key_proves_a_plan() {
         assert_eq!(verify(&unpinned, &token), Some(expect.clone()), "{kind:?}");
         let mut other = Issuer::new(kind, "k1").jwk();
         if kind == Kind::Rs256 {
-            other["n"] = json!(format!("{}AQAB", other["n"].as_str().unwrap()));
+            other["n"] = json!(format!("AQAB{}", other["n"].as_str().unwrap()));
         }
         let other = TokenEntitlements::new(&options(&[other])).unwrap();
         assert_eq!(verify(&other, &token), None, "{kind:?}: wrong key");
