@@ -10,8 +10,18 @@ use tokio::sync::{oneshot, watch};
 use super::{Outcome, Payment};
 use crate::{archive::Wish, video::VideoId};
 
-/// What is fetched at most once at a time.
-pub(super) type Errand = (VideoId, Wish);
+/// What is fetched at most once at a time. Fetches and refreshes of the same wish are errands of their own,
+/// which the lease in the archive keeps apart.
+pub(super) type Errand = (VideoId, Wish, Purpose);
+
+/// Why the suppliers are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Purpose {
+    /// Nothing is archived: what comes first stays.
+    Fetch,
+    /// What is archived is to be replaced, whatever it is.
+    Refresh,
+}
 
 /// A caller who waits for an errand.
 #[derive(Debug)]

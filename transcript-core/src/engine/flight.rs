@@ -17,7 +17,7 @@ use std::{
 use super::{
     Inner, Outcome, absence,
     errands::{Driving, Waiter},
-    known,
+    known_for,
     payment::{Ending, Held, Holding},
     retry::{bounded, persistently},
     supply::Supply,
@@ -153,9 +153,9 @@ impl Flight<'_> {
         loop {
             let lease = self.lease();
             let claim = persistently(brief, || self.inner.archive.claim(lease.clone())).await?;
-            let (video, wish) = self.driving.errand();
+            let (video, wish, purpose) = self.driving.errand();
             let found = persistently(brief, || self.inner.find(video, wish)).await?;
-            if let Some(outcome) = known(found) {
+            if let Some(outcome) = known_for(*purpose, found) {
                 return Ok(Claimed::Known(outcome));
             }
             match claim {
@@ -184,7 +184,7 @@ impl Flight<'_> {
 
     /// Gives the lease back. When the store is away it ends by itself, and nobody waits for it.
     async fn unclaim(&self) {
-        let (video, wish) = self.driving.errand();
+        let (video, wish, _) = self.driving.errand();
         let holder = self.holder();
         self.tenure.fetch_add(1, Ordering::Relaxed);
         let unclaim = || self.inner.archive.unclaim(video, wish, &holder);
@@ -304,7 +304,7 @@ impl Flight<'_> {
 
     /// Remembers a failure that says something about the video.
     async fn remember(&self, failure: &SupplyError, asked: Vec<String>) {
-        let (video, wish) = self.driving.errand();
+        let (video, wish, _) = self.driving.errand();
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();
         let Some(absence) = absence::of_failure(video, wish, failure, asked, policy, now) else { return };

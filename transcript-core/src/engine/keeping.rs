@@ -1,6 +1,10 @@
 //! Keeping what a supplier gave: before anything is settled.
 
-use super::{Inner, errands::Errand, retry::persistently};
+use super::{
+    Inner,
+    errands::{Errand, Purpose},
+    retry::persistently,
+};
 use crate::{
     archive::{Keep, StoredTranscript, Wish},
     captions::PARSER_VERSION,
@@ -33,7 +37,7 @@ impl Inner {
                 transcript,
                 known_tracks: known_tracks.clone(),
                 parser_version: PARSER_VERSION,
-                replace: false,
+                replace: errand.2 == Purpose::Refresh,
                 now: self.clock.now(),
             };
             match (persistently(self.long(), || self.archive.keep(keep.clone())).await, &answer) {

@@ -13,6 +13,8 @@ mod flight;
 mod keeping;
 mod options;
 mod payment;
+#[cfg(test)]
+mod refresh_tests;
 pub(crate) mod retry;
 mod supply;
 
@@ -25,7 +27,7 @@ pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
 pub use options::{AbsencePolicy, EngineOptions};
 
 use builder::Suppliers;
-use errands::{Errand, Errands, Waiter};
+use errands::{Errand, Errands, Purpose, Waiter};
 use retry::bounded;
 
 use crate::{
@@ -92,6 +94,33 @@ impl Transcripts {
     /// # Cancellation
     /// Dropping the future abandons the waiting, not the work that has begun.
     pub async fn get(&self, fetch: Fetch) -> Outcome {
+        self.answer(fetch, Purpose::Fetch).await
+    }
+
+    /// Asks the suppliers anew and keeps what they give as a new revision, whatever is archived; for
+    /// operators. Nobody is charged.
+    ///
+    /// - As a fetch it holds the lease of the wish while suppliers are asked, and first waits for a fetch
+    ///   that is under way; refreshes of the same wish at the same time share one.
+    /// - [`Outcome::Fetched`] is what is archived now. Content that is as it was stays the revision that it
+    ///   was.
+    /// - A failure leaves what is archived as it is. An absence does not keep the suppliers from being
+    ///   asked, a withdrawal does.
+    /// - Like [`Transcripts::get`] it answers within `options.wait`.
+    ///
+    /// # Cancellation
+    /// As [`Transcripts::get`].
+    pub async fn refresh(&self, video: &VideoId, wish: &Wish) -> Outcome {
+        let fetch = Fetch { video: video.clone(), wish: wish.clone(), payment: None };
+        match self.answer(fetch, Purpose::Refresh).await {
+            // Another caller's refresh brought it: it was fetched for this one too.
+            Outcome::Archived(stored) => Outcome::Fetched(stored),
+            outcome => outcome,
+        }
+    }
+
+    /// Runs one caller's way on the engine's runtime.
+    async fn answer(&self, fetch: Fetch, purpose: Purpose) -> Outcome {
         let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
         self.inner.runtime.spawn(async move {
@@ -99,7 +128,7 @@ impl Transcripts {
             let outcome = tokio::select! {
                 // In order: chance has no part in what the engine does, so that a simulation can replay it.
                 biased;
-                outcome = inner.run(fetch) => outcome,
+                outcome = inner.run(fetch, purpose) => outcome,
                 () = reply.closed() => return,
             };
             // Nobody listens any more: the outcome is archived all the same.
@@ -186,17 +215,17 @@ impl Transcripts {
 
 impl Inner {
     /// One caller's whole way, within the wait.
-    async fn run(self: &Arc<Self>, fetch: Fetch) -> Outcome {
-        let way = self.find_or_join(fetch);
+    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose) -> Outcome {
+        let way = self.find_or_join(fetch, purpose);
         tokio::time::timeout(self.options.wait, way).await.unwrap_or(Outcome::StillWorking)
     }
 
     /// Archive first, then the errand.
-    async fn find_or_join(self: &Arc<Self>, fetch: Fetch) -> Outcome {
-        let errand = (fetch.video, fetch.wish);
+    async fn find_or_join(self: &Arc<Self>, fetch: Fetch, purpose: Purpose) -> Outcome {
+        let errand = (fetch.video, fetch.wish, purpose);
         match self.find(&errand.0, &errand.1).await {
             Ok(found) => {
-                if let Some(outcome) = known(found) {
+                if let Some(outcome) = known_for(purpose, found) {
                     return outcome;
                 }
             }
@@ -270,13 +299,13 @@ impl Inner {
     }
 }
 
-/// The outcome for a caller when the archive knows it; none when it must be fetched.
-fn known(found: Found) -> Option<Outcome> {
-    match found {
-        Found::Transcript(stored) => Some(Outcome::Archived(stored)),
-        Found::Absent(absence) => Some(Outcome::Absent(absence)),
-        Found::Withdrawn => Some(Outcome::Withdrawn),
-        Found::Nothing => None,
+/// The outcome for a caller when the archive knows it; none when the suppliers must be asked.
+fn known_for(purpose: Purpose, found: Found) -> Option<Outcome> {
+    match (purpose, found) {
+        (_, Found::Withdrawn) => Some(Outcome::Withdrawn),
+        (Purpose::Refresh, _) | (Purpose::Fetch, Found::Nothing) => None,
+        (Purpose::Fetch, Found::Transcript(stored)) => Some(Outcome::Archived(stored)),
+        (Purpose::Fetch, Found::Absent(absence)) => Some(Outcome::Absent(absence)),
     }
 }
 

@@ -112,7 +112,7 @@ impl Inner {
 
 /// Believes no supplier: what it gave must be of this video, a transcript within
 /// bounds, and answer the wish.
-fn judge(supplied: Supplied, (video, wish): &Errand) -> Result<Supplied, SupplyError> {
+fn judge(supplied: Supplied, (video, wish, _): &Errand) -> Result<Supplied, SupplyError> {
     let unreadable = |what: &str| Err(SupplyError::new(SupplyReason::Unreadable, what));
     let Some(first) = supplied.tracks.first() else {
         return unreadable("The transcript's source answered without a transcript.");
