@@ -7,6 +7,7 @@ use transcript_core::{
     Clock, Result,
     archive::Archive,
     engine::{EngineOptions, Transcripts},
+    ledger::Ledger,
     lookup::{Entitlements, Lookup, LookupParts},
 };
 
@@ -91,6 +92,10 @@ impl Verbatim {
     pub async fn close(&self) {
         self.transcripts().close().await;
         self.stores.close().await;
+    }
+
+    pub(crate) fn ledger(&self) -> &Arc<dyn Ledger> {
+        &self.stores.ledger
     }
 
     pub(crate) fn now(&self) -> transcript_core::Timestamp {

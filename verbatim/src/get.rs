@@ -68,11 +68,17 @@ impl Verbatim {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),
         };
+        let outcome = self.transcripts().get(Fetch { video: video.clone(), wish, payment: None }).await;
+        self.told(&video, outcome)
+    }
+
+    /// What an outcome of the engine means to somebody who does not pay.
+    pub(crate) fn told(&self, video: &VideoId, outcome: Outcome) -> Result<GetOutcome> {
         let missing = |reason, message: &str| {
             Ok(GetOutcome::Missing(self.missing(video.platform(), video.id(), reason, message)))
         };
         let found = |stored, from_cache| Ok(GetOutcome::Found(Found { stored, from_cache }));
-        match self.transcripts().get(Fetch { video: video.clone(), wish, payment: None }).await {
+        match outcome {
             Outcome::Archived(stored) => found(stored, true),
             Outcome::Fetched(stored) => found(stored, false),
             Outcome::Absent(absence) => missing(FailureReason::NoCaptions, &absence.message),

@@ -1,26 +1,26 @@
-//! Captions that somebody has, into the archive.
+//! Transcripts that somebody has, into the archive. Nobody is asked for anything.
 
 use transcript_core::{
-    Error, Result,
+    Error, ErrorKind, Result, Retry,
     archive::{Found, Keep, StoredTranscript, Wish, content_digest},
     captions,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
-use crate::Verbatim;
+use crate::{Draft, Verbatim};
 
-/// The `source` of what was imported.
+/// The `source` of what does not say where it comes from.
 const SOURCE: &str = "import";
-/// The longest title or author, in characters.
+/// The longest title or author that a caller may give, in characters.
 const TEXT_MAX: usize = 500;
 
 /// Captions to import, and what they are of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
-    /// The link to the video.
+    /// The link to the video. A short link must be known already: nobody is asked.
     pub link: String,
-    /// The captions in any format that is known: WebVTT, SRT, TTML, or YouTube's own.
+    /// The captions in any format that [`Draft::read`] knows; one transcript.
     pub captions: Vec<u8>,
     /// Their language as a BCP 47 tag, where it is known.
     pub language: Option<String>,
@@ -32,6 +32,17 @@ pub struct Import {
     pub generated: bool,
     /// Whether they replace what is archived.
     pub replace: bool,
+}
+
+/// A draft to take into the archive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admit {
+    /// The transcript and what is known of it; its video must be known.
+    pub draft: Draft,
+    /// Whether it replaces what is archived.
+    pub replace: bool,
+    /// Whether it is only told what would be done.
+    pub dry_run: bool,
 }
 
 /// What was imported.
@@ -79,77 +90,121 @@ impl Verbatim {
     /// [`transcript_core::ErrorKind::Invalid`] when the link, the language or the captions are none;
     /// [`transcript_core::ErrorKind::Conflict`] when the video was withdrawn; the storage's faults.
     pub async fn import(&self, ask: Import) -> Result<Imported> {
-        let video = match self.video(&ask.link).await? {
-            Ok(video) => video,
-            Err(missing) => return Err(Error::unavailable(missing.message)),
+        let video = self.known_video(&ask.link).await?;
+        let language = ask.language.as_deref().map(LanguageTag::parse).transpose()?;
+        let mut drafts = Draft::read(&ask.captions)?;
+        let (Some(mut draft), None) = (drafts.pop(), drafts.pop()) else {
+            return Err(Error::invalid("several transcripts cannot be of one video in one language"));
         };
-        let transcript = transcript(&video, &ask)?;
+        draft.be_of(video)?;
+        if let Some(language) = language {
+            draft.be_in(language);
+        }
+        if ask.generated {
+            draft.kind = Some(TrackKind::Generated);
+        }
+        draft.title = text("title", ask.title.as_deref())?.or(draft.title);
+        draft.author = text("author", ask.author.as_deref())?.or(draft.author);
+        self.admit(Admit { draft, replace: ask.replace, dry_run: false }).await
+    }
+
+    /// Takes a draft into the archive, or tells what that would do.
+    ///
+    /// It answers the wishes that it names; a draft that names none answers its own language, and the
+    /// default too when it is the best of the tracks that the video is known to have.
+    ///
+    /// # Errors
+    /// As [`Verbatim::import`]; `Invalid` also when the draft's video is not known.
+    pub async fn admit(&self, ask: Admit) -> Result<Imported> {
+        let Admit { draft, replace, dry_run } = ask;
+        let Some(video) = draft.video.clone() else {
+            return Err(Error::invalid(
+                "it does not say which video it is of, and neither does the file's name",
+            ));
+        };
+        let named_wishes = draft.wishes.clone();
         let mut known: Vec<TrackInfo> =
             self.archive().tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
-        if !known.contains(&transcript.track) {
-            known.push(transcript.track.clone());
+        let parser_version = draft.parser_version.unwrap_or(captions::PARSER_VERSION);
+        let mut told = draft.known_tracks.clone();
+        let transcript = transcript(&video, draft)?;
+        told.push(transcript.track.clone());
+        for track in told {
+            if !known.iter().any(|known| known.is_same(&track)) {
+                known.push(track);
+            }
         }
-        let wishes = wishes(&transcript.track, &known);
+        let wishes = if named_wishes.is_empty() { wishes(&transcript.track, &known) } else { named_wishes };
         let before = self.stored(&video, &wishes).await?;
         let digest = content_digest(&transcript);
         let language = transcript.track.language.clone();
         let segments = transcript.segments.len() as u64;
-        self.archive()
-            .keep(Keep {
-                video: video.clone(),
-                wishes: wishes.clone(),
-                transcript,
-                known_tracks: known,
-                parser_version: captions::PARSER_VERSION,
-                replace: ask.replace,
-                now: self.now(),
-            })
-            .await?;
-        let after = self.stored(&video, &wishes).await?;
-        let is_ours = |stored: &Option<StoredTranscript>| {
-            stored.as_ref().is_some_and(|stored| stored.content_sha256 == digest)
+        let keep = Keep {
+            video: video.clone(),
+            wishes: wishes.clone(),
+            transcript,
+            known_tracks: known,
+            parser_version,
+            replace,
+            now: self.now(),
         };
-        let effects =
-            before.iter().zip(&after).map(|(before, after)| match (is_ours(before), is_ours(after)) {
-                (true, _) => Effect::Unchanged,
-                (false, false) => Effect::Kept,
-                (false, true) if before.is_some() => Effect::Replaced,
-                (false, true) => Effect::Added,
-            });
-        let wishes = wishes
-            .iter()
-            .zip(effects)
-            .map(|(wish, effect)| ImportedWish { wish: wish.as_str().to_owned(), effect })
-            .collect();
-        Ok(Imported { video, language, segments, wishes })
+        keep.check()?;
+        if !dry_run {
+            self.archive().keep(keep).await?;
+        }
+        let wishes = wishes.iter().zip(before).map(|(wish, before)| ImportedWish {
+            wish: wish.as_str().to_owned(),
+            effect: effect(before.as_ref(), &digest, replace),
+        });
+        Ok(Imported { video, language, segments, wishes: wishes.collect() })
     }
 
     /// What each wish has in the archive.
+    ///
+    /// # Errors
+    /// Conflict when the video was withdrawn.
     async fn stored(&self, video: &VideoId, wishes: &[Wish]) -> Result<Vec<Option<StoredTranscript>>> {
         let mut stored = Vec::with_capacity(wishes.len());
         for wish in wishes {
             stored.push(match self.archive().find(video, wish, self.now()).await? {
                 Found::Transcript(transcript) => Some(transcript),
-                Found::Absent(_) | Found::Withdrawn | Found::Nothing => None,
+                Found::Absent(_) | Found::Nothing => None,
+                Found::Withdrawn => {
+                    let message = "the video was withdrawn by the operator, so nothing of it is archived";
+                    return Err(Error::new(ErrorKind::Conflict, Retry::Never, message));
+                }
             });
         }
         Ok(stored)
     }
 }
 
-fn transcript(video: &VideoId, ask: &Import) -> Result<Transcript> {
-    let language = ask.language.as_deref().map_or(Ok(LanguageTag::unknown()), LanguageTag::parse)?;
-    let kind = if ask.generated { TrackKind::Generated } else { TrackKind::Human };
-    let segments = captions::parse(&ask.captions).map_err(|error| Error::invalid(error.to_string()))?;
-    Ok(Transcript {
+/// What keeping a transcript with this digest does for a wish that has `before`.
+fn effect(before: Option<&StoredTranscript>, digest: &[u8], replace: bool) -> Effect {
+    match before {
+        None => Effect::Added,
+        Some(before) if before.content_sha256 == digest => Effect::Unchanged,
+        Some(_) if replace => Effect::Replaced,
+        Some(_) => Effect::Kept,
+    }
+}
+
+fn transcript(video: &VideoId, draft: Draft) -> Result<Transcript> {
+    let transcript = Transcript {
         video: video.clone(),
-        title: text("title", ask.title.as_deref())?,
-        author: text("author", ask.author.as_deref())?,
-        duration_ms: None,
-        track: TrackInfo::new(language, kind),
-        source: SOURCE.to_owned(),
-        segments,
-    })
+        title: draft.title,
+        author: draft.author,
+        duration_ms: draft.duration_ms,
+        track: TrackInfo {
+            language: draft.language.unwrap_or_else(LanguageTag::unknown),
+            kind: draft.kind.unwrap_or(TrackKind::Human),
+            name: draft.name,
+            original: draft.original,
+        },
+        source: draft.source.unwrap_or_else(|| SOURCE.to_owned()),
+        segments: draft.segments,
+    };
+    transcript.check().map(|()| transcript)
 }
 
 fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {
@@ -165,7 +220,7 @@ fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {
 /// The wishes that a track answers: its own language always; its language without a region and the
 /// default where it is the best of the known tracks.
 fn wishes(track: &TrackInfo, known: &[TrackInfo]) -> Vec<Wish> {
-    let is_best = |wish: &Wish| best_track(known, wish).is_some_and(|place| known[place] == *track);
+    let is_best = |wish: &Wish| best_track(known, wish).is_some_and(|place| known[place].is_same(track));
     let own = Wish::Language(track.language.clone());
     let mut wishes = vec![own];
     let primary = LanguageTag::parse(track.language.primary()).map(Wish::Language);

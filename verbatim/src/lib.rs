@@ -1,21 +1,29 @@
 #![doc = include_str!("../README.md")]
 
+mod audit;
+mod draft;
 #[cfg(feature = "entitlement")]
 mod entitlement;
+mod export;
 mod facade;
 mod get;
 mod housekeeping;
 mod import;
+mod operate;
 mod options;
 mod storage;
 mod suppliers;
 mod system;
 
+pub use audit::{Audit, Disagreement};
+pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
+pub use export::Archived;
 pub use facade::Verbatim;
 pub use get::{Found, Get, GetOutcome, Missing};
-pub use import::{Effect, Import, Imported, ImportedWish};
+pub use import::{Admit, Effect, Import, Imported, ImportedWish};
+pub use operate::{Refreshed, Shown};
 pub use options::{
     EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
 };

@@ -2,21 +2,65 @@
 
 use super::{Balance, Entry, EntryKind, Pool, PoolBalance};
 
+/// What a wallet's entries add up to, entry by entry: a wallet may have more of them than fit in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pools: Vec<PoolBalance>,
+}
+
+impl Tally {
+    /// Adds the wallet's next entry.
+    ///
+    /// # Errors
+    /// The entry's number when it takes more out of a pool than it has: an entry that no ledger may
+    /// contain. The tally is of no use any more.
+    pub fn add(&mut self, entry: &Entry) -> Result<(), u64> {
+        let place = self.pools.iter().position(|pool| pool.pool.is_same(&entry.pool)).unwrap_or_else(|| {
+            self.pools.push(PoolBalance::fresh(entry.pool.clone()));
+            self.pools.len() - 1
+        });
+        self.pools.get_mut(place).and_then(|pool| apply(pool, entry)).ok_or(entry.seq)
+    }
+
+    /// The balances, one per pool that the entries name, in order of first use.
+    pub fn pools(&self) -> &[PoolBalance] {
+        &self.pools
+    }
+
+    /// Compares a wallet's balance over all its pools with the tally; empty when they agree.
+    pub fn differences(&self, balance: &Balance) -> Vec<Difference> {
+        let same = |a: &PoolBalance, b: &PoolBalance| {
+            a.spent == b.spent && a.held == b.held && a.granted == b.granted
+        };
+        let mut differences = Vec::new();
+        for stored in &balance.pools {
+            let other = self.pools.iter().find(|pool| pool.pool.is_same(&stored.pool));
+            let untouched = PoolBalance::fresh(stored.pool.clone());
+            if !same(stored, other.unwrap_or(&untouched)) {
+                differences.push(Difference { stored: Some(stored.clone()), recomputed: other.cloned() });
+            }
+        }
+        for pool in &self.pools {
+            if !balance.pools.iter().any(|stored| stored.pool.is_same(&pool.pool)) {
+                differences.push(Difference { stored: None, recomputed: Some(pool.clone()) });
+            }
+        }
+        differences
+    }
+}
+
 /// The balances that a wallet's entries add up to, one per pool that they name, in order of first use.
 ///
 /// # Errors
-/// The number of the first entry that takes more out of a pool than it has: entries that no ledger
-/// may contain.
+/// The number of the first entry that no ledger may contain; see [`Tally::add`].
 pub fn recompute(entries: &[Entry]) -> Result<Vec<PoolBalance>, u64> {
-    let mut pools: Vec<PoolBalance> = Vec::new();
-    for entry in entries {
-        let place = pools.iter().position(|pool| pool.pool.is_same(&entry.pool)).unwrap_or_else(|| {
-            pools.push(PoolBalance::fresh(entry.pool.clone()));
-            pools.len() - 1
-        });
-        apply(&mut pools[place], entry).ok_or(entry.seq)?;
-    }
-    Ok(pools)
+    tally(entries).map(|tally| tally.pools)
+}
+
+fn tally(entries: &[Entry]) -> Result<Tally, u64> {
+    let mut tally = Tally::default();
+    entries.iter().try_for_each(|entry| tally.add(entry))?;
+    Ok(tally)
 }
 
 fn apply(pool: &mut PoolBalance, entry: &Entry) -> Option<()> {
@@ -49,23 +93,7 @@ pub struct Difference {
 /// # Errors
 /// As [`recompute`].
 pub fn compare(balance: &Balance, entries: &[Entry]) -> Result<Vec<Difference>, u64> {
-    let recomputed = recompute(entries)?;
-    let same =
-        |a: &PoolBalance, b: &PoolBalance| a.spent == b.spent && a.held == b.held && a.granted == b.granted;
-    let mut differences = Vec::new();
-    for stored in &balance.pools {
-        let other = recomputed.iter().find(|pool| pool.pool.is_same(&stored.pool));
-        let untouched = PoolBalance::fresh(stored.pool.clone());
-        if !same(stored, other.unwrap_or(&untouched)) {
-            differences.push(Difference { stored: Some(stored.clone()), recomputed: other.cloned() });
-        }
-    }
-    for pool in &recomputed {
-        if !balance.pools.iter().any(|stored| stored.pool.is_same(&pool.pool)) {
-            differences.push(Difference { stored: None, recomputed: Some(pool.clone()) });
-        }
-    }
-    Ok(differences)
+    Ok(tally(entries)?.differences(balance))
 }
 
 #[cfg(test)]

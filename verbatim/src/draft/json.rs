@@ -1,0 +1,303 @@
+//! The JSON in which transcripts come: our own, and that of others.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Deserializer, de};
+use serde_json::value::RawValue;
+use transcript_core::{
+    Error, Result,
+    archive::{KNOWN_TRACKS_MAX, Wish},
+    captions::{self, CaptionFormat, SEGMENTS_MAX},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    video::{Platform, VideoId},
+};
+
+use super::Draft;
+use crate::export::FORMAT;
+
+/// The most videos in one body.
+const VIDEOS_MAX: usize = 10_000;
+/// The most wishes that one transcript answers.
+const WISHES_MAX: usize = 100;
+/// How much of a JSON reader's complaint is told, in characters: it may quote the body.
+const COMPLAINT_MAX: usize = 200;
+
+/// A piece of text with its times in seconds, as everybody writes it.
+#[derive(Debug, Deserialize)]
+struct Snippet {
+    text: String,
+    start: f64,
+    duration: Option<f64>,
+    /// Speech recognisers give this instead of the duration.
+    end: Option<f64>,
+}
+
+/// A track, as our own export writes it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Track {
+    language: String,
+    kind: String,
+    name: Option<String>,
+    #[serde(default)]
+    original: bool,
+}
+
+/// One transcript with what is known of it. Every field has the same meaning for all who write it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Whole {
+    format: Option<String>,
+    platform: Option<String>,
+    #[serde(alias = "video_id")]
+    video_id: Option<String>,
+    available: Option<bool>,
+    failure_reason: Option<String>,
+    #[serde(alias = "language_code")]
+    language_code: Option<String>,
+    language: Option<String>,
+    #[serde(alias = "is_generated")]
+    is_generated: Option<bool>,
+    kind: Option<String>,
+    track_name: Option<String>,
+    #[serde(default)]
+    original: bool,
+    title: Option<String>,
+    author: Option<String>,
+    duration: Option<f64>,
+    source: Option<String>,
+    parser_version: Option<u32>,
+    #[serde(default)]
+    wishes: Vec<String>,
+    #[serde(default)]
+    tracks: Vec<Track>,
+    #[serde(alias = "snippets", alias = "segments", deserialize_with = "bounded")]
+    transcript: Vec<Snippet>,
+}
+
+/// The transcripts of a JSON body.
+pub(super) fn read(body: &[u8]) -> Result<Vec<Draft>> {
+    let text = std::str::from_utf8(body).map_err(|_| Error::invalid("the JSON is no UTF-8"))?.trim();
+    let drafts = if text.starts_with('[') { list(text) } else { object(text) }?;
+    if drafts.is_empty() {
+        return Err(Error::invalid("the JSON has no transcript in it"));
+    }
+    Ok(drafts)
+}
+
+/// A list: one transcript's snippets, or several transcripts.
+fn list(text: &str) -> Result<Vec<Draft>> {
+    let items: Vec<&RawValue> = from_str(text)?;
+    let Some(first) = items.first() else {
+        return Err(Error::invalid("the JSON is an empty list"));
+    };
+    if is_snippet(first) {
+        return Ok(vec![snippets(text)?]);
+    }
+    if items.len() > VIDEOS_MAX {
+        return Err(too_many_videos());
+    }
+    let drafts: Vec<Draft> = items.into_iter().map(|item| one(item.get())).collect::<Result<_>>()?;
+    if drafts.len() > 1 && drafts.iter().any(|draft| draft.video.is_none()) {
+        return Err(Error::invalid("the JSON has several transcripts and does not say of which videos"));
+    }
+    Ok(drafts)
+}
+
+fn is_snippet(item: &RawValue) -> bool {
+    from_str::<BTreeMap<String, &RawValue>>(item.get())
+        .is_ok_and(|fields| fields.contains_key("text") && fields.contains_key("start"))
+}
+
+/// An object: YouTube's own captions, one transcript, or transcripts by video.
+fn object(text: &str) -> Result<Vec<Draft>> {
+    let fields: BTreeMap<String, &RawValue> = match from_str(text) {
+        Ok(fields) => fields,
+        // Captions that are cut off have a better explanation than a misplaced comma.
+        Err(_) if captions::sniff(text.as_bytes()) == Some(CaptionFormat::Json3) => {
+            return Ok(vec![Draft::of_captions(text.as_bytes())?]);
+        }
+        Err(error) => return Err(error),
+    };
+    let has = |name: &str| fields.contains_key(name);
+    if has("events") || has("wireMagic") {
+        return Ok(vec![Draft::of_captions(text.as_bytes())?]);
+    }
+    if ["transcript", "snippets", "segments", "available"].into_iter().any(has) {
+        return Ok(vec![whole(text)?]);
+    }
+    if fields.len() > VIDEOS_MAX {
+        return Err(too_many_videos());
+    }
+    let by_video = fields.into_iter().map(|(id, transcript)| {
+        let video = VideoId::new(Platform::VideoSite, &id)
+            .map_err(|_| Error::invalid("the JSON is none of the known forms of transcripts"))?;
+        let mut draft = one(transcript.get())?;
+        draft.be_of(video)?;
+        Ok(draft)
+    });
+    by_video.collect()
+}
+
+/// One transcript: its snippets, or an object around them.
+fn one(text: &str) -> Result<Draft> {
+    if text.trim_start().starts_with('[') { snippets(text) } else { whole(text) }
+}
+
+fn snippets(text: &str) -> Result<Draft> {
+    #[derive(Deserialize)]
+    struct Snippets(#[serde(deserialize_with = "bounded")] Vec<Snippet>);
+
+    let Snippets(found) = from_str(text)?;
+    Ok(Draft { segments: without_blanks(segments(found)?), ..Draft::default() })
+}
+
+fn whole(text: &str) -> Result<Draft> {
+    let whole: Whole = from_str(text)?;
+    if whole.available == Some(false) {
+        let reason = whole.failure_reason.unwrap_or_else(|| "no reason".to_owned());
+        return Err(Error::invalid(format!("it says that there is no transcript: {reason}")));
+    }
+    let is_ours = whole.format.as_deref() == Some(FORMAT);
+    if let Some(other) = whole.format.filter(|_| !is_ours) {
+        let other: String = other.chars().take(COMPLAINT_MAX).collect();
+        return Err(Error::invalid(format!("it is in the format {other:?}; this version knows {FORMAT:?}")));
+    }
+    let platform = match whole.platform.as_deref().filter(|name| !name.is_empty()) {
+        None => Platform::VideoSite,
+        Some(name) => {
+            Platform::from_wire(name).ok_or_else(|| Error::invalid("it is of an unknown platform"))?
+        }
+    };
+    let video = whole.video_id.filter(|id| !id.is_empty()).map(|id| VideoId::new(platform, &id));
+    let video = video.transpose().map_err(|error| Error::invalid(error.to_string()))?;
+    let kind = whole.kind.as_deref().map(kind).transpose()?;
+    let generated = |is| if is { TrackKind::Generated } else { TrackKind::Human };
+    if whole.wishes.len() > WISHES_MAX || whole.tracks.len() > KNOWN_TRACKS_MAX {
+        return Err(Error::invalid("it names more wishes or tracks than a video has"));
+    }
+    let segments = segments(whole.transcript)?;
+    Ok(Draft {
+        video,
+        title: whole.title,
+        author: whole.author,
+        duration_ms: whole.duration.map(millis).transpose()?,
+        language: if is_ours {
+            language(whole.language, None)
+        } else {
+            language(whole.language_code, whole.language)
+        }?,
+        kind: kind.or(whole.is_generated.map(generated)),
+        name: whole.track_name,
+        original: whole.original,
+        source: whole.source,
+        parser_version: whole.parser_version,
+        wishes: whole.wishes.iter().map(|wish| self::wish(wish)).collect::<Result<_>>()?,
+        known_tracks: whole.tracks.into_iter().map(track).collect::<Result<_>>()?,
+        // What was archived comes back as it was.
+        segments: if is_ours { segments } else { without_blanks(segments) },
+    })
+}
+
+/// The language: a code is believed, a name only when it is a code ("English" is none).
+fn language(code: Option<String>, name: Option<String>) -> Result<Option<LanguageTag>> {
+    if let Some(code) = code.filter(|code| !code.is_empty()) {
+        return LanguageTag::parse(&code).map(Some);
+    }
+    let is_code = |name: &String| name.split(['-', '_']).next().is_some_and(|part| part.len() <= 3);
+    Ok(name.filter(is_code).and_then(|name| LanguageTag::parse(&name).ok()))
+}
+
+fn kind(name: &str) -> Result<TrackKind> {
+    TrackKind::from_name(name).ok_or_else(|| Error::invalid("its words came to be in an unknown way"))
+}
+
+fn wish(name: &str) -> Result<Wish> {
+    match name {
+        "default" => Ok(Wish::Default),
+        tag => LanguageTag::parse(tag).map(Wish::Language),
+    }
+}
+
+fn track(track: Track) -> Result<TrackInfo> {
+    Ok(TrackInfo {
+        language: LanguageTag::parse(&track.language)?,
+        kind: kind(&track.kind)?,
+        name: track.name,
+        original: track.original,
+    })
+}
+
+fn segments(snippets: Vec<Snippet>) -> Result<Vec<Segment>> {
+    let segment = |snippet: Snippet| {
+        let start_ms = millis(snippet.start.max(0.0))?;
+        let duration_ms = match (snippet.duration, snippet.end) {
+            (Some(duration), _) => millis(duration.max(0.0))?,
+            (None, Some(end)) => millis(end.max(0.0))?.saturating_sub(start_ms),
+            (None, None) => return Err(Error::invalid("a segment has neither duration nor end")),
+        };
+        Ok(Segment { text: snippet.text, start_ms, duration_ms })
+    };
+    let mut segments: Vec<Segment> = snippets.into_iter().map(segment).collect::<Result<_>>()?;
+    segments.sort_by_key(|segment| segment.start_ms);
+    Ok(segments)
+}
+
+fn without_blanks(mut segments: Vec<Segment>) -> Vec<Segment> {
+    segments.retain(|segment| !segment.text.trim().is_empty());
+    segments
+}
+
+/// Seconds as the nearest millisecond.
+fn millis(seconds: f64) -> Result<u64> {
+    let millis = (seconds * 1000.0).round();
+    if millis.is_finite() && millis >= 0.0 && millis <= captions::TIME_MAX_MS as f64 {
+        // It lies within the bounds, and has no fraction.
+        Ok(millis as u64)
+    } else {
+        Err(Error::invalid("a transcript's times lie within 1,000 hours"))
+    }
+}
+
+fn too_many_videos() -> Error {
+    Error::invalid(format!("one JSON body has at most {VIDEOS_MAX} videos"))
+}
+
+fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let complaint: String = error.to_string().chars().take(COMPLAINT_MAX).collect();
+        Error::invalid(format!("the JSON cannot be read as a transcript: {complaint}"))
+    })
+}
+
+/// Reads a list of snippets, and stops where there are more than a transcript has.
+fn bounded<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Snippet>, D::Error> {
+    struct Snippets;
+
+    impl<'de> de::Visitor<'de> for Snippets {
+        type Value = Vec<Snippet>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of segments with text, start and duration")
+        }
+
+        fn visit_seq<A: de::SeqAccess<'de>>(
+            self,
+            mut items: A,
+        ) -> std::result::Result<Self::Value, A::Error> {
+            let mut snippets = Vec::new();
+            while let Some(snippet) = items.next_element()? {
+                if snippets.len() >= SEGMENTS_MAX {
+                    return Err(de::Error::custom("there are more than 100,000 segments"));
+                }
+                snippets.push(snippet);
+            }
+            Ok(snippets)
+        }
+    }
+
+    from.deserialize_seq(Snippets)
+}
+
+#[cfg(test)]
+mod tests;
