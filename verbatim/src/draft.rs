@@ -14,6 +14,9 @@ use transcript_core::{
 /// longest transcript writes out what captions abbreviate.
 pub const DRAFT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
+/// The longest title or author that a caller may give, in characters.
+const TEXT_MAX: usize = 500;
+
 /// A transcript that is to be imported: what its body says, to be completed with what its reader knows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
@@ -94,5 +97,28 @@ impl Draft {
             self.wishes.clear();
             self.language = Some(language);
         }
+    }
+
+    /// Says what the video is called and who published it, where that is given.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] when one of them has more than 500 characters.
+    pub fn describe(&mut self, title: Option<&str>, author: Option<&str>) -> Result<()> {
+        for (name, given, own) in [("title", title, &mut self.title), ("author", author, &mut self.author)] {
+            if let Some(text) = text(name, given)? {
+                *own = Some(text);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    match text {
+        Some(text) if text.chars().count() > TEXT_MAX => {
+            Err(Error::invalid(format!("the {name} is too long: at most {TEXT_MAX} characters")))
+        }
+        text => Ok(text.map(str::to_owned)),
     }
 }

@@ -157,3 +157,6 @@ impl<'a> From<&'a Segment> for Snippet<'a> {
 fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,6 @@ use crate::{Draft, Verbatim};
 
 /// The `source` of what does not say where it comes from.
 const SOURCE: &str = "import";
-/// The longest title or author that a caller may give, in characters.
-const TEXT_MAX: usize = 500;
 
 /// Captions to import, and what they are of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,8 +101,7 @@ impl Verbatim {
         if ask.generated {
             draft.kind = Some(TrackKind::Generated);
         }
-        draft.title = text("title", ask.title.as_deref())?.or(draft.title);
-        draft.author = text("author", ask.author.as_deref())?.or(draft.author);
+        draft.describe(ask.title.as_deref(), ask.author.as_deref())?;
         self.admit(Admit { draft, replace: ask.replace, dry_run: false }).await
     }
 
@@ -205,16 +202,6 @@ fn transcript(video: &VideoId, draft: Draft) -> Result<Transcript> {
         segments: draft.segments,
     };
     transcript.check().map(|()| transcript)
-}
-
-fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {
-    let text = text.map(str::trim).filter(|text| !text.is_empty());
-    match text {
-        Some(text) if text.chars().count() > TEXT_MAX => {
-            Err(Error::invalid(format!("the {name} is too long: at most {TEXT_MAX} characters")))
-        }
-        text => Ok(text.map(str::to_owned)),
-    }
 }
 
 /// The wishes that a track answers: its own language always; its language without a region and the

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::archive_arguments::{ArchiveCommand, LedgerCommand};
+
 /// A link to a video in, the words that are spoken in it out, with the time of each.
 #[derive(Debug, Parser)]
 #[command(
@@ -15,6 +17,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
   verbatim get dQw4w9WgXcQ --format md > talk.md
   verbatim serve --listen 0.0.0.0:8080 --data /var/lib/verbatim
   verbatim import talk.srt --video https://youtu.be/dQw4w9WgXcQ --lang en
+  verbatim import Downloads/subtitles
+  verbatim archive withdraw https://youtu.be/dQw4w9WgXcQ
   verbatim keys create --label laptop
 
 All commands share one archive, in the data folder; all of them may run at the same time.
@@ -54,11 +58,17 @@ pub(super) enum Command {
     Serve(Serve),
     /// Print the transcript of a video; fetch and archive it when it is new
     Get(Get),
-    /// Put captions that you have into the archive
+    /// Put captions that you have into the archive: files, or whole folders
     Import(Import),
+    /// What is archived: show, export, delete, withdraw, refresh, stats
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Keys of the look-up API
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// The ledger of what was spent
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Print every setting in effect, where it comes from, and what to watch out for
     CheckConfig,
 }
@@ -92,6 +102,7 @@ impl Serve {
 #[command(after_help = "Examples:
   verbatim get https://www.youtube.com/watch?v=dQw4w9WgXcQ
   verbatim get dQw4w9WgXcQ --lang de --format json | jq .transcript
+  verbatim get dQw4w9WgXcQ --format srt > talk.srt
 
 Exit status 3: there is no transcript; standard error says why, and its last line is the watch address.")]
 pub(super) struct Get {
@@ -115,28 +126,41 @@ pub(super) enum Format {
     Text,
     /// Markdown with times
     Md,
+    /// SRT subtitles
+    Srt,
+    /// WebVTT subtitles
+    Vtt,
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   verbatim import talk.vtt --video https://youtu.be/dQw4w9WgXcQ --lang en --title \"The talk\"
   ffmpeg -i talk.mkv -f srt - | verbatim import - --video dQw4w9WgXcQ --lang en
+  verbatim import Downloads/subtitles --dry-run
+  verbatim import transcripts.json backup
 
-What is archived already stays, unless --replace is given.")]
+Forms: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; the look-up API's JSON; what
+youtube-transcript-api writes as JSON.
+Without --video, the video comes from the file itself, from the .info.json that yt-dlp wrote beside it, or
+from its name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. So does the
+language without --lang.
+In folders, files with other endings are passed over, and links that lead out of the folder are not
+followed. Nothing is ever fetched. What is archived already stays, unless --replace is given.
+Exit status 1: some files could not be imported; the others were.")]
 pub(super) struct Import {
-    /// The captions: WebVTT, SRT, TTML or YouTube's own formats; - reads standard input
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// The link to the video that they are of
+    /// Files and folders; - reads standard input
+    #[arg(value_name = "PATH", required = true)]
+    pub(super) paths: Vec<PathBuf>,
+    /// The link to the video that the one file is of
     #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
-    pub(super) video: String,
-    /// Their language, such as en, pt-BR or zh-Hant
+    pub(super) video: Option<String>,
+    /// The language, such as en, pt-BR or zh-Hant
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
-    /// The video's title
+    /// The video's title; with one file only
     #[arg(long)]
     pub(super) title: Option<String>,
-    /// Who published the video
+    /// Who published the video; with one file only
     #[arg(long)]
     pub(super) author: Option<String>,
     /// A machine recognised the words
@@ -145,6 +169,9 @@ pub(super) struct Import {
     /// Replace what is archived in that language
     #[arg(long)]
     pub(super) replace: bool,
+    /// Only tell what would be done
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Subcommand)]

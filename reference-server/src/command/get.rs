@@ -2,7 +2,7 @@
 
 use transcript_core::{
     lookup::{Availability, LookupAnswer},
-    transcript::{markdown, prose},
+    transcript::{markdown, prose, srt, webvtt},
     wire::lookup::TranscriptResult,
 };
 use verbatim::{Found, Get, GetOutcome, Verbatim};
@@ -35,6 +35,8 @@ fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Fa
     match format {
         Format::Text => Ok(prose(&transcript.segments)),
         Format::Md => Ok(markdown(transcript)),
+        Format::Srt => Ok(srt(&transcript.segments)),
+        Format::Vtt => Ok(webvtt(&transcript.segments)),
         Format::Json => {
             let video = &transcript.video;
             let base = &verbatim.lookup().options().base_url;

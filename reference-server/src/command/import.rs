@@ -1,54 +1,220 @@
-//! `verbatim import`: captions from a file into the archive.
+//! `verbatim import`: transcripts from files and folders into the archive.
+
+mod folder;
+mod info;
+mod name;
 
 use std::{
     fs::File,
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use transcript_core::captions::BODY_BYTES_MAX;
-use verbatim::{Effect, Import, Imported};
+use transcript_core::{
+    Error, ErrorKind,
+    transcript::{LanguageTag, TrackKind},
+    video::VideoId,
+};
+use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
 
-use super::{Failure, arguments, open, print};
+use super::{Failure, arguments, open, print, progress::Progress};
 use crate::config::Settings;
+use info::{Info, Infos};
+use name::Name;
 
-/// Imports the captions and tells what became of them.
+/// Imports the files and tells what became of them.
 pub(super) async fn run(settings: &Settings, ask: arguments::Import) -> Result<(), Failure> {
-    let captions = read(&ask.file)
-        .map_err(|error| Failure::Wrong(format!("{} cannot be read: {error}", ask.file.display())))?;
+    let language = ask.lang.as_deref().map(LanguageTag::parse).transpose()?;
+    let is_one = matches!(ask.paths.as_slice(), [path] if !path.is_dir());
+    if !is_one && (ask.video.is_some() || ask.title.is_some() || ask.author.is_some()) {
+        let message = "--video, --title and --author are about one file; name one, and no folder";
+        return Err(Failure::Wrong(message.to_owned()));
+    }
+    let files = if is_one { ask.paths.clone() } else { folder::files(&ask.paths)? };
     let verbatim = open(settings).await?;
-    let imported = verbatim
-        .import(Import {
-            link: ask.video,
-            captions,
-            language: ask.lang,
-            title: ask.title,
-            author: ask.author,
-            generated: ask.generated,
-            replace: ask.replace,
-        })
-        .await;
+    let work = Work { verbatim: &verbatim, ask: &ask, language, infos: Infos::default() };
+    let done = match files.as_slice() {
+        [file] if is_one => work.single(file).await,
+        files => work.many(files).await,
+    };
     verbatim.close().await;
-    print(&told(&imported?))
+    done
+}
+
+/// Why a file was not imported.
+enum Trouble {
+    /// The file is at fault: the others are imported all the same.
+    File(Error),
+    /// The archive is: nothing can be imported.
+    Archive(Error),
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Invalid | ErrorKind::Conflict => Self::File(error),
+            _ => Self::Archive(error),
+        }
+    }
+}
+
+/// How many files came to what.
+#[derive(Debug, Default)]
+struct Counts {
+    imported: u64,
+    kept: u64,
+    unchanged: u64,
+    failed: u64,
+}
+
+impl Counts {
+    fn count(&mut self, imported: &Imported) {
+        let any = |effects: &[Effect]| imported.wishes.iter().any(|wish| effects.contains(&wish.effect));
+        if any(&[Effect::Added, Effect::Replaced]) {
+            self.imported += 1;
+        } else if any(&[Effect::Kept]) {
+            self.kept += 1;
+        } else {
+            self.unchanged += 1;
+        }
+    }
+}
+
+struct Work<'a> {
+    verbatim: &'a Verbatim,
+    ask: &'a arguments::Import,
+    language: Option<LanguageTag>,
+    infos: Infos,
+}
+
+impl Work<'_> {
+    /// One file: its own error is the command's.
+    async fn single(mut self, file: &Path) -> Result<(), Failure> {
+        match self.import(file).await {
+            Ok(all) => {
+                print(&all.iter().map(|imported| told(imported, self.ask.dry_run)).collect::<String>())
+            }
+            Err(Trouble::File(error) | Trouble::Archive(error)) => Err(error.into()),
+        }
+    }
+
+    /// Many files: what is wrong with one is told, and the others are imported.
+    async fn many(mut self, files: &[PathBuf]) -> Result<(), Failure> {
+        let verb = if self.ask.dry_run { "read" } else { "imported" };
+        let mut progress = Progress::new(verb, Some(files.len() as u64));
+        let mut counts = Counts::default();
+        for file in files {
+            match self.import(file).await {
+                Ok(all) => {
+                    for imported in &all {
+                        counts.count(imported);
+                        if self.ask.dry_run {
+                            print(&format!("{}: {}", file.display(), told(imported, true)))?;
+                        }
+                    }
+                }
+                Err(Trouble::File(error)) => {
+                    counts.failed += 1;
+                    progress.note(&format!("{}: {error}", file.display()));
+                }
+                Err(Trouble::Archive(error)) => return Err(error.into()),
+            }
+            progress.step(&file.display().to_string());
+        }
+        drop(progress);
+        let Counts { imported, kept, unchanged, failed } = counts;
+        let would = if self.ask.dry_run { "would be " } else { "" };
+        print(&format!(
+            "{} files: {imported} transcripts {would}imported, {unchanged} were archived already, \
+             {kept} kept as they were archived, {failed} files failed\n",
+            files.len()
+        ))?;
+        match failed {
+            0 => Ok(()),
+            1 => Err(Failure::Fault("one file could not be imported".to_owned())),
+            failed => Err(Failure::Fault(format!("{failed} files could not be imported"))),
+        }
+    }
+
+    /// Imports all transcripts of a file.
+    async fn import(&mut self, file: &Path) -> Result<Vec<Imported>, Trouble> {
+        let body = read(file).map_err(|error| Trouble::File(Error::invalid(unreadable(file, &error))))?;
+        let mut drafts = Draft::read(&body)?;
+        drop(body);
+        if let Some(link) = &self.ask.video {
+            let video = self.verbatim.known_video(link).await?;
+            for draft in &mut drafts {
+                draft.be_of(video.clone())?;
+            }
+        }
+        let name = Name::read(file);
+        let mut imported = Vec::with_capacity(drafts.len());
+        for mut draft in drafts {
+            self.complete(&mut draft, file, &name)?;
+            let admit = Admit { draft, replace: self.ask.replace, dry_run: self.ask.dry_run };
+            imported.push(self.verbatim.admit(admit).await?);
+        }
+        Ok(imported)
+    }
+
+    /// Adds what the flags, the file's name and the file beside it say, in this order of trust behind
+    /// what the file itself says; but flags are always right.
+    fn complete(&mut self, draft: &mut Draft, file: &Path, name: &Name) -> Result<(), Error> {
+        let info = self.infos.beside(file, name);
+        if draft.video.is_none() {
+            draft.video = info.and_then(Info::video).or_else(|| name.video.clone());
+        }
+        let is_of_info = |video: &Option<VideoId>| info.is_some_and(|info| info.video() == *video);
+        if let Some(info) = info.filter(|_| is_of_info(&draft.video)) {
+            draft.title = draft.title.take().or_else(|| info.title());
+            draft.author = draft.author.take().or_else(|| info.author());
+            draft.duration_ms = draft.duration_ms.or_else(|| info.duration_ms());
+            if draft.language.is_none()
+                && let Some(track) = name.key.as_deref().and_then(|key| info.track(key))
+            {
+                draft.language = Some(track.language);
+                draft.kind = draft.kind.or(Some(track.kind));
+                draft.original |= track.original;
+            }
+        }
+        if draft.language.is_none() {
+            draft.language = name.language.clone();
+            draft.original |= name.is_original;
+            draft.kind = draft.kind.or(name.is_original.then_some(TrackKind::Generated));
+        }
+        if let Some(language) = &self.language {
+            draft.be_in(language.clone());
+        }
+        if self.ask.generated {
+            draft.kind = Some(TrackKind::Generated);
+        }
+        draft.describe(self.ask.title.as_deref(), self.ask.author.as_deref())
+    }
 }
 
 /// The file, or standard input.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let too_large = || io::Error::other(format!("it is larger than {DRAFT_BYTES_MAX} bytes"));
     let mut bytes = Vec::new();
-    let limit = BODY_BYTES_MAX as u64 + 1;
+    let limit = DRAFT_BYTES_MAX as u64 + 1;
     if file == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     } else {
-        File::open(file)?.take(limit).read_to_end(&mut bytes)?;
+        let file = File::open(file)?;
+        if file.metadata()?.len() >= limit {
+            return Err(too_large());
+        }
+        file.take(limit).read_to_end(&mut bytes)?;
     }
-    if bytes.len() > BODY_BYTES_MAX {
-        return Err(io::Error::other(format!("it is larger than {BODY_BYTES_MAX} bytes")));
-    }
-    Ok(bytes)
+    if bytes.len() as u64 >= limit { Err(too_large()) } else { Ok(bytes) }
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> String {
+    format!("{} cannot be read: {error}", file.display())
 }
 
 /// What was imported, and what became of each wish.
-fn told(imported: &Imported) -> String {
+fn told(imported: &Imported, dry_run: bool) -> String {
     let mut text = format!("{}: {} segments read\n", imported.video, imported.segments);
     for wish in &imported.wishes {
         let name = match wish.wish.as_str() {
@@ -56,11 +222,13 @@ fn told(imported: &Imported) -> String {
             "und" => "transcript in an unnamed language".to_owned(),
             tag => format!("transcript in {tag}"),
         };
-        let effect = match wish.effect {
-            Effect::Added => "imported",
-            Effect::Replaced => "replaced",
-            Effect::Kept => "kept as it was archived; --replace replaces it",
-            Effect::Unchanged => "archived already, with the same words",
+        let effect = match (wish.effect, dry_run) {
+            (Effect::Added, false) => "imported",
+            (Effect::Added, true) => "would be imported",
+            (Effect::Replaced, false) => "replaced",
+            (Effect::Replaced, true) => "would be replaced",
+            (Effect::Kept, _) => "kept as it was archived; --replace replaces it",
+            (Effect::Unchanged, _) => "archived already, with the same words",
         };
         text.push_str(&format!("{name}: {effect}\n"));
     }

@@ -1,10 +1,15 @@
 //! The command line: what each command takes, and how it ends.
 
+mod archive;
+mod archive_arguments;
+mod archive_export;
 mod arguments;
 mod check_config;
 mod get;
 mod import;
 mod keys;
+mod ledger;
+mod progress;
 mod serve;
 
 use std::{ffi::OsString, io::Write, path::PathBuf, process::ExitCode};
@@ -18,6 +23,7 @@ use crate::{
     config::{Problem, Settings, Sources},
     wiring,
 };
+use archive_arguments::LedgerCommand;
 use arguments::{Arguments, Command, Common};
 
 /// How a command ends when it does not end well.
@@ -100,6 +106,8 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Serve(_) => serve::run(settings).await,
             Command::Get(get) => get::run(&settings, get).await,
             Command::Import(import) => import::run(&settings, import).await,
+            Command::Archive(command) => archive::run(&settings, command).await,
+            Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::CheckConfig => Ok(()),
         }

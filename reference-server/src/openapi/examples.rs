@@ -78,6 +78,16 @@ pub(super) fn markdown() -> String {
     )
 }
 
+/// The transcript as SRT subtitles.
+pub(super) fn srt() -> String {
+    transcript::srt(&segments())
+}
+
+/// The transcript as WebVTT subtitles.
+pub(super) fn webvtt() -> String {
+    transcript::webvtt(&segments())
+}
+
 /// No transcript, as text: a sentence, and alone on the last line the watch address.
 pub(super) fn failure_text(options: &LookupOptions, sentence: &str) -> String {
     format!("{sentence}\n{}\n", watch_url(options))

@@ -121,7 +121,12 @@ fn found(options: &LookupOptions) -> Value {
         "needsVerification": example("Not archived, and no key", examples::needs_verification(options)),
         "keyAllowance": example("The key's allowance is spent", examples::key_allowance(options))
     }));
-    let forms = [("text/plain", examples::prose()), ("text/markdown", examples::markdown())];
+    let forms = [
+        ("text/plain", examples::prose()),
+        ("text/markdown", examples::markdown()),
+        ("application/x-subrip", examples::srt()),
+        ("text/vtt", examples::webvtt()),
+    ];
     for (kind, text) in forms {
         content[kind] = text_body(&json!({ "archived": example("An archived transcript", text) }));
     }

@@ -47,9 +47,9 @@ pub(super) fn format() -> Value {
         "name": "format",
         "in": "query",
         "description": "The form of the answer: JSON when it is left out, `text` for plain prose, `md` for \
-                        Markdown with times.",
+                        Markdown with times; `srt` and `vtt` for subtitles are our extension.",
         "schema": { "type": "string", "enum": Format::ALL.map(|(name, _)| name) },
-        "examples": { "prose": { "value": "text" }, "markdown": { "value": "md" } }
+        "examples": { "prose": { "value": "text" }, "markdown": { "value": "md" }, "subtitles": { "value": "vtt" } }
     })
 }
 

@@ -14,12 +14,21 @@ pub(crate) enum Format {
     Text,
     /// `md`: Markdown with times.
     Markdown,
+    /// `srt`: SRT subtitles; our extension.
+    Srt,
+    /// `vtt`: WebVTT subtitles; our extension.
+    WebVtt,
 }
 
 impl Format {
     /// All of them, with their names.
-    pub(crate) const ALL: [(&'static str, Self); 3] =
-        [("json", Self::Json), ("text", Self::Text), ("md", Self::Markdown)];
+    pub(crate) const ALL: [(&'static str, Self); 5] = [
+        ("json", Self::Json),
+        ("text", Self::Text),
+        ("md", Self::Markdown),
+        ("srt", Self::Srt),
+        ("vtt", Self::WebVtt),
+    ];
 
     /// The format with this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
@@ -48,7 +57,10 @@ impl LookupQuery {
         let id = parameter(query, "v")?;
         let format = parameter(query, "format")?.map_or(Ok(Format::Json), |name| {
             Format::from_name(&name).ok_or_else(|| {
-                Refusal::bad("format", "it must be one of json, text, md; without it the answer is JSON")
+                Refusal::bad(
+                    "format",
+                    "it must be one of json, text, md, srt, vtt; without it the answer is JSON",
+                )
             })
         })?;
         let src = parameter(query, "src")?.map_or(Ok(None), |name| {
@@ -130,6 +142,8 @@ mod tests {
                 Format::Markdown,
                 Some(SourceTag::McpOther),
             ),
+            ("v=x&format=srt", Reference::Id("x".to_owned()), Format::Srt, None),
+            ("v=x&format=vtt", Reference::Id("x".to_owned()), Format::WebVtt, None),
             ("u%72l=x&format=json", url("x"), Format::Json, None),
         ] {
             assert_eq!(read(query).unwrap(), LookupQuery { reference, format, src }, "{query}");
@@ -144,7 +158,7 @@ mod tests {
             ("url=a&v=b", "url and v: "),
             ("url=a&url=a", "url: it is there more"),
             ("v=a&v=b", "v: it is there more"),
-            ("v=a&format=xml", "format: it must be one of json, text, md"),
+            ("v=a&format=xml", "format: it must be one of json, text, md, srt, vtt"),
             ("v=a&format=", "format: "),
             ("v=a&format=json&format=json", "format: it is there more"),
             ("v=a&src=me", "src: it must be one of custom_assistant, assistant_plugin, mcp_other"),

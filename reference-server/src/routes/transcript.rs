@@ -11,7 +11,7 @@ use http::{
 };
 use transcript_core::{
     lookup::{Availability, BadReference, FailureReason, LookupAnswer, LookupAsk},
-    transcript::{markdown, prose},
+    transcript::{markdown, prose, srt, webvtt},
     wire::lookup::TranscriptResult,
 };
 
@@ -24,6 +24,8 @@ use crate::http::{ClientAddress, Refusal, json};
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
+const SRT: &str = "application/x-subrip; charset=utf-8";
+const WEBVTT: &str = "text/vtt; charset=utf-8";
 
 /// Looks a transcript up, and has it made when the key allows.
 pub(crate) async fn look_up(
@@ -80,7 +82,13 @@ fn reply(answer: &LookupAnswer, format: Format, keyed: bool) -> Response {
         (Format::Markdown, Availability::Available { stored, .. }) => {
             text(StatusCode::OK, MARKDOWN, markdown(&stored.transcript))
         }
-        (Format::Text | Format::Markdown, Availability::Unavailable { reason, message }) => {
+        (Format::Srt, Availability::Available { stored, .. }) => {
+            text(StatusCode::OK, SRT, srt(&stored.transcript.segments))
+        }
+        (Format::WebVtt, Availability::Available { stored, .. }) => {
+            text(StatusCode::OK, WEBVTT, webvtt(&stored.transcript.segments))
+        }
+        (_, Availability::Unavailable { reason, message }) => {
             let status = match reason {
                 FailureReason::KeyAllowance => StatusCode::PAYMENT_REQUIRED,
                 _ => StatusCode::NOT_FOUND,

@@ -7,6 +7,7 @@ mod hostile;
 mod keys;
 mod killed;
 mod openapi;
+mod operators;
 mod platform;
 mod storage;
 mod surface;

@@ -1,0 +1,149 @@
+//! What a file's name says: of which video its captions are, and in which language.
+
+use std::path::Path;
+
+use transcript_core::{
+    transcript::LanguageTag,
+    video::{Platform, VideoId},
+};
+
+/// The length of a YouTube id.
+const ID_LENGTH: usize = 11;
+/// What yt-dlp adds to the language in which a machine recognised the words.
+pub(super) const ORIGINAL: &str = "-orig";
+
+/// What a file's name says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Name {
+    /// The video.
+    pub(super) video: Option<VideoId>,
+    /// The language as the name has it: `en`, `zh-Hans`, `en-orig`.
+    pub(super) key: Option<String>,
+    /// The language.
+    pub(super) language: Option<LanguageTag>,
+    /// Whether the words were recognised from the speech, in its own language.
+    pub(super) is_original: bool,
+    /// The name without language and ending: what the files of one video have in common.
+    pub(super) base: String,
+}
+
+impl Name {
+    /// Reads a file's name, with those of the two folders around it.
+    pub(super) fn read(file: &Path) -> Self {
+        let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Self::default() };
+        let (base, key) = match stem.rsplit_once('.') {
+            Some((base, key)) if is_key(key) => (base, Some(key)),
+            _ if is_key(stem) && folder_video(file).is_some() => ("", Some(stem)),
+            _ => (stem, None),
+        };
+        let video = folder_video(file).filter(|_| key.is_some()).or_else(|| video_in(base));
+        Self {
+            video,
+            key: key.map(str::to_owned),
+            language: key.and_then(language),
+            is_original: key.is_some_and(|key| key.ends_with(ORIGINAL)),
+            base: base.to_owned(),
+        }
+    }
+}
+
+/// Whether the part of a name before its ending is a language: `en`, `zh-Hans`, `en-orig`.
+fn is_key(text: &str) -> bool {
+    let mut parts = text.split(['-', '_']);
+    let first = parts.next().unwrap_or_default();
+    (2..=3).contains(&first.len())
+        && first.bytes().all(|c| c.is_ascii_alphabetic())
+        && parts.all(|part| !part.is_empty() && part.bytes().all(|c| c.is_ascii_alphanumeric()))
+        && language(text).is_some()
+}
+
+/// The language of a name's part. yt-dlp adds the track's own mark behind it where there are several.
+pub(super) fn language(key: &str) -> Option<LanguageTag> {
+    let mut key = key.strip_suffix(ORIGINAL).unwrap_or(key);
+    loop {
+        if let Ok(tag) = LanguageTag::parse(key) {
+            return Some(tag);
+        }
+        key = key.rsplit_once(['-', '_'])?.0;
+    }
+}
+
+/// The video of a file that our own export wrote: `PLATFORM/ID/LANGUAGE.vtt`.
+fn folder_video(file: &Path) -> Option<VideoId> {
+    let folder = file.parent()?;
+    let platform = Platform::from_wire(folder.parent()?.file_name()?.to_str()?)?;
+    VideoId::new(platform, folder.file_name()?.to_str()?).ok()
+}
+
+/// The YouTube id at the end of a name: `Title [ID]`, `Title-ID`, or the id alone.
+fn video_in(base: &str) -> Option<VideoId> {
+    let end = |text: &'_ str| {
+        let place = text.len().checked_sub(ID_LENGTH)?;
+        Some((text.get(..place)?.to_owned(), text.get(place..)?.to_owned()))
+    };
+    let (before, id) = match base.strip_suffix(']') {
+        Some(inside) => end(inside).filter(|(before, _)| before.ends_with('['))?,
+        None => end(base).filter(|(before, _)| before.is_empty() || before.ends_with('-'))?,
+    };
+    // An eleventh of all words would do: hardly any id is one.
+    let is_word = |id: &str| {
+        let rest = id.get(1..).unwrap_or_default();
+        id.bytes().all(|c| c.is_ascii_alphabetic())
+            && (rest.bytes().all(|c| c.is_ascii_lowercase()) || id.bytes().all(|c| c.is_ascii_uppercase()))
+    };
+    if is_word(&id) && !before.ends_with('[') {
+        return None;
+    }
+    VideoId::new(Platform::VideoSite, &id).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `video language`, with `-` for what the name does not say and `*` behind recognised speech.
+    fn check(file: &str, expect: &str) {
+        let name = Name::read(Path::new(file));
+        let video = name.video.map_or_else(|| "-".to_owned(), |video| video.to_string());
+        let language = name.language.map_or_else(|| "-".to_owned(), |tag| tag.as_str().to_owned());
+        let mark = if name.is_original { "*" } else { "" };
+        assert_eq!(format!("{video} {language}{mark}"), expect, "{file}");
+    }
+
+    #[test]
+    fn names_tell_the_video_and_the_language() {
+        for (file, expect) in [
+            ("A talk [dQw4w9WgXcQ].en.vtt", "video_site/dQw4w9WgXcQ en"),
+            ("A talk, vol. 2 [dQw4w9WgXcQ].zh-Hans.srt", "video_site/dQw4w9WgXcQ zh-Hans"),
+            ("A talk [dQw4w9WgXcQ].en-orig.json3", "video_site/dQw4w9WgXcQ en*"),
+            ("A talk [dQw4w9WgXcQ].en-j3PyPqV-e1s.vtt", "video_site/dQw4w9WgXcQ en"),
+            ("A talk [dQw4w9WgXcQ].vtt", "video_site/dQw4w9WgXcQ -"),
+            ("x/A-talk--wtIMTCHWuI.pt_BR.vtt", "video_site/-wtIMTCHWuI pt-BR"),
+            ("A talk-dQw4w9WgXcQ.de.ttml", "video_site/dQw4w9WgXcQ de"),
+            ("-wtIMTCHWuI.en.srt", "video_site/-wtIMTCHWuI en"),
+            ("dyke-walk-0.srt", "video_site/dyke-walk-0 -"),
+            ("backup/video_site/dQw4w9WgXcQ/en.vtt", "video_site/dQw4w9WgXcQ en"),
+            ("backup/microblog/20/default.pt-BR.srt", "microblog/20 pt-BR"),
+            ("reels/Cabc/und.vtt", "reels/Cabc und"),
+            ("video_site/short/en.vtt", "- -"),
+            ("talk.en.vtt", "- en"),
+            ("en.vtt", "- -"),
+            ("Mr. No.srt", "- -"),
+            ("for-your-information.srt", "- -"),
+            ("INFORMATION.srt", "- -"),
+            ("A talk [dQw4w9WgXc].srt", "- -"),
+            ("été-dQw4w9WgXcQ.fr.vtt", "video_site/dQw4w9WgXcQ fr"),
+            ("ééééééééééé.fr.vtt", "- fr"),
+            ("..", "- -"),
+        ] {
+            check(file, expect);
+        }
+    }
+
+    #[test]
+    fn the_files_of_one_video_have_a_name_in_common() {
+        for file in ["a/T [dQw4w9WgXcQ].en.vtt", "a/T [dQw4w9WgXcQ].vtt", "a/T [dQw4w9WgXcQ].de-orig.srt"] {
+            assert_eq!(Name::read(Path::new(file)).base, "T [dQw4w9WgXcQ]", "{file}");
+        }
+    }
+}

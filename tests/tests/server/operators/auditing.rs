@@ -1,0 +1,91 @@
+//! The audit of the ledger, with a ledger that is sound and one that is not.
+
+use std::{path::Path, process::Command, time::Duration};
+
+use anyhow::Result;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{
+    super::{
+        harness::{Server, keys, run},
+        platform::{platform, settings},
+    },
+    VIDEO, ends, text, told, told_json,
+};
+
+/// Runs a statement on the ledger's file, past everything that protects it.
+fn sqlite(data: &Path, statement: &str) -> Result<()> {
+    let mut command = Command::new("sqlite3");
+    command.args(["-cmd", ".timeout 5000"]).arg(data.join("verbatim.db")).arg(statement);
+    let done = run(command, b"")?;
+    anyhow::ensure!(done.status.success(), "{}", text(&done.stderr));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_finds_what_does_not_add_up() -> Result<()> {
+    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+    let data = TempDir::new()?;
+    let settings = settings(&proxy);
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let server = Server::start(&data, &settings)?;
+    let key = keys(&data, 1)?.remove(0);
+    let fetched = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?;
+    assert_eq!(fetched.json()["available"], true);
+
+    // The key and the service, each with a hold and its spending.
+    let sound = told(data.path(), &["ledger", "audit"])?;
+    for line in ["wallets checked: 2", "entries added up: 4", "open holds: 0", "spent: 2", "differences: 0"] {
+        assert!(sound.contains(&format!("{line}\n")), "{line}: {sound}");
+    }
+    let sound = told_json(data.path(), &["ledger", "audit", "--json"])?;
+    assert_eq!((&sound["walletsChecked"], &sound["differences"]), (&json!(2), &json!([])));
+
+    sqlite(data.path(), "UPDATE ledger_pools SET spent = spent + 7 WHERE wallet NOT LIKE 'service%';")?;
+    let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
+    assert!(odd.contains("differences: 1\n"), "{odd}");
+    assert!(odd.contains("says spent 8, held 0") && odd.contains("add up to spent 1, held 0"), "{odd}");
+    let odd = ends(data.path(), &["ledger", "audit", "--json"], "", 1)?;
+    let odd: serde_json::Value = serde_json::from_slice(&odd.stdout)?;
+    assert_eq!(odd["differences"][0]["stored"]["spent"], 8);
+    assert_eq!(odd["differences"][0]["recomputed"]["spent"], 1);
+
+    // A pool that no entry knows of, and entries whose pool is gone.
+    sqlite(
+        data.path(),
+        "UPDATE ledger_pools SET spent = spent - 7 WHERE wallet NOT LIKE 'service%';
+         UPDATE ledger_pools SET bucket = 'day/1999-01-01' WHERE wallet LIKE 'service%';",
+    )?;
+    let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
+    assert!(odd.contains("differences: 2\n") && odd.contains("day/1999-01-01"), "{odd}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_of_a_busy_ledger_tells_no_differences() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[("VERBATIM_UPSTREAM__PROXY", "http://127.0.0.1:1")])?;
+    let keys = keys(&data, 4)?;
+    let busy = async {
+        for round in 0..12 {
+            for key in &keys {
+                // Nothing can be fetched: each is held, and settled or returned.
+                server.get_as(key, &format!("/api/transcript?v=busy-{round:02}-000")).await?;
+            }
+        }
+        anyhow::Ok(())
+    };
+    let folder = data.path().to_owned();
+    let audits = tokio::task::spawn_blocking(move || {
+        for _ in 0..5 {
+            told(&folder, &["ledger", "audit"])?;
+        }
+        anyhow::Ok(())
+    });
+    let (busy, audits) = tokio::join!(busy, audits);
+    busy?;
+    audits??;
+    assert!(!told(data.path(), &["ledger", "audit"])?.contains("entries added up: 0\n"));
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Files and folders as other programs leave them behind.
+
+use std::{fs, path::Path};
+
+use anyhow::Result;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{super::harness::Server, VIDEO, WORDS, archived, ends, text, told, told_json};
+
+fn folder(files: &[(&str, &str)]) -> Result<TempDir> {
+    let folder = TempDir::new()?;
+    for (name, body) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap_or(folder.path()))?;
+        fs::write(path, body)?;
+    }
+    Ok(folder)
+}
+
+fn vtt(words: &str) -> String {
+    format!("WEBVTT\n\n00:01.000 --> 00:02.000\n{words}\n")
+}
+
+fn import(data: &Path, folder: &TempDir, flags: &[&str], code: i32) -> Result<(String, String)> {
+    let path = folder.path().display().to_string();
+    let output = ends(data, &[&["import", &path], flags].concat(), "", code)?;
+    Ok((text(&output.stdout), text(&output.stderr)))
+}
+
+#[test]
+fn a_large_folder_is_imported_with_progress_and_past_bad_files() -> Result<()> {
+    let names: Vec<_> = (0..300).map(|n| format!("{}/Talk {n} [id-{n:03}-0000].en.vtt", n % 7)).collect();
+    let bodies: Vec<_> = (0..300).map(|n| vtt(&format!("words {n}"))).collect();
+    let files: Vec<_> =
+        names.iter().zip(&bodies).map(|(name, body)| (name.as_str(), body.as_str())).collect();
+    let folder = folder(&files)?;
+    fs::write(folder.path().join("a [id-bad-0000].en.vtt"), "<html>no captions</html>")?;
+    fs::write(folder.path().join("b [id-bad-0001].json"), "{\"transcript\":[{\"text\"")?;
+    fs::write(folder.path().join("nameless.srt"), "1\n00:00:01,000 --> 00:00:02,000\nwords\n")?;
+    fs::write(folder.path().join("picture.jpg"), "no captions")?;
+    let data = TempDir::new()?;
+
+    let (planned, _) = import(data.path(), &folder, &["--dry-run"], 1)?;
+    assert!(planned.contains("303 files: 300 transcripts would be imported"), "{planned}");
+    assert_eq!(told_json(data.path(), &["archive", "stats", "--json"])?["transcripts"], 0);
+
+    let (done, progress) = import(data.path(), &folder, &[], 1)?;
+    assert!(
+        done.contains("303 files: 300 transcripts imported") && done.contains("3 files failed"),
+        "{done}"
+    );
+    for bad in ["id-bad-0000", "id-bad-0001", "nameless.srt"] {
+        assert!(progress.lines().any(|line| line.contains(bad)), "{bad}: {progress}");
+    }
+    for count in [100, 200, 300] {
+        assert!(progress.contains(&format!("imported {count} of 303: ")), "{progress}");
+    }
+    assert!(!progress.contains('\r'), "a live line is for terminals");
+    assert_eq!(told_json(data.path(), &["archive", "stats", "--json"])?["videos"], 300);
+    assert_eq!(told(data.path(), &["get", "id-299-0000"])?.trim_end(), "words 299");
+    Ok(())
+}
+
+#[test]
+fn what_the_downloader_wrote_is_understood() -> Result<()> {
+    let info = json!({
+        "id": "dQw4w9WgXcQ", "extractor_key": "Youtube", "title": "The whole title", "channel": "Ann",
+        "webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ", "duration": 61, "language": "en",
+        "subtitles": { "fr": [{}] }, "automatic_captions": { "en": [{}], "en-orig": [{}], "de": [{}] }
+    });
+    let short = json!({
+        "id": "7458607278405471496", "extractor_key": "TikTok", "title": "Short",
+        "webpage_url": "https://www.tiktok.com/@a/video/7458607278405471496"
+    });
+    let json3 =
+        r#"{"wireMagic":"pb3","events":[{"tStartMs":0,"dDurationMs":9,"segs":[{"utf8":"json3 words"}]}]}"#;
+    let srv3 = r#"<timedtext format="3"><body><p t="0" d="9">srv3 words</p></body></timedtext>"#;
+    let ttml = r#"<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="0s" end="1s">ttml words</p></div></body></tt>"#;
+    let folder = folder(&[
+        ("T [dQw4w9WgXcQ].info.json", &info.to_string()),
+        ("T [dQw4w9WgXcQ].de.vtt", &vtt("deutsch")),
+        ("T [dQw4w9WgXcQ].en.vtt", &vtt("english")),
+        ("T [dQw4w9WgXcQ].fr.vtt", &vtt("français")),
+        ("T [dQw4w9WgXcQ].live_chat.json", "{}\n{}\n"),
+        ("S [7458607278405471496].info.json", &short.to_string()),
+        ("S [7458607278405471496].eng-US.vtt", &vtt("short words")),
+        ("Old-json3-00000.en.json3", json3),
+        ("srv3-000000.en.srv3", srv3),
+        ("A [ttml-000000].en.ttml", ttml),
+    ])?;
+    let data = TempDir::new()?;
+    let (done, _) = import(data.path(), &folder, &[], 0)?;
+    assert!(done.contains("7 files: 7 transcripts imported"), "{done}");
+    let shown = told_json(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
+    let tracks: Vec<_> = shown["tracks"].as_array().into_iter().flatten().collect();
+    let kinds: Vec<_> = tracks.iter().map(|track| (&track["language"], &track["kind"])).collect();
+    let expect = [
+        (json!("en"), json!("generated")),
+        (json!("de"), json!("translated")),
+        (json!("fr"), json!("human")),
+    ];
+    assert_eq!(kinds, expect.iter().map(|(language, kind)| (language, kind)).collect::<Vec<_>>());
+    assert_eq!(tracks[0]["archived"]["title"], "The whole title");
+    assert_eq!(tracks[0]["archived"]["author"], "Ann");
+    assert_eq!(tracks[0]["wishes"], json!(["default", "en"]));
+    for (link, words) in [
+        ("dQw4w9WgXcQ", "english"),
+        ("https://www.tiktok.com/@a/video/7458607278405471496", "short words"),
+        ("json3-00000", "json3 words"),
+        ("srv3-000000", "srv3 words"),
+        ("ttml-000000", "ttml words"),
+    ] {
+        assert_eq!(told(data.path(), &["get", link])?.trim_end(), words, "{link}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_json_of_others_is_understood() -> Result<()> {
+    let snippets = json!([{ "text": "Words", "start": 0.5, "duration": 1.25 }]);
+    let by_video =
+        json!({ "aaaaaaaaaa1": snippets, "aaaaaaaaaa2": { "snippets": snippets, "language_code": "de" } });
+    let object = json!({
+        "snippets": snippets, "video_id": "aaaaaaaaaa3", "language": "English", "language_code": "en",
+        "is_generated": true
+    });
+    let one = archived()?;
+    let server = Server::start(&one, &[])?;
+    let look_up = server.get(&format!("/api/transcript?v={VIDEO}")).await?.text();
+    let folder = folder(&[
+        ("many.json", &by_video.to_string()),
+        ("object.json", &object.to_string()),
+        ("list [aaaaaaaaaa4].en.json", &snippets.to_string()),
+        ("look-up.json", &look_up),
+    ])?;
+    let data = TempDir::new()?;
+    let (done, _) = import(data.path(), &folder, &[], 0)?;
+    assert!(done.contains("4 files: 5 transcripts imported"), "{done}");
+    for video in ["aaaaaaaaaa1", "aaaaaaaaaa2", "aaaaaaaaaa3", "aaaaaaaaaa4"] {
+        let found = told_json(data.path(), &["get", video, "--format", "json"])?;
+        assert_eq!(found["transcript"], snippets, "{video}");
+    }
+    let shown = told_json(data.path(), &["archive", "show", "aaaaaaaaaa3", "--json"])?;
+    assert_eq!(shown["tracks"][0]["kind"], "generated");
+    let copied = told_json(data.path(), &["get", VIDEO, "--format", "json"])?;
+    assert_eq!(copied["transcript"], serde_json::from_str::<serde_json::Value>(&look_up)?["transcript"]);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_imported_is_refused_with_a_reason() -> Result<()> {
+    let data = TempDir::new()?;
+    let folder =
+        folder(&[("words.vtt", WORDS), ("cut.json", "[{\"text\":\"a\",\"start\":0"), ("empty/x.txt", "x")])?;
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // A file that is larger than anything that is read, without a byte on the disk.
+    fs::File::create(folder.path().join("huge.vtt"))?.set_len(400 * 1024 * 1024)?;
+    fs::File::create(folder.path().join("large.vtt"))?.set_len(40 * 1024 * 1024)?;
+    let video = ["--video", VIDEO];
+    for arguments in [
+        &["import"][..],
+        &["import", "/nothing/here"],
+        &["import", &path("words.vtt")],
+        &["import", &path("cut.json"), video[0], video[1]],
+        &["import", &path("huge.vtt"), video[0], video[1]],
+        &["import", &path("large.vtt"), video[0], video[1]],
+        &["import", &path("empty")],
+        &["import", &path("words.vtt"), "--video", "https://vm.tiktok.com/ZMabcdef/"],
+        &["import", &path(""), video[0], video[1]],
+        &["import", &path("words.vtt"), &path("cut.json"), video[0], video[1]],
+        &["import", "-", &path("words.vtt")],
+        &["import", &path("words.vtt"), video[0], video[1], "--lang", "no language"],
+        &["import", &path("words.vtt"), video[0], video[1], "--title", &"x".repeat(501)],
+    ] {
+        ends(data.path(), arguments, "", 2)?;
+    }
+    // A file that says of which video it is stands by it.
+    let look_up = json!({ "videoId": "aaaaaaaaaa1", "available": true, "transcript": [] });
+    ends(data.path(), &["import", "-", video[0], video[1]], &look_up.to_string(), 2)?;
+    assert_eq!(told_json(data.path(), &["archive", "stats", "--json"])?["transcripts"], 0);
+    Ok(())
+}
+
+/// Files that players read in spite of what is odd about them, with the words that they show; and files
+/// that no player takes for WebVTT.
+#[test]
+fn odd_subtitles_are_read_as_players_read_them() -> Result<()> {
+    let cue = "00:00.000 --> 00:01.000\nwords";
+    for (name, body, expect) in [
+        ("mark", format!("\u{FEFF}WEBVTT\n\n{cue}\n"), Some("words")),
+        ("no end of the last line", format!("WEBVTT\n\n{cue}"), Some("words")),
+        ("carriage returns", format!("WEBVTT\n\n{cue}\n").replace('\n', "\r"), Some("words")),
+        ("both", format!("WEBVTT\n\n{cue}\n").replace('\n', "\r\n"), Some("words")),
+        ("header text", format!("WEBVTT\twith a header\n\n{cue}\n"), Some("words")),
+        ("header lines", format!("WEBVTT\nKind: x\nLanguage: en\n\n{cue}\n"), Some("words")),
+        ("no empty line", format!("WEBVTT\n{cue}\n"), Some("words")),
+        ("many empty lines", format!("WEBVTT\n\n\n\n\n{cue}\n\n\n\n"), Some("words")),
+        ("notes", format!("WEBVTT\n\nNOTE\n{{}}\n\nNOTE one line\n\n{cue}\n"), Some("words")),
+        ("style", format!("WEBVTT\n\nSTYLE\n::cue(b) {{ color: red; }}\n\n{cue}\n"), Some("words")),
+        ("identifier", format!("WEBVTT\n\nthe first: 1\n{cue}\n"), Some("words")),
+        ("no spaces", "WEBVTT\n\n00:00.000-->00:01.000\nwords\n".to_owned(), Some("words")),
+        ("tabs", "WEBVTT\n\n00:00.000\t-->\t00:01.000\nwords\n".to_owned(), Some("words")),
+        (
+            "odd settings",
+            "WEBVTT\n\n00:00.000 --> 00:01.000 line:-1% foo: :bar x\nwords\n".to_owned(),
+            Some("words"),
+        ),
+        ("long hours", "WEBVTT\n\n000:00:00.000 --> 001:00:01.000\nwords\n".to_owned(), Some("words")),
+        ("open tags", "WEBVTT\n\n00:00.000 --> 00:01.000\n<b><i>wor<c.a.b>ds\n".to_owned(), Some("words")),
+        (
+            "entities",
+            "WEBVTT\n\n00:00.000 --> 00:01.000\n&lt;words&gt; &amp;\n".to_owned(),
+            Some("<words> &"),
+        ),
+        ("a broken one", format!("WEBVTT\n\n00:70.000 -> 00:01\nlost\n\n{cue}\n"), Some("words")),
+        ("no signature", format!("WEBVT\n\n{cue}"), Some("words")),
+        ("lower case", "webvtt\n\nwords\n".to_owned(), None),
+        ("glued signature", "WEBVTTwords\n\nmore\n".to_owned(), None),
+        ("only a header", "WEBVTT\n\nNOTE nothing\n".to_owned(), None),
+        ("empty", String::new(), None),
+    ] {
+        let data = TempDir::new()?;
+        let import = ["import", "-", "--video", VIDEO];
+        let code = if expect.is_some() { 0 } else { 2 };
+        ends(data.path(), &import, &body, code).map_err(|error| error.context(name))?;
+        if let Some(words) = expect {
+            assert_eq!(told(data.path(), &["get", VIDEO])?.trim_end(), words, "{name}");
+        }
+    }
+    Ok(())
+}
