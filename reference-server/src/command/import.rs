@@ -32,13 +32,27 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Import) -> Result<(
     }
     let files = if is_one { ask.paths.clone() } else { folder::files(&ask.paths)? };
     let verbatim = open(settings).await?;
-    let work = Work { verbatim: &verbatim, ask: &ask, language, infos: Infos::default() };
-    let done = match files.as_slice() {
-        [file] if is_one => work.single(file).await,
-        files => work.many(files).await,
-    };
+    let done = import(&verbatim, &ask, language, &files, is_one).await;
     verbatim.close().await;
     done
+}
+
+async fn import(
+    verbatim: &Verbatim,
+    ask: &arguments::Import,
+    language: Option<LanguageTag>,
+    files: &[PathBuf],
+    is_one: bool,
+) -> Result<(), Failure> {
+    let video = match &ask.video {
+        Some(link) => Some(verbatim.known_video(link).await?),
+        None => None,
+    };
+    let work = Work { verbatim, ask, video, language, infos: Infos::default() };
+    match files {
+        [file] if is_one => work.single(file).await,
+        files => work.many(files).await,
+    }
 }
 
 /// Why a file was not imported.
@@ -83,6 +97,7 @@ impl Counts {
 struct Work<'a> {
     verbatim: &'a Verbatim,
     ask: &'a arguments::Import,
+    video: Option<VideoId>,
     language: Option<LanguageTag>,
     infos: Infos,
 }
@@ -90,12 +105,16 @@ struct Work<'a> {
 impl Work<'_> {
     /// One file: its own error is the command's.
     async fn single(mut self, file: &Path) -> Result<(), Failure> {
-        match self.import(file).await {
-            Ok(all) => {
-                print(&all.iter().map(|imported| told(imported, self.ask.dry_run)).collect::<String>())
+        let mut done = Vec::new();
+        let result = self.import(file, &mut done).await;
+        print(&done.iter().map(|imported| told(imported, self.ask.dry_run)).collect::<String>())?;
+        result.map_err(|trouble| match trouble {
+            Trouble::File(error) => {
+                let message = format!("{}: {error}", file.display());
+                Error::new(error.kind(), error.retry(), message).into()
             }
-            Err(Trouble::File(error) | Trouble::Archive(error)) => Err(error.into()),
-        }
+            Trouble::Archive(error) => error.into(),
+        })
     }
 
     /// Many files: what is wrong with one is told, and the others are imported.
@@ -104,15 +123,16 @@ impl Work<'_> {
         let mut progress = Progress::new(verb, Some(files.len() as u64));
         let mut counts = Counts::default();
         for file in files {
-            match self.import(file).await {
-                Ok(all) => {
-                    for imported in &all {
-                        counts.count(imported);
-                        if self.ask.dry_run {
-                            print(&format!("{}: {}", file.display(), told(imported, true)))?;
-                        }
-                    }
+            let mut done = Vec::new();
+            let result = self.import(file, &mut done).await;
+            for imported in &done {
+                counts.count(imported);
+                if self.ask.dry_run {
+                    print(&format!("{}: {}", file.display(), told(imported, true)))?;
                 }
+            }
+            match result {
+                Ok(()) => {}
                 Err(Trouble::File(error)) => {
                     counts.failed += 1;
                     progress.note(&format!("{}: {error}", file.display()));
@@ -136,25 +156,21 @@ impl Work<'_> {
         }
     }
 
-    /// Imports all transcripts of a file.
-    async fn import(&mut self, file: &Path) -> Result<Vec<Imported>, Trouble> {
-        let body = read(file).map_err(|error| Trouble::File(Error::invalid(unreadable(file, &error))))?;
-        let mut drafts = Draft::read(&body)?;
+    /// Imports all transcripts of a file, and adds to `done` what became of each.
+    async fn import(&mut self, file: &Path, done: &mut Vec<Imported>) -> Result<(), Trouble> {
+        let body = read(file).map_err(|error| Trouble::File(Error::invalid(unreadable(&error))))?;
+        let drafts = Draft::read(&body)?;
         drop(body);
-        if let Some(link) = &self.ask.video {
-            let video = self.verbatim.known_video(link).await?;
-            for draft in &mut drafts {
+        let name = Name::read(file);
+        for mut draft in drafts {
+            if let Some(video) = &self.video {
                 draft.be_of(video.clone())?;
             }
-        }
-        let name = Name::read(file);
-        let mut imported = Vec::with_capacity(drafts.len());
-        for mut draft in drafts {
             self.complete(&mut draft, file, &name)?;
             let admit = Admit { draft, replace: self.ask.replace, dry_run: self.ask.dry_run };
-            imported.push(self.verbatim.admit(admit).await?);
+            done.push(self.verbatim.admit(admit).await?);
         }
-        Ok(imported)
+        Ok(())
     }
 
     /// Adds what the flags, the file's name and the file beside it say, in this order of trust behind
@@ -209,8 +225,8 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 >= limit { Err(too_large()) } else { Ok(bytes) }
 }
 
-fn unreadable(file: &Path, error: &io::Error) -> String {
-    format!("{} cannot be read: {error}", file.display())
+fn unreadable(error: &io::Error) -> String {
+    format!("it cannot be read: {error}")
 }
 
 /// What was imported, and what became of each wish.

@@ -1,6 +1,6 @@
 //! The JSON in which transcripts come: our own, and that of others.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
@@ -67,9 +67,9 @@ struct Whole {
     duration: Option<f64>,
     source: Option<String>,
     parser_version: Option<u32>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded")]
     wishes: Vec<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded")]
     tracks: Vec<Track>,
     #[serde(alias = "snippets", alias = "segments", deserialize_with = "bounded")]
     transcript: Vec<Snippet>,
@@ -87,7 +87,7 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<Draft>> {
 
 /// A list: one transcript's snippets, or several transcripts.
 fn list(text: &str) -> Result<Vec<Draft>> {
-    let items: Vec<&RawValue> = from_str(text)?;
+    let Items(items) = from_str(text)?;
     let Some(first) = items.first() else {
         return Err(Error::invalid("the JSON is an empty list"));
     };
@@ -95,7 +95,7 @@ fn list(text: &str) -> Result<Vec<Draft>> {
         return Ok(vec![snippets(text)?]);
     }
     if items.len() > VIDEOS_MAX {
-        return Err(too_many_videos());
+        return Err(Error::invalid(format!("one JSON body has at most {VIDEOS_MAX} videos")));
     }
     let drafts: Vec<Draft> = items.into_iter().map(|item| one(item.get())).collect::<Result<_>>()?;
     if drafts.len() > 1 && drafts.iter().any(|draft| draft.video.is_none()) {
@@ -105,14 +105,14 @@ fn list(text: &str) -> Result<Vec<Draft>> {
 }
 
 fn is_snippet(item: &RawValue) -> bool {
-    from_str::<BTreeMap<String, &RawValue>>(item.get())
-        .is_ok_and(|fields| fields.contains_key("text") && fields.contains_key("start"))
+    from_str::<Fields<'_>>(item.get())
+        .is_ok_and(|Fields(fields)| fields.contains_key("text") && fields.contains_key("start"))
 }
 
 /// An object: YouTube's own captions, one transcript, or transcripts by video.
 fn object(text: &str) -> Result<Vec<Draft>> {
-    let fields: BTreeMap<String, &RawValue> = match from_str(text) {
-        Ok(fields) => fields,
+    let fields = match from_str(text) {
+        Ok(Fields(fields)) => fields,
         // Captions that are cut off have a better explanation than a misplaced comma.
         Err(_) if captions::sniff(text.as_bytes()) == Some(CaptionFormat::Json3) => {
             return Ok(vec![Draft::of_captions(text.as_bytes())?]);
@@ -125,9 +125,6 @@ fn object(text: &str) -> Result<Vec<Draft>> {
     }
     if ["transcript", "snippets", "segments", "available"].into_iter().any(has) {
         return Ok(vec![whole(text)?]);
-    }
-    if fields.len() > VIDEOS_MAX {
-        return Err(too_many_videos());
     }
     let by_video = fields.into_iter().map(|(id, transcript)| {
         let video = VideoId::new(Platform::VideoSite, &id)
@@ -259,10 +256,6 @@ fn millis(seconds: f64) -> Result<u64> {
     }
 }
 
-fn too_many_videos() -> Error {
-    Error::invalid(format!("one JSON body has at most {VIDEOS_MAX} videos"))
-}
-
 fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
     serde_json::from_str(text).map_err(|error| {
         let complaint: String = error.to_string().chars().take(COMPLAINT_MAX).collect();
@@ -270,33 +263,71 @@ fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T> {
     })
 }
 
-/// Reads a list of snippets, and stops where there are more than a transcript has.
-fn bounded<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Snippet>, D::Error> {
-    struct Snippets;
+/// Reads a list, and stops where there is more than a transcript has.
+fn bounded<'de, T, D>(from: D) -> std::result::Result<Vec<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    struct Items<T>(PhantomData<T>);
 
-    impl<'de> de::Visitor<'de> for Snippets {
-        type Value = Vec<Snippet>;
+    impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Items<T> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of segments with text, start and duration")
+            f.write_str("a list")
         }
 
-        fn visit_seq<A: de::SeqAccess<'de>>(
-            self,
-            mut items: A,
-        ) -> std::result::Result<Self::Value, A::Error> {
-            let mut snippets = Vec::new();
-            while let Some(snippet) = items.next_element()? {
-                if snippets.len() >= SEGMENTS_MAX {
-                    return Err(de::Error::custom("there are more than 100,000 segments"));
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut from: A) -> std::result::Result<Self::Value, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = from.next_element()? {
+                if items.len() >= SEGMENTS_MAX {
+                    return Err(de::Error::custom("a list has more than 100,000 items"));
                 }
-                snippets.push(snippet);
+                items.push(item);
             }
-            Ok(snippets)
+            Ok(items)
         }
     }
 
-    from.deserialize_seq(Snippets)
+    from.deserialize_seq(Items(PhantomData))
+}
+
+/// The items of a list, unread.
+#[derive(Deserialize)]
+struct Items<'a>(#[serde(borrow, deserialize_with = "bounded")] Vec<&'a RawValue>);
+
+/// The fields of an object, unread: as many as there may be videos in one body.
+struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Deserialize<'a> for Fields<'a> {
+    fn deserialize<D: Deserializer<'a>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'a> de::Visitor<'a> for Visitor {
+            type Value = Fields<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: de::MapAccess<'a>>(
+                self,
+                mut from: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                let mut fields = BTreeMap::new();
+                while let Some((name, value)) = from.next_entry()? {
+                    if fields.len() >= VIDEOS_MAX {
+                        return Err(de::Error::custom("an object has more than 10,000 fields"));
+                    }
+                    fields.insert(name, value);
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        from.deserialize_map(Visitor)
+    }
 }
 
 #[cfg(test)]

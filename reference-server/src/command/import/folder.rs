@@ -87,7 +87,7 @@ fn may_have_transcript(file: &Path) -> bool {
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Wrong(super::unreadable(path, error))
+    Failure::Wrong(format!("{}: {}", path.display(), super::unreadable(error)))
 }
 
 #[cfg(test)]

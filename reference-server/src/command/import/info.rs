@@ -17,7 +17,7 @@ use transcript_core::{
 use super::name::{Name, ORIGINAL, language};
 
 /// The largest file that is read, in bytes: comments can make it large.
-const BYTES_MAX: u64 = 64 * 1024 * 1024;
+const BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// The last file that was looked for: the files of one video come one after the other.
 #[derive(Debug, Default)]

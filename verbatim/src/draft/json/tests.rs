@@ -108,6 +108,11 @@ fn what_is_no_transcript_is_explained() {
         (&snippet("\"start\":1e999,\"duration\":1"), "cannot be read"),
         (&format!("[{}]", vec![r#"{"text":"a","start":0,"duration":1}"#; 100_001].join(",")), "100,000"),
         (&"[".repeat(100_000), "cannot be read"),
+        (&format!("[{}0]", "0,".repeat(100_001)), "100,000"),
+        (
+            &format!("{{{}}}", (0..10_001).map(|n| format!("\"{n}\":0")).collect::<Vec<_>>().join(",")),
+            "10,000",
+        ),
     ] {
         match Draft::read(body.as_bytes()) {
             Err(error) => {
