@@ -60,11 +60,18 @@ fn is_key(text: &str) -> bool {
 /// The language of a name's part. yt-dlp adds the track's own mark behind it where there are several.
 pub(super) fn language(key: &str) -> Option<LanguageTag> {
     let mut key = key.strip_suffix(ORIGINAL).unwrap_or(key);
+    if let Ok(tag) = LanguageTag::parse(key) {
+        return Some(tag);
+    }
+    // No part of such a mark is taken for one of the language: those of region and script are short.
     loop {
-        if let Ok(tag) = LanguageTag::parse(key) {
+        key = key.rsplit_once(['-', '_'])?.0;
+        let last = key.rsplit(['-', '_']).next().unwrap_or(key);
+        if last.len() <= 4
+            && let Ok(tag) = LanguageTag::parse(key)
+        {
             return Some(tag);
         }
-        key = key.rsplit_once(['-', '_'])?.0;
     }
 }
 
