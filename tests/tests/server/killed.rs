@@ -47,9 +47,11 @@ async fn balances_equal_their_entries_after_every_kill() -> Result<()> {
                 reply.ok().filter(|reply| reply.json()["available"] == json!(true)).map(|_| video)
             });
         }
-        // At another point of the work each time.
-        tokio::time::sleep(Duration::from_millis(60 + 45 * life as u64)).await;
-        kill(server, &mut callers, &mut acknowledged).await?;
+        // At another point of the work each time: after so many answers, the others being under way.
+        for _ in 0..life * 3 {
+            acknowledged.extend(callers.join_next().await.transpose()?.flatten());
+        }
+        kill(&server, &mut callers, &mut acknowledged).await?;
         check_ledger(&data).await?;
     }
     ensure!(!acknowledged.is_empty(), "no look-up ended before its server was killed");
@@ -64,7 +66,7 @@ async fn balances_equal_their_entries_after_every_kill() -> Result<()> {
 }
 
 async fn kill(
-    server: Arc<Server>,
+    server: &Server,
     callers: &mut JoinSet<Option<String>>,
     acknowledged: &mut BTreeSet<String>,
 ) -> Result<()> {
