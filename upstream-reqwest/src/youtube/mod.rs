@@ -3,6 +3,7 @@
 mod call;
 mod captions;
 mod clients;
+mod parts;
 mod player;
 #[cfg(test)]
 mod recordings;

@@ -1,10 +1,10 @@
 //! From the bytes of a player answer to what they mean. Pure and total: any bytes have a meaning.
 
-use serde::Deserialize;
 use serde_json::Value;
 use transcript_core::video::VideoId;
 
 use super::{
+    parts::Data,
     refusal::Refusal,
     signals::{self, Signals},
     tracks::TrackList,
@@ -16,20 +16,6 @@ const AUTHOR_MAX: usize = 200;
 const VISITOR_MAX: usize = 1_024;
 /// Longer than any video, in seconds: a year of live stream.
 const LENGTH_MAX_S: u64 = 366 * 86_400;
-
-/// The parts of player data that matter. Each is any JSON, so a wrong type spoils only itself; the rest,
-/// which is most of it, is skipped without being built up in memory.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Data {
-    playability_status: Value,
-    video_details: Value,
-    captions: Value,
-    response_context: Value,
-    error: Value,
-    /// Some endpoints wrap the player data in this.
-    player_response: Value,
-}
 
 /// What the player data says of the video itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,12 +57,10 @@ pub(super) struct Told {
 pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Told {
     let text = String::from_utf8_lossy(body);
     let refused = |refusal| Told { verdict: Verdict::Refused(refusal), visitor: None };
-    let Ok(mut data) = serde_json::from_str::<Data>(&text) else {
+    let Some(data) = Data::read(&text) else {
         return refused(signals::page(body).unwrap_or(Refusal::NotPlayerData));
     };
-    if data.player_response.is_object() {
-        data = serde_json::from_value(data.player_response).unwrap_or_default();
-    } else if data.playability_status.is_null() && text.trim() == "{}" {
+    if data.playability_status.is_null() && text.trim() == "{}" {
         // What some endpoints say of an identifier that no video has.
         return refused(Refusal::Unavailable);
     }
@@ -112,7 +96,8 @@ fn verdict(data: &Data, requested: &VideoId) -> Verdict {
         // Even where there are captions already, most of them are still to come.
         return refused(Refusal::Live);
     }
-    let tracks = TrackList::read(&data.captions);
+    let Some(captions) = &data.captions else { return refused(Refusal::NotPlayerData) };
+    let tracks = TrackList::read(captions);
     match (tracks.is_empty(), details.is_ended) {
         (false, _) => Verdict::Tracks { details, tracks },
         (true, true) => refused(Refusal::JustEnded),
@@ -204,7 +189,10 @@ mod tests {
     use serde_json::json;
     use transcript_core::{time::Timestamp, video::Platform};
 
-    use super::*;
+    use super::{
+        super::parts::{CAPTIONS_MAX, PART_MAX},
+        *,
+    };
 
     const ID: &str = "vb-player-0";
 
@@ -432,6 +420,21 @@ mod tests {
         }
         check(&ok(json!({}), json!(null)), Refusal::NoCaptions);
         check(&ok(json!({}), json!({"playerCaptionsTracklistRenderer": {}})), Refusal::NoCaptions);
+    }
+
+    #[test]
+    fn what_would_fill_the_memory_is_not_read() {
+        let filling = |length: usize| json!(vec![json!({}); length / 3]);
+        check(&ok(json!({}), filling(CAPTIONS_MAX + 100)), Refusal::NotPlayerData);
+        check(&ok(json!({}), filling(CAPTIONS_MAX - 100)), Refusal::NoCaptions);
+        check(&ok(json!({"keywords": filling(PART_MAX)}), captions()), Refusal::NotPlayerData);
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        let body = ok(json!({}), json!("DEEP")).to_string().replace("\"DEEP\"", &deep);
+        assert_eq!(verdict(&body), Verdict::Refused(Refusal::NotPlayerData));
+        // What is not read at all may be of any size.
+        let mut body = ok(json!({}), captions());
+        body["streamingData"] = filling(4 * CAPTIONS_MAX);
+        assert!(matches!(verdict(&body.to_string()), Verdict::Tracks { .. }));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
