@@ -97,6 +97,23 @@ async fn a_long_wait_is_told_instead_of_waited_for() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_platform_is_left_alone_while_no_address_is_welcome() -> Result<()> {
+    for block in [Answer::status(429).header("retry-after", "3600"), recorded("player/bot-check.json")?] {
+        let [first, second] = pair(player(vec![block.clone()])?, player(vec![block.clone()])?)?;
+        let supplier = supplier(retrying(options(&[&first, &second], first.ca_file())))?;
+        assert!(ask(&supplier, VIDEO, None).await?.is_err());
+        for _ in 0..2 {
+            let outcome = ask(&supplier, VIDEO, None).await?;
+            check_failure(&outcome, "throttled")?;
+            let message = outcome.err().map(|error| error.message().to_owned()).unwrap_or_default();
+            assert!(message.contains("not asked for now"), "{message}");
+        }
+        assert_eq!([first.requests().len(), second.requests().len()], [1, 1], "{block:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn passing_faults_are_tried_again() -> Result<()> {
     let faults = || [Answer::status(500), Answer::status(503), Answer::closed(), good_player_cut()];
     for fault in faults() {

@@ -77,7 +77,7 @@ async fn check(recordings: &Recordings, recording: &Recording, expect: &Expectat
     if let Some(requests) = expect.requests {
         ensure!(made.len() == requests, "{} requests instead of {requests}: {made:?}", made.len());
     }
-    // However it goes: three clients, each with a player answer and three forms of captions.
+    // However it goes: that is what one look-up may ask.
     ensure!(made.len() <= 12, "{} requests: {made:?}", made.len());
     ensure!(proxy.tunnels().iter().all(|tunnel| tunnel.granted), "tunnels: {:?}", proxy.tunnels());
     Ok(())

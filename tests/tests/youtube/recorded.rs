@@ -71,7 +71,7 @@ const ROWS: &[(&str, Row)] = &[
     ("newpipe/player_visionos_ok_named_track.json", Plays("de", "human", 1)),
     ("newpipe/player_visionos_ok_unlisted.json", Plays("en", "generated", 1)),
     // From every client: `the_next_client_has_what_one_has_not` plays it from one.
-    ("newpipe/player_visionos_unplayable_kids.json", Fails("region")),
+    ("newpipe/player_visionos_unplayable_kids.json", Fails("platform_fault")),
     ("newpipe/player_web_metadata.json", InPlace("unreadable")),
     ("newpipe/reel_geo_blocked.json", Fails("region")),
     ("newpipe/reel_invalid_id.json", InPlace("removed")),

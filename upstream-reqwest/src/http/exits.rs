@@ -1,21 +1,27 @@
 //! The ways out: directly, or through proxies that take turns and rest when they are blocked.
 
 use std::{
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tokio::time::Instant;
-use transcript_core::{Error, Result};
+use transcript_core::Error;
 use url::Url;
 
-use super::{HttpFault, HttpOptions, resolve::PublicOnly, tls::Trust};
+use super::{HttpFault, HttpOptions, Request, resolve::PublicOnly, tls::Trust};
 
 /// How long a proxy rests that the platform throttles or distrusts, unless the platform names a time.
 const BLOCKED_REST: Duration = Duration::from_secs(300);
 const BLOCKED_REST_MAX: Duration = Duration::from_secs(3_600);
 /// How long a proxy rests that cannot be reached, or reaches nothing.
 const FAILED_REST: Duration = Duration::from_secs(30);
+
+/// How long a platform that throttles an exit is not asked through it at all, unless it names a time; and
+/// the longest that it is heeded, since whoever asks meanwhile gets nothing.
+const THROTTLED_SILENCE: Duration = Duration::from_secs(60);
+const SILENCE_MAX: Duration = Duration::from_secs(300);
 
 /// How many idle connections are kept for each host, and how long.
 const IDLE_MAX: usize = 8;
@@ -35,7 +41,7 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    pub(super) fn new(options: &HttpOptions) -> Result<Self> {
+    pub(super) fn new(options: &HttpOptions) -> Result<Self, Error> {
         let trust = Trust::new(options.ca_file.as_deref())?;
         let mut exits = Vec::new();
         for (place, proxy) in options.proxies.iter().enumerate() {
@@ -49,9 +55,12 @@ impl Exits {
         Ok(Self { exits, turns })
     }
 
-    /// The place of the exit whose turn it is.
-    pub(super) fn take_turn(&self) -> usize {
-        self.turns().take(Instant::now())
+    /// The place of the exit whose turn it is to ask this platform.
+    ///
+    /// # Errors
+    /// [`HttpFault::Resting`] while the platform may be asked through none.
+    pub(super) fn take_turn(&self, platform: &'static str) -> Result<usize, HttpFault> {
+        self.turns().take(platform, Instant::now()).map_err(HttpFault::Resting)
     }
 
     /// The exit at a place that [`Exits::take_turn`] gave.
@@ -64,15 +73,29 @@ impl Exits {
         self.turns().has_fresh(besides, Instant::now())
     }
 
-    /// Lets an exit rest that the platform throttles or distrusts.
-    pub(super) fn blocked(&self, place: usize, named: Option<Duration>) {
-        let rest = named.unwrap_or(BLOCKED_REST).clamp(BLOCKED_REST, BLOCKED_REST_MAX);
-        self.rest(place, rest);
+    /// Lets an exit rest that the platform throttles: others come first, and where there are none the
+    /// platform is left alone.
+    pub(super) fn throttled(&self, place: usize, platform: &'static str, named: Option<Duration>) {
+        self.distrusted(place, named);
+        self.silence(place, platform, named.unwrap_or(THROTTLED_SILENCE));
+    }
+
+    /// Lets an exit rest that the platform distrusts: others come first.
+    pub(super) fn distrusted(&self, place: usize, named: Option<Duration>) {
+        self.rest(place, named.unwrap_or(BLOCKED_REST).clamp(BLOCKED_REST, BLOCKED_REST_MAX));
     }
 
     /// Lets an exit rest that leads nowhere.
     pub(super) fn failed(&self, place: usize) {
         self.rest(place, FAILED_REST);
+    }
+
+    /// Lets nobody ask the platform through this exit for a while.
+    pub(super) fn silence(&self, place: usize, platform: &'static str, time: Duration) {
+        let time = time.min(SILENCE_MAX);
+        let name = self.at(place).map(|exit| exit.name.as_str());
+        tracing::info!(exit = name, platform, silence_s = time.as_secs(), "a platform is left alone");
+        self.turns().silence(place, platform, Instant::now() + time);
     }
 
     fn rest(&self, place: usize, rest: Duration) {
@@ -89,7 +112,7 @@ impl Exits {
     }
 }
 
-fn proxied(options: &HttpOptions, trust: &Trust, number: usize, text: &str) -> Result<Exit> {
+fn proxied(options: &HttpOptions, trust: &Trust, number: usize, text: &str) -> Result<Exit, Error> {
     let wrong = || {
         Error::invalid(format!(
             "upstream.proxy: number {number} is no proxy address; give http://, https:// or \
@@ -119,7 +142,7 @@ fn client(
     options: &HttpOptions,
     trust: &Trust,
     exit: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
-) -> Result<reqwest::Client> {
+) -> Result<reqwest::Client, Error> {
     let builder = reqwest::Client::builder()
         // Before the own proxy: it drops what the environment says.
         .no_proxy()
@@ -139,22 +162,30 @@ struct Turns {
     next: usize,
     /// When the rest of each exit ends, where one was begun.
     rests: Vec<Option<Instant>>,
+    /// Until when a platform is not asked through an exit at all, by the exit's place and the platform.
+    silences: BTreeMap<(usize, &'static str), Instant>,
 }
 
 impl Turns {
     fn new(count: usize) -> Self {
-        Self { next: 0, rests: vec![None; count] }
+        Self { next: 0, rests: vec![None; count], silences: BTreeMap::new() }
     }
 
-    /// The next exit that does not rest; where all rest, the one whose rest ends first.
-    fn take(&mut self, now: Instant) -> usize {
+    /// The next exit that does not rest; where all rest, the one whose rest ends first among those through
+    /// which the platform may be asked. Where there is none, the time until there is one.
+    fn take(&mut self, platform: &'static str, now: Instant) -> Result<usize, Duration> {
+        self.silences.retain(|_, until| *until > now);
         let count = self.rests.len().max(1);
         let order = (0..count).map(|step| (self.next + step) % count);
-        let fresh = order.clone().find(|&place| !self.rests_at(place, now));
-        let place = fresh.or_else(|| order.min_by_key(|&place| self.rests.get(place).copied().flatten()));
-        let place = place.unwrap_or(0);
+        let open = order.filter(|&place| !self.silences.contains_key(&(place, platform)));
+        let fresh = open.clone().find(|&place| !self.rests_at(place, now));
+        let place = fresh.or_else(|| open.min_by_key(|&place| self.rests.get(place).copied().flatten()));
+        let Some(place) = place else {
+            let ends = self.silences.iter().filter(|((_, of), _)| *of == platform).map(|(_, until)| *until);
+            return Err(ends.min().map_or(Duration::ZERO, |end| end.duration_since(now)));
+        };
         self.next = (place + 1) % count;
-        place
+        Ok(place)
     }
 
     fn has_fresh(&self, besides: usize, now: Instant) -> bool {
@@ -167,6 +198,11 @@ impl Turns {
         }
     }
 
+    fn silence(&mut self, place: usize, platform: &'static str, until: Instant) {
+        let end = self.silences.entry((place, platform)).or_insert(until);
+        *end = (*end).max(until);
+    }
+
     fn rests_at(&self, place: usize, now: Instant) -> bool {
         self.rests.get(place).copied().flatten().is_some_and(|until| until > now)
     }
@@ -174,9 +210,10 @@ impl Turns {
 
 impl HttpFault {
     /// What the fault means for the exit that it was met at: whether, and how, it should rest.
-    pub(super) fn tell(&self, exits: &Exits, place: usize) {
+    pub(super) fn tell(&self, exits: &Exits, place: usize, request: &Request) {
         match self {
-            Self::Throttled(named) => exits.blocked(place, *named),
+            Self::Throttled(_) if request.throttled_apart => {}
+            Self::Throttled(named) => exits.throttled(place, request.platform(), *named),
             Self::Unreachable(_) | Self::ProxyCredentials => exits.failed(place),
             _ => {}
         }
@@ -187,11 +224,13 @@ impl HttpFault {
 mod tests {
     use super::*;
 
+    const SITE: &str = "www.youtube.com";
+
     #[test]
     fn exits_take_turns() {
         let now = Instant::now();
         let mut turns = Turns::new(3);
-        let taken: Vec<_> = (0..5).map(|_| turns.take(now)).collect();
+        let taken: Vec<_> = (0..5).map(|_| turns.take(SITE, now).unwrap()).collect();
         assert_eq!(taken, [0, 1, 2, 0, 1]);
     }
 
@@ -200,16 +239,35 @@ mod tests {
         let (now, secs) = (Instant::now(), Duration::from_secs);
         let mut turns = Turns::new(3);
         turns.rest(0, now + secs(30));
-        assert_eq!([turns.take(now), turns.take(now), turns.take(now)], [1, 2, 1]);
+        let take = |turns: &mut Turns, at| turns.take(SITE, at).unwrap();
+        assert_eq!([(); 3].map(|()| take(&mut turns, now)), [1, 2, 1]);
         assert!(turns.has_fresh(1, now));
         turns.rest(2, now + secs(10));
         assert!(!turns.has_fresh(1, now));
         turns.rest(1, now + secs(20));
-        assert_eq!([turns.take(now), turns.take(now)], [2, 2]);
-        assert_eq!(turns.take(now + secs(20)), 1, "its rest is over");
+        assert_eq!([(); 2].map(|()| take(&mut turns, now)), [2, 2]);
+        assert_eq!(take(&mut turns, now + secs(20)), 1, "its rest is over");
         // A shorter rest never shortens a longer one.
         turns.rest(0, now + secs(1));
         assert!(turns.rests_at(0, now + secs(29)));
+    }
+
+    #[test]
+    fn a_platform_is_left_alone_while_it_may_be_asked_through_no_exit() {
+        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let mut sole = Turns::new(1);
+        sole.silence(0, SITE, now + secs(60));
+        sole.silence(0, SITE, now + secs(5));
+        assert_eq!(sole.take(SITE, now + secs(10)), Err(secs(50)), "a shorter silence never shortens one");
+        assert_eq!(sole.take("t.co", now), Ok(0), "another platform has said nothing");
+        assert_eq!(sole.take(SITE, now + secs(60)), Ok(0));
+
+        let mut turns = Turns::new(2);
+        turns.silence(0, SITE, now + secs(60));
+        turns.rest(1, now + secs(300));
+        assert_eq!([turns.take(SITE, now), turns.take(SITE, now)], [Ok(1), Ok(1)], "it only rests");
+        turns.silence(1, SITE, now + secs(30));
+        assert_eq!(turns.take(SITE, now), Err(secs(30)));
     }
 
     #[test]

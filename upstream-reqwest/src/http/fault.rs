@@ -24,6 +24,11 @@ pub(crate) enum HttpFault {
     ProxyCredentials,
     /// 429, with the wait that the platform named.
     Throttled(Option<Duration>),
+    /// The platform throttled or distrusted every exit a moment ago and is left alone for this time;
+    /// nothing was sent.
+    Resting(Duration),
+    /// As many requests as one look-up may make were made; nothing was sent.
+    Spent,
     /// 408 or 5xx, with the wait that the platform named.
     Status(u16, Option<Duration>),
     /// The answer is longer than it may be.
@@ -62,7 +67,9 @@ impl HttpFault {
             }
             // Another proxy may accept us.
             Self::ProxyCredentials => true,
-            Self::ForeignAddress | Self::PrivateAddress | Self::TooLarge => false,
+            Self::ForeignAddress | Self::PrivateAddress | Self::TooLarge | Self::Resting(_) | Self::Spent => {
+                false
+            }
         }
     }
 
@@ -93,6 +100,18 @@ impl HttpFault {
                     .to_owned(),
             ),
             Self::Throttled(wait) => (SupplyReason::Throttled(*wait), throttled(name, *wait)),
+            Self::Resting(left) => (
+                SupplyReason::Throttled(Some(*left)),
+                format!(
+                    "{name} refused this server's address a short while ago, so it is not asked for now. Try \
+                     again in {} s; the operator can set upstream.proxy.",
+                    left.as_secs() + 1
+                ),
+            ),
+            Self::Spent => (
+                SupplyReason::PlatformFault,
+                format!("{name} gave nothing in as many requests as one look-up may make. Try again later."),
+            ),
             Self::Status(status, _) => (
                 SupplyReason::PlatformFault,
                 format!("{name} has a fault of its own (HTTP {status}). Try again in a moment."),

@@ -4,8 +4,9 @@
 //! https, checked before any proxy is asked; names that lead to private addresses are not followed where
 //! we resolve them ourselves; redirects are never followed by themselves; an answer is read up to a limit;
 //! every attempt and the whole have an end; passing faults are tried again with growing, random pauses;
-//! a proxy that is blocked or down rests while others are there. Neither addresses with their queries
-//! nor proxy credentials reach an error or the log.
+//! a proxy that is blocked or down rests while others are there, and a platform that refuses all of them is
+//! left alone for a while. Neither addresses with their queries nor proxy credentials reach an error or the
+//! log.
 
 mod backoff;
 mod body;

@@ -18,9 +18,17 @@ pub(crate) struct Request {
     /// How many bytes of the answer are read, after decompression. A longer answer is a fault; with 0 the
     /// body is left unread, however long it is.
     pub(crate) answer_max: usize,
+    /// Whether the platform throttles this kind of request apart from all others: a 429 then says nothing
+    /// of the exit, and is not tried again.
+    pub(crate) throttled_apart: bool,
 }
 
 impl Request {
+    /// The platform, by the first of its hosts.
+    pub(super) fn platform(&self) -> &'static str {
+        self.hosts.first().copied().unwrap_or_default()
+    }
+
     /// Whether the address is one that we go to: https on its own port, a host of the list, nobody's name
     /// and password in it. Addresses come from the platforms' answers, so nothing is taken for granted.
     pub(super) fn check(&self) -> Result<(), HttpFault> {
@@ -61,6 +69,7 @@ mod tests {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             answer_max: 1,
+            throttled_apart: false,
         };
         request.check().is_ok()
     }

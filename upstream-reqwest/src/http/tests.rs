@@ -28,6 +28,7 @@ fn get(url: &str) -> Request {
         headers: HeaderMap::new(),
         body: Bytes::new(),
         answer_max: 1_000,
+        throttled_apart: false,
     }
 }
 
@@ -243,7 +244,40 @@ async fn a_blocked_proxy_rests_and_the_next_one_answers() {
     assert_eq!((throttled.seen().len(), good.seen().len()), (1, 3));
     let mut visit = http.visit();
     visit.send(&page(), soon()).await.unwrap();
-    assert!(!visit.blocked(), "no fresh proxy is left");
+    let exit = visit.exit();
+    assert!(!visit.distrusted(exit), "no fresh proxy is left");
+}
+
+#[tokio::test]
+async fn a_platform_that_throttles_the_only_exit_is_left_alone() {
+    let platform = Platform::start(|_, _| answer(429, "retry-after: 3600\r\n", "")).await;
+    let http = platform.http();
+    // What is throttled apart says nothing of the rest, and is not tried again.
+    let apart = Request { throttled_apart: true, ..page() };
+    http.visit().send(&apart, soon()).await.unwrap_err();
+    assert_eq!(platform.seen().len(), 1);
+    http.visit().send(&page(), soon()).await.unwrap_err();
+    for request in [page(), apart] {
+        let fault = http.visit().send(&request, soon()).await.unwrap_err();
+        let HttpFault::Resting(left) = fault else { panic!("{fault:?}") };
+        assert!((280..=300).contains(&left.as_secs()), "{left:?}");
+    }
+    assert_eq!(platform.seen().len(), 2);
+    let elsewhere = Request { hosts: &["localhost", "www.youtube.com"], ..page() };
+    let fault = http.visit().send(&elsewhere, soon()).await.unwrap_err();
+    assert!(matches!(fault, HttpFault::Throttled(_)), "another platform is asked: {fault:?}");
+}
+
+#[tokio::test]
+async fn a_visit_sends_as_much_as_it_may() {
+    let platform = Platform::start(|_, _| answer(500, "", "")).await;
+    let mut visit = platform.http().visit().at_most(4);
+    assert_eq!(visit.send_once(&page(), soon()).await.unwrap_err(), HttpFault::Status(500, None));
+    assert_eq!(platform.seen().len(), 1);
+    for expect in [HttpFault::Status(500, None), HttpFault::Spent] {
+        assert_eq!(visit.send(&page(), soon()).await.unwrap_err(), expect);
+    }
+    assert_eq!(platform.seen().len(), 4);
 }
 
 #[tokio::test]

@@ -18,57 +18,104 @@ pub(crate) struct Visit {
     http: Arc<Http>,
     /// The exit's place, once the first request has taken one.
     exit: Option<usize>,
+    /// How many requests may still be sent.
+    left: u32,
 }
 
 impl Visit {
     pub(super) fn new(http: Arc<Http>) -> Self {
-        Self { http, exit: None }
+        Self { http, exit: None, left: u32::MAX }
+    }
+
+    /// The same visit, with at most this many requests, tries included.
+    pub(crate) fn at_most(self, requests: u32) -> Self {
+        Self { left: requests, ..self }
     }
 
     /// Sends a request and reads its answer.
     ///
     /// Passing faults are tried again within the deadline, through another exit where there is one.
     pub(crate) async fn send(&mut self, request: &Request, deadline: Instant) -> Result<Answer, HttpFault> {
+        self.tries(request, deadline, self.http.options.retries).await
+    }
+
+    /// Sends a request once and reads its answer.
+    pub(crate) async fn send_once(
+        &mut self,
+        request: &Request,
+        deadline: Instant,
+    ) -> Result<Answer, HttpFault> {
+        self.tries(request, deadline, 0).await
+    }
+
+    async fn tries(
+        &mut self,
+        request: &Request,
+        deadline: Instant,
+        retries: u32,
+    ) -> Result<Answer, HttpFault> {
         request.check()?;
         let mut attempt = 0;
         loop {
-            let place = self.place();
+            self.left = self.left.checked_sub(1).ok_or(HttpFault::Spent)?;
+            let place = self.place(request)?;
             let fault = match self.http.attempt(place, request, attempt, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            fault.tell(&self.http.exits, place);
-            let others = self.http.exits.has_fresh(place);
             self.exit = None;
-            let pause = match pause(&fault, attempt, others) {
-                Some(pause) if attempt < self.http.options.retries && fault.is_passing() => pause,
-                _ => return Err(fault),
-            };
-            if Instant::now() + pause >= deadline {
+            let others = self.http.exits.has_fresh(place);
+            let may = attempt < retries && self.left > 0 && fault.is_passing();
+            let pause = pause(&fault, request, attempt, others).filter(|_| may);
+            let Some(pause) = pause.filter(|&pause| Instant::now() + pause < deadline) else {
+                fault.tell(&self.http.exits, place, request);
                 return Err(fault);
+            };
+            // An exit that is waited for must not be shut to ourselves.
+            if others || !matches!(fault, HttpFault::Throttled(_)) {
+                fault.tell(&self.http.exits, place, request);
             }
             sleep(pause).await;
             attempt += 1;
         }
     }
 
-    /// Says that the platform distrusts the exit, as its last answer shows: the exit rests, and the next
-    /// request takes another. Returns whether there is another that does not rest.
-    pub(crate) fn blocked(&mut self) -> bool {
-        let Some(place) = self.exit.take() else { return false };
-        self.http.exits.blocked(place, None);
+    /// The exit that the last answer came through; none where no answer came.
+    pub(crate) fn exit(&self) -> Option<usize> {
+        self.exit
+    }
+
+    /// Says that a platform distrusts an exit, as an answer that came through it shows: the exit rests, and
+    /// the next request takes another. Returns whether there is another that does not rest.
+    pub(crate) fn distrusted(&mut self, exit: Option<usize>) -> bool {
+        self.exit = None;
+        let Some(place) = exit else { return false };
+        self.http.exits.distrusted(place, None);
         self.http.exits.has_fresh(place)
     }
 
-    fn place(&mut self) -> usize {
-        *self.exit.get_or_insert_with(|| self.http.exits.take_turn())
+    /// Lets nobody ask a platform, named by the first of its hosts, through an exit for a while.
+    pub(crate) fn silence(&self, exit: Option<usize>, platform: &'static str, time: Duration) {
+        if let Some(place) = exit {
+            self.http.exits.silence(place, platform, time);
+        }
+    }
+
+    fn place(&mut self, request: &Request) -> Result<usize, HttpFault> {
+        let place = match self.exit {
+            Some(place) => place,
+            None => self.http.exits.take_turn(request.platform())?,
+        };
+        self.exit = Some(place);
+        Ok(place)
     }
 }
 
 /// The pause before the next attempt; none when waiting does not help.
-fn pause(fault: &HttpFault, attempt: u32, others: bool) -> Option<Duration> {
+fn pause(fault: &HttpFault, request: &Request, attempt: u32, others: bool) -> Option<Duration> {
     let random = rand::random::<f64>();
     match fault {
+        HttpFault::Throttled(_) if request.throttled_apart => None,
         // Another exit is not throttled: no need to wait for it.
         HttpFault::Throttled(_) if others => Some(Duration::ZERO),
         HttpFault::Throttled(named) => backoff::throttled_pause(attempt, *named, random),

@@ -62,7 +62,8 @@ impl ShortLinks {
             let mut visit = self.http.visit();
             match redirects(&mut visit, link, way, deadline).await {
                 Err(refusal) if refusal.is_distrust() => {
-                    let others = visit.blocked();
+                    let exit = visit.exit();
+                    let others = visit.distrusted(exit);
                     if !others || attempt >= self.http.retries() || Instant::now() >= deadline {
                         return Err(refusal);
                     }
@@ -121,6 +122,7 @@ async fn ask(visit: &mut Visit, link: &ShortLink, way: &Way, deadline: Instant) 
         headers: way.headers(),
         body: Bytes::new(),
         answer_max: 0,
+        throttled_apart: false,
     };
     let answer = visit.send(&request, deadline).await.map_err(Refusal::Fault)?;
     if answer.status != StatusCode::METHOD_NOT_ALLOWED {

@@ -1,5 +1,7 @@
 //! One attempt at a video's captions: client after client, until one of them gives some.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use tokio::time::Instant;
 use transcript_core::{
@@ -14,9 +16,14 @@ use super::{
     player::{self, Details, Verdict},
     refusal::Refusal,
     request, signals,
-    tracks::{Choice, TrackList},
+    tracks::{Choice, Track, TrackList},
 };
 use crate::http::{Answer, Request, Visit};
+
+/// How long the default transcript may keep the wished one waiting.
+const EXTRA_PATIENCE: Duration = Duration::from_secs(3);
+/// How many tracks of one language are read until one has words.
+const WORDLESS_MAX: usize = 3;
 
 /// One attempt, through one exit as long as that is not blocked.
 #[derive(Debug)]
@@ -30,6 +37,12 @@ pub(super) struct Call<'a> {
     pub(super) visitor: Option<String>,
 }
 
+/// Why there were no captions, and the exit that the answer came through which said so.
+pub(super) struct Refused {
+    pub(super) refusal: Refusal,
+    exit: Option<usize>,
+}
+
 /// A client that was told of tracks, the best of which could not be had.
 struct Spare<'a> {
     client: &'a ClientIdentity,
@@ -41,8 +54,8 @@ impl<'a> Call<'a> {
     /// Asks the clients in order.
     ///
     /// An answer that settles the matter ends it; of several others the most telling one is reported.
-    pub(super) async fn run(&mut self) -> Result<Supplied, Refusal> {
-        let mut told: Vec<Refusal> = Vec::new();
+    pub(super) async fn run(&mut self) -> Result<Supplied, Refused> {
+        let mut told: Vec<Refused> = Vec::new();
         let mut spares: Vec<Spare<'a>> = Vec::new();
         let clients = self.clients;
         for (done, client) in clients.iter().enumerate() {
@@ -58,23 +71,47 @@ impl<'a> Call<'a> {
                 Err(refusal) => refusal,
             };
             tracing::debug!(client = %client, video = %self.ask.video, ?refusal, "no captions from this client");
-            if refusal.is_conclusive() {
-                return Err(refusal);
+            let refused = self.refused(refusal);
+            if refused.refusal.is_conclusive() {
+                return Err(refused);
             }
-            told.push(refusal);
+            told.push(refused);
         }
         // No client gives the best track: the next best that needs no proof of origin will do.
         for spare in spares {
             if !spare.best_is_gated(&self.ask.wish) {
                 continue;
             }
-            let Some(choice) = spare.tracks.choose_open(&self.ask.wish) else { continue };
-            match self.supplied(spare.client, &spare.details, &spare.tracks, choice).await {
-                Err(refusal) if !refusal.is_conclusive() => told.push(refusal),
-                result => return result,
+            let open = spare.tracks.choose_instead(&self.ask.wish, |track| !track.gated);
+            let Some(choice) = open else { continue };
+            let refusal = match self.supplied(spare.client, &spare.details, &spare.tracks, choice).await {
+                Ok(supplied) => return Ok(supplied),
+                Err(refusal) => refusal,
+            };
+            let refused = self.refused(refusal);
+            if refused.refusal.is_conclusive() {
+                return Err(refused);
             }
+            told.push(refused);
         }
-        Err(told.into_iter().reduce(more_telling).unwrap_or(Refusal::TooOld))
+        let none = Refused { refusal: Refusal::TooOld, exit: None };
+        Err(told.into_iter().reduce(more_telling).unwrap_or(none))
+    }
+
+    fn refused(&self, refusal: Refusal) -> Refused {
+        Refused { refusal, exit: self.visit.exit() }
+    }
+
+    /// Lets the exit rest where a refusal shows that YouTube distrusts it. Returns whether there is another
+    /// one to go on through.
+    pub(super) fn is_distrusted(&mut self, refused: &Refused) -> bool {
+        if !refused.refusal.is_distrust() {
+            return false;
+        }
+        if let Some(time) = refused.refusal.silence() {
+            self.visit.silence(refused.exit, request::PLATFORM, time);
+        }
+        self.visit.distrusted(refused.exit)
     }
 
     /// The video's player data, as one client is told it.
@@ -126,21 +163,53 @@ impl<'a> Call<'a> {
     ) -> Result<Supplied, Refusal> {
         let default = match self.ask.wish {
             Wish::Default => None,
-            Wish::Language(_) => tracks.choose_open(&Wish::Default).filter(|default| *default != choice),
+            Wish::Language(_) => tracks.choose(&Wish::Default),
         };
+        let default = default.filter(|default| *default != choice && !default.gated);
         let of = 1 + u64::from(default.is_some());
         self.watcher.stage("captions", 0, of);
-        let segments = self.captions(client, &choice).await?;
+        let (choice, segments) = self.words(client, tracks, choice).await?;
         let mut found = vec![self.transcript(details, choice.info, segments)];
         if let Some(default) = default {
             self.watcher.stage("captions", 1, of);
-            // What was wished is there; that the other one fails is no reason to lose it.
-            if let Ok(segments) = self.captions(client, &default).await {
-                found.push(self.transcript(details, default.info, segments));
+            // What was wished is there: that the other one fails is no reason to lose it, or to wait long.
+            let end = self.deadline.min(Instant::now() + EXTRA_PATIENCE);
+            match self.captions_at_once(client, &default, end).await {
+                Ok(segments) => found.push(self.transcript(details, default.info, segments)),
+                Err(refusal) => {
+                    let refused = self.refused(refusal);
+                    self.is_distrusted(&refused);
+                }
             }
         }
         self.watcher.stage("captions", of, of);
         Ok(Supplied { tracks: found, known_tracks: tracks.infos() })
+    }
+
+    /// The words of a choice; where it has none, those of another track of its language.
+    async fn words(
+        &mut self,
+        client: &ClientIdentity,
+        tracks: &TrackList,
+        choice: Choice,
+    ) -> Result<(Choice, Vec<Segment>), Refusal> {
+        let mut choice = choice;
+        let mut wordless = Vec::new();
+        loop {
+            match self.captions(client, &choice).await {
+                Err(Refusal::NoWords) if wordless.len() + 1 < WORDLESS_MAX => wordless.push(choice.address),
+                result => return result.map(|segments| (choice, segments)),
+            }
+            let untried = |track: &Track| !wordless.contains(&track.address);
+            let open = tracks.choose_instead(&self.ask.wish, |track| untried(track) && !track.gated);
+            choice = match open {
+                Some(open) => open,
+                None if tracks.choose_instead(&self.ask.wish, untried).is_some() => {
+                    return Err(Refusal::Gated);
+                }
+                None => return Err(Refusal::NoWords),
+            };
+        }
     }
 
     fn transcript(&self, details: &Details, track: TrackInfo, segments: Vec<Segment>) -> Transcript {
@@ -171,6 +240,6 @@ impl Spare<'_> {
 }
 
 /// The more telling of two refusals; the earlier one of equals, since the clients are in order of trust.
-fn more_telling(one: Refusal, other: Refusal) -> Refusal {
-    if other.weight() > one.weight() { other } else { one }
+fn more_telling(one: Refused, other: Refused) -> Refused {
+    if other.refusal.weight() > one.refusal.weight() { other } else { one }
 }

@@ -1,6 +1,7 @@
 //! From a track's address to its segments.
 
 use http::StatusCode;
+use tokio::time::Instant;
 use transcript_core::{
     captions::{self, CaptionErrorKind},
     transcript::Segment,
@@ -13,7 +14,7 @@ use super::{
     request, signals,
     tracks::{Choice, Format},
 };
-use crate::http::Answer;
+use crate::http::{Answer, HttpFault, Request};
 
 /// What one caption body turned out to be.
 enum Body {
@@ -32,16 +33,43 @@ impl Call<'_> {
         let mut wrong = String::new();
         for format in Format::ALL {
             self.check_cancelled()?;
-            let translate_to = choice.translate_to.as_deref();
-            let request = request::captions(client, &choice.address, format, translate_to)
-                .ok_or_else(|| Refusal::UnreadableCaptions("their address is none".to_owned()))?;
-            let answer = self.send(&request).await?;
-            match read(&answer)? {
+            let answer = self.send(&question(client, choice, format)?).await;
+            match read(&answer.map_err(|refusal| of_translation(refusal, choice))?)? {
                 Body::Segments(segments) => return Ok(segments),
                 Body::Unreadable(what) => wrong = what,
             }
         }
         Err(Refusal::UnreadableCaptions(wrong))
+    }
+
+    /// Fetches a track's captions in one request, before this moment.
+    pub(super) async fn captions_at_once(
+        &mut self,
+        client: &ClientIdentity,
+        choice: &Choice,
+        end: Instant,
+    ) -> Result<Vec<Segment>, Refusal> {
+        self.check_cancelled()?;
+        let request = question(client, choice, Format::Json3)?;
+        match read(&self.visit.send_once(&request, end).await.map_err(Refusal::Fault)?)? {
+            Body::Segments(segments) => Ok(segments),
+            Body::Unreadable(what) => Err(Refusal::UnreadableCaptions(what)),
+        }
+    }
+}
+
+fn question(client: &ClientIdentity, choice: &Choice, format: Format) -> Result<Request, Refusal> {
+    request::captions(client, &choice.address, format, choice.translate_to.as_deref())
+        .ok_or_else(|| Refusal::UnreadableCaptions("their address is none".to_owned()))
+}
+
+/// YouTube throttles translations apart from all else, and much sooner.
+fn of_translation(refusal: Refusal, choice: &Choice) -> Refusal {
+    match refusal {
+        Refusal::Fault(HttpFault::Throttled(named)) if choice.translate_to.is_some() => {
+            Refusal::TranslationsThrottled(named)
+        }
+        other => other,
     }
 }
 
@@ -54,9 +82,6 @@ fn read(answer: &Answer) -> Result<Body, Refusal> {
         StatusCode::FORBIDDEN => return Err(Refusal::Forbidden),
         status => return Err(Refusal::UnreadableCaptions(format!("YouTube answered with HTTP {status}"))),
     }
-    if let Some(refusal) = signals::page(&answer.body) {
-        return Err(refusal);
-    }
     match captions::parse(&answer.body) {
         Ok(segments) => Ok(Body::Segments(segments)),
         Err(error) => match error.kind() {
@@ -64,6 +89,12 @@ fn read(answer: &Answer) -> Result<Body, Refusal> {
             CaptionErrorKind::Empty => Err(Refusal::Gated),
             CaptionErrorKind::NoCues => Err(Refusal::NoWords),
             CaptionErrorKind::TooLarge => Err(Refusal::UnreadableCaptions(clause(&error.to_string()))),
+            // A page comes whatever the form. Captions are never taken for one, even where they are about
+            // such pages.
+            CaptionErrorKind::NotCaptions if signals::is_markup(&answer.body) => {
+                let unreadable = || Refusal::UnreadableCaptions(clause(&error.to_string()));
+                Err(signals::page(&answer.body).unwrap_or_else(unreadable))
+            }
             _ => Ok(Body::Unreadable(clause(&error.to_string()))),
         },
     }
@@ -81,11 +112,11 @@ mod tests {
 
     use super::*;
 
-    fn check(status: u16, location: Option<&str>, body: &'static str) -> Result<usize, Refusal> {
+    fn check(status: u16, location: Option<&str>, body: &str) -> Result<usize, Refusal> {
         let answer = Answer {
             status: StatusCode::from_u16(status).unwrap(),
             location: location.map(|to| Url::parse(to).unwrap()),
-            body: Bytes::from_static(body.as_bytes()),
+            body: Bytes::copy_from_slice(body.as_bytes()),
         };
         read(&answer).map(|body| match body {
             Body::Segments(segments) => segments.len(),
@@ -97,10 +128,15 @@ mod tests {
     fn bodies_are_told_apart() {
         let words = r#"{"events":[{"tStartMs":0,"dDurationMs":900,"segs":[{"utf8":"hello"}]}]}"#;
         let captcha = r#"<html><body><div class="g-recaptcha"></div></body></html>"#;
+        let consent = r#"<form action="https://consent.youtube.com/s">"#;
+        let about_pages = ["g-recaptcha", "consent.youtube.com"].join(" and ");
+        let about_pages = format!(r#"<transcript><text start="0" dur="1">{about_pages}</text></transcript>"#);
         for (status, location, body, expect) in [
             (200, None, words, Ok(1)),
             (200, None, "", Err(Refusal::Gated)),
-            (200, None, "<!DOCTYPE html><title>Error</title>", Ok(0)),
+            (200, None, &about_pages, Ok(1)),
+            (200, None, "<transcript><text start=\"0\">g-recaptcha", Ok(0)),
+            (200, None, consent, Err(Refusal::Consent)),
             (200, None, "no captions at all", Ok(0)),
             (200, None, captcha, Err(Refusal::Captcha)),
             (200, None, r#"<?xml version="1.0"?><transcript></transcript>"#, Err(Refusal::NoWords)),
@@ -109,6 +145,8 @@ mod tests {
         ] {
             assert_eq!(check(status, location, body), expect, "{status} {body}");
         }
-        assert!(matches!(check(404, None, words), Err(Refusal::UnreadableCaptions(_))));
+        for (status, body) in [(404, words), (200, "<!DOCTYPE html><title>Error</title>")] {
+            assert!(matches!(check(status, None, body), Err(Refusal::UnreadableCaptions(_))), "{body}");
+        }
     }
 }

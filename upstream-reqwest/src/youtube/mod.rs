@@ -34,6 +34,10 @@ use refusal::Refusal;
 const NAME: &str = "youtube-captions";
 /// How long before the caller's deadline it gives up, so that its own verdict still arrives.
 const MARGIN: Duration = Duration::from_millis(250);
+/// The longest that one look-up takes, and the most requests that it makes, over all clients and exits:
+/// whoever asks again and again when YouTube does not want to answer is soon not answered at all.
+const PATIENCE: Duration = Duration::from_secs(60);
+const REQUESTS_MAX: u32 = 12;
 
 /// The captions that YouTube has, as a supplier named `youtube-captions`.
 ///
@@ -54,23 +58,29 @@ impl YouTubeCaptions {
     }
 
     async fn calls(&self, ask: &Ask, watcher: &dyn Watcher, deadline: Instant) -> Result<Supplied, Refusal> {
+        let clients = &self.options.clients;
+        let visit = self.http.visit().at_most(REQUESTS_MAX);
+        let mut call = Call { ask, watcher, clients, deadline, visit, visitor: None };
         let mut attempt = 0;
         loop {
-            let clients = &self.options.clients;
-            let visit = self.http.visit();
-            let mut call = Call { ask, watcher, clients, deadline, visit, visitor: None };
-            match call.run().await {
-                Err(refusal) if refusal.is_distrust() => {
-                    let others = call.visit.blocked();
-                    if !others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                        return Err(refusal);
-                    }
-                    attempt += 1;
-                }
-                result => return result,
+            let refused = match call.run().await {
+                Ok(supplied) => return Ok(supplied),
+                Err(refused) => refused,
+            };
+            let others = call.is_distrusted(&refused);
+            if !others || attempt >= self.http.retries() || Instant::now() >= deadline {
+                return Err(refused.refusal);
             }
+            // Whoever comes from another address is somebody else.
+            call.visitor = None;
+            attempt += 1;
         }
     }
+}
+
+/// How long a look-up may take when its caller waits for `left`.
+fn patience(left: Duration) -> Duration {
+    left.saturating_sub(MARGIN).min(PATIENCE)
 }
 
 #[async_trait]
@@ -89,7 +99,7 @@ impl Supplier for YouTubeCaptions {
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
         let left = ask.deadline.since(self.clock.now());
-        let deadline = Instant::now() + left.saturating_sub(MARGIN);
+        let deadline = Instant::now() + patience(left);
         self.calls(&ask, watcher.as_ref(), deadline).await.map_err(|refusal| refusal.error())
     }
 }

@@ -1,6 +1,8 @@
 //! What YouTube says instead of captions: whether another client should be asked, which of several such
 //! answers tells most, and what is told to the person.
 
+use std::time::Duration;
+
 use transcript_core::{
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
@@ -12,6 +14,9 @@ use crate::http::HttpFault;
 
 /// How many languages a message lists.
 const LANGUAGES_SHOWN: usize = 20;
+
+/// How long YouTube is left alone after it asked for a proof that we are human.
+const DISTRUST_SILENCE: Duration = Duration::from_secs(60);
 
 /// Why one client gave no captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +73,8 @@ pub(super) enum Refusal {
     /// "Not available" on this client, without a reason: another client may well have it.
     WrongClient,
 
+    /// Too many translations, with the wait that YouTube named; what is not translated can be had.
+    TranslationsThrottled(Option<Duration>),
     /// No answer came.
     Fault(HttpFault),
     /// Nobody waits for the answer any more.
@@ -79,9 +86,11 @@ impl Refusal {
     /// address, and every further request makes that worse.
     pub(super) fn is_conclusive(&self) -> bool {
         match self {
-            Self::BotCheck | Self::Captcha | Self::SessionLimit | Self::NoLanguage(_) | Self::Cancelled => {
-                true
-            }
+            Self::BotCheck
+            | Self::Captcha
+            | Self::SessionLimit
+            | Self::TranslationsThrottled(_)
+            | Self::Cancelled => true,
             Self::Fault(fault) => stops(fault),
             other => other.is_about_the_video(),
         }
@@ -93,6 +102,14 @@ impl Refusal {
             self,
             Self::BotCheck | Self::Captcha | Self::SessionLimit | Self::Forbidden | Self::OtherVideo
         )
+    }
+
+    /// How long YouTube is best left alone from the address that met this.
+    ///
+    /// Only what is said of the address counts: the other signs of distrust may be due to the video, and
+    /// one video must not silence us for all.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        matches!(self, Self::BotCheck | Self::Captcha | Self::SessionLimit).then_some(DISTRUST_SILENCE)
     }
 
     /// Whether it names something about the video that is the same for every client.
@@ -119,9 +136,11 @@ impl Refusal {
     /// answer that shows distrust comes before a bare "unavailable", which may be part of the distrust.
     pub(super) fn weight(&self) -> u8 {
         match self {
+            Self::Fault(HttpFault::Spent) => 5,
             other if other.is_conclusive() => 100,
             Self::Gated => 90,
             Self::UnreadableCaptions(_) => 85,
+            Self::NoLanguage(_) => 82,
             Self::NoWords => 81,
             Self::NoCaptions => 80,
             Self::OtherVideo => 70,
@@ -150,10 +169,11 @@ impl Refusal {
         match self {
             Self::BotCheck | Self::Captcha => SupplyReason::BotCheck,
             Self::SessionLimit | Self::Forbidden => SupplyReason::Throttled(None),
+            Self::TranslationsThrottled(named) => SupplyReason::Throttled(*named),
             Self::Age => SupplyReason::Age,
             Self::Private => SupplyReason::Private,
             Self::Gone | Self::RecordingGone | Self::Unavailable => SupplyReason::Removed,
-            Self::Region | Self::WrongClient => SupplyReason::Region,
+            Self::Region => SupplyReason::Region,
             Self::Members | Self::MusicPremium => SupplyReason::Members,
             Self::Payment => SupplyReason::Payment,
             Self::Upcoming(start) => SupplyReason::Upcoming(*start),
@@ -167,7 +187,10 @@ impl Refusal {
             Self::Gated | Self::UnreadableCaptions(_) | Self::Consent | Self::NotPlayerData => {
                 SupplyReason::Unreadable
             }
-            Self::Other(_) | Self::BadRequest(_) | Self::Fault(_) => SupplyReason::PlatformFault,
+            // Not the region: that would be remembered of a video which a newer client may well have.
+            Self::WrongClient | Self::Other(_) | Self::BadRequest(_) | Self::Fault(_) => {
+                SupplyReason::PlatformFault
+            }
         }
     }
 
@@ -247,8 +270,12 @@ impl Refusal {
             }
             Self::NotPlayerData => "YouTube's answer is in no form that we know. Try again in a moment.",
             Self::WrongClient => {
-                "YouTube does not offer this video to us and gives no reason; it may be blocked where this \
-                 server asks from."
+                "YouTube does not offer this video to any client that we ask as, and gives no reason. Try \
+                 again later; if it stays so, the operator can renew or reorder youtube.clients."
+            }
+            Self::TranslationsThrottled(_) => {
+                "YouTube translates no more for this server's address for now. Try again later, or ask for \
+                 a language that the video has."
             }
             Self::Cancelled => "Nobody waits for this transcript any more.",
             Self::UnreadableCaptions(_)
@@ -268,7 +295,10 @@ fn no_language(languages: &[LanguageTag]) -> String {
 
 /// Whether a transport fault would meet every client alike.
 fn stops(fault: &HttpFault) -> bool {
-    !matches!(fault, HttpFault::Status(..) | HttpFault::TooLarge | HttpFault::ForeignAddress)
+    !matches!(
+        fault,
+        HttpFault::Status(..) | HttpFault::TooLarge | HttpFault::ForeignAddress | HttpFault::Spent
+    )
 }
 
 #[cfg(test)]
@@ -284,7 +314,8 @@ mod tests {
         };
         check(Refusal::Members, &[Refusal::WrongClient, Refusal::Unavailable, Refusal::TooOld]);
         check(Refusal::NoCaptions, &[Refusal::WrongClient, Refusal::Unavailable, Refusal::NotPlayerData]);
-        check(Refusal::Gated, &[Refusal::NoCaptions, Refusal::NoWords]);
+        check(Refusal::Gated, &[Refusal::NoCaptions, Refusal::NoWords, Refusal::NoLanguage(Vec::new())]);
+        check(Refusal::NoLanguage(Vec::new()), &[Refusal::NoCaptions, Refusal::WrongClient]);
         check(Refusal::OtherVideo, &[Refusal::Unavailable]);
         check(Refusal::Unavailable, &[Refusal::TooOld, Refusal::WrongClient, Refusal::Other(String::new())]);
         check(Refusal::TooOld, &[Refusal::WrongClient, Refusal::BadRequest(400)]);
@@ -310,6 +341,7 @@ mod tests {
             Refusal::NoCaptions,
             Refusal::TooOld,
             Refusal::OtherVideo,
+            Refusal::NoLanguage(Vec::new()),
             Refusal::Fault(HttpFault::Status(500, None)),
         ] {
             assert!(!refusal.is_conclusive(), "{refusal:?}");
@@ -329,6 +361,10 @@ mod tests {
             Refusal::Gated,
             Refusal::TooOld,
             Refusal::Fault(HttpFault::Timeout),
+            Refusal::Fault(HttpFault::Resting(Duration::from_secs(7))),
+            Refusal::Fault(HttpFault::Spent),
+            Refusal::TranslationsThrottled(None),
+            Refusal::WrongClient,
         ] {
             let error = refusal.error();
             assert!(error.message().ends_with('.') && !error.message().contains("  "), "{error}");

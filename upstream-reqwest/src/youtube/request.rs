@@ -10,7 +10,9 @@ use super::{clients::ClientIdentity, tracks::Format};
 use crate::http::Request;
 
 /// The hosts that this supplier goes to. YouTube's answers name no other for captions.
-const HOSTS: &[&str] = &["www.youtube.com"];
+const HOSTS: &[&str] = &[PLATFORM];
+/// The platform that these hosts belong to, as the transport tells platforms apart.
+pub(super) const PLATFORM: &str = "www.youtube.com";
 const ORIGIN: &str = "https://www.youtube.com";
 const PLAYER: &str = "https://www.youtube.com/youtubei/v1/player?prettyPrint=false";
 
@@ -46,6 +48,7 @@ pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&
         headers,
         body: Bytes::from(body.to_string()),
         answer_max: PLAYER_MAX,
+        throttled_apart: false,
     }
 }
 
@@ -67,6 +70,7 @@ pub(super) fn captions(
         headers: headers(client),
         body: Bytes::new(),
         answer_max: CAPTIONS_MAX,
+        throttled_apart: translate_to.is_some(),
     })
 }
 

@@ -180,10 +180,14 @@ pub(super) fn detour(to: &Url) -> Option<Refusal> {
     }
 }
 
+/// Whether a body is written in markup, as pages are.
+pub(super) fn is_markup(body: &[u8]) -> bool {
+    body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'<')
+}
+
 /// What a page stands for that came where data was expected; none when it is no page.
 pub(super) fn page(body: &[u8]) -> Option<Refusal> {
-    let start = body.iter().position(|byte| !byte.is_ascii_whitespace())?;
-    if body.get(start) != Some(&b'<') {
+    if !is_markup(body) {
         return None;
     }
     let page = String::from_utf8_lossy(body);

@@ -120,10 +120,16 @@ impl TrackList {
         self.choose_among(&self.tracks, wish)
     }
 
-    /// What answers a wish best among the tracks that can be had without a proof of origin.
-    pub(super) fn choose_open(&self, wish: &Wish) -> Option<Choice> {
-        let open: Vec<_> = self.tracks.iter().filter(|track| !track.gated).cloned().collect();
-        self.choose_among(&open, wish)
+    /// What answers a wish in place of the best track, among those that suit: one in its language, and no
+    /// translation. Whatever is found is archived for good as the answer to the wish, so it must be what
+    /// the wish means, too.
+    pub(super) fn choose_instead(&self, wish: &Wish, suits: impl Fn(&Track) -> bool) -> Option<Choice> {
+        let best = self.choose(wish).filter(|best| best.translate_to.is_none())?;
+        let language = &best.info.language;
+        let tracks =
+            self.tracks.iter().filter(|track| suits(track) && language.matches(&track.info.language));
+        let tracks: Vec<_> = tracks.cloned().collect();
+        self.choose_among(&tracks, wish).filter(|choice| choice.translate_to.is_none())
     }
 
     fn choose_among(&self, tracks: &[Track], wish: &Wish) -> Option<Choice> {
@@ -369,7 +375,36 @@ mod tests {
             json!({}),
         );
         assert!(list.choose(&Wish::Default).unwrap().gated);
-        assert_eq!(list.choose_open(&Wish::Default).unwrap().info.kind, TrackKind::Generated);
+        assert_eq!(open(&list, &Wish::Default).unwrap().info.kind, TrackKind::Generated);
+    }
+
+    fn open(list: &TrackList, wish: &Wish) -> Option<Choice> {
+        list.choose_instead(wish, |track| !track.gated)
+    }
+
+    #[test]
+    fn what_is_taken_in_place_of_a_gated_track_means_the_same() {
+        let gated = "https://x/?exp=xpe";
+        for (gated_code, open_code, wished, expect) in [
+            ("en", "en", None, Some("en")),
+            ("en-GB", "en", None, Some("en")),
+            ("en", "en-US", Some("en"), Some("en-US")),
+            // German for English, a translation for the words, another script.
+            ("en", "de", None, None),
+            ("fr", "en", Some("fr"), None),
+            ("zh-Hans", "zh-Hant", Some("zh-CN"), None),
+            // The best answer is a translation of what is gated.
+            ("en", "de", Some("fr"), None),
+        ] {
+            let list = list(
+                json!([track(gated_code, "", gated), track(open_code, "asr", "https://x/?")]),
+                json!({"translationLanguages": [{"languageCode": "fr"}, {"languageCode": "zh-Hans"}]}),
+            );
+            let wish = wished.map_or(Wish::Default, wish);
+            let chosen = open(&list, &wish).map(|choice| choice.info);
+            let chosen = chosen.as_ref().map(|info| info.language.as_str());
+            assert_eq!(chosen, expect, "{gated_code} {open_code} {wished:?}");
+        }
     }
 
     #[test]
