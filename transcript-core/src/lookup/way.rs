@@ -14,7 +14,7 @@ use crate::{
         Leg,
         terms::{self, Period},
     },
-    limits::{COUNT_MAX, Take},
+    limits::{COUNT_MAX, Take, Taken},
     supplier::Resolved,
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
@@ -216,18 +216,37 @@ impl Lookup {
         })
     }
 
+    /// The refusal for a key that made too many attempts in vain within an hour. Counts nothing: callers
+    /// who wait for the same video, and those whose fetch succeeds, make no attempt in vain.
+    async fn failed_too_often(&self, key: &LookupKey) -> Result<Option<Availability>> {
+        let attempt = Take { cost: 0, ..self.attempt(key) };
+        if attempt.count == 0 {
+            return Ok(Some(too_many_attempts(attempt.per_ms)));
+        }
+        let take = self.parts.limiter.take(vec![attempt], self.parts.clock.now());
+        Ok(match self.bounded(take).await? {
+            Taken::Allowed { remaining: 0, reset_ms } => Some(too_many_attempts(reset_ms)),
+            Taken::Allowed { .. } => None,
+            Taken::Limited { retry_after_ms, .. } => Some(too_many_attempts(retry_after_ms)),
+        })
+    }
+
+    fn attempt(&self, key: &LookupKey) -> Take {
+        Take {
+            bucket: format!("attempt/{}", key.key.id),
+            count: self.parts.options.attempts_per_key_per_hour.min(COUNT_MAX),
+            per_ms: HOUR_MS,
+            cost: 1,
+        }
+    }
+
     /// Counts what goes beyond the archive: an attempt of the key, or a miss of the network. Once per
     /// look-up. Returns the refusal when there were too many.
     async fn count(&self, visit: &Visit<'_>) -> Result<Option<Availability>> {
         let now = self.parts.clock.now();
         let options = &self.parts.options;
         let takes = match visit.caller {
-            Ok(Caller::Key(key)) => vec![Take {
-                bucket: format!("attempt/{}", key.key.id),
-                count: options.attempts_per_key_per_hour.min(COUNT_MAX),
-                per_ms: HOUR_MS,
-                cost: 1,
-            }],
+            Ok(Caller::Key(key)) => vec![self.attempt(key)],
             _ => {
                 let limit = options.misses_per_network_per_minute;
                 self.networks.takes("miss", visit.ask.client, limit, MINUTE_MS, now)
@@ -253,11 +272,16 @@ impl Lookup {
         if !transcripts.covers(video.platform()) {
             return Ok((unsupplied(video.platform()), true));
         }
-        if !counted && let Some(refusal) = self.count(visit).await? {
+        if let Some(refusal) = self.failed_too_often(key).await? {
             return Ok((refusal, true));
         }
         let payment = Some(self.payment(video, key));
         let outcome = transcripts.get(Fetch { video: video.clone(), wish: Wish::Default, payment }).await;
+        // What succeeds is bounded by the allowance, what fails by the count of failures. A limiter that
+        // is away is no reason to withhold the answer.
+        if matches!(outcome, Outcome::Failed(_)) && !counted {
+            let _ = self.count(visit).await;
+        }
         // While the work goes on, the answer that it will be charged for is still to come.
         let is_over = !matches!(outcome, Outcome::StillWorking | Outcome::Withdrawn);
         let answer = self.outcome(outcome, video.platform(), key);
@@ -306,9 +330,9 @@ impl Lookup {
     fn key_allowance_spent(&self, key: &LookupKey) -> Availability {
         let now = self.parts.clock.now();
         let terms = self.key_terms(key, now);
-        let again = terms.resets_at.map_or(String::new(), |at| format!(" More from {at} on."));
+        let until = terms.resets_at.map_or(String::new(), |at| format!(" until {at}"));
         let message = format!(
-            "This key's allowance of new transcripts is spent.{again} Archived transcripts stay free."
+            "This key's allowance of new transcripts is spent{until} (archived transcripts stay free)."
         );
         Availability::none(FailureReason::KeyAllowance, message)
     }
@@ -345,9 +369,9 @@ fn too_many_misses() -> Availability {
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {
     let message = format!(
-        "This key has asked for too many new transcripts within an hour: please try again in {} seconds. \
-         Archived transcripts stay free.",
-        retry_after_ms.div_ceil(1000)
+        "This key has asked in vain for too many new transcripts within an hour: please try again in {} \
+         minutes (archived transcripts stay free).",
+        retry_after_ms.div_ceil(60_000)
     );
     Availability::none(FailureReason::FairUse, message)
 }
@@ -359,10 +383,13 @@ fn too_slow() -> Availability {
 
 /// `why` says what was wrong with the key that was sent; empty when none was.
 fn needs_verification(why: &str) -> Availability {
-    let message = "This video has not been transcribed yet: open the watch page, or send an API key, to have it \
-                   transcribed.";
-    let separator = if why.is_empty() { "" } else { " " };
-    Availability::none(FailureReason::NeedsVerification, format!("{why}{separator}{message}"))
+    let message = "this video has not been transcribed yet: send an API key to have it transcribed, and read it on \
+                   the watch page from then on.";
+    let sentence = match why.trim_end_matches('.') {
+        "" => format!("T{}", &message[1..]),
+        why => format!("{why}, and {message}"),
+    };
+    Availability::none(FailureReason::NeedsVerification, sentence)
 }
 
 /// A store's fault, without its details: they are for the log.
