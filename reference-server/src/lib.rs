@@ -1,5 +1,6 @@
 //! The `verbatim` command: both API surfaces over HTTP, and the tools of an operator.
 
+mod bodies;
 mod command;
 pub mod config;
 mod http;

@@ -101,14 +101,11 @@ impl Service {
         let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
         let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
         let settings = Settings::load(sources).unwrap();
-        let routes = router(App { lookup }, &settings.server.cors_origins);
-        let service = Self {
-            front: Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log),
-            clock,
-            archive,
-            asked,
-            _log: guard,
-        };
+        let app = App::new(lookup);
+        let bodies = Arc::clone(&app.bodies);
+        let routes = router(app, &settings.server.cors_origins);
+        let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_bodies(bodies);
+        let service = Self { front, clock, archive, asked, _log: guard };
         service.keep(transcript(&VideoId::new(Platform::VideoSite, ARCHIVED).unwrap())).await;
         service
     }

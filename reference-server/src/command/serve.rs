@@ -1,6 +1,6 @@
 //! `verbatim serve`: the service over HTTP.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::net::TcpListener;
 use verbatim::Verbatim;
@@ -32,9 +32,10 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     for warning in settings.warnings() {
         tracing::info!("{warning}");
     }
-    let app = App { lookup: verbatim.lookup().clone() };
+    let app = App::new(verbatim.lookup().clone());
+    let bodies = Arc::clone(&app.bodies);
     let routes = router(app, &settings.server.cors_origins);
-    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log());
+    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_bodies(bodies);
     let bounds = Bounds { grace: settings.limits.wait + GRACE_BEYOND_WAIT, ..Bounds::default() };
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
     // Whoever started the server need not read it.

@@ -48,7 +48,8 @@ impl CorsRule {
         Self { methods, origins: Origins::Own }
     }
 
-    fn apply(&self, origin: Option<&HeaderValue>, preflight: bool, headers: &mut HeaderMap) {
+    /// Adds the headers of this rule to an answer.
+    pub(crate) fn apply(&self, origin: Option<&HeaderValue>, preflight: bool, headers: &mut HeaderMap) {
         let allowed = match (&self.origins, origin) {
             (Origins::Any, _) => Some(HeaderValue::from_static("*")),
             (Origins::Listed(origins), Some(origin)) => origins.contains(origin).then(|| origin.clone()),

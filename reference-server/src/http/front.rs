@@ -1,14 +1,18 @@
 //! What happens to every request, whatever its route: its name, its caller, its log line, its panics.
 
-use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, time::Instant};
+use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
 use axum::{
-    Router,
+    BoxError, Router,
     body::Body,
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use futures_util::FutureExt;
-use http::{HeaderValue, Request, header::X_CONTENT_TYPE_OPTIONS};
+use http::{
+    HeaderValue, Request, StatusCode,
+    header::{CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
+};
 use hyper::body::Body as _;
 use ipnet::IpNet;
 use tower::Service;
@@ -17,7 +21,10 @@ use super::{
     ClientAddress, Refusal,
     request_id::{X_REQUEST_ID, request_id},
 };
-use crate::log::{AccessLine, Log};
+use crate::{
+    bodies::Bodies,
+    log::{AccessLine, Log},
+};
 
 /// The router, and what every request passes on its way there and back.
 #[derive(Debug)]
@@ -25,42 +32,68 @@ pub(crate) struct Front {
     router: Router,
     trusted_proxies: Vec<IpNet>,
     log: Log,
+    bodies: Option<Arc<Bodies>>,
 }
 
 impl Front {
     /// A front before this router.
     pub(crate) fn new(router: Router, trusted_proxies: Vec<IpNet>, log: Log) -> Self {
-        Self { router, trusted_proxies, log }
+        Self { router, trusted_proxies, log, bodies: None }
+    }
+
+    /// The same, with bodies that are sent before any router is asked.
+    pub(crate) fn with_bodies(self, bodies: Arc<Bodies>) -> Self {
+        Self { bodies: Some(bodies), ..self }
     }
 
     /// Answers a request that came from `peer`. It never fails: a panic becomes a 500.
-    pub(crate) async fn answer(&self, mut request: Request<Body>, peer: IpAddr) -> Response {
+    pub(crate) async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         let started = Instant::now();
         let id = request_id(request.headers());
-        let client = ClientAddress::of(peer, request.headers(), &self.trusted_proxies);
-        request.extensions_mut().insert(client);
         let method = request.method().clone();
-        let path = request.uri().path().to_owned();
-        let mut router = self.router.clone();
-        let call = AssertUnwindSafe(async move { router.call(request).await });
-        let mut response = match call.catch_unwind().await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            // The panic hook has logged what and where.
-            Err(_) => Refusal::fault().into_response(),
+        let path = self.log.path(request.uri());
+        let ready = self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started));
+        let mut response = match ready {
+            Some(response) => response,
+            None => self.route(request.map(Body::new), peer).await,
         };
         let headers = response.headers_mut();
         headers.insert(X_REQUEST_ID, id.clone());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        self.log.access(AccessLine {
-            method,
-            path,
-            status: response.status(),
-            bytes: response.body().size_hint().exact().unwrap_or(0),
-            took: started.elapsed(),
-            id,
-        });
+        if let Some(path) = path {
+            self.log.access(AccessLine {
+                method,
+                path,
+                status: response.status(),
+                bytes: response.body().size_hint().exact().unwrap_or(0),
+                took: started.elapsed(),
+                id,
+            });
+        }
         response
+    }
+
+    async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response {
+        let client = ClientAddress::of(peer, request.headers(), &self.trusted_proxies);
+        request.extensions_mut().insert(client);
+        let mut router = self.router.clone();
+        let call = AssertUnwindSafe(async move { router.call(request).await });
+        match call.catch_unwind().await {
+            Ok(Ok(mut response)) => {
+                if response.status() == StatusCode::NOT_MODIFIED {
+                    // The router counts the bytes of the body that is not there.
+                    response.headers_mut().remove(CONTENT_LENGTH);
+                }
+                response
+            }
+            Ok(Err(never)) => match never {},
+            // The panic hook has logged what and where.
+            Err(_) => Refusal::fault().into_response(),
+        }
     }
 
     /// The same for a request off the wire.
@@ -69,6 +102,6 @@ impl Front {
         request: Request<hyper::body::Incoming>,
         peer: IpAddr,
     ) -> Result<Response, Infallible> {
-        Ok(self.answer(request.map(Body::new), peer).await)
+        Ok(self.answer(request, peer).await)
     }
 }

@@ -18,6 +18,7 @@ pub(crate) use front::Front;
 pub(crate) use json::json;
 pub(crate) use listen::{Bounds, HEAD_BYTES_MAX, serve};
 pub(crate) use problem::Refusal;
+pub(crate) use request_id::X_REQUEST_ID;
 pub(crate) use stop::signalled;
 
 #[cfg(test)]

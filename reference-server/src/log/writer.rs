@@ -8,9 +8,10 @@ use std::{
         mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     },
     thread::JoinHandle,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
+use http::Uri;
 use transcript_core::Timestamp;
 
 use super::AccessLine;
@@ -18,6 +19,8 @@ use crate::config::LogFormat;
 
 /// How many lines may wait to be written; further ones are dropped and counted.
 const QUEUE: usize = 8_192;
+/// How long the thread rests when no line waits.
+const REST: Duration = Duration::from_millis(5);
 
 enum Line {
     Request(AccessLine),
@@ -57,6 +60,11 @@ impl Log {
             .ok();
         let guard = LogGuard { log: log.clone(), thread };
         (log, guard)
+    }
+
+    /// The path for a request's line, where requests have lines.
+    pub(crate) fn path(&self, uri: &Uri) -> Option<String> {
+        self.requests.then(|| uri.path().to_owned())
     }
 
     /// Writes a request's line, some time soon.
@@ -129,7 +137,9 @@ fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut
             Err(TryRecvError::Empty) => {
                 // Where the log cannot be written there is nobody left to tell.
                 let _ = to.flush();
-                lines.recv().ok()
+                // Waking a thread costs its waker more than a line does: under load there are soon many.
+                std::thread::sleep(REST);
+                lines.try_recv().ok().or_else(|| lines.recv().ok())
             }
             Err(TryRecvError::Disconnected) => None,
         };

@@ -7,6 +7,8 @@ pub(crate) mod query;
 mod transcript;
 mod watch;
 
+pub(crate) use query::Format;
+
 use std::sync::Arc;
 
 use axum::{
@@ -20,6 +22,7 @@ use serde_json::Value;
 use transcript_core::lookup::Lookup;
 
 use crate::{
+    bodies::{self, Bodies},
     config::WebOrigin,
     http::{CorsRule, Refusal, cors, json},
     openapi,
@@ -30,6 +33,16 @@ use crate::{
 pub(crate) struct App {
     /// Surface A.
     pub(crate) lookup: Lookup,
+    /// What can be sent as it is.
+    pub(crate) bodies: Arc<Bodies>,
+}
+
+impl App {
+    /// Routes over this look-up, with no body ready yet.
+    pub(crate) fn new(lookup: Lookup) -> Self {
+        let bodies = Arc::new(Bodies::new(lookup.transcripts().clone()));
+        Self { lookup, bodies }
+    }
 }
 
 /// Every route. `cors_origins` are the origins whose pages may call `/api/keys`.
@@ -40,10 +53,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
     let document: Arc<Value> = Arc::new(openapi::document(app.lookup.options()));
     Router::new()
-        .route(
-            "/api/transcript",
-            with(get(transcript::look_up).head(transcript::peek), CorsRule::open("GET, HEAD, OPTIONS")),
-        )
+        .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
         .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
         .route("/watch/{platform}/{id}", with(get(watch::page), own()))

@@ -6,7 +6,7 @@ use transcript_core::lookup::{Reference, SourceTag};
 use crate::http::Refusal;
 
 /// The form in which a transcript is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Format {
     /// `json`, also when nothing is said.
     Json,

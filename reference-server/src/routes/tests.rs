@@ -1,5 +1,6 @@
 //! Every route, status and header, in process.
 
+mod caching;
 mod errors;
 mod keys;
 mod transcript;

@@ -1,12 +1,14 @@
 //! `GET /api/transcript` (specification 4; failures as text: design 3).
 
+use std::time::Instant;
+
 use axum::{
     Extension,
     extract::State,
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderMap, HeaderValue, StatusCode, Uri,
+    HeaderMap, HeaderValue, Method, StatusCode, Uri,
     header::{CACHE_CONTROL, CONTENT_TYPE, VARY},
 };
 use transcript_core::{
@@ -20,37 +22,59 @@ use super::{
     bearer::{bearer, proof},
     query::{Format, LookupQuery},
 };
-use crate::http::{ClientAddress, Refusal, json};
+use crate::{
+    bodies::{Encoding, Form, Rendered, VARIES_BY},
+    http::{ClientAddress, Refusal},
+};
 
+const JSON: &str = "application/json; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const SRT: &str = "application/x-subrip; charset=utf-8";
 const WEBVTT: &str = "text/vtt; charset=utf-8";
 
 /// Looks a transcript up, and has it made when the key allows.
+///
+/// HEAD answers from the archive only: it never fetches, holds or charges.
 pub(crate) async fn look_up(
     State(app): State<App>,
     Extension(client): Extension<ClientAddress>,
+    method: Method,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let (ask, format) = ask(&uri, &headers, client)?;
-    let keyed = ask.key.is_some();
-    let answer = app.lookup.look_up(ask).await.map_err(bad)?;
-    Ok(reply(&answer, format, keyed))
-}
-
-/// HEAD: as [`look_up`], but from the archive only. It never fetches, holds or charges.
-pub(crate) async fn peek(
-    State(app): State<App>,
-    Extension(client): Extension<ClientAddress>,
-    headers: HeaderMap,
-    uri: Uri,
-) -> Result<Response, Refusal> {
-    let (ask, format) = ask(&uri, &headers, client)?;
-    let keyed = ask.key.is_some();
-    let answer = app.lookup.peek(ask).await.map_err(bad)?;
-    Ok(reply(&answer, format, keyed))
+    let (keyed, form) = (ask.key.is_some(), Form { format, src: ask.src });
+    let query = uri.query().unwrap_or_default();
+    // Read before the archive is, so that a change in between shows.
+    let changes = if keyed { None } else { app.bodies.changes().await };
+    if changes.is_some()
+        && let Some(ready) = app.bodies.found(query, &headers, &method, Instant::now())
+    {
+        return Ok(ready);
+    }
+    let answer = match method {
+        Method::HEAD => app.lookup.peek(ask).await,
+        _ => app.lookup.look_up(ask).await,
+    };
+    let answer = answer.map_err(bad)?;
+    let mut response = match &answer.availability {
+        // The figures of a key are its caller's alone, so such a body is nobody else's.
+        Availability::Available { stored, .. } if !(keyed && format == Format::Json) => {
+            let encoding = Encoding::chosen(&headers).ok_or_else(not_acceptable)?;
+            let body = app.bodies.of(stored, &answer, form, encoding, render).await?;
+            if let Some(changes) = changes {
+                app.bodies.remember(query, stored, form, changes);
+            }
+            body.response(&headers, &method)
+        }
+        _ => reply(&answer, format),
+    };
+    let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
+    let cache = if cached { "no-cache" } else { "no-store" };
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
+    response.headers_mut().insert(VARY, VARIES_BY);
+    Ok(response)
 }
 
 fn ask(uri: &Uri, headers: &HeaderMap, client: ClientAddress) -> Result<(LookupAsk, Format), Refusal> {
@@ -69,25 +93,38 @@ fn bad(reference: BadReference) -> Refusal {
     Refusal::bad(reference.parameter, reference.message)
 }
 
-/// The answer in its format. Whoever sends a key gets figures of that key: no cache may keep them.
-fn reply(answer: &LookupAnswer, format: Format, keyed: bool) -> Response {
-    let text = |status, kind, body: String| {
-        (status, [(CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
-    };
-    let mut response = match (format, &answer.availability) {
-        (Format::Json, _) => json(StatusCode::OK, &TranscriptResult::from(answer)),
+fn not_acceptable() -> Refusal {
+    let detail = "Accept-Encoding: it refuses all that there is: zstd, br, gzip, identity.";
+    Refusal::new(StatusCode::NOT_ACCEPTABLE, detail)
+}
+
+/// The body of an answer in its format. Without a transcript there is one in JSON only.
+fn render(answer: &LookupAnswer, format: Format) -> Rendered {
+    match (format, &answer.availability) {
         (Format::Text, Availability::Available { stored, .. }) => {
-            text(StatusCode::OK, PLAIN, prose(&stored.transcript.segments))
+            Rendered { kind: PLAIN, bytes: prose(&stored.transcript.segments).into_bytes() }
         }
         (Format::Markdown, Availability::Available { stored, .. }) => {
-            text(StatusCode::OK, MARKDOWN, markdown(&stored.transcript))
+            Rendered { kind: MARKDOWN, bytes: markdown(&stored.transcript).into_bytes() }
         }
         (Format::Srt, Availability::Available { stored, .. }) => {
-            text(StatusCode::OK, SRT, srt(&stored.transcript.segments))
+            Rendered { kind: SRT, bytes: srt(&stored.transcript.segments).into_bytes() }
         }
         (Format::WebVtt, Availability::Available { stored, .. }) => {
-            text(StatusCode::OK, WEBVTT, webvtt(&stored.transcript.segments))
+            Rendered { kind: WEBVTT, bytes: webvtt(&stored.transcript.segments).into_bytes() }
         }
+        (Format::Json, _) | (_, Availability::Unavailable { .. }) => {
+            // A structure of texts, numbers and lists always becomes JSON.
+            let bytes = serde_json::to_vec(&TranscriptResult::from(answer)).unwrap_or_default();
+            Rendered { kind: JSON, bytes }
+        }
+    }
+}
+
+/// An answer that is nobody else's: without a transcript, or with the figures of a key.
+fn reply(answer: &LookupAnswer, format: Format) -> Response {
+    let (status, body) = match (format, &answer.availability) {
+        (Format::Json, _) | (_, Availability::Available { .. }) => (StatusCode::OK, render(answer, format)),
         (_, Availability::Unavailable { reason, message }) => {
             let status = match reason {
                 FailureReason::KeyAllowance => StatusCode::PAYMENT_REQUIRED,
@@ -95,15 +132,9 @@ fn reply(answer: &LookupAnswer, format: Format, keyed: bool) -> Response {
             };
             // The message comes from platforms too: it stays one line, so that the last is the address.
             let sentence = message.split_whitespace().collect::<Vec<_>>().join(" ");
-            text(status, PLAIN, format!("{sentence}\n{}\n", answer.watch_url))
+            let text = format!("{sentence}\n{}\n", answer.watch_url);
+            (status, Rendered { kind: PLAIN, bytes: text.into_bytes() })
         }
     };
-    let cache = match (keyed, &answer.availability) {
-        (false, Availability::Available { .. }) => "no-cache",
-        _ => "no-store",
-    };
-    let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
-    headers.insert(VARY, HeaderValue::from_static("authorization"));
-    response
+    (status, [(CONTENT_TYPE, HeaderValue::from_static(body.kind))], body.bytes).into_response()
 }

@@ -68,6 +68,7 @@ const ARCHIVE: FileKind = FileKind {
     migrations: &[
         migration!(1, "archive", "0001_create_archive"),
         migration!(2, "archive", "0002_index_transcripts_by_track"),
+        migration!(3, "archive", "0003_count_changes"),
     ],
 };
 

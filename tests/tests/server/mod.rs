@@ -1,5 +1,6 @@
 //! The built server and command, over real HTTP, with recordings in place of the platforms.
 
+mod caching;
 mod commands;
 mod crowd;
 mod harness;

@@ -100,6 +100,16 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: a withdrawal, leases and the learnt short links stay. Revisions begin at 1 again.
     async fn forget(&self, video: &VideoId) -> Result<()>;
 
+    /// Counts the changes that can make a transcript untrue that was found before, so that whoever keeps
+    /// what they found can ask with one cheap read whether it still holds.
+    ///
+    /// **Behaviour**
+    /// - It grows whenever a transcript is replaced, withdrawn, put back or forgotten, and when a video
+    ///   that has transcripts gets another one; by whichever process.
+    /// - It never shrinks. The first transcript of a video, absences, leases and short links leave it as
+    ///   it is, so that what was found can be kept while others are being fetched.
+    async fn changes(&self) -> Result<u64>;
+
     /// The newest revision of every archived track, by video, page by page. Withdrawn ones are included,
     /// tracks that are only known are not.
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;

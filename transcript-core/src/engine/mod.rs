@@ -158,6 +158,15 @@ impl Transcripts {
         self.task(async move { inner.find_any(&video).await }).await?
     }
 
+    /// How many changes there were that can make a transcript untrue that was found before.
+    ///
+    /// # Errors
+    /// As [`Archive::changes`].
+    pub async fn changes(&self) -> Result<u64> {
+        let inner = Arc::clone(&self.inner);
+        self.task(async move { bounded(inner.options.store, inner.archive.changes()).await }).await?
+    }
+
     /// The video that a short link means: remembered, or learnt from its platform and remembered for ever.
     ///
     /// With `ask_platform` unset only the memory is asked, and an unknown link is none.

@@ -32,6 +32,7 @@ struct Shelves {
     videos: BTreeMap<VideoId, Shelf>,
     leases: HashMap<(VideoId, Wish), (Holder, Timestamp)>,
     links: HashMap<ShortLink, VideoId>,
+    changes: u64,
 }
 
 /// What is stored of one video.
@@ -167,8 +168,11 @@ impl Archive for MemoryArchive {
             return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the video is withdrawn"));
         }
         let shelf = shelves.videos.entry(keep.video.clone()).or_default();
+        let before = shelf.wishes.clone();
         shelf.keep(&keep);
+        let changed = !before.is_empty() && before != shelf.wishes;
         let stored = keep.wishes.first().and_then(|first| shelf.stored(first)).cloned();
+        shelves.changes += u64::from(changed);
         stored.ok_or_else(|| Error::unexpected("a wish has no transcript after one was kept for it"))
     }
 
@@ -211,15 +215,23 @@ impl Archive for MemoryArchive {
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, _now: Timestamp) -> Result<()> {
-        self.shelves.lock().videos.entry(video.clone()).or_default().withdrawn = withdrawn;
+        let mut shelves = self.shelves.lock();
+        shelves.videos.entry(video.clone()).or_default().withdrawn = withdrawn;
+        shelves.changes += 1;
         Ok(())
     }
 
     async fn forget(&self, video: &VideoId) -> Result<()> {
-        if let Some(shelf) = self.shelves.lock().videos.get_mut(video) {
+        let mut shelves = self.shelves.lock();
+        if let Some(shelf) = shelves.videos.get_mut(video) {
             *shelf = Shelf { withdrawn: shelf.withdrawn, ..Shelf::default() };
+            shelves.changes += 1;
         }
         Ok(())
+    }
+
+    async fn changes(&self) -> Result<u64> {
+        Ok(self.shelves.lock().changes)
     }
 
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

@@ -11,7 +11,7 @@ async fn an_archived_transcript_is_free_to_everyone() {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(answer.header("cache-control"), Some("no-cache"));
-    assert_eq!(answer.header("vary"), Some("authorization"));
+    assert_eq!(answer.header("vary"), Some("accept-encoding, authorization"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
     assert!(answer.header("x-request-id").is_some());

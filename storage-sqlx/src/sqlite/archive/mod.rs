@@ -99,6 +99,7 @@ const STATS: &str = "SELECT
 #[cfg(test)]
 pub(super) const HOT: [&str; 9] =
     [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
+const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
     type Outcome = ();
@@ -241,6 +242,11 @@ impl Archive for SqliteArchive {
 
     async fn forget(&self, video: &VideoId) -> Result<()> {
         self.database.make(Forget(video.clone())).await
+    }
+
+    async fn changes(&self) -> Result<u64> {
+        let found = self.database.find(|| sqlx::query(CHANGES), |row| Ok(number(row.try_get(0)?)?));
+        found.await?.into_iter().next().ok_or_else(|| corrupt("the count of changes is missing"))
     }
 
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {

@@ -56,6 +56,7 @@ macro_rules! archive_conformance {
             forgetting_keeps_withdrawal_lease_and_links
             archived_tracks_come_in_pages
             stats_count_what_is_there
+            what_was_found_before_is_known_to_hold
 
             a_wish_is_claimed_by_one
             a_claim_is_renewed_by_its_holder

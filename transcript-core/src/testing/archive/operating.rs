@@ -210,3 +210,36 @@ pub async fn stats_count_what_is_there(store: Store) {
     let expect = Stats { videos: 2, transcripts: 3, absences: 2, withdrawn: 2, links: 1, bytes: stats.bytes };
     assert_eq!(stats, expect, "the figures count what is stored");
 }
+
+/// Whatever can make an earlier answer untrue is counted, and nothing else.
+pub async fn what_was_found_before_is_known_to_hold(store: Store) {
+    async fn counted(store: &Store, expect: bool, what: &str, before: &mut u64) {
+        let now = done(store.changes().await);
+        let grown = now > *before;
+        assert!(now >= *before && grown == expect, "{what}: {before} and then {now}");
+        *before = now;
+    }
+    let mut before = done(store.changes().await);
+    let store = &store;
+    done(store.keep(keep(1, "de", "eins", &[Wish::Default, wish("de")])).await);
+    done(store.keep(keep(1, "de", "eins", &[Wish::Default])).await);
+    done(store.keep_absence(absence(2, Wish::Default, 100)).await);
+    done(store.keep(keep(2, "de", "zwei", &[wish("de")])).await);
+    counted(store, false, "the first transcripts of two videos", &mut before).await;
+    done(store.keep(keep(2, "en", "two", &[Wish::Default])).await);
+    counted(store, true, "another transcript of a video", &mut before).await;
+    done(store.keep(refresh(1, "de", "eins", &[Wish::Default])).await);
+    counted(store, false, "a refresh without a change", &mut before).await;
+    done(store.keep(refresh(1, "de", "uno", &[Wish::Default])).await);
+    counted(store, true, "a refresh with a change", &mut before).await;
+    done(store.withdraw(&video(1), true, at(5)).await);
+    counted(store, true, "a withdrawal", &mut before).await;
+    done(store.withdraw(&video(1), false, at(6)).await);
+    counted(store, true, "its end", &mut before).await;
+    done(store.forget(&video(2)).await);
+    counted(store, true, "forgetting", &mut before).await;
+    let lease =
+        Lease { video: video(3), wish: Wish::Default, holder: Holder::new("a"), now: at(0), until: at(60) };
+    done(store.claim(lease).await);
+    counted(store, false, "a lease", &mut before).await;
+}

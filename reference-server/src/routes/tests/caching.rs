@@ -1,0 +1,182 @@
+//! Ready bodies: the same answer for everybody, told by its tag, in the caller's favourite encoding.
+
+use std::{io::Read, time::Duration};
+
+use axum::body::Body;
+use http::Request;
+use http_body_util::BodyExt;
+use transcript_core::archive::Archive;
+
+use crate::testing::{ARCHIVED, Answer, NEW, Service, request, transcript};
+
+fn path(rest: &str) -> String {
+    format!("/api/transcript?v={ARCHIVED}{rest}")
+}
+
+/// Status, headers and the bytes of an answer that need not be text.
+async fn raw(service: &Service, request: Request<Body>) -> (http::response::Parts, Vec<u8>) {
+    let (head, body) = service.front.answer(request, "192.0.2.1".parse().unwrap()).await.into_parts();
+    (head, body.collect().await.unwrap().to_bytes().to_vec())
+}
+
+async fn get(service: &Service, target: &str, headers: &[(&str, &str)]) -> Answer {
+    service.send(request("GET", target, headers, "")).await
+}
+
+#[tokio::test]
+async fn a_ready_answer_is_the_first_one_again() {
+    let service = Service::start().await;
+    for rest in ["", "&format=text", "&format=md", "&src=mcp_other"] {
+        let mut first = service.get(&path(rest)).await;
+        for _ in 0..3 {
+            let mut again = service.get(&path(rest)).await;
+            assert!(first.headers.remove("x-request-id") != again.headers.remove("x-request-id"));
+            first.headers.remove("content-length");
+            again.headers.remove("content-length");
+            assert_eq!((&first.headers, &first.text), (&again.headers, &again.text), "{rest}");
+        }
+        assert_eq!(first.header("cache-control"), Some("no-cache"));
+    }
+}
+
+#[tokio::test]
+async fn every_encoding_says_the_same_and_has_a_tag_of_its_own() {
+    let service = Service::start().await;
+    let plain = service.get(&path("")).await;
+    let mut tags = vec![plain.header("etag").unwrap().to_owned()];
+    assert_eq!(plain.header("content-encoding"), None);
+    for encoding in ["gzip", "br", "zstd"] {
+        for _ in 0..2 {
+            let ask = request("GET", &path(""), &[("accept-encoding", encoding)], "");
+            let (head, bytes) = raw(&service, ask).await;
+            assert_eq!(head.headers["content-encoding"], encoding);
+            assert_eq!(head.headers["vary"], "accept-encoding, authorization");
+            assert_eq!(head.headers["content-length"], bytes.len().to_string());
+            let mut text = String::new();
+            match encoding {
+                "gzip" => drop(flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text)),
+                "br" => drop(brotli::Decompressor::new(&bytes[..], 4096).read_to_string(&mut text)),
+                _ => text = String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap(),
+            }
+            assert_eq!(text, plain.text, "{encoding}");
+            tags.push(head.headers["etag"].to_str().unwrap().to_owned());
+        }
+    }
+    for rest in ["&format=text", "&format=md", "&src=mcp_other"] {
+        tags.extend([service.get(&path(rest)).await.header("etag").unwrap().to_owned()]);
+    }
+    tags.sort_unstable();
+    tags.dedup();
+    assert_eq!(tags.len(), 7, "{tags:?}");
+}
+
+#[tokio::test]
+async fn who_has_it_already_is_told_so() {
+    let service = Service::start().await;
+    let tag = service.get(&path("")).await.header("etag").unwrap().to_owned();
+    assert!(tag.starts_with('"') && tag.ends_with('"'), "a strong tag: {tag}");
+    let weak = format!("\"x,y\", W/{tag}");
+    for (name, value, status) in [
+        ("if-none-match", tag.as_str(), 304),
+        ("if-none-match", &weak, 304),
+        ("if-none-match", "*", 304),
+        ("if-none-match", "\"other\"", 200),
+        ("if-none-match", "\u{e9}\"", 200),
+        ("if-modified-since", "Fri, 20 Nov 2099 00:00:00 GMT", 200),
+        ("if-modified-since", "nonsense", 200),
+        ("if-match", "\"other\"", 200),
+        ("if-range", &tag, 200),
+        ("range", "bytes=0-0", 200),
+        ("range", "bytes=99999999-", 200),
+        ("range", "nonsense=\u{e9}", 200),
+    ] {
+        for target in [path(""), path("&fresh")] {
+            let answer = get(&service, &target, &[(name, value)]).await;
+            assert_eq!(answer.status.as_u16(), status, "{name}: {value}");
+            assert_eq!(answer.header("etag"), Some(tag.as_str()), "{name}: {value}");
+            assert_eq!(answer.header("vary"), Some("accept-encoding, authorization"));
+            assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+            if status == 304 {
+                assert_eq!((answer.text.as_str(), answer.header("content-length")), ("", None));
+                assert_eq!(answer.header("cache-control"), Some("no-cache"));
+            } else {
+                assert_eq!(answer.json()["available"], true);
+                assert_eq!(answer.header("content-range"), None);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn head_has_the_headers_of_get() {
+    let service = Service::start().await;
+    for _ in 0..2 {
+        for headers in [&[][..], &[("accept-encoding", "gzip")]] {
+            let (head, body) = raw(&service, request("HEAD", &path(""), headers, "")).await;
+            let (get, whole) = raw(&service, request("GET", &path(""), headers, "")).await;
+            assert_eq!((head.status.as_u16(), body.len()), (200, 0));
+            assert_eq!(head.headers["content-length"], whole.len().to_string());
+            assert_eq!(head.headers["etag"], get.headers["etag"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_archived_answers_without_a_key_may_be_kept() {
+    let service = Service::start().await;
+    let key = format!("Bearer {}", service.key().await);
+    let tag = service.get(&path("")).await.header("etag").unwrap().to_owned();
+    let keyed = [("authorization", key.as_str()), ("if-none-match", tag.as_str())];
+    for target in [path(""), path("&format=text")] {
+        service.get(&target).await;
+        let answer = get(&service, &target, &keyed).await;
+        assert_eq!((answer.status.as_u16(), answer.header("cache-control")), (200, Some("no-store")));
+    }
+    let answer = get(&service, &path(""), &keyed).await;
+    assert_eq!((&answer.json()["key"]["used"], answer.header("etag")), (&0.into(), None));
+    // An unknown key's caller is no caller without a key.
+    let stranger = get(&service, &path(""), &[("authorization", "Bearer vbk_nobody")]).await;
+    assert_eq!(stranger.header("cache-control"), Some("no-store"));
+    let miss = get(&service, &format!("/api/transcript?v={NEW}"), &[("if-none-match", "*")]).await;
+    assert_eq!((miss.status.as_u16(), miss.header("cache-control")), (200, Some("no-store")));
+    assert_eq!(miss.header("etag"), None);
+}
+
+#[tokio::test]
+async fn who_refuses_every_encoding_is_told_which_there_are() {
+    let service = Service::start().await;
+    for _ in 0..2 {
+        let refused = get(&service, &path(""), &[("accept-encoding", "identity;q=0")]).await;
+        assert_eq!(refused.status, 406);
+        assert_eq!(service.get(&path("")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_the_archive_reaches_the_next_caller() {
+    let service = Service::start().await;
+    let first = service.get(&path("")).await;
+    let video =
+        transcript_core::video::VideoId::new(transcript_core::video::Platform::VideoSite, ARCHIVED).unwrap();
+    let (now, bound) = (transcript_core::Timestamp::from_millis(0), Duration::from_millis(51));
+    service.archive.withdraw(&video, true, now).await.unwrap();
+    tokio::time::sleep(bound).await;
+    assert_eq!(service.get(&path("")).await.json()["failureReason"], "no_captions");
+    service.archive.withdraw(&video, false, now).await.unwrap();
+    tokio::time::sleep(bound).await;
+    let back = service.get(&path("")).await;
+    assert_eq!((back.header("etag"), &back.text), (first.header("etag"), &first.text));
+    // Forgotten and made anew with other words.
+    service.archive.forget(&video).await.unwrap();
+    let mut other = transcript(&video);
+    other.segments[0].text = "It is not so".to_owned();
+    service.keep(other).await;
+    tokio::time::sleep(bound).await;
+    let renewed = service.get(&path("")).await;
+    assert_ne!(renewed.header("etag"), first.header("etag"));
+    assert_eq!(renewed.json()["transcript"][0]["text"], "It is not so");
+    let gone = service.archive.forget(&video).await;
+    gone.unwrap();
+    tokio::time::sleep(bound).await;
+    assert_eq!(service.get(&path("")).await.json()["failureReason"], "needs_verification");
+}
