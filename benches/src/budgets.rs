@@ -1,0 +1,126 @@
+//! Start, memory, links, and a caption file of 50 minutes.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use serde_json::json;
+use tempfile::TempDir;
+use transcript_core::{
+    captions,
+    transcript::{Transcript, markdown, prose, srt, webvtt},
+    video::VideoLink,
+    wire::lookup::Segment,
+};
+use url::Url;
+
+use crate::{
+    ask::{Client, text},
+    corpus::{self, Speaker},
+    lookup::fill,
+    process::{serve, wrk},
+    report::{Goal, line, median, ratio},
+};
+
+const ROUNDS: usize = 7;
+const VIDEOS: u64 = 200;
+
+/// How long one call takes, in seconds: the median of some rounds of at least 50 ms each.
+fn time_of<T>(mut work: impl FnMut() -> T) -> f64 {
+    let mut one = || {
+        let begun = Instant::now();
+        let mut count = 0_u32;
+        while begun.elapsed() < Duration::from_millis(50) {
+            black_box(work());
+            count += 1;
+        }
+        begun.elapsed().as_secs_f64() / f64::from(count)
+    };
+    median((0..ROUNDS).map(|_| one()).collect())
+}
+
+async fn server() -> Result<()> {
+    let folder = TempDir::new()?;
+    fill(folder.path(), VIDEOS).await?;
+    let mut starts = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let server = serve(folder.path(), &[])?;
+        text(&Client::new(), server.address(), "/api/transcript?v=bench-00000", &[]).await?;
+        starts.push(begun.elapsed().as_secs_f64() * 1e3);
+    }
+    line("start to first answer", median(starts), "ms");
+    let server = serve(folder.path(), &[])?;
+    text(&Client::new(), server.address(), "/health", &[]).await?;
+    line("memory, idle", server.resident_mib()?, "MiB");
+    let mut count = 0;
+    while count < 10_000 {
+        count += wrk(&server, "/", &["accept-encoding: zstd"], Some(VIDEOS), Duration::from_secs(1))?.0;
+    }
+    line(&format!("memory, after {count} look-ups of {VIDEOS} videos"), server.resident_mib()?, "MiB");
+    Ok(())
+}
+
+fn links() -> Result<()> {
+    const LINKS: [&str; 6] = [
+        "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=42s",
+        "https://youtu.be/dQw4w9WgXcQ?si=0123456789abcdef",
+        "https://www.tiktok.com/@someone/video/7106594312292453675",
+        "https://www.instagram.com/reel/CqvSXXXXXXX/?igsh=abc",
+        "https://x.com/somebody/status/1234567890123456789?s=20",
+        "https://m.youtube.com/shorts/dQw4w9WgXcQ",
+    ];
+    for link in LINKS {
+        VideoLink::parse(link)?;
+    }
+    let count = LINKS.len() as f64;
+    let ours = time_of(|| LINKS.map(VideoLink::parse)) / count;
+    let bare = time_of(|| LINKS.map(Url::parse)) / count;
+    line("links parsed", 1.0 / ours, "a second");
+    ratio("links: time beside url::Url::parse alone", ours / bare, Goal::None);
+    Ok(())
+}
+
+fn caption_file() -> Result<()> {
+    let mut speaker = Speaker::new(3);
+    // As automatic captions come: each word with a time of its own.
+    let event = |n: u64| {
+        let words: Vec<_> = (0..8)
+            .map(|word| json!({ "utf8": format!("{} ", speaker.say(1)), "tOffsetMs": word * 300, "acAsrConf": 0 }))
+            .collect();
+        json!({ "tStartMs": n * 2_850, "dDurationMs": 2_800, "wWinId": 1, "segs": words })
+    };
+    let events: Vec<_> = (0..1_053).map(event).collect();
+    let file = json!({ "wireMagic": "pb3", "events": events }).to_string();
+    let segments = captions::parse(file.as_bytes())?;
+    line("caption file of 50 minutes", file.len() as f64 / 1024.0, "KiB");
+    let ours = time_of(|| captions::parse(file.as_bytes()));
+    let bare = time_of(|| serde_json::from_str::<serde_json::Value>(&file));
+    line("parsed", ours * 1e6, "µs");
+    ratio("parsed: time beside serde_json::Value of it", ours / bare, Goal::None);
+    let transcript = Transcript { segments, ..corpus::transcript(0)? };
+    let segments = &transcript.segments;
+    let wire = || serde_json::to_vec(&segments.iter().map(Segment::from).collect::<Vec<_>>());
+    let copied = time_of(|| segments.clone());
+    let forms: [(&str, f64); 5] = [
+        ("as JSON", time_of(wire)),
+        ("as prose", time_of(|| prose(segments))),
+        ("as Markdown", time_of(|| markdown(&transcript))),
+        ("as SRT", time_of(|| srt(segments))),
+        ("as WebVTT", time_of(|| webvtt(segments))),
+    ];
+    for (form, time) in forms {
+        line(&format!("rendered {form}"), time * 1e6, "µs");
+        ratio(&format!("rendered {form}: time beside a copy"), time / copied, Goal::None);
+    }
+    Ok(())
+}
+
+/// All budgets.
+pub(crate) async fn run() -> Result<()> {
+    server().await?;
+    links()?;
+    caption_file()
+}

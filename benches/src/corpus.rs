@@ -1,0 +1,93 @@
+//! Transcripts that nobody spoke, of the size and the compressibility of real ones.
+
+use anyhow::Result;
+use transcript_core::{
+    Timestamp,
+    archive::{Keep, Wish},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+/// A sequence of numbers that is the same in every run (Knuth's constants).
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence(u64);
+
+impl Sequence {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound.max(1)
+    }
+}
+
+/// Words, some of them far more frequent than others.
+#[derive(Debug)]
+pub(crate) struct Speaker {
+    words: Vec<String>,
+    sequence: Sequence,
+}
+
+impl Speaker {
+    pub(crate) fn new(seed: u64) -> Self {
+        const SYLLABLES: [&str; 24] = [
+            "an", "be", "con", "der", "en", "for", "ga", "hi", "in", "ja", "ko", "la", "mer", "no", "or",
+            "per", "qua", "re", "st", "tion", "u", "ver", "wa", "ing",
+        ];
+        // Everybody speaks the same language.
+        let mut letters = Sequence::new(7);
+        let word = |_| {
+            let syllables = 1 + letters.below(3);
+            (0..syllables).map(|_| SYLLABLES[letters.below(24) as usize]).collect()
+        };
+        Self { words: (0..3_000).map(word).collect(), sequence: Sequence::new(seed) }
+    }
+
+    /// Some words.
+    pub(crate) fn say(&mut self, words: u64) -> String {
+        let count = self.words.len() as u64;
+        let word = |_| {
+            let most = 1 + self.sequence.below(count);
+            let most = 1 + self.sequence.below(most);
+            self.words[self.sequence.below(most) as usize].as_str()
+        };
+        (0..words).map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The name of the video with this number.
+pub(crate) fn video(number: u64) -> Result<VideoId> {
+    Ok(VideoId::new(Platform::VideoSite, &format!("bench-{number:05}"))?)
+}
+
+/// Half an hour of speech: some 58 KB of JSON.
+pub(crate) fn transcript(number: u64) -> Result<Transcript> {
+    let mut speaker = Speaker::new(number + 1);
+    let segments = (0..690).map(|n| Segment::new(speaker.say(8), n * 2_611 + 40, 2_570)).collect();
+    Ok(Transcript {
+        video: video(number)?,
+        title: Some(speaker.say(5)),
+        author: Some(speaker.say(2)),
+        duration_ms: Some(690 * 2_611),
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Generated),
+        source: "youtube-captions".to_owned(),
+        segments,
+    })
+}
+
+/// To archive it as its video's default.
+pub(crate) fn keep(number: u64) -> Result<Keep> {
+    let transcript = transcript(number)?;
+    Ok(Keep {
+        video: transcript.video.clone(),
+        wishes: vec![Wish::Default],
+        known_tracks: vec![transcript.track.clone()],
+        transcript,
+        parser_version: 1,
+        replace: false,
+        now: Timestamp::from_millis(1_795_132_800_000),
+    })
+}

@@ -1,0 +1,160 @@
+//! Fetches of new transcripts, beside youtube-transcript-api, through the same replay proxy.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tempfile::TempDir;
+use verbatim_tests::replay::ReplayProxy;
+
+use crate::{
+    ask::{Client, text},
+    platform::{platform, videos},
+    process::{Server, serve, verbatim},
+    report::{Goal, line, median, ratio},
+};
+
+/// How many are fetched at once.
+const AT_ONCE: usize = 32;
+const ROUNDS: usize = 5;
+/// How many we fetch in a round, and how many the peer.
+const OURS: usize = 320;
+const PEERS: usize = 96;
+const LATENCY: Duration = Duration::from_millis(100);
+
+/// A server behind a proxy, with a key for it.
+struct Stage {
+    server: Server,
+    key: String,
+    client: Client,
+    _data: TempDir,
+}
+
+fn stage(proxy: &ReplayProxy) -> Result<Stage> {
+    let data = TempDir::new()?;
+    let many = || "1000000".to_owned();
+    let settings = [
+        ("VERBATIM_UPSTREAM__PROXY", proxy.url()),
+        ("VERBATIM_UPSTREAM__CA_FILE", proxy.ca_file().display().to_string()),
+        ("VERBATIM_UPSTREAM__CONCURRENCY", "64".to_owned()),
+        ("VERBATIM_LIMITS__FREE_PER_MONTH", many()),
+        ("VERBATIM_LIMITS__SERVICE_PER_DAY", many()),
+        ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", many()),
+        ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
+    ];
+    let made = verbatim(data.path(), &["keys", "create"], &[])?.output()?;
+    ensure!(made.status.success(), "keys create failed");
+    let key = String::from_utf8(made.stdout)?.trim().to_owned();
+    Ok(Stage { server: serve(data.path(), &settings)?, key, client: Client::new(), _data: data })
+}
+
+impl Stage {
+    /// Has these videos fetched, [`AT_ONCE`] at a time.
+    async fn fetch(&self, videos: &[String]) -> Result<Duration> {
+        let bearer = format!("Bearer {}", self.key);
+        let begun = Instant::now();
+        let one = |video: String| {
+            let (stage, bearer) = (self, bearer.clone());
+            async move {
+                let path = format!("/api/transcript?v={video}");
+                let headers = [("authorization", bearer.as_str())];
+                let body = text(&stage.client, stage.server.address(), &path, &headers).await?;
+                ensure!(body.contains("\"fromCache\":false,"), "{}", &body[..body.len().min(400)]);
+                Ok(())
+            }
+        };
+        stream::iter(videos.to_vec()).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        Ok(begun.elapsed())
+    }
+}
+
+/// The peer's Python, installed below `target` when it is not there yet. None without Python.
+fn python() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peer/venv");
+    let python = folder.join("bin/python");
+    let has_peer = || {
+        let import = Command::new(&python).args(["-c", "import youtube_transcript_api"]).output();
+        import.is_ok_and(|output| output.status.success())
+    };
+    if has_peer() {
+        return Some(python);
+    }
+    Command::new("python3").args(["-m", "venv"]).arg(&folder).status().ok()?;
+    let wanted = ["-m", "pip", "install", "--quiet", "youtube-transcript-api==1.2.5"];
+    Command::new(&python).args(wanted).status().ok()?;
+    has_peer().then_some(python)
+}
+
+/// CPU and wall seconds of the peer for each of this many fetches.
+fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<(f64, f64)> {
+    let output = Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.py"))
+        .args(["peer--", &count.to_string(), &AT_ONCE.to_string()])
+        .env("HTTPS_PROXY", proxy.url())
+        .env("REQUESTS_CA_BUNDLE", proxy.ca_file())
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "the peer: {text}{}", String::from_utf8_lossy(&output.stderr));
+    let (cpu, wall) = text.trim().split_once(' ').context("the peer said nothing")?;
+    let each = |seconds: &str| anyhow::Ok(seconds.parse::<f64>()? / count as f64);
+    Ok((each(cpu)?, each(wall)?))
+}
+
+/// CPU and throughput without latency, beside the peer.
+async fn cost() -> Result<()> {
+    let ours = videos("ours--", OURS * (ROUNDS + 1));
+    let mut all = videos("peer--", PEERS + AT_ONCE);
+    all.extend_from_slice(&ours);
+    let proxy = platform(&all, Duration::ZERO)?;
+    let stage = stage(&proxy)?;
+    let python = python();
+    let (warm, measured) = ours.split_at(OURS);
+    stage.fetch(warm).await?;
+    let mut rounds = Vec::new();
+    for some in measured.chunks(OURS) {
+        let before = stage.server.cpu_seconds()?;
+        let wall = stage.fetch(some).await?.as_secs_f64() / OURS as f64;
+        let cpu = (stage.server.cpu_seconds()? - before) / OURS as f64;
+        let peer = python.as_deref().map(|python| peer(python, &proxy, PEERS)).transpose()?;
+        rounds.push((cpu, wall, peer.unwrap_or((f64::NAN, f64::NAN))));
+    }
+    let of = |figure: &dyn Fn(&(f64, f64, (f64, f64))) -> f64| median(rounds.iter().map(figure).collect());
+    line("fetch: our CPU", of(&|round| round.0 * 1e3), "ms a fetch");
+    line("fetch: our throughput, 32 at once", of(&|round| 1.0 / round.1), "a second");
+    if python.is_none() {
+        println!("there is no Python with youtube-transcript-api: nothing to compare with");
+        return Ok(());
+    }
+    line("fetch: the peer's CPU", of(&|round| round.2.0 * 1e3), "ms a fetch");
+    line("fetch: the peer's throughput, 32 at once", of(&|round| 1.0 / round.2.1), "a second");
+    ratio("fetch: CPU beside the peer", of(&|round| round.0 / round.2.0), Goal::AtMost(1.0 / 12.0));
+    ratio("fetch: throughput beside the peer", of(&|round| round.2.1 / round.1), Goal::None);
+    Ok(())
+}
+
+/// 32 at once when every answer takes 100 ms: two requests each, one after the other.
+async fn wall() -> Result<()> {
+    let all = videos("wall--", AT_ONCE * (ROUNDS + 1));
+    let proxy = platform(&all, LATENCY)?;
+    let stage = stage(&proxy)?;
+    let floor = 2.0 * LATENCY.as_secs_f64();
+    let mut walls = Vec::new();
+    for some in all.chunks(AT_ONCE) {
+        walls.push(stage.fetch(some).await?.as_secs_f64());
+    }
+    // The first batch makes the connections.
+    let walls = walls.split_off(1);
+    line("fetch with 100 ms of latency, 32 at once", median(walls.clone()) * 1e3, "ms for all of them");
+    ratio("fetch with latency: wall time beside the floor", median(walls) / floor, Goal::AtMost(1.15));
+    Ok(())
+}
+
+/// All measurements of fetches.
+pub(crate) async fn run() -> Result<()> {
+    cost().await?;
+    wall().await
+}

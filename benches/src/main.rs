@@ -1,0 +1,52 @@
+//! What Verbatim costs, always beside a baseline that runs in the same minutes; see README.md.
+#![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
+
+mod ask;
+mod bare;
+mod budgets;
+mod corpus;
+mod fetch;
+mod lookup;
+mod platform;
+mod process;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Measures, and prints medians of interleaved rounds.
+#[derive(Debug, Parser)]
+#[command(name = "verbatim-benches")]
+enum Topic {
+    /// Look-ups of archived transcripts over HTTP, beside a bare hyper server.
+    Lookup,
+    /// Fetches of new transcripts, beside youtube-transcript-api.
+    Fetch,
+    /// Start, memory, links, captions.
+    Budgets,
+    /// All of them.
+    All,
+    /// The bare server that the others start.
+    #[command(hide = true)]
+    Bare {
+        /// The file that has its answer.
+        answer: PathBuf,
+    },
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    match Topic::parse() {
+        Topic::Lookup => lookup::run().await,
+        Topic::Fetch => fetch::run().await,
+        Topic::Budgets => budgets::run().await,
+        Topic::All => {
+            lookup::run().await?;
+            fetch::run().await?;
+            budgets::run().await
+        }
+        Topic::Bare { answer } => bare::serve(&answer).await,
+    }
+}

@@ -1,0 +1,96 @@
+//! A platform behind a replay proxy, with answers of the size of real ones.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+
+use crate::corpus::Speaker;
+
+const HOST: &str = "www.youtube.com";
+/// What a watch page has, in bytes; compressed it is a quarter of that.
+const PAGE_BYTES: usize = 1_020_000;
+/// What a player's answer has, in bytes.
+const PLAYER_BYTES: usize = 110_000;
+
+/// The names of videos: a prefix of six characters and a number.
+pub(crate) fn videos(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}{number:05}")).collect()
+}
+
+/// A proxy for a platform that has these videos; every answer takes `latency`.
+pub(crate) fn platform(videos: &[String], latency: Duration) -> Result<ReplayProxy> {
+    let mut speaker = Speaker::new(1);
+    let page = page(&mut speaker);
+    let page = Answer::bytes("text/html; charset=utf-8", page).gzipped().after(latency);
+    let padding = pad(&mut speaker, PLAYER_BYTES);
+    let captions = Answer::json(&captions(&mut speaker)).gzipped().after(latency);
+    let xml = Answer::bytes("text/xml; charset=utf-8", xml(&mut speaker)).gzipped().after(latency);
+    let mut script = Script::new().rule(Rule::get(HOST, "/watch").answer(page));
+    for video in videos {
+        let player = Answer::json(&player(video, &padding)).gzipped().after(latency);
+        script = script
+            .rule(Rule::post(HOST, "/youtubei/v1/player").json("/videoId", video.as_str()).answer(player));
+    }
+    let timedtext = || Rule::get(HOST, "/api/timedtext");
+    let script = script
+        .rule(timedtext().query("fmt", "json3").answer(captions))
+        .rule(timedtext().without_query("fmt").answer(xml));
+    ReplayProxy::start(script)
+}
+
+/// Text of about this many bytes, with numbers in it that compress badly, as the tokens in real pages do.
+fn pad(speaker: &mut Speaker, bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 200);
+    let mut sequence = crate::corpus::Sequence::new(bytes as u64);
+    while text.len() < bytes {
+        text.push_str(&speaker.say(12));
+        text.push_str(" {style} [list] (of) rendered things ");
+        text.push_str(&sequence.below(1 << 31).to_string());
+    }
+    text
+}
+
+fn page(speaker: &mut Speaker) -> String {
+    let first = pad(speaker, 52_000);
+    let rest = pad(speaker, PAGE_BYTES - 52_000);
+    format!(
+        "<!DOCTYPE html><html><head><script>var a = \"{first}\"; ytcfg.set({{\"INNERTUBE_API_KEY\":\
+         \"bench-key-0000\"}});</script></head><body><p>{rest}</p></body></html>"
+    )
+}
+
+fn player(video: &str, padding: &str) -> serde_json::Value {
+    json!({
+        "playabilityStatus": { "status": "OK" },
+        "streamingData": { "formats": [padding] },
+        "videoDetails": {
+            "videoId": video, "title": "A walk along the dyke", "author": "Dyke Society",
+            "lengthSeconds": "1801", "isLiveContent": false
+        },
+        "captions": { "playerCaptionsTracklistRenderer": {
+            "captionTracks": [{
+                "baseUrl": format!("https://{HOST}/api/timedtext?v={video}&lang=en&expire=1795000000&key=yt8"),
+                "name": { "runs": [{ "text": "English" }], "simpleText": "English" },
+                "vssId": ".en", "languageCode": "en", "isTranslatable": true
+            }],
+            "translationLanguages": []
+        } }
+    })
+}
+
+fn captions(speaker: &mut Speaker) -> serde_json::Value {
+    let event =
+        |n: u64| json!({ "tStartMs": n * 2_611, "dDurationMs": 2_570, "segs": [{ "utf8": speaker.say(8) }] });
+    json!({ "wireMagic": "pb3", "events": (0..690).map(event).collect::<Vec<_>>() })
+}
+
+fn xml(speaker: &mut Speaker) -> String {
+    let line = |n: u64| {
+        let start = n as f64 * 2.611;
+        format!("<text start=\"{start:.3}\" dur=\"2.57\">{}</text>", speaker.say(8))
+    };
+    let lines: String = (0..690).map(line).collect();
+    format!("<?xml version=\"1.0\" encoding=\"utf-8\" ?><transcript>{lines}</transcript>")
+}

@@ -1,0 +1,119 @@
+//! Processes that are measured: their CPU time, their memory, and what they say first.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+/// A running server. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts a program that says where it listens at the end of its first line.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        let stdout = child.stdout.take().context("no standard output")?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let server = |address: &str| Self { child, address: address.to_owned() };
+        let (_, address) = line.trim_end().rsplit_once("http://").context("the server did not start")?;
+        Ok(server(address))
+    }
+
+    /// Where it listens: `127.0.0.1:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// The CPU time of all its threads so far, in seconds: user and system, in steps of 10 ms.
+    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+        const TICKS_PER_SECOND: f64 = 100.0;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The name in brackets may have spaces; fields 14 and 15 are the 12th and 13th after it.
+        let (_, fields) = stat.rsplit_once(')').context("/proc has no name of the process")?;
+        let ticks: Result<Vec<u64>, _> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect();
+        Ok(ticks?.iter().sum::<u64>() as f64 / TICKS_PER_SECOND)
+    }
+
+    /// The memory that it has in RAM, in MiB.
+    pub(crate) fn resident_mib(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(kib / 1024.0)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The built `verbatim`, with the profile of this program.
+pub(crate) fn verbatim_binary() -> Result<PathBuf> {
+    let this = std::env::current_exe()?;
+    let folder = this.parent().context("this program is in no folder")?;
+    ensure!(folder.ends_with("release"), "measure with --release");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--quiet", "--release", "--package", "reference-server", "--bin", "verbatim"]);
+    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    ensure!(cargo.status()?.success(), "cargo build failed");
+    Ok(folder.join("verbatim"))
+}
+
+/// The built command with a data folder, and without settings from outside.
+pub(crate) fn verbatim(data: &Path, arguments: &[&str], settings: &[(&str, String)]) -> Result<Command> {
+    let mut command = Command::new(verbatim_binary()?);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("VERBATIM_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).arg("--data").arg(data).stderr(Stdio::null());
+    command.envs(settings.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
+
+/// A running `verbatim serve`.
+pub(crate) fn serve(data: &Path, settings: &[(&str, String)]) -> Result<Server> {
+    Server::start(&mut verbatim(data, &["serve", "--listen", "127.0.0.1:0"], settings)?)
+}
+
+/// Has wrk ask a server with 32 connections; returns how many answers came, and how many a second.
+pub(crate) fn wrk(
+    server: &Server,
+    path: &str,
+    headers: &[&str],
+    videos: Option<u64>,
+    time: Duration,
+) -> Result<(u64, f64)> {
+    let mut command = Command::new("wrk");
+    command.args(["-t1", "-c32", &format!("-d{}s", time.as_secs().max(1))]);
+    for header in headers {
+        command.args(["-H", header]);
+    }
+    if let Some(videos) = videos {
+        command.args(["-s", concat!(env!("CARGO_MANIFEST_DIR"), "/paths.lua")]);
+        command.env("VIDEOS", videos.to_string());
+    }
+    command.arg(format!("http://{}{path}", server.address()));
+    let output = command.output().context("wrk is missing: apt-get install wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() || text.contains("Non-2xx") || text.contains("Socket errors") {
+        bail!("wrk: {text}{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let count = text.lines().find_map(|line| line.trim().split_once(" requests in ")).context("no count")?;
+    let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).context("no rate")?;
+    Ok((count.0.parse()?, rate.trim().parse()?))
+}
