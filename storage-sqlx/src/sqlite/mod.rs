@@ -19,7 +19,7 @@ mod schema;
 mod secrets;
 mod writer;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use sqlx::sqlite::SqliteRow;
 use tokio::runtime::Handle;
@@ -27,6 +27,7 @@ use transcript_core::{Error, Result};
 
 pub use options::SqliteOptions;
 
+use archive::Finder;
 use options::FileKind;
 use readers::{Ask, Readers};
 use schema::Migration;
@@ -118,6 +119,7 @@ impl SqliteStore {
 #[derive(Debug)]
 pub struct SqliteArchive {
     database: Database,
+    finder: Finder,
 }
 
 impl SqliteArchive {
@@ -126,7 +128,9 @@ impl SqliteArchive {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        Ok(Self { database: Database::open(&ARCHIVE, options).await? })
+        let database = Database::open(&ARCHIVE, options).await?;
+        let finder = Finder::start(&database.readers, database.file.clone());
+        Ok(Self { database, finder })
     }
 
     /// Finishes what is under way and closes the file. Calls that come later fail.
@@ -140,7 +144,7 @@ impl SqliteArchive {
 struct Database {
     file: PathBuf,
     queue: Queue,
-    readers: Readers,
+    readers: Arc<Readers>,
     /// Where work and timers run, so that any executor may poll what the ports return.
     runtime: Handle,
 }
@@ -151,7 +155,7 @@ impl Database {
         let patience = options.busy_timeout;
         let (file, connection) = schema::prepare_and_open(kind, &options.path, patience).await?;
         let queue = Queue::start(connection, kind.writer(&file, patience), file.clone(), patience);
-        let readers = Readers::new(kind.reader(&file, patience), options.readers, patience);
+        let readers = Arc::new(Readers::new(kind.reader(&file, patience), options.readers, patience));
         Ok(Self { file, queue, readers, runtime: Handle::current() })
     }
 

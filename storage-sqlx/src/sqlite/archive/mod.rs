@@ -1,6 +1,9 @@
 //! The archive in SQLite.
 
+mod finder;
 pub(super) mod keep;
+
+pub(super) use finder::Finder;
 
 use std::sync::Arc;
 
@@ -21,14 +24,39 @@ use crate::{
     error::{Work, corrupt},
 };
 
-/// All that is known about a wish, in one row: the hot path.
-const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
-        t.body_length, t.body, a.reason, a.message, a.asked, a.until
-    FROM (SELECT 1)
-    LEFT JOIN withdrawals d ON d.video = ?1
-    LEFT JOIN wishes w ON w.video = ?1 AND w.wish = ?2 AND d.video IS NULL
-    LEFT JOIN transcripts t ON t.id = w.transcript
-    LEFT JOIN absences a ON a.video = ?1 AND a.wish = ?2 AND a.until > ?3 AND w.wish IS NULL";
+/// All that is known about wishes, in one row for each: the hot path.
+macro_rules! known {
+    ($columns:literal, $from:literal, $video:literal, $wish:literal, $now:literal) => {
+        concat!(
+            "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
+                t.body_length, t.body, a.reason, a.message, a.asked, a.until",
+            $columns,
+            " FROM ",
+            $from,
+            " LEFT JOIN withdrawals d ON d.video = ",
+            $video,
+            " LEFT JOIN wishes w ON w.video = ",
+            $video,
+            " AND w.wish = ",
+            $wish,
+            " AND d.video IS NULL
+            LEFT JOIN transcripts t ON t.id = w.transcript
+            LEFT JOIN absences a ON a.video = ",
+            $video,
+            " AND a.wish = ",
+            $wish,
+            " AND w.wish IS NULL AND a.until > ",
+            $now
+        )
+    };
+}
+
+const FIND: &str = known!("", "(SELECT 1)", "?1", "?2", "?3");
+/// The same for a list of video, wish and moment.
+const FIND_MANY: &str =
+    known!(", j.key", "json_each(?1) j", "(j.value ->> 0)", "(j.value ->> 1)", "(j.value ->> 2)");
+/// The column of [`FIND_MANY`] that has a row's place in the list.
+const PLACE: usize = 11;
 
 const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -97,8 +125,8 @@ const STATS: &str = "SELECT
 
 /// What must not grow with the archive, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 9] =
-    [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
+pub(super) const HOT: [&str; 10] =
+    [FIND, FIND_MANY, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
 const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
@@ -191,9 +219,8 @@ impl Change for Forget {
 #[async_trait]
 impl Archive for SqliteArchive {
     async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let ask = || sqlx::query(FIND).bind(video.to_string()).bind(wish.to_string()).bind(now.as_millis());
-        let found = self.database.find(ask, |row| what_is_known(video, wish, row)).await?;
-        Ok(found.into_iter().next().unwrap_or(Found::Nothing))
+        let row = self.finder.find(video, wish, now).await?;
+        what_is_known(video, wish, &row).map_err(|fault| fault.into_error(&self.database.file))
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
