@@ -154,6 +154,10 @@ impl Archive for BrokenArchive {
         self.inner.forget(video).await
     }
 
+    async fn changes(&self) -> Result<u64> {
+        self.inner.changes().await
+    }
+
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         self.inner.page(page).await
     }

@@ -99,6 +99,11 @@ impl Archive for FaultyArchive {
         self.gate.pass("archive.forget", || what, work, told).await
     }
 
+    async fn changes(&self) -> Result<u64> {
+        let inner = self.inner();
+        self.gate.pass("archive.changes", String::new, async move { inner.changes().await }, nothing).await
+    }
+
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let inner = self.inner();
         self.gate.pass("archive.page", String::new, async move { inner.page(page).await }, nothing).await
