@@ -22,7 +22,7 @@ use crate::{
 const AT_ONCE: usize = 32;
 const ROUNDS: usize = 5;
 /// How many we fetch in a round, and how many the peer.
-const OURS: usize = 320;
+const OURS: usize = 160;
 const PEERS: usize = 96;
 const LATENCY: Duration = Duration::from_millis(100);
 
@@ -43,7 +43,7 @@ fn stage(proxy: &ReplayProxy) -> Result<Stage> {
         ("VERBATIM_UPSTREAM__CONCURRENCY", "64".to_owned()),
         ("VERBATIM_LIMITS__FREE_PER_MONTH", many()),
         ("VERBATIM_LIMITS__SERVICE_PER_DAY", many()),
-        ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", many()),
+        ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "10000".to_owned()),
         ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
     ];
     let made = verbatim(data.path(), &["keys", "create"], &[])?.output()?;

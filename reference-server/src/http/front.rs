@@ -61,9 +61,6 @@ impl Front {
             Some(response) => response,
             None => self.route(request.map(Body::new), peer).await,
         };
-        let headers = response.headers_mut();
-        headers.insert(X_REQUEST_ID, id.clone());
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(path) = path {
             self.log.access(AccessLine {
                 method,
@@ -71,9 +68,12 @@ impl Front {
                 status: response.status(),
                 bytes: response.body().size_hint().exact().unwrap_or(0),
                 took: started.elapsed(),
-                id,
+                id: id.clone(),
             });
         }
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, id);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }
 

@@ -30,7 +30,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> HeaderValue {
     let process = PROCESS.get_or_init(|| RandomState::new().hash_one(0) as u32);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     // Hexadecimal digits and a hyphen are always a valid header.
-    HeaderValue::from_str(&format!("{process:08x}-{count:x}"))
+    HeaderValue::try_from(format!("{process:08x}-{count:x}"))
         .unwrap_or_else(|_| HeaderValue::from_static("unnamed"))
 }
 

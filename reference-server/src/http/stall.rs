@@ -72,7 +72,9 @@ pub(crate) struct Guarded<S> {
     patience: Patience,
     busy: Busy,
     /// When the bytes that are waited for are overdue.
-    read_by: Pin<Box<Sleep>>,
+    read_by: Instant,
+    /// Rings then, or earlier: setting it for every request would cost more than to let it ring in vain.
+    alarm: Pin<Box<Sleep>>,
     /// Whether a part of a head has arrived.
     in_head: bool,
     was_busy: bool,
@@ -83,13 +85,28 @@ pub(crate) struct Guarded<S> {
 impl<S> Guarded<S> {
     /// A guarded stream; `busy` is shared with whoever answers.
     pub(crate) fn new(stream: S, patience: Patience, busy: Busy) -> Self {
-        let read_by = Box::pin(tokio::time::sleep(patience.idle));
-        Self { stream, patience, busy, read_by, in_head: false, was_busy: false, write_by: None }
+        let read_by = Instant::now() + patience.idle;
+        let alarm = Box::pin(tokio::time::sleep_until(read_by));
+        Self { stream, patience, busy, read_by, alarm, in_head: false, was_busy: false, write_by: None }
     }
 
     fn rest(&mut self) {
         self.in_head = false;
-        self.read_by.as_mut().reset(Instant::now() + self.patience.idle);
+        self.read_by = Instant::now() + self.patience.idle;
+    }
+
+    /// Whether the bytes are overdue; if not, the task is woken when they will be.
+    fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.alarm.deadline() > self.read_by {
+            self.alarm.as_mut().reset(self.read_by);
+        }
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= self.read_by {
+                return true;
+            }
+            self.alarm.as_mut().reset(self.read_by);
+        }
+        false
     }
 }
 
@@ -113,10 +130,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         match read {
             Poll::Ready(_) if into.filled().len() > before && !this.in_head => {
                 this.in_head = true;
-                this.read_by.as_mut().reset(Instant::now() + this.patience.head);
+                this.read_by = Instant::now() + this.patience.head;
                 read
             }
-            Poll::Pending if this.read_by.as_mut().poll(cx).is_ready() => Poll::Ready(Err(overdue())),
+            Poll::Pending if this.is_overdue(cx) => Poll::Ready(Err(overdue())),
             read => read,
         }
     }
@@ -129,7 +146,7 @@ impl<S: AsyncWrite + Unpin> Guarded<S> {
             self.write_by = None;
             self.rest();
             // hyper need not read again until the socket has something: the timer itself must wake it.
-            let _ = self.read_by.as_mut().poll(cx);
+            let _ = self.is_overdue(cx);
             return result;
         }
         let by = self.patience.write;
