@@ -69,6 +69,7 @@ fn get_transcript(options: &LookupOptions) -> Value {
         "parameters": transcript_parameters(),
         "responses": {
             "200": found(options),
+            "304": not_modified(),
             "400": bad_reference(),
             "402": without_transcript(
                 options,
@@ -82,6 +83,7 @@ fn get_transcript(options: &LookupOptions) -> Value {
                  the last line the address of the page for people.",
                 "This video has no captions.",
             ),
+            "406": not_acceptable(),
             "500": fault()
         }
     })
@@ -106,9 +108,11 @@ fn head_transcript(options: &LookupOptions) -> Value {
         "parameters": transcript_parameters(),
         "responses": {
             "200": bodiless(found(options)),
+            "304": not_modified(),
             "400": bodiless(bad_reference()),
             "402": bodiless(text("Only with `format=text` or `format=md`: the key has spent its allowance.")),
             "404": bodiless(text("Only with `format=text` or `format=md`: there is no transcript.")),
+            "406": bodiless(not_acceptable()),
             "500": bodiless(fault())
         }
     })
@@ -133,7 +137,7 @@ fn found(options: &LookupOptions) -> Value {
     let mut response = answer(
         "The look-up is done. In the JSON form `available` tells whether there is a transcript.",
         content,
-        [cache_control(&["no-cache", "no-store"]), vary("authorization")],
+        [cache_control(&["no-cache", "no-store"]), vary("accept-encoding, authorization")],
     );
     response["links"] = json!({
         "watchPage": {
@@ -143,6 +147,19 @@ fn found(options: &LookupOptions) -> Value {
         }
     });
     response
+}
+
+fn not_modified() -> Value {
+    answer(
+        "The caller has the transcript already: its `ETag` is in the request's `If-None-Match`.",
+        Value::Null,
+        [cache_control(&["no-cache", "no-store"]), vary("accept-encoding, authorization")],
+    )
+}
+
+fn not_acceptable() -> Value {
+    let detail = "Accept-Encoding: it refuses all that there is: zstd, br, gzip, identity.";
+    refusal((406, "Not Acceptable"), "Every encoding is refused.", &[("encodings", detail)], [])
 }
 
 fn bad_reference() -> Value {
@@ -164,7 +181,11 @@ fn bad_reference() -> Value {
 fn without_transcript(options: &LookupOptions, description: &str, sentence: &str) -> Value {
     let text = examples::failure_text(options, sentence);
     let body = text_body(&json!({ "failure": { "value": text } }));
-    answer(description, json!({ "text/plain": body }), [cache_control(&["no-store"]), vary("authorization")])
+    answer(
+        description,
+        json!({ "text/plain": body }),
+        [cache_control(&["no-store"]), vary("accept-encoding, authorization")],
+    )
 }
 
 fn create_api_key(options: &LookupOptions) -> Value {
