@@ -104,6 +104,9 @@ fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<(f64, f64)> 
     Ok((each(cpu)?, each(wall)?))
 }
 
+/// Our CPU and wall seconds a fetch, and the peer's.
+type Figures = (f64, f64, (f64, f64));
+
 /// CPU and throughput without latency, beside the peer.
 async fn cost() -> Result<()> {
     let ours = videos("ours--", OURS * (ROUNDS + 1));
@@ -122,17 +125,17 @@ async fn cost() -> Result<()> {
         let peer = python.as_deref().map(|python| peer(python, &proxy, PEERS)).transpose()?;
         rounds.push((cpu, wall, peer.unwrap_or((f64::NAN, f64::NAN))));
     }
-    let of = |figure: &dyn Fn(&(f64, f64, (f64, f64))) -> f64| median(rounds.iter().map(figure).collect());
-    line("fetch: our CPU", of(&|round| round.0 * 1e3), "ms a fetch");
-    line("fetch: our throughput, 32 at once", of(&|round| 1.0 / round.1), "a second");
+    let of = |figure: fn(&Figures) -> f64| median(rounds.iter().map(figure).collect());
+    line("fetch: our CPU", of(|round| round.0 * 1e3), "ms a fetch");
+    line("fetch: our throughput, 32 at once", of(|round| 1.0 / round.1), "a second");
     if python.is_none() {
         println!("there is no Python with youtube-transcript-api: nothing to compare with");
         return Ok(());
     }
-    line("fetch: the peer's CPU", of(&|round| round.2.0 * 1e3), "ms a fetch");
-    line("fetch: the peer's throughput, 32 at once", of(&|round| 1.0 / round.2.1), "a second");
-    ratio("fetch: CPU beside the peer", of(&|round| round.0 / round.2.0), Goal::AtMost(1.0 / 12.0));
-    ratio("fetch: throughput beside the peer", of(&|round| round.2.1 / round.1), Goal::None);
+    line("fetch: the peer's CPU", of(|round| round.2.0 * 1e3), "ms a fetch");
+    line("fetch: the peer's throughput, 32 at once", of(|round| 1.0 / round.2.1), "a second");
+    ratio("fetch: CPU beside the peer", of(|round| round.0 / round.2.0), Goal::AtMost(1.0 / 12.0));
+    ratio("fetch: throughput beside the peer", of(|round| round.2.1 / round.1), Goal::None);
     Ok(())
 }
 
