@@ -272,7 +272,8 @@ impl Lookup {
         if !transcripts.covers(video.platform()) {
             return Ok((unsupplied(video.platform()), true));
         }
-        if let Some(refusal) = self.failed_too_often(key).await? {
+        // A short link that was followed is this look-up's attempt already, be it the last one.
+        if !counted && let Some(refusal) = self.failed_too_often(key).await? {
             return Ok((refusal, true));
         }
         let payment = Some(self.payment(video, key));
