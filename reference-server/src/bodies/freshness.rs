@@ -17,8 +17,8 @@ use transcript_core::engine::Transcripts;
 
 /// A reading older than this is replaced, while it still serves.
 const RENEW: Duration = Duration::from_millis(20);
-/// A reading older than this serves no more.
-const EXPIRE: Duration = Duration::from_millis(50);
+/// A reading older than this serves no more: after it, every server shows what was committed before.
+pub(crate) const EXPIRE: Duration = Duration::from_millis(50);
 
 /// The archive's count of changes, as of a moment ago.
 #[derive(Debug)]

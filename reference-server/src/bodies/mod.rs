@@ -27,6 +27,7 @@ use transcript_core::{
 
 pub(crate) use accept::Encoding;
 pub(crate) use body::{ReadyBody, Rendered, VARIES_BY};
+pub(crate) use freshness::EXPIRE;
 
 use crate::{http::Refusal, routes::Format};
 use freshness::Freshness;

@@ -20,10 +20,11 @@ use transcript_core::{Error, ErrorKind, engine::EngineOptions};
 use verbatim::{Options, Verbatim};
 
 use crate::{
+    bodies::EXPIRE,
     config::{Problem, Settings, Sources},
     wiring,
 };
-use archive_arguments::LedgerCommand;
+use archive_arguments::{ArchiveCommand, LedgerCommand};
 use arguments::{Arguments, Command, Common};
 
 /// How a command ends when it does not end well.
@@ -101,8 +102,9 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Fault(format!("no threads can be started: {error}")))?;
+    let is_for_readers = changes_answers(&arguments.command);
     runtime.block_on(async {
-        match arguments.command {
+        let ended = match arguments.command {
             Command::Serve(_) => serve::run(settings).await,
             Command::Get(get) => get::run(&settings, get).await,
             Command::Import(import) => import::run(&settings, import).await,
@@ -110,8 +112,19 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::CheckConfig => Ok(()),
+        };
+        if is_for_readers {
+            // When the command is over, every running server shows what it did.
+            tokio::time::sleep(EXPIRE).await;
         }
+        ended
     })
+}
+
+/// Whether a command changes what a running server answers.
+fn changes_answers(command: &Command) -> bool {
+    use ArchiveCommand::{Delete, Refresh, Withdraw};
+    matches!(command, Command::Import(_) | Command::Archive(Delete(_) | Refresh(_) | Withdraw(_)))
 }
 
 /// All settings, from where the flags and the environment say.
