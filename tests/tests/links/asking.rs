@@ -1,17 +1,15 @@
 //! Asking the production resolver through a proxy.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail, ensure};
 use transcript_core::{
-    Clock, Timestamp,
+    Clock,
     supplier::{LinkResolver, Resolved, SupplyError},
     video::VideoLink,
 };
 use upstream_reqwest::{Http, HttpOptions, ShortLinks};
+use verbatim::SystemClock;
 use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
 
 pub(crate) const TIKTOK: &str = "vm.tiktok.com";
@@ -25,16 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What came of following a link.
 pub(crate) type Outcome = Result<Resolved, SupplyError>;
-
-#[derive(Debug)]
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(0).plus(since)
-    }
-}
 
 /// The rule by which a short link redirects.
 pub(crate) fn redirect(host: &str, path: &str, target: &str) -> Rule {
@@ -65,8 +53,8 @@ pub(crate) async fn follow(proxy: &ReplayProxy, link: &str) -> Result<Outcome> {
 /// Follows a link with these options, and within this time.
 pub(crate) async fn follow_with(options: HttpOptions, link: &str, patience: Duration) -> Result<Outcome> {
     let VideoLink::Short(link) = VideoLink::parse(link)? else { bail!("{link} is no short link") };
-    let resolver = ShortLinks::new(Arc::new(Http::new(options)?), Arc::new(SystemClock));
-    Ok(resolver.resolve(&link, SystemClock.now().plus(patience)).await)
+    let resolver = ShortLinks::new(Arc::new(Http::new(options)?), Arc::new(SystemClock::default()));
+    Ok(resolver.resolve(&link, SystemClock::default().now().plus(patience)).await)
 }
 
 /// Fails unless the link means this video.

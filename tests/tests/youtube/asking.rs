@@ -1,20 +1,17 @@
 //! Asking the production supplier through proxies.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
-    Clock, Timestamp,
+    Clock,
     archive::Wish,
     supplier::{Ask, Supplied, Supplier, SupplyError, Watcher},
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{Http, HttpOptions, YouTubeCaptions, YouTubeOptions};
+use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, recordings::ExpectedTranscript};
 
 /// How long a supplier has for one answer. No test comes near it.
@@ -22,16 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What came of asking.
 pub(crate) type Outcome = Result<Supplied, SupplyError>;
-
-#[derive(Debug)]
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(0).plus(since)
-    }
-}
 
 /// Somebody who waits to the end and wants no news.
 #[derive(Debug)]
@@ -61,7 +48,7 @@ pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
 /// The supplier of production with this transport.
 pub(crate) fn supplier(options: HttpOptions) -> Result<YouTubeCaptions> {
     let http = Arc::new(Http::new(options)?);
-    Ok(YouTubeCaptions::new(http, YouTubeOptions::default(), Arc::new(SystemClock)))
+    Ok(YouTubeCaptions::new(http, YouTubeOptions::default(), Arc::new(SystemClock::default())))
 }
 
 /// The supplier of production behind one proxy, without retries.
@@ -86,7 +73,7 @@ pub(crate) async fn ask_within(
         None => Wish::Default,
     };
     let video = VideoId::new(Platform::VideoSite, video)?;
-    let ask = Ask { video, wish, deadline: SystemClock.now().plus(patience) };
+    let ask = Ask { video, wish, deadline: SystemClock::default().now().plus(patience) };
     Ok(supplier.supply(ask, Arc::new(Patient)).await)
 }
 
