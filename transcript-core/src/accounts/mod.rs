@@ -1,5 +1,6 @@
 //! Surface B's stores beside directory and ledger: orders, outgoing mail, and replies to repeat.
 
+pub mod mail;
 mod orders;
 mod outbox;
 mod replies;
