@@ -5,6 +5,7 @@ mod command;
 pub mod config;
 mod http;
 mod log;
+mod mail;
 mod openapi;
 mod page;
 mod routes;

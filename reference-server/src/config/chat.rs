@@ -1,11 +1,10 @@
-//! The model that answers questions about a video, and the mail server.
+//! The model that answers questions about a video.
 
 use std::time::Duration;
 
 use super::{
-    layers::Raw,
     reader::Reader,
-    value::{BaseUrl, Secret, SecretUrl, Setting},
+    value::{BaseUrl, Secret},
 };
 
 /// `chat.*`
@@ -41,42 +40,5 @@ impl Chat {
             reader.refuse("chat.model", &"it is not set, but chat.base_url is", "set both or neither");
         }
         chat
-    }
-}
-
-/// `mail.*`
-#[derive(Clone, Debug)]
-pub struct Mail {
-    /// `mail.smtp_url`: the mail server; when absent, mails are written to a folder.
-    pub smtp_url: Option<SmtpUrl>,
-    /// `mail.from`: the sender's address.
-    pub from: Option<String>,
-}
-
-impl Mail {
-    /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
-        let mail = Self { smtp_url: reader.optional("mail.smtp_url"), from: reader.optional("mail.from") };
-        if mail.smtp_url.is_some() && mail.from.is_none() {
-            reader.refuse("mail.from", &"it is not set, but mail.smtp_url is", "set both or neither");
-        }
-        mail
-    }
-}
-
-/// The address of a mail server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SmtpUrl(pub SecretUrl);
-
-impl Setting for SmtpUrl {
-    const ALLOWED: &'static str = "smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST";
-    const SECRET: bool = true;
-
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
-        SecretUrl::read(raw, &["smtp", "smtps"]).map(Self)
-    }
-
-    fn show(&self) -> String {
-        self.0.redacted().show()
     }
 }

@@ -7,6 +7,7 @@ mod chat;
 mod layers;
 mod limits;
 mod log;
+mod mail;
 mod payment;
 mod plans;
 mod problem;
@@ -23,10 +24,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use chat::{Chat, Mail, SmtpUrl};
+pub use chat::Chat;
 pub use layers::{Origin, Raw};
 pub use limits::{Absence, Limits};
 pub use log::{Log, LogFormat, LogLevel};
+pub(crate) use mail::OUTBOX_FOLDER;
+pub use mail::{Mail, SmtpSecurity, SmtpUrl};
 pub use payment::{Entitlement, KeySet, Payment};
 pub use plans::{PlanTerms, Plans, Price};
 pub use problem::Problem;
@@ -35,7 +38,7 @@ pub use server::{Server, WebOrigin};
 pub use storage::{Storage, StoreUrl};
 pub use suppliers::{SupplierName, Suppliers};
 pub use upstream::{ProxyUrl, Speech, Upstream, Youtube, Ytdlp};
-pub use value::{BaseUrl, Secret, SecretUrl};
+pub use value::{BaseUrl, Secret, SecretUrl, Setting};
 
 use layers::Layers;
 use reader::Reader;

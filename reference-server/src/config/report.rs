@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use transcript_core::video::Platform;
 
-use super::{Origin, Settings};
+use super::{Origin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER};
 
 impl Settings {
     /// Every setting in effect with where it was given, as TOML; secrets are not shown.
@@ -19,7 +19,27 @@ impl Settings {
                 None => writeln!(report, "# {name} is not set"),
             };
         }
+        let _ = writeln!(report, "# mail: {}", self.mail_route());
         report
+    }
+
+    /// Where mails go, in words.
+    pub fn mail_route(&self) -> String {
+        let Some(url) = &self.mail.smtp_url else {
+            return format!("into the folder {}", self.data.join(OUTBOX_FOLDER).display());
+        };
+        let security = match url.security {
+            SmtpSecurity::Tls => "with TLS",
+            SmtpSecurity::StartTls => "with STARTTLS, or not at all",
+            SmtpSecurity::StartTlsIfOffered => "with STARTTLS where the server offers it",
+            SmtpSecurity::None => "in the clear",
+        };
+        let user = match &url.credentials {
+            Some((user, _)) => format!("as {user}"),
+            None => "without authentication".to_owned(),
+        };
+        let (host, port, from) = (&url.host, url.port, self.mail.sender());
+        format!("by SMTP to {host}, port {port}, {security}, {user}; from {from}")
     }
 
     /// What an operator should know about these settings: one sentence each.
@@ -51,9 +71,20 @@ impl Settings {
         if self.payment.secret_key.is_none() {
             warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
         }
-        if self.mail.smtp_url.is_none() {
-            let outbox = self.data.join("outbox");
-            warnings.push(format!("mail.smtp_url is not set: mails are written to {}", outbox.display()));
+        match &self.mail.smtp_url {
+            None => {
+                let outbox = self.data.join(OUTBOX_FOLDER);
+                warnings.push(format!(
+                    "mail.smtp_url is not set: mails are written to {}, and nobody gets them",
+                    outbox.display()
+                ));
+            }
+            Some(url) if url.is_exposed() => warnings.push(
+                "mail.smtp_url: mails, and a password, may travel in the clear: give smtps://…, or \
+                 ?tls=required"
+                    .to_owned(),
+            ),
+            Some(_) => {}
         }
         let entitlement = &self.entitlement;
         if entitlement.keys.is_none() && (entitlement.audience.is_some() || entitlement.issuer.is_some()) {
@@ -75,5 +106,4 @@ impl Settings {
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 9] =
-    ["ytdlp", "speech", "chat", "mail", "stripe", "checkout", "plans", "credits", "metrics"];
+const LATER: [&str; 8] = ["ytdlp", "speech", "chat", "stripe", "checkout", "plans", "credits", "metrics"];

@@ -180,5 +180,22 @@ fn the_operator_is_warned() {
     assert!(!warnings("server.base_url = \"https://v.example\"").contains("in the clear"));
     assert!(warnings("entitlement.issuer = \"me\"").contains("entitlement.keys is not set"));
     assert!(warnings("chat.timeout = \"9s\"").contains("chat.* is set"));
+    assert!(warnings("").contains("mails are written to /data/outbox"));
+    let mail = |url: &str| format!("[mail]\nsmtp_url = \"{url}\"\nfrom = \"a@b.example\"");
+    assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails, and a password"));
+    assert!(!warnings(&mail("smtps://mail.example")).contains("mail"));
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
+}
+
+#[test]
+fn where_mails_go_is_told() {
+    let route = |toml: &str| load(toml, &[], &[]).unwrap().report();
+    assert!(route("").ends_with("# mail: into the folder /data/outbox\n"));
+    let server =
+        route("[mail]\nsmtp_url = \"smtp://me:hush@mail.example?tls=required\"\nfrom = \"a@b.example\"");
+    let line =
+        "# mail: by SMTP to mail.example, port 587, with STARTTLS, or not at all, as me; from a@b.example\n";
+    assert!(server.ends_with(line) && !server.contains("hush"), "{server}");
+    let problem = load("mail.smtp_url = \"smtp://me:hush@mail.example\"", &[], &[]).unwrap_err();
+    assert!(problem.contains("mail.from: it is not set") && !problem.contains("hush"), "{problem}");
 }

@@ -29,9 +29,9 @@ const AT_ONCE: usize = 8;
 /// that is gone.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// How long the mailer may take for one mail.
-const SENDING_MAX: Duration = Duration::from_secs(60);
+const SENDING_MAX: Duration = Duration::from_secs(120);
 /// How long a mail is leased: longer than everything that is done with it may take.
-const LEASE: Duration = Duration::from_secs(180);
+const LEASE: Duration = Duration::from_secs(300);
 /// How long a store is waited for, and how long it is told again that a mail is done.
 const STORE: Patience = Patience { attempt: Duration::from_secs(5), all: Duration::from_secs(60) };
 /// How often a mail is tried. With the pauses in between that takes four hours.
