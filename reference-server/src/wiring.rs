@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
-use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions, video::Platform};
+use transcript_core::{
+    accounts::{AccountsOptions, PlanTable, PlanTerms},
+    engine::AbsencePolicy,
+    lookup::LookupOptions,
+    video::Platform,
+};
 use verbatim::{
     EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
 };
@@ -43,6 +48,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             gone: settings.absence.gone,
             login: settings.absence.login,
         },
+        accounts: accounts(settings, base_url.clone()),
         lookup: LookupOptions {
             base_url,
             free_per_month: limits.free_per_month,
@@ -59,6 +65,27 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             issuer: settings.entitlement.issuer.clone(),
         }),
     })
+}
+
+/// The settings of Surface B.
+fn accounts(settings: &Settings, base_url: String) -> AccountsOptions {
+    let mut plans = PlanTable::default();
+    for plan in &settings.plans.plans {
+        *plans.of_mut(plan.plan) = PlanTerms {
+            credits: plan.credits,
+            requests_per_minute: plan.requests_per_minute,
+            price_cents: plan.price.map(|price| price.cents),
+        };
+    }
+    AccountsOptions {
+        base_url,
+        plans,
+        credits_per_transcript: settings.plans.per_transcript,
+        credits_per_message: settings.plans.per_message,
+        grace: settings.payment.grace,
+        register_per_network_per_hour: settings.limits.register_per_network_per_hour,
+        ..AccountsOptions::default()
+    }
 }
 
 fn file(setting: &str, url: &StoreUrl) -> Result<PathBuf, Problem> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result,
+    accounts::{Accounts, AccountsParts},
     archive::Archive,
     engine::{EngineOptions, Transcripts},
     ledger::Ledger,
@@ -25,6 +26,7 @@ pub struct Verbatim {
     stores: Arc<Stores>,
     clock: Arc<SystemClock>,
     lookup: Lookup,
+    accounts: Accounts,
     /// Ends with the last handle.
     _housekeeping: Arc<Housekeeping>,
 }
@@ -55,8 +57,21 @@ impl Verbatim {
             absence: options.absence,
             ..EngineOptions::default()
         });
+        let transcripts = supply(engine, &options, Arc::clone(&clock) as _)?.build();
+        let accounts = AccountsParts {
+            transcripts: transcripts.clone(),
+            ledger: Arc::clone(&stores.ledger),
+            directory: Arc::clone(&stores.directory),
+            outbox: Arc::clone(&stores.outbox),
+            replies: Arc::clone(&stores.replies),
+            limiter: Arc::clone(&stores.limiter),
+            clock: Arc::clone(&clock) as _,
+            random: Arc::clone(&random) as _,
+            options: options.accounts,
+        };
+        let accounts = Accounts::open(accounts, stores.secrets.as_ref()).await?;
         let parts = LookupParts {
-            transcripts: supply(engine, &options, Arc::clone(&clock) as _)?.build(),
+            transcripts,
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
             limiter: Arc::clone(&stores.limiter),
@@ -70,12 +85,17 @@ impl Verbatim {
         }
         let housekeeping =
             Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
-        Ok(Self { stores, clock, lookup, _housekeeping: Arc::new(housekeeping) })
+        Ok(Self { stores, clock, lookup, accounts, _housekeeping: Arc::new(housekeeping) })
     }
 
     /// Surface A: who may have what.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
+    }
+
+    /// Surface B: accounts with credits.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// The engine: archive first, then the suppliers.

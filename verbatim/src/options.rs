@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use transcript_core::{engine::AbsencePolicy, lookup::LookupOptions};
+use transcript_core::{accounts::AccountsOptions, engine::AbsencePolicy, lookup::LookupOptions};
 
 /// Everything that can be chosen. The defaults keep nothing beyond the process, and ask YouTube directly.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Options {
     pub absence: AbsencePolicy,
     /// Limits and addresses of Surface A.
     pub lookup: LookupOptions,
+    /// Plans, prices and limits of Surface B.
+    pub accounts: AccountsOptions,
     /// Whose proofs of paid plans are believed; none: nobody's, and every key is free.
     pub entitlement: Option<EntitlementOptions>,
 }
@@ -35,6 +37,7 @@ impl Default for Options {
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
+            accounts: AccountsOptions::default(),
             entitlement: None,
         }
     }

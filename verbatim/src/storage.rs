@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use transcript_core::{
     Result,
+    accounts::{Outbox, Replies},
     archive::Archive,
     directory::{Directory, Secrets},
     ledger::Ledger,
     limits::RateLimiter,
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
+    memory::{
+        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies,
+        MemorySecrets,
+    },
 };
 
 use crate::options::StorageOptions;
@@ -21,6 +25,8 @@ pub(crate) struct Stores {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) replies: Arc<dyn Replies>,
     #[cfg(feature = "sqlite")]
     files: Option<(Arc<storage_sqlx::SqliteStore>, Arc<storage_sqlx::SqliteArchive>)>,
 }
@@ -48,6 +54,8 @@ impl Stores {
             directory: Arc::new(MemoryDirectory::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             secrets: Arc::new(MemorySecrets::default()),
+            outbox: Arc::new(MemoryOutbox::default()),
+            replies: Arc::new(MemoryReplies::default()),
             #[cfg(feature = "sqlite")]
             files: None,
         }
@@ -64,6 +72,8 @@ impl Stores {
             directory: Arc::clone(&main) as _,
             limiter: Arc::clone(&main) as _,
             secrets: Arc::clone(&main) as _,
+            outbox: Arc::clone(&main) as _,
+            replies: Arc::clone(&main) as _,
             files: Some((main, archive)),
         })
     }

@@ -56,6 +56,8 @@ const MAIN: FileKind = FileKind {
         migration!(2, "main", "0002_create_directory"),
         migration!(3, "main", "0003_create_requests"),
         migration!(4, "main", "0004_index_what_ends"),
+        migration!(5, "main", "0005_keep_paid_periods"),
+        migration!(6, "main", "0006_index_purchases_spent"),
     ],
 };
 

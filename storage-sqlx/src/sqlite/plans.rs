@@ -18,8 +18,8 @@ INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted) SELECT 'w' 
 INSERT INTO ledger_holds SELECT 'h' || wallet, 'open', id, '', '[]' FROM ledger_pools;
 INSERT INTO ledger_open SELECT 'h' || wallet, wallet, id FROM ledger_pools;
 INSERT INTO ledger_transfers SELECT 'g' || wallet, 'grant', wallet, 'g' || wallet, 5, 0, 0 FROM ledger_pools;
-INSERT INTO accounts SELECT id, 'a' || id, 1, id || '@example.org', wallet, 'free', 0, NULL, 'c' || id, NULL, 0, NULL
-    FROM ledger_pools;
+INSERT INTO accounts (seq, id, version, email, wallet, plan, anchor, customer, blocked)
+    SELECT id, 'a' || id, 1, id || '@example.org', wallet, 'free', 0, 'c' || id, 0 FROM ledger_pools;
 INSERT INTO keys (id, digest, hint, created_at, account) SELECT 'k' || seq, CAST(id AS BLOB), '', 0, id FROM accounts;
 INSERT INTO tokens (digest, email, expires_at) SELECT CAST(id AS BLOB), email, seq FROM accounts;
 INSERT INTO limits SELECT wallet, id, '[]' FROM ledger_pools;

@@ -1,10 +1,132 @@
-//! Surface B's stores beside directory and ledger: orders, outgoing mail, and replies to repeat.
+//! Surface B: accounts with credits (specification 2.5 to 2.8, 4 "Surface B", 7, 8; design 4).
+//!
+//! An account is made by redeeming the token of a verification mail. It has a plan, whose credits come back
+//! each month, and credits that were bought. A transcript costs credits when it is delivered, never else.
+//! Its stores beside directory and ledger are here too: orders, outgoing mail, and replies to repeat.
 
+mod authenticate;
+mod email;
 pub mod mail;
+mod months;
+mod options;
 mod orders;
 mod outbox;
+mod plans;
+mod rate;
+mod refused;
+mod register;
 mod replies;
+mod standing;
 
+use std::sync::Arc;
+
+pub use authenticate::Caller;
+pub use email::{Email, NoEmail};
+pub use months::Month;
+pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Item, Order, OrderState, Orders};
 pub use outbox::{MailIntent, Outbox};
+pub use plans::{PlanPayment, after_payment};
+pub use rate::RateState;
+pub use refused::Refused;
 pub use replies::{Attempt, Begun, Header, Replies, Reply};
+pub use standing::{PlanState, Standing};
+
+use crate::{
+    directory::{Directory, Secrets},
+    engine::{
+        Transcripts,
+        retry::{bounded, persistently},
+    },
+    error::Result,
+    ledger::Ledger,
+    limits::RateLimiter,
+    lookup::network::Networks,
+    time::{Clock, Random},
+};
+
+/// What Surface B works with.
+#[derive(Clone, Debug)]
+pub struct AccountsParts {
+    /// The engine.
+    pub transcripts: Transcripts,
+    /// The credits.
+    pub ledger: Arc<dyn Ledger>,
+    /// The accounts and their keys.
+    pub directory: Arc<dyn Directory>,
+    /// Mail to be sent.
+    pub outbox: Arc<dyn Outbox>,
+    /// Replies to repeat.
+    pub replies: Arc<dyn Replies>,
+    /// The limits of accounts and networks.
+    pub limiter: Arc<dyn RateLimiter>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness for keys, tokens and ids.
+    pub random: Arc<dyn Random>,
+    /// The settings.
+    pub options: AccountsOptions,
+}
+
+/// Surface B. A clone is a handle to the same one.
+#[derive(Clone, Debug)]
+pub struct Accounts {
+    parts: Arc<AccountsParts>,
+    /// Digests networks and addresses for their limits, so that neither is stored.
+    networks: Networks,
+}
+
+/// The length of the server's secret in bytes.
+const SECRET_LENGTH: u32 = 32;
+
+impl Accounts {
+    /// Puts Surface B together; fetches the server's secret, or makes it at the first start.
+    ///
+    /// # Errors
+    /// As [`Secrets::secret`].
+    pub async fn open(parts: AccountsParts, secrets: &dyn Secrets) -> Result<Self> {
+        let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
+        Ok(Self { parts: Arc::new(parts), networks: Networks::new(secret) })
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &AccountsOptions {
+        &self.parts.options
+    }
+
+    /// The parts that it was put together from.
+    pub fn parts(&self) -> &AccountsParts {
+        &self.parts
+    }
+
+    /// Does something on the engine's runtime, so that any executor may wait for it. A fault of a store is
+    /// told as one.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the work at its next await.
+    async fn task<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Refused>> + Send + 'static,
+    ) -> Result<T, Refused> {
+        match self.parts.transcripts.task(work).await {
+            Ok(outcome) => outcome,
+            Err(error) => Err(Refused::store(&error)),
+        }
+    }
+
+    /// Makes one call of a store, and waits as long as a store may take.
+    async fn once<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T, Refused> {
+        let limit = self.parts.transcripts.options().store;
+        bounded(limit, call).await.map_err(|error| Refused::store(&error))
+    }
+
+    /// Makes a call of a store that is idempotent by its ids until its outcome is known, while a caller
+    /// listens.
+    async fn surely<T, F>(&self, call: impl FnMut() -> F) -> Result<T, Refused>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let patience = self.parts.transcripts.patience();
+        persistently(patience, call).await.map_err(|error| Refused::store(&error))
+    }
+}

@@ -10,8 +10,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use records::{
-    Account, AccountRef, AddKey, Changed, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan, Redeem,
-    Redeemed, Rotated, Token,
+    Account, AccountRef, AddKey, Changed, Entitle, KeySummary, LookupKey, NewKey, Owner, PaidPeriod, Plan,
+    Redeem, Redeemed, Rotated, Token,
 };
 
 use crate::{

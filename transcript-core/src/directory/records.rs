@@ -92,14 +92,29 @@ pub struct Account {
     pub plan: Plan,
     /// The moment by which its months are counted.
     pub anchor: Timestamp,
-    /// Until when the plan is paid for.
-    pub paid_through: Option<Timestamp>,
+    /// The latest stretch of a plan that was paid for, also when it has ended.
+    pub paid: Option<PaidPeriod>,
     /// The payment provider's name for it.
     pub customer: Option<String>,
     /// The payment provider's name for its subscription.
     pub subscription: Option<String>,
     /// Whether the operator blocked it.
     pub blocked: bool,
+}
+
+/// A stretch of a plan that was paid for, and what was sold with it.
+///
+/// The figures stay as they were sold, whatever the settings say by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PaidPeriod {
+    /// When it begins.
+    pub from: Timestamp,
+    /// When it ends; that moment is no longer in it.
+    pub through: Timestamp,
+    /// How many credits it gives in all: a month's, or what changes of the plan within it made of them.
+    pub credits: u64,
+    /// How many credits a whole month of the plan has, as it was sold.
+    pub monthly_credits: u64,
 }
 
 /// Whose key it is.

@@ -10,7 +10,7 @@ mod entitlement;
 mod failure;
 mod keys;
 mod listing;
-mod network;
+pub(crate) mod network;
 mod options;
 mod plan;
 mod way;

@@ -20,7 +20,7 @@ const WIDE_FACTOR: u32 = 4;
 
 /// Digests networks with the server's secret and a daily salt.
 #[derive(Clone)]
-pub(super) struct Networks {
+pub(crate) struct Networks {
     secret: Arc<[u8]>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Debug for Networks {
 }
 
 impl Networks {
-    pub(super) fn new(secret: Vec<u8>) -> Self {
+    pub(crate) fn new(secret: Vec<u8>) -> Self {
         Self { secret: secret.into() }
     }
 
@@ -39,7 +39,7 @@ impl Networks {
     ///
     /// An IPv4 address is a network of its own; an IPv6 network is a /64, and its /48 has four times the
     /// limit. Callers without a known address share one network.
-    pub(super) fn takes(
+    pub(crate) fn takes(
         &self,
         what: &str,
         client: Option<IpAddr>,
@@ -64,7 +64,7 @@ impl Networks {
     }
 
     /// The first 16 bytes of the keyed digest, in hexadecimal, with the day as salt.
-    fn digest(&self, network: &str, now: Timestamp) -> String {
+    pub(crate) fn digest(&self, network: &str, now: Timestamp) -> String {
         // A key of any length is accepted, so there is always a digest.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.secret) else { return String::new() };
         mac.update(Period::Day.bucket(now).as_bytes());

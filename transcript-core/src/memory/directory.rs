@@ -281,7 +281,7 @@ fn new_account(ask: &Redeem, email: String) -> Account {
         wallet: ask.new_wallet.clone(),
         plan: Plan::Free,
         anchor: ask.key.now,
-        paid_through: None,
+        paid: None,
         customer: None,
         subscription: None,
         blocked: false,

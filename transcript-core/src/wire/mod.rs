@@ -2,5 +2,6 @@
 
 pub mod lookup;
 mod problem;
+pub mod v1;
 
 pub use problem::Problem;

@@ -3,8 +3,8 @@
 /// The columns of [`read_account`], of a table called `a`.
 macro_rules! account_columns {
     () => {
-        "a.id, a.version, a.email, a.wallet, a.plan, a.anchor, a.paid_through, a.customer, a.subscription,
-            a.blocked"
+        "a.id, a.version, a.email, a.wallet, a.plan, a.anchor, a.customer, a.subscription, a.blocked,
+            a.paid_from, a.paid_through, a.paid_credits, a.paid_monthly_credits"
     };
 }
 
@@ -23,8 +23,8 @@ use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan,
-        Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner,
+        PaidPeriod, Plan, Redeem, Redeemed, Rotated, Token,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -35,6 +35,8 @@ use crate::{
     error::{Work, conflict, corrupt},
 };
 
+/// How many columns [`read_account`] reads.
+const ACCOUNT_COLUMNS: usize = 13;
 /// The length of a SHA-256.
 const DIGEST_LENGTH: usize = 32;
 
@@ -61,8 +63,9 @@ const ACCOUNTS: &str = concat!(
     ", a.seq FROM accounts a WHERE a.seq > ?1 AND a.erased_at IS NULL ORDER BY a.seq LIMIT ?2"
 );
 const CUSTOMER_TAKEN: &str = "SELECT 1 FROM accounts WHERE customer = ?1 AND id <> ?2";
-const CHANGE: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, paid_through = ?5,
-        customer = ?6, subscription = ?7, blocked = ?8
+const CHANGE: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, customer = ?5,
+        subscription = ?6, blocked = ?7, paid_from = ?8, paid_through = ?9, paid_credits = ?10,
+        paid_monthly_credits = ?11
     WHERE id = ?1";
 /// The row stays, without anything of the person: its id must not come into use again.
 const ERASE: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
@@ -109,10 +112,13 @@ impl Change for ChangeAccount {
             .bind(column(changed.version)?)
             .bind(changed.plan.as_str())
             .bind(changed.anchor.as_millis())
-            .bind(changed.paid_through.map(Timestamp::as_millis))
             .bind(changed.customer.clone())
             .bind(changed.subscription.clone())
-            .bind(changed.blocked);
+            .bind(changed.blocked)
+            .bind(changed.paid.map(|paid| paid.from.as_millis()))
+            .bind(changed.paid.map(|paid| paid.through.as_millis()))
+            .bind(changed.paid.map(|paid| column(paid.credits)).transpose()?)
+            .bind(changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?);
         change.execute(db).await?;
         Ok(Changed::Changed(changed))
     }
@@ -201,7 +207,8 @@ impl Directory for SqliteStore {
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
         let after = codec::numbered(page.after.as_ref())?;
         let ask = || sqlx::query(ACCOUNTS).bind(after).bind(codec::one_more(&page));
-        let found = self.database.find(ask, |row| Ok((row.try_get::<i64, _>(10)?, read_account(row)?)));
+        let found =
+            self.database.find(ask, |row| Ok((row.try_get::<i64, _>(ACCOUNT_COLUMNS)?, read_account(row)?)));
         let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, account)| account).collect(), next: found.next })
     }
@@ -214,9 +221,12 @@ fn check_digest(digest: &[u8]) -> Result<()> {
 /// Whose key it is, of a row of [`OWNER`].
 fn owner(row: &SqliteRow) -> Work<Owner> {
     if row.try_get::<Option<&str>, _>(0)?.is_none() {
-        return Ok(Owner::Lookup(keys::lookup_key(row, 10)?));
+        return Ok(Owner::Lookup(keys::lookup_key(row, ACCOUNT_COLUMNS)?));
     }
-    Ok(Owner::Account { key: KeyId::new(row.try_get::<String, _>(10)?), account: read_account(row)? })
+    Ok(Owner::Account {
+        key: KeyId::new(row.try_get::<String, _>(ACCOUNT_COLUMNS)?),
+        account: read_account(row)?,
+    })
 }
 
 /// The account in the first columns of a row.
@@ -228,9 +238,24 @@ fn read_account(row: &SqliteRow) -> Work<Account> {
         wallet: WalletId::new(row.try_get::<String, _>(3)?),
         plan: Plan::from_wire(row.try_get(4)?).ok_or_else(|| corrupt("a stored plan has no known name"))?,
         anchor: Timestamp::from_millis(row.try_get(5)?),
-        paid_through: row.try_get::<Option<i64>, _>(6)?.map(Timestamp::from_millis),
-        customer: row.try_get(7)?,
-        subscription: row.try_get(8)?,
-        blocked: row.try_get(9)?,
+        customer: row.try_get(6)?,
+        subscription: row.try_get(7)?,
+        blocked: row.try_get(8)?,
+        paid: paid_period(row)?,
     })
+}
+
+/// The paid stretch of an account; all of its columns are there, or it has none.
+fn paid_period(row: &SqliteRow) -> Work<Option<PaidPeriod>> {
+    let [from, through, credits, monthly]: [Option<i64>; 4] =
+        [row.try_get(9)?, row.try_get(10)?, row.try_get(11)?, row.try_get(12)?];
+    let (Some(from), Some(through), Some(credits), Some(monthly)) = (from, through, credits, monthly) else {
+        return Ok(None);
+    };
+    Ok(Some(PaidPeriod {
+        from: Timestamp::from_millis(from),
+        through: Timestamp::from_millis(through),
+        credits: number(credits)?,
+        monthly_credits: number(monthly)?,
+    }))
 }

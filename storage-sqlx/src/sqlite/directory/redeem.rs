@@ -6,7 +6,7 @@ use transcript_core::{
     directory::{Plan, Redeem, Redeemed, Token},
 };
 
-use super::{BY_EMAIL, keys, read_account};
+use super::{ACCOUNT_COLUMNS, BY_EMAIL, keys, read_account};
 use crate::{
     error::{Work, conflict},
     sqlite::writer::Change,
@@ -101,5 +101,5 @@ async fn again(ask: &Redeem, db: &mut SqliteConnection) -> Work<Redeemed> {
     let Some(row) = redeemed.bind(ask.key.digest.clone()).fetch_optional(db).await? else {
         return Ok(Redeemed::Invalid);
     };
-    Ok(Redeemed::Issued { account: read_account(&row)?, first: row.try_get(10)? })
+    Ok(Redeemed::Issued { account: read_account(&row)?, first: row.try_get(ACCOUNT_COLUMNS)? })
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    directory::{Changed, Entitle, Plan, Rotated},
+    directory::{Changed, Entitle, PaidPeriod, Plan, Rotated},
     error::ErrorKind,
     page::PageRequest,
     testing::{pages, refused, together},
@@ -44,7 +44,7 @@ pub async fn an_account_is_changed_by_who_read_it_last(store: Store) {
     let paid = Account {
         plan: Plan::Scale,
         anchor: at(77),
-        paid_through: Some(at(900)),
+        paid: Some(PaidPeriod { from: at(77), through: at(900), credits: 7, monthly_credits: 9 }),
         customer: Some("cus_1".to_owned()),
         subscription: Some("sub_1".to_owned()),
         blocked: true,

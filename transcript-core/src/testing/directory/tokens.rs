@@ -21,7 +21,7 @@ pub async fn a_token_makes_an_account_with_its_key(store: Store) {
         wallet: WalletId::new("wallet of t"),
         plan: Plan::Free,
         anchor: at(10),
-        paid_through: None,
+        paid: None,
         customer: None,
         subscription: None,
         blocked: false,

@@ -1,0 +1,11 @@
+//! Surface B's bodies (specification 2.5 to 2.8, 4 "Surface B", 7), field by field.
+
+mod account;
+mod error;
+mod payments;
+mod transcript;
+
+pub use account::{KeyRotated, Me, Register, Registered, Verified};
+pub use error::ErrorBody;
+pub use payments::{BuyCredits, CreditsCheckout, PlanCheckout, Subscribe};
+pub use transcript::VideoTranscript;
