@@ -13,12 +13,23 @@ use async_trait::async_trait;
 use axum::body::Body;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt;
+use tokio::{
+    runtime::Handle,
+    sync::{Mutex, mpsc},
+};
 use transcript_core::{
     Clock, Random, Timestamp,
+    accounts::{
+        Accounts, AccountsOptions, AccountsParts,
+        mail::{Bell, Letterhead, Mail, MailSender, Mailer, RingingOutbox, RunningSender, SenderParts},
+    },
     archive::{Archive, Keep, Wish},
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupOptions, LookupParts},
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter, MemorySecrets},
+    memory::{
+        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies,
+        MemorySecrets,
+    },
     supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
@@ -31,6 +42,7 @@ use crate::{
     routes::{App, router},
 };
 
+const BASE_URL: &str = "https://v.example";
 /// A video that is archived from the start.
 pub(crate) const ARCHIVED: &str = "dQw4w9WgXcQ";
 /// A video that the supplier has.
@@ -46,6 +58,8 @@ pub(crate) struct Service {
     pub(crate) clock: Arc<StoppedClock>,
     pub(crate) archive: Arc<MemoryArchive>,
     pub(crate) asked: Arc<AtomicU32>,
+    mails: Mutex<mpsc::UnboundedReceiver<Mail>>,
+    _sender: RunningSender,
     _log: LogGuard,
 }
 
@@ -81,31 +95,58 @@ impl Service {
             Arc::clone(&archive) as _,
             Arc::clone(&clock) as _,
             Arc::clone(&random) as _,
-            tokio::runtime::Handle::current(),
+            Handle::current(),
         )
         .ledger(Arc::clone(&ledger) as _)
         .supplier(Platform::VideoSite, Arc::new(Shelf(Arc::clone(&asked))))
         .options(EngineOptions { wait: Duration::from_secs(5), ..EngineOptions::default() })
         .build();
+        let (secrets, limiter) = (MemorySecrets::default(), Arc::new(MemoryRateLimiter::default()));
+        let directory = Arc::new(MemoryDirectory::default());
+        let bell = Bell::default();
+        let outbox = Arc::new(RingingOutbox::new(Arc::new(MemoryOutbox::default()), bell.clone()));
+        let (tray, mails) = mpsc::unbounded_channel();
+        let sender = SenderParts {
+            outbox: Arc::clone(&outbox) as _,
+            directory: Arc::clone(&directory) as _,
+            mailer: Arc::new(Tray(tray)),
+            clock: Arc::clone(&clock) as _,
+            random: Arc::clone(&random) as _,
+            letterhead: Letterhead { base_url: BASE_URL.to_owned(), ..Letterhead::default() },
+        };
+        let sender = MailSender::new(sender, bell).start(&Handle::current());
+        let accounts = AccountsParts {
+            transcripts: transcripts.clone(),
+            ledger: Arc::clone(&ledger) as _,
+            directory: Arc::clone(&directory) as _,
+            outbox,
+            replies: Arc::new(MemoryReplies::default()),
+            limiter: Arc::clone(&limiter) as _,
+            clock: Arc::clone(&clock) as _,
+            random: Arc::clone(&random) as _,
+            options: AccountsOptions { base_url: BASE_URL.to_owned(), ..AccountsOptions::default() },
+        };
+        let accounts = Accounts::open(accounts, &secrets).await.unwrap();
         let parts = LookupParts {
             transcripts,
             ledger,
-            directory: Arc::new(MemoryDirectory::default()),
-            limiter: Arc::new(MemoryRateLimiter::default()),
+            directory,
+            limiter,
             clock: Arc::clone(&clock) as _,
             random,
-            options: LookupOptions { base_url: "https://v.example".to_owned(), ..options },
+            options: LookupOptions { base_url: BASE_URL.to_owned(), ..options },
         };
-        let lookup = Lookup::open(parts, &MemorySecrets::default()).await.unwrap();
+        let lookup = Lookup::open(parts, &secrets).await.unwrap();
         let (log, guard) = Log::start(std::io::sink(), LogFormat::Text, true);
         let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
         let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
         let settings = Settings::load(sources).unwrap();
-        let app = App::new(lookup);
+        let app = App::new(lookup, accounts);
         let bodies = Arc::clone(&app.bodies);
         let routes = router(app, &settings.server.cors_origins);
         let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_bodies(bodies);
-        let service = Self { front, clock, archive, asked, _log: guard };
+        let mails = Mutex::new(mails);
+        let service = Self { front, clock, archive, asked, mails, _sender: sender, _log: guard };
         service.keep(transcript(&VideoId::new(Platform::VideoSite, ARCHIVED).unwrap())).await;
         service
     }
@@ -143,6 +184,11 @@ impl Service {
     pub(crate) async fn get_with(&self, target: &str, key: &str) -> Answer {
         let bearer = format!("Bearer {key}");
         self.send(request("GET", target, &[("authorization", &bearer)], "")).await
+    }
+
+    /// The next mail that was sent: it waits for one.
+    pub(crate) async fn mail(&self) -> Mail {
+        self.mails.lock().await.recv().await.unwrap()
     }
 
     /// A new key, in the clear.
@@ -186,6 +232,19 @@ impl StoppedClock {
 impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// Where mails end.
+#[derive(Debug)]
+struct Tray(mpsc::UnboundedSender<Mail>);
+
+#[async_trait]
+impl Mailer for Tray {
+    async fn send(&self, mail: Mail) -> transcript_core::Result<()> {
+        // A test that is over looks into it no more.
+        let _ = self.0.send(mail);
+        Ok(())
     }
 }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result,
-    accounts::{Accounts, AccountsParts},
+    accounts::{
+        Accounts, AccountsParts,
+        mail::{Bell, RingingOutbox},
+    },
     archive::Archive,
     engine::{EngineOptions, Transcripts},
     ledger::Ledger,
@@ -27,6 +30,8 @@ pub struct Verbatim {
     clock: Arc<SystemClock>,
     lookup: Lookup,
     accounts: Accounts,
+    /// Wakes whoever sends mails.
+    pub(crate) bell: Bell,
     /// Ends with the last handle.
     _housekeeping: Arc<Housekeeping>,
 }
@@ -58,11 +63,12 @@ impl Verbatim {
             ..EngineOptions::default()
         });
         let transcripts = supply(engine, &options, Arc::clone(&clock) as _)?.build();
+        let bell = Bell::default();
         let accounts = AccountsParts {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
-            outbox: Arc::clone(&stores.outbox),
+            outbox: Arc::new(RingingOutbox::new(Arc::clone(&stores.outbox), bell.clone())),
             replies: Arc::clone(&stores.replies),
             limiter: Arc::clone(&stores.limiter),
             clock: Arc::clone(&clock) as _,
@@ -85,7 +91,7 @@ impl Verbatim {
         }
         let housekeeping =
             Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
-        Ok(Self { stores, clock, lookup, accounts, _housekeeping: Arc::new(housekeeping) })
+        Ok(Self { stores, clock, lookup, accounts, bell, _housekeeping: Arc::new(housekeeping) })
     }
 
     /// Surface A: who may have what.

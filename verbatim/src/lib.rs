@@ -9,6 +9,7 @@ mod facade;
 mod get;
 mod housekeeping;
 mod import;
+mod mail;
 mod operate;
 mod options;
 mod storage;

@@ -9,13 +9,15 @@ use super::{Failure, print};
 use crate::{
     config::Settings,
     http::{self, Bounds, Front, signalled},
-    log,
+    log, mail,
     routes::{App, router},
     wiring,
 };
 
 /// How long what was begun may take to be archived and settled once the server has stopped answering.
 const DRAIN: Duration = Duration::from_secs(60);
+/// How long a mail that is on its way may take to get there: it is sent again when it is cut off.
+const MAIL_DRAIN: Duration = Duration::from_secs(10);
 /// How much longer than a request waits for a transcript its connection lives on after the signal.
 const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
 
@@ -28,11 +30,13 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     let listener = TcpListener::bind(wanted).await.map_err(|error| cannot_listen(wanted, &error))?;
     let address = listener.local_addr().map_err(|error| cannot_listen(wanted, &error))?;
     let base_url = settings.server.base_url_at(address);
+    let mailer = mail::mailer(&settings)?;
     let verbatim = Verbatim::open(wiring::options(&settings, base_url)?).await?;
+    let sender = verbatim.start_mail(mailer);
     for warning in settings.warnings() {
         tracing::info!("{warning}");
     }
-    let app = App::new(verbatim.lookup().clone());
+    let app = App::new(verbatim.lookup().clone(), verbatim.accounts().clone());
     let bodies = Arc::clone(&app.bodies);
     let routes = router(app, &settings.server.cors_origins);
     let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_bodies(bodies);
@@ -43,6 +47,9 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
         tracing::warn!("standard output is closed; {}", line.trim_end());
     }
     http::serve(listener, front, bounds, stop).await;
+    if tokio::time::timeout(MAIL_DRAIN, sender.stop()).await.is_err() {
+        tracing::warn!("a mail that was on its way was cut off; it is sent again after the next start");
+    }
     if tokio::time::timeout(DRAIN, verbatim.close()).await.is_err() {
         tracing::warn!(
             "work that was under way did not end in time; its leases and holds expire by themselves"

@@ -25,6 +25,16 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, format!("{name}: {}", what.as_ref()))
     }
 
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The sentence.
+    pub(crate) fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// A fault of ours: 500. What it was is for the log, not for the caller.
     pub(crate) fn fault() -> Self {
         Self::new(

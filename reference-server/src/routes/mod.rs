@@ -1,10 +1,11 @@
-//! The routes of Surface A, the watch page, and what operators ask.
+//! The routes of both surfaces, the watch page, and what operators ask.
 
 mod bearer;
 pub(crate) mod health;
 pub(crate) mod keys;
 pub(crate) mod query;
 mod transcript;
+pub(crate) mod v1;
 mod watch;
 
 pub(crate) use query::Format;
@@ -14,12 +15,12 @@ use std::sync::Arc;
 use axum::{
     Router,
     middleware::from_fn_with_state,
-    response::Response,
+    response::{IntoResponse, Response},
     routing::{MethodRouter, get, post},
 };
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, StatusCode, Uri};
 use serde_json::Value;
-use transcript_core::lookup::Lookup;
+use transcript_core::{accounts::Accounts, lookup::Lookup};
 
 use crate::{
     bodies::{self, Bodies},
@@ -33,15 +34,17 @@ use crate::{
 pub(crate) struct App {
     /// Surface A.
     pub(crate) lookup: Lookup,
+    /// Surface B.
+    pub(crate) accounts: Accounts,
     /// What can be sent as it is.
     pub(crate) bodies: Arc<Bodies>,
 }
 
 impl App {
-    /// Routes over this look-up, with no body ready yet.
-    pub(crate) fn new(lookup: Lookup) -> Self {
+    /// Routes over these, with no body ready yet.
+    pub(crate) fn new(lookup: Lookup, accounts: Accounts) -> Self {
         let bodies = Arc::new(Bodies::new(lookup.transcripts().clone()));
-        Self { lookup, bodies }
+        Self { lookup, accounts, bodies }
     }
 }
 
@@ -63,6 +66,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
             "/openapi.json",
             with(get(move || document_of(document)), CorsRule::open("GET, HEAD, OPTIONS")),
         )
+        .nest(v1::PREFIX, v1::routes())
         .fallback(not_found)
         .with_state(app)
 }
@@ -77,8 +81,12 @@ async fn document_of(document: Arc<Value>) -> Response {
     json(StatusCode::OK, document.as_ref())
 }
 
-async fn not_found() -> Refusal {
-    Refusal::new(StatusCode::NOT_FOUND, "There is nothing at this address.")
+async fn not_found(uri: Uri) -> Response {
+    // The bare prefix is no address below it.
+    match uri.path().trim_end_matches('/') == v1::PREFIX {
+        true => v1::unknown().await.into_response(),
+        false => Refusal::new(StatusCode::NOT_FOUND, "There is nothing at this address.").into_response(),
+    }
 }
 
 async fn wrong_method(methods: &'static str) -> ([(http::HeaderName, &'static str); 1], Refusal) {

@@ -4,4 +4,5 @@ mod caching;
 mod errors;
 mod keys;
 mod transcript;
+mod v1;
 mod watch;

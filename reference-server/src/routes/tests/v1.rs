@@ -1,0 +1,4 @@
+//! Surface B.
+
+mod errors;
+mod register;

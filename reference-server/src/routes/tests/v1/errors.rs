@@ -1,0 +1,63 @@
+use crate::testing::{Answer, Service, request};
+
+/// Every error of this surface has this shape, and nothing of it is kept by anybody on the way.
+pub(super) fn check(answer: &Answer, status: u16, begins: &str) {
+    assert_eq!(answer.status.as_u16(), status, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert!(answer.header("x-request-id").is_some());
+    let body = answer.json();
+    assert_eq!(body.as_object().unwrap().len(), 2, "{body}");
+    assert_eq!(body["code"], status);
+    assert!(body["error"].as_str().unwrap().starts_with(begins), "{begins}: {body}");
+    assert_eq!(answer.header("retry-after").is_some(), status == 429, "{answer:?}");
+}
+
+#[tokio::test]
+async fn unknown_addresses_are_told_in_this_surfaces_form() {
+    let service = Service::start().await;
+    for target in [
+        "/api/v1",
+        "/api/v1/",
+        "/api/v1/nowhere",
+        "/api/v1/register/",
+        "/api/v1/register/x",
+        "/api/v1//register",
+        "/api/v1/%ff",
+        "/api/v1/Register",
+    ] {
+        for method in ["GET", "POST", "OPTIONS", "NONSENSE"] {
+            let answer = service.send(request(method, target, &[], "")).await;
+            check(&answer, 404, "There is nothing at this address");
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_methods_are_told_which_there_are() {
+    let service = Service::start().await;
+    for (target, methods) in [("/api/v1/register", "POST, OPTIONS")] {
+        for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "NONSENSE"] {
+            if methods.split(", ").any(|known| known == method) {
+                continue;
+            }
+            let answer = service.send(request(method, target, &[], "{}")).await;
+            assert_eq!(
+                (answer.status.as_u16(), answer.header("allow")),
+                (405, Some(methods)),
+                "{method} {target}"
+            );
+            if method != "HEAD" {
+                check(&answer, 405, &format!("This address takes {methods} only."));
+            }
+        }
+        let headers = [("origin", "https://app.example"), ("access-control-request-method", "POST")];
+        let options = service.send(request("OPTIONS", target, &headers, "")).await;
+        assert_eq!((options.status.as_u16(), options.header("allow")), (204, Some(methods)));
+        // Keys of this surface are for servers: no page may call.
+        assert!(
+            options.headers.keys().all(|name| !name.as_str().starts_with("access-control")),
+            "{options:?}"
+        );
+    }
+}

@@ -1,0 +1,61 @@
+use super::errors::check;
+use crate::testing::{Service, request};
+
+#[tokio::test]
+async fn everybody_gets_the_same_answer_and_a_mail() {
+    let service = Service::start().await;
+    let json = [("content-type", "application/json")];
+    let mut answers = Vec::new();
+    for email in ["ann@example.org", "ann@example.org", "Ben+x@EXAMPLE.org"] {
+        let body = format!("{{\"email\": \"{email}\"}}");
+        let answer = service.send(request("POST", "/api/v1/register", &json, &body)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.json()["success"], true);
+        answers.push(answer.text);
+        let mail = service.mail().await;
+        assert_eq!(mail.to.to_lowercase(), email.to_lowercase());
+        assert!(mail.text.contains("https://v.example/api/v1/verify?token="), "{}", mail.text);
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+}
+
+#[tokio::test]
+async fn wrong_bodies_are_named() {
+    let service = Service::start().await;
+    let json = [("content-type", "application/json")];
+    let long = format!("{{\"email\": \"{}@example.org\"}}", "x".repeat(300));
+    let huge = format!("{{\"email\": \"{}\"}}", "x".repeat(2 << 20));
+    for (headers, body, status, message) in [
+        (&[][..], "", 400, "body: it is missing: send JSON such as {\"email\": …}"),
+        (&json[..], "{}", 400, "email: it is missing"),
+        (&json, "{\"email\": 7}", 400, "email: it must be a string"),
+        (&json, "{\"email\": \"a@b.example\", \"plan\": \"pro\"}", 400, "body: there is no field \"plan\""),
+        (&json, "{\"email\": \"nobody\"}", 400, ""),
+        (&json, "{\"email\": \"a@b.example\\nBcc: c@d.example\"}", 400, ""),
+        (&json, "{\"email\": \"a@b.example\\u0000\"}", 400, ""),
+        (&json, &long, 400, ""),
+        (&json, &huge, 413, "The body is too large"),
+        (&[("content-type", "text/plain")], "{}", 415, "The body must be JSON"),
+    ] {
+        let answer = service.send(request("POST", "/api/v1/register", headers, body)).await;
+        check(&answer, status, message);
+    }
+}
+
+#[tokio::test]
+async fn a_network_registers_only_so_often() {
+    let service = Service::start().await;
+    let register = async |n: u32| {
+        let body = format!("{{\"email\": \"{n}@example.org\"}}");
+        service.send(request("POST", "/api/v1/register", &[], &body)).await
+    };
+    for n in 0..5 {
+        assert_eq!(register(n).await.status, 200);
+    }
+    let refused = register(5).await;
+    check(&refused, 429, "Too many registrations");
+    assert_eq!(refused.header("retry-after"), Some("3600"));
+    service.clock.advance(std::time::Duration::from_secs(3_600));
+    assert_eq!(register(6).await.status, 200);
+}

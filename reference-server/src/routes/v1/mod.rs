@@ -1,0 +1,59 @@
+//! The routes of Surface B, the v1 API (specification 4 "Surface B", 7; design 4).
+//!
+//! Each call's checks come in one order: address and method, key, repeated reply, rate limit, parameters,
+//! credits, work. Everything that goes wrong is told as `{error, code}`, also a defect of ours.
+
+pub(crate) mod body;
+mod denial;
+pub(crate) mod rate;
+mod register;
+
+use std::panic::AssertUnwindSafe;
+
+use axum::{
+    Router,
+    extract::Request,
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+    routing::{MethodRouter, post},
+};
+use futures_util::FutureExt;
+use http::{HeaderName, HeaderValue, StatusCode, header::ALLOW};
+
+pub(crate) use body::Fields;
+pub(crate) use denial::Denial;
+
+use super::App;
+
+/// The credits that are left (specification 4, response headers).
+pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
+
+/// Where all of it lies.
+pub(crate) const PREFIX: &str = "/api/v1";
+
+/// Every address below [`PREFIX`].
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/register", only("POST, OPTIONS", post(register::register)))
+        .fallback(unknown)
+        .layer(from_fn(contain))
+}
+
+/// A route that has these methods, as `Allow` lists them, and no others: HEAD is none of them, since what it
+/// answered would have to be charged.
+pub(crate) fn only(methods: &'static str, route: MethodRouter<App>) -> MethodRouter<App> {
+    let options = (StatusCode::NO_CONTENT, [(ALLOW, HeaderValue::from_static(methods))]);
+    let wrong = move || std::future::ready(Denial::wrong_method(methods));
+    route.options(move || std::future::ready(options)).head(wrong).fallback(wrong)
+}
+
+/// An address that is none.
+pub(super) async fn unknown() -> Denial {
+    Denial::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
+}
+
+/// Answers a defect of ours in the form of this surface. The panic hook has logged what and where.
+async fn contain(request: Request, next: Next) -> Response {
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    answer.unwrap_or_else(|_| Denial::fault().into_response())
+}
