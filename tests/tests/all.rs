@@ -5,5 +5,7 @@ mod replay;
 mod scenarios;
 mod server;
 mod simulation;
+mod social;
 mod tidy;
+mod tiktok;
 mod youtube;

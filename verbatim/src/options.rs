@@ -4,7 +4,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{accounts::AccountsOptions, engine::AbsencePolicy, lookup::LookupOptions};
 
-/// Everything that can be chosen. The defaults keep nothing beyond the process, and ask YouTube directly.
+/// Everything that can be chosen. The defaults keep nothing beyond the process, and ask the platforms
+/// directly.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where everything is kept.
@@ -59,7 +60,8 @@ pub enum StorageOptions {
 
 /// The suppliers of each platform by name, in the order in which they are asked.
 ///
-/// The names are those of `source` on the wire. This version has `youtube-captions`.
+/// The names are those of `source` on the wire. This version has `youtube-captions` and
+/// `tiktok-captions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
     /// For the long-form video site.
@@ -81,9 +83,15 @@ impl SupplierOptions {
 
 impl Default for SupplierOptions {
     fn default() -> Self {
-        let video_site =
-            if cfg!(feature = "upstream") { vec!["youtube-captions".to_owned()] } else { Vec::new() };
-        Self { video_site, ..Self::none() }
+        if !cfg!(feature = "upstream") {
+            return Self::none();
+        }
+        let captions = |name: &str| vec![name.to_owned()];
+        Self {
+            video_site: captions("youtube-captions"),
+            short_video: captions("tiktok-captions"),
+            ..Self::none()
+        }
     }
 }
 

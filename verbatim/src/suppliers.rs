@@ -50,13 +50,16 @@ fn unknown(platform: Platform, name: &str) -> Error {
 #[cfg(feature = "upstream")]
 struct Sources {
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
+    tiktok: Arc<upstream_reqwest::TikTokCaptions>,
     links: Arc<upstream_reqwest::ShortLinks>,
 }
 
 #[cfg(feature = "upstream")]
 impl Sources {
     fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self> {
-        use upstream_reqwest::{Http, HttpOptions, ShortLinks, YouTubeCaptions, YouTubeOptions};
+        use upstream_reqwest::{
+            Http, HttpOptions, ShortLinks, TikTokCaptions, YouTubeCaptions, YouTubeOptions,
+        };
         let upstream = &options.upstream;
         let http = Arc::new(Http::new(HttpOptions {
             proxies: upstream.proxies.clone(),
@@ -73,8 +76,9 @@ impl Sources {
             YouTubeOptions::with_clients(clients)?
         };
         let links = ShortLinks::new(Arc::clone(&http), Arc::clone(&clock));
+        let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
         let youtube = YouTubeCaptions::new(http, youtube, clock);
-        Ok(Self { youtube: Arc::new(youtube), links: Arc::new(links) })
+        Ok(Self { youtube: Arc::new(youtube), tiktok: Arc::new(tiktok), links: Arc::new(links) })
     }
 
     /// Adds who follows short links, on each platform that has some.
@@ -88,6 +92,9 @@ impl Sources {
         match (platform, name) {
             (Platform::VideoSite, "youtube-captions") => {
                 Ok(engine.supplier(platform, Arc::clone(&self.youtube) as _))
+            }
+            (Platform::ShortVideo, "tiktok-captions") => {
+                Ok(engine.supplier(platform, Arc::clone(&self.tiktok) as _))
             }
             _ => Err(unknown(platform, name)),
         }

@@ -27,6 +27,8 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(settings.speech.max_bytes, 25_000_000);
     let video_site = transcript_core::video::Platform::VideoSite;
     assert_eq!(settings.suppliers.of(video_site), [SupplierName::YoutubeCaptions]);
+    let short_video = transcript_core::video::Platform::ShortVideo;
+    assert_eq!(settings.suppliers.of(short_video), [SupplierName::TiktokCaptions]);
     assert!(settings.effective.iter().all(|setting| setting.origin == Origin::Default));
 }
 

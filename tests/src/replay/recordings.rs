@@ -19,6 +19,8 @@
 //! asks = [{ failure = "bot_check", requests = 1 }]
 //! ```
 //!
+//! A path may name the video too, as `{video}`.
+//!
 //! An answer is the name of a file in the folder, or a table with any of `status`, `headers`, `file`,
 //! `body` and `manner`; several answers are given in turn, and the last one repeats. A recording without
 //! a `video` answers no matter which video is asked for.
@@ -57,6 +59,7 @@ struct Index {
 struct Endpoint {
     method: String,
     hosts: Vec<String>,
+    /// In it, `{video}` stands for the video.
     path: String,
     video_in_json: Option<String>,
     video_in_query: Option<String>,
@@ -238,7 +241,11 @@ impl Recordings {
         std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
     }
 
-    fn rules(&self, recording: &Recording) -> Result<Vec<Rule>> {
+    /// The rules that play one recording.
+    ///
+    /// # Errors
+    /// A body can no longer be read.
+    pub fn rules(&self, recording: &Recording) -> Result<Vec<Rule>> {
         recording.exchanges.iter().map(|exchange| self.rule(recording, exchange)).collect()
     }
 
@@ -249,7 +256,8 @@ impl Recordings {
         let Some((first, others)) = endpoint.hosts.split_first() else {
             bail!("endpoint {name} has no hosts");
         };
-        let mut rule = Rule::new(&endpoint.method, first, &endpoint.path);
+        let path = endpoint.path.replace("{video}", recording.video.as_deref().unwrap_or("*"));
+        let mut rule = Rule::new(&endpoint.method, first, &path);
         for host in others {
             rule = rule.or_host(host);
         }

@@ -10,5 +10,6 @@ mod killed;
 mod openapi;
 mod operators;
 mod platform;
+mod social;
 mod storage;
 mod surface;

@@ -29,6 +29,7 @@ mod timedtext;
 pub(crate) mod timing;
 mod ttml;
 mod ttml_time;
+mod utterances;
 mod webvtt;
 mod xml;
 
@@ -73,6 +74,8 @@ pub enum CaptionFormat {
     Srt,
     /// TTML: `<tt>`.
     Ttml,
+    /// TikTok's JSON of captions that a creator edited: `{"utterances": […]}`.
+    Utterances,
 }
 
 /// Reads captions in whatever format the body turns out to be.
@@ -106,6 +109,7 @@ fn parse_text(format: CaptionFormat, text: &str) -> Result<Vec<Segment>, Caption
         CaptionFormat::WebVtt => webvtt::parse(text),
         CaptionFormat::Srt => srt::parse(text),
         CaptionFormat::Ttml => ttml::parse(text),
+        CaptionFormat::Utterances => utterances::parse(text),
     }?;
     cues.into_segments()
 }

@@ -35,7 +35,8 @@ pub(super) fn sniff_text(text: &str) -> Option<CaptionFormat> {
         '{' => {
             let head = head(text);
             let is_json3 = head.contains("\"wireMagic\"") || head.contains("\"events\"");
-            is_json3.then_some(CaptionFormat::Json3)
+            let has_utterances = || head.contains("\"utterances\"").then_some(CaptionFormat::Utterances);
+            if is_json3 { Some(CaptionFormat::Json3) } else { has_utterances() }
         }
         _ if is_webvtt(text) => Some(CaptionFormat::WebVtt),
         _ => {
@@ -95,7 +96,7 @@ pub(super) fn not_captions(text: &str) -> CaptionError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CaptionFormat::{Json3, Srt, Srv3, TimedText, Ttml, WebVtt};
+    use CaptionFormat::{Json3, Srt, Srv3, TimedText, Ttml, Utterances, WebVtt};
 
     #[test]
     fn the_body_tells_its_format() {
@@ -114,6 +115,7 @@ mod tests {
             (" \n{ \"events\" : [] }", Some(Json3)),
             ("{\"error\":{\"code\":403}}", None),
             ("[]", None),
+            ("{\"utterances\":[]}", Some(Utterances)),
             ("WEBVTT", Some(WebVtt)),
             ("\u{FEFF}WEBVTT\r\n\r\n", Some(WebVtt)),
             ("WEBVTT Kind: captions\n", Some(WebVtt)),

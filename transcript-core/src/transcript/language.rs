@@ -74,6 +74,22 @@ impl LanguageTag {
         self == other || (self.primary() == other.primary() && self.script() == other.script())
     }
 
+    /// The tag without the region that its language has anyway (`en-US` is `en`, `pt-BR` is `pt`), and
+    /// without any region behind a script (`zh-Hant-CN` is `zh-Hant`).
+    ///
+    /// For platforms that put a region behind every language, whoever speaks.
+    pub fn without_likely_region(&self) -> Self {
+        let Ok(mut identifier) = LanguageIdentifier::try_from_str(&self.0) else { return self.clone() };
+        let Some(region) = identifier.region.take() else { return self.clone() };
+        let mut likely = identifier.clone();
+        LocaleExpander::new_extended().maximize(&mut likely);
+        if identifier.script.is_some() || likely.region == Some(region) {
+            Self(identifier.to_string())
+        } else {
+            self.clone()
+        }
+    }
+
     /// The script that the tag names or, where it names none, the one that its language and region
     /// are usually written in.
     fn script(&self) -> Option<String> {
@@ -120,6 +136,26 @@ mod tests {
     fn what_is_no_tag_is_refused() {
         for text in ["", " ", "e", "english language", "en us", "123", "é", &"a-".repeat(40)] {
             assert!(LanguageTag::parse(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_region_that_says_nothing_is_left_out() {
+        for (text, expect) in [
+            ("eng-US", "en"),
+            ("vie-VN", "vi"),
+            ("por-BR", "pt"),
+            ("pt-PT", "pt-PT"),
+            ("en-GB", "en-GB"),
+            ("cmn-Hant-CN", "zh-Hant"),
+            ("cmn-Hans-CN", "zh-Hans"),
+            ("ind-ID", "id"),
+            ("fil-PH", "fil"),
+            ("jpn-JP", "ja"),
+            ("ara-SA", "ar-SA"),
+            ("de", "de"),
+        ] {
+            assert_eq!(LanguageTag::parse(text).unwrap().without_likely_region().as_str(), expect, "{text}");
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod backoff;
 mod body;
+mod cookies;
 mod exits;
 mod fault;
 mod options;
@@ -27,6 +28,7 @@ use std::{fmt, sync::Arc};
 use tokio::sync::Semaphore;
 use transcript_core::Result;
 
+pub(crate) use cookies::Cookies;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
 pub(crate) use request::{Answer, Request};

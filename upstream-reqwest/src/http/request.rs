@@ -1,7 +1,7 @@
 //! What is asked and what is answered; and the rule about where a request may go.
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::{Host, Url};
 
 use super::HttpFault;
@@ -11,7 +11,8 @@ use super::HttpFault;
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
-    /// The hosts that this request may go to: its platform's.
+    /// The hosts that this request may go to: its platform's. One that begins with a dot stands for every
+    /// host below that name.
     pub(crate) hosts: &'static [&'static str],
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -35,7 +36,7 @@ impl Request {
         let url = &self.url;
         let known = match url.host() {
             // A trailing dot, an address in numbers or another spelling is not on the list.
-            Some(Host::Domain(host)) => self.hosts.contains(&host),
+            Some(Host::Domain(host)) => self.hosts.iter().any(|known| is_of(host, known)),
             _ => false,
         };
         let plain = url.username().is_empty() && url.password().is_none();
@@ -48,12 +49,22 @@ impl Request {
     }
 }
 
+/// Whether a host is a known one, or lies below a known name that begins with a dot.
+fn is_of(host: &str, known: &str) -> bool {
+    match host.strip_suffix(known) {
+        Some(below) => below.is_empty() != known.starts_with('.'),
+        None => false,
+    }
+}
+
 /// An answer, whatever its status; only 408, 429 and 5xx are faults of the transport.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     /// Where a redirect leads, made absolute. It is not followed.
     pub(crate) location: Option<Url>,
+    /// The cookies that it sets, as they are written. Nobody keeps them unless an errand does.
+    pub(crate) cookies: Vec<HeaderValue>,
     pub(crate) body: Bytes,
 }
 
@@ -72,6 +83,21 @@ mod tests {
             throttled_apart: false,
         };
         request.check().is_ok()
+    }
+
+    #[test]
+    fn a_dot_stands_for_all_hosts_below_a_name() {
+        for (host, expect) in [
+            ("v16-webapp.tiktok.com", true),
+            ("a.b.tiktok.com", true),
+            ("tiktok.com", false),
+            ("eviltiktok.com", false),
+            (".tiktok.com", false),
+            ("tiktok.com.evil.example", false),
+        ] {
+            assert_eq!(is_of(host, ".tiktok.com"), expect, "{host}");
+        }
+        assert!(is_of("x.com", "x.com") && !is_of("a.x.com", "x.com") && !is_of("ax.com", "x.com"));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Answer, Http, HttpFault, Request, backoff, body, exits::Exit};
 
+/// The most cookies of one answer that are looked at.
+const COOKIES_MAX: usize = 32;
+
 /// A series of requests that leave through the same exit as long as it is not blocked.
 #[derive(Debug)]
 pub(crate) struct Visit {
@@ -173,11 +176,12 @@ async fn send(exit: &Exit, request: &Request) -> Result<Answer, HttpFault> {
         return Err(HttpFault::Status(status.as_u16(), wait));
     }
     let location = location(&response, request);
+    let cookies = response.headers().get_all(header::SET_COOKIE).iter().take(COOKIES_MAX).cloned().collect();
     let body = match request.answer_max {
         0 => Bytes::new(),
         max => body::read(response, max).await?,
     };
-    Ok(Answer { status, location, body })
+    Ok(Answer { status, location, cookies, body })
 }
 
 fn location(response: &Response, request: &Request) -> Option<url::Url> {

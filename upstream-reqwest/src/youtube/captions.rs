@@ -116,6 +116,7 @@ mod tests {
         let answer = Answer {
             status: StatusCode::from_u16(status).unwrap(),
             location: location.map(|to| Url::parse(to).unwrap()),
+            cookies: Vec::new(),
             body: Bytes::copy_from_slice(body.as_bytes()),
         };
         read(&answer).map(|body| match body {

@@ -1,0 +1,88 @@
+//! The other platforms through the built server: a link in, its captions out.
+
+use anyhow::Result;
+use http::StatusCode;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use verbatim_tests::replay::{Answer, ReplayProxy, Rule, recordings::Recordings};
+
+use super::{
+    harness::{Server, keys, run, verbatim},
+    platform::settings,
+};
+
+/// A proxy that plays all of our recordings of a platform, with these rules before them.
+fn playing(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(platform);
+    let recordings = Recordings::open(&folder)?;
+    let mut script = verbatim_tests::replay::Script::new().rules(first);
+    for recording in recordings.all() {
+        script = script.rules(recordings.rules(recording)?);
+    }
+    ReplayProxy::start(script)
+}
+
+/// A server behind that proxy, and a key for it.
+fn stage(proxy: &ReplayProxy) -> Result<(TempDir, Server, String)> {
+    let data = TempDir::new()?;
+    let settings = settings(proxy);
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let server = Server::start(&data, &settings)?;
+    let key = keys(&data, 1)?.remove(0);
+    Ok((data, server, key))
+}
+
+/// What the look-up of a link with a key says, in JSON.
+async fn look_up(server: &Server, key: &str, link: &str) -> Result<Value> {
+    let query: String =
+        url::form_urlencoded::Serializer::new(String::new()).append_pair("url", link).finish();
+    let reply = server.get_as(key, &format!("/api/transcript?{query}")).await?;
+    assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+    Ok(reply.json())
+}
+
+fn first_words(body: &Value) -> &str {
+    body["transcript"][0]["text"].as_str().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tiktok_by_link_and_by_short_link() -> Result<()> {
+    let target = "https://www.tiktok.com/@rope.walk/video/7600000000000000001?_r=1&_t=ZT-8";
+    let short = Rule::new("HEAD", "vm.tiktok.com", "/ZTR45GpSF/")
+        .answer(Answer::status(301).header("location", target));
+    let proxy = playing("tiktok", vec![short])?;
+    let (data, server, key) = stage(&proxy)?;
+    let fetched = look_up(&server, &key, "https://vm.tiktok.com/ZTR45GpSF/").await?;
+    assert_eq!(fetched["available"], json!(true), "{fetched}");
+    assert_eq!((&fetched["source"], &fetched["fromCache"]), (&json!("tiktok-captions"), &json!(false)));
+    assert_eq!(
+        (&fetched["platform"], &fetched["videoId"]),
+        (&json!("short_video"), &json!("7600000000000000001"))
+    );
+    assert!(first_words(&fetched).starts_with("On prend d'abord"), "{fetched}");
+    let archived = look_up(&server, &key, "tiktok.com/@anybody/video/7600000000000000001").await?;
+    assert_eq!((&archived["fromCache"], &archived["transcript"]), (&json!(true), &fetched["transcript"]));
+    assert_eq!(proxy.requests().len(), 3, "{:?}", proxy.requests());
+
+    let gone = look_up(&server, &key, "https://www.tiktok.com/@a/video/7600000000000000030").await?;
+    assert_eq!((&gone["available"], &gone["failureReason"]), (&json!(false), &json!("no_captions")));
+    let puzzle = look_up(&server, &key, "https://www.tiktok.com/@a/video/7600000000000000044").await?;
+    assert_eq!(puzzle["failureReason"], json!("rate_limited"), "{puzzle}");
+    assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
+
+    // The language that was found is told beside the words.
+    let shown = run(verbatim(data.path(), &["archive", "show", target]), b"")?;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("fr") && shown.contains("tiktok-captions"), "{shown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reels_have_no_supplier_yet() -> Result<()> {
+    let proxy = playing("tiktok", Vec::new())?;
+    let (_data, server, key) = stage(&proxy)?;
+    let told = look_up(&server, &key, "https://www.instagram.com/reel/DdG4RIxIPyf/").await?;
+    assert_eq!(told["failureReason"], json!("config_error"), "{told}");
+    assert_eq!(proxy.requests().len(), 0);
+    Ok(())
+}

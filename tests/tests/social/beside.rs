@@ -1,0 +1,48 @@
+//! Recordings that lie beside the checkout: the platform's own answers, which are no part of this repository.
+
+use std::{collections::BTreeSet, path::Path};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// The folder of a platform's recordings, where there is one.
+fn folder(platform: &str) -> Option<std::path::PathBuf> {
+    let named = std::env::var_os("VERBATIM_RECORDINGS");
+    if named.is_none() {
+        eprintln!("not checked: VERBATIM_RECORDINGS names no folder");
+    }
+    named.map(|folder| Path::new(&folder).join(platform))
+}
+
+/// Fails when a file has no row, or a row no file.
+pub(crate) fn check_rows<R>(platform: &str, rows: &[(&str, R)]) -> Result<()> {
+    let Some(folder) = folder(platform) else { return Ok(()) };
+    let named: BTreeSet<_> = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
+    ensure!(named.len() == rows.len(), "a file has two rows");
+    let mut files = BTreeSet::new();
+    for file in std::fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))? {
+        let name = file?.file_name().to_string_lossy().into_owned();
+        if name != "INDEX.md" {
+            files.insert(name);
+        }
+    }
+    ensure!(files == named, "files and rows differ: {:?}", files.symmetric_difference(&named));
+    Ok(())
+}
+
+/// Each file with its row; none where there are no recordings.
+pub(crate) fn read_all<'a, R: Copy>(
+    platform: &str,
+    rows: &[(&'a str, R)],
+) -> Result<Vec<(&'a str, Vec<u8>, R)>> {
+    let Some(folder) = folder(platform) else { return Ok(Vec::new()) };
+    let read = |(name, row): &(&'a str, R)| {
+        Ok((*name, std::fs::read(folder.join(name)).with_context(|| (*name).to_owned())?, *row))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Fails with all that is wrong, where something is.
+pub(crate) fn all_right(wrong: &[String]) -> Result<()> {
+    ensure!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+    Ok(())
+}

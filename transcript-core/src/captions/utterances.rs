@@ -1,0 +1,123 @@
+//! TikTok's JSON for captions that a creator edited: `{"utterances": [{"text": "So", "start_time": 40,
+//! "end_time": 900}]}`, with milliseconds.
+//!
+//! The text stays as it is; there is no markup in it. Fields of an unexpected type count as absent.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use super::{
+    CaptionError, SEGMENTS_MAX,
+    cues::{self, Cues},
+    lenient::{Millis, Object, Text, otherwise},
+};
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow, default)]
+    utterances: Option<Utterances<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Utterance<'a> {
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(default)]
+    start_time: Millis,
+    #[serde(default)]
+    end_time: Millis,
+}
+
+/// The utterances that have text, at most one more than there may be.
+#[derive(Default)]
+struct Utterances<'a>(Vec<Utterance<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Utterances<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct UtterancesVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for UtterancesVisitor<'a> {
+            type Value = Utterances<'a>;
+            otherwise!(Utterances::default(); unit, bool, number, str, map);
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Utterances<'a>, A::Error> {
+                let mut utterances = Vec::new();
+                while let Some(Object(utterance)) = list.next_element::<Object<Utterance<'a>>>()? {
+                    if let Some(utterance) = utterance
+                        && utterances.len() <= SEGMENTS_MAX
+                        && !cues::is_blank(utterance.text.0.as_deref().unwrap_or(""))
+                    {
+                        utterances.push(utterance);
+                    }
+                }
+                Ok(Utterances(utterances))
+            }
+        }
+        deserializer.deserialize_any(UtterancesVisitor(std::marker::PhantomData))
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
+    let body: Object<Body<'_>> = serde_json::from_str(text).map_err(|error| {
+        let what = if error.is_eof() { "are cut off" } else { "are no well-formed JSON" };
+        CaptionError::malformed(format!("The captions {what}: ask for them again."))
+    })?;
+    let Some(Body { utterances: Some(utterances) }) = body.0 else {
+        return Err(CaptionError::not_captions("The answer is JSON without utterances."));
+    };
+    let mut gathered = Cues::default();
+    for Utterance { text, start_time, end_time } in utterances.0 {
+        // Words without a time could stand anywhere.
+        if let (Some(text), Some(start)) = (text.0, start_time.0) {
+            gathered.between(text.into_owned(), start, end_time.0.unwrap_or(start))?;
+        }
+    }
+    Ok(gathered)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::captions::{CaptionErrorKind, CaptionFormat, SEGMENTS_MAX, parse, parse_as};
+
+    fn check(utterances: &str, expect: &[(&str, u64, u64)]) {
+        let segments = parse(format!("{{\"utterances\":[{utterances}],\"x\":1}}").as_bytes()).unwrap();
+        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.duration_ms)).collect();
+        assert_eq!(found, expect, "{utterances}");
+    }
+
+    #[test]
+    fn utterances_are_read_with_milliseconds() {
+        check(
+            "{\"text\":\"then <b>\",\"start_time\":900,\"end_time\":1400,\"words\":[{\"text\":\"then\"}]},\
+             {\"text\":\"So\",\"start_time\":40,\"end_time\":\"900\"}",
+            &[("So", 40, 860), ("then <b>", 900, 500)],
+        );
+    }
+
+    #[test]
+    fn odd_types_count_as_absent() {
+        check(
+            "null,7,{\"text\":\" \",\"start_time\":1},{\"text\":5,\"start_time\":1},{\"text\":\"when\"},\
+             {\"text\":\"kept\",\"start_time\":10.4,\"end_time\":null},\
+             {\"text\":\"back\",\"start_time\":20,\"end_time\":10}",
+            &[("kept", 10, 0), ("back", 20, 0)],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let kind = |body: &str| parse_as(CaptionFormat::Utterances, body.as_bytes()).unwrap_err().kind();
+        assert_eq!(kind("{\"utterances\":[]}"), CaptionErrorKind::NoCues);
+        assert_eq!(kind("{\"utterances\":null}"), CaptionErrorKind::NotCaptions);
+        assert_eq!(kind("[]"), CaptionErrorKind::NotCaptions);
+        assert_eq!(kind("{\"utterances\":[{\"text\":\"cut"), CaptionErrorKind::Malformed);
+        let one = "{\"text\":\"a\",\"start_time\":1},";
+        assert_eq!(
+            kind(&format!("{{\"utterances\":[{}0]}}", one.repeat(SEGMENTS_MAX + 1))),
+            CaptionErrorKind::TooLarge
+        );
+    }
+}

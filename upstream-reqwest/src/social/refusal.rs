@@ -1,0 +1,204 @@
+//! What TikTok, Instagram and X say instead of captions, and what is told to the person.
+
+use std::time::Duration;
+
+use transcript_core::{
+    supplier::{SupplyError, SupplyReason},
+    transcript::LanguageTag,
+    video::Platform,
+};
+
+use crate::http::HttpFault;
+
+/// How many languages a message lists.
+const LANGUAGES_SHOWN: usize = 20;
+/// How long a platform is left alone after it asked for a proof that we are human, or for a log-in.
+const DISTRUST_SILENCE: Duration = Duration::from_secs(60);
+
+/// Why there are no captions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The post is private.
+    Private,
+    /// The account is private.
+    PrivateAccount,
+    /// The post was removed, or never was.
+    Gone,
+    /// Its account was closed, suspended or never was.
+    AccountGone,
+    /// It is not offered where we ask from.
+    Region,
+    /// It is only for viewers who are logged in and of age.
+    Age,
+    /// It is only for viewers who are logged in.
+    Login,
+    /// The platform is still looking at it before anybody may see it.
+    InReview,
+    /// Pictures or text, no video.
+    NoVideo,
+    /// The video plays, and has no captions.
+    NoCaptions,
+    /// It has captions without a single word.
+    NoWords,
+    /// It has captions, but not in the wished language; in these it has.
+    NoLanguage(Vec<LanguageTag>),
+
+    /// Removed, private or kept from our address: the platform does not say which. Its code, where it has one.
+    Withheld(Option<u64>),
+    /// The platform wants a proof that we are human.
+    BotCheck,
+    /// HTTP 401 or 403: the address that we ask from is not welcome.
+    Forbidden(u16),
+    /// The answer was about another video.
+    OtherVideo,
+
+    /// A page of the platform without the video's data, as it shows in passing.
+    Shell,
+    /// Captions were found, but their addresses gave nothing that can be read; the text says what was wrong.
+    UnreadableCaptions(String),
+    /// The answer is in no form that we know; the text says what was wrong.
+    Unreadable(String),
+    /// No answer came.
+    Fault(HttpFault),
+    /// Nobody waits for the answer any more.
+    Cancelled,
+}
+
+impl Refusal {
+    /// Whether it is due to the address that we ask from, so that another proxy may fare better.
+    pub(crate) fn is_distrust(&self) -> bool {
+        matches!(self, Self::BotCheck | Self::Forbidden(_) | Self::OtherVideo | Self::Withheld(_))
+    }
+
+    /// How long the platform is best left alone from the address that met this. One video alone must not
+    /// silence us for all, so only what is said of the address counts.
+    pub(crate) fn silence(&self) -> Option<Duration> {
+        matches!(self, Self::BotCheck).then_some(DISTRUST_SILENCE)
+    }
+
+    /// The failure to report.
+    pub(crate) fn error(&self, platform: Platform) -> SupplyError {
+        match self {
+            Self::Fault(fault) => fault.supply_error(platform),
+            other => SupplyError::new(other.reason(), other.message(platform.name())),
+        }
+    }
+
+    fn reason(&self) -> SupplyReason {
+        match self {
+            Self::Private | Self::PrivateAccount => SupplyReason::Private,
+            Self::Gone | Self::AccountGone => SupplyReason::Removed,
+            Self::Region => SupplyReason::Region,
+            Self::Age => SupplyReason::Age,
+            Self::Login => SupplyReason::Login,
+            Self::NoVideo | Self::NoCaptions | Self::NoWords => SupplyReason::NoCaptions,
+            Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
+            Self::BotCheck => SupplyReason::BotCheck,
+            Self::Forbidden(_) => SupplyReason::Throttled(None),
+            Self::OtherVideo => SupplyReason::OtherVideo,
+            Self::UnreadableCaptions(_) | Self::Unreadable(_) | Self::Shell => SupplyReason::Unreadable,
+            Self::Cancelled => SupplyReason::Cancelled,
+            // What may pass, or may be due to our address, is not remembered of the video.
+            Self::InReview | Self::Withheld(_) | Self::Fault(_) => SupplyReason::PlatformFault,
+        }
+    }
+
+    fn message(&self, name: &str) -> String {
+        let proxy = "the operator can set upstream.proxy";
+        match self {
+            Self::Private => format!("This post is private on {name}."),
+            Self::PrivateAccount => format!("This post is of a private account on {name}."),
+            Self::Gone => format!("This post was removed from {name}, or never was."),
+            Self::AccountGone => format!("The account of this post is no longer on {name}."),
+            Self::Region => {
+                format!("{name} does not offer this post in the country that this server asks from.")
+            }
+            Self::Age => format!("{name} shows this post only to viewers who are logged in and of age."),
+            Self::Login => format!("{name} shows this post only to viewers who are logged in."),
+            Self::InReview => {
+                format!("{name} is still reviewing this post, and shows it to nobody. Try again later.")
+            }
+            Self::NoVideo => format!("This post on {name} has no video."),
+            Self::NoCaptions => format!("{name} has no captions for this video."),
+            Self::NoWords => "This video's captions hold no words.".to_owned(),
+            Self::NoLanguage(languages) => no_language(languages),
+            Self::Withheld(code) => {
+                let code = code.map(|code| format!(" (its code is {code})")).unwrap_or_default();
+                format!(
+                    "{name} says only that this post is not available{code}: it was removed, is private, or is \
+                     kept from this server's address. Try again later; {proxy}."
+                )
+            }
+            Self::BotCheck => format!(
+                "{name} asks for a proof that no bot is asking: it distrusts this server's address. Try again \
+                 later; {proxy}."
+            ),
+            Self::Forbidden(status) => format!(
+                "{name} refuses requests from this server's address (HTTP {status}). Try again later; {proxy}."
+            ),
+            Self::OtherVideo => format!("{name} answered about another post. Try again later; {proxy}."),
+            Self::Shell => format!("{name} showed a page without the post's data. Try again in a moment."),
+            Self::UnreadableCaptions(what) => {
+                format!("{name}'s captions for this video could not be read: {what}. Try again in a moment.")
+            }
+            Self::Unreadable(what) => {
+                format!("{name}'s answer could not be read: {what}. Try again in a moment.")
+            }
+            Self::Cancelled => "Nobody waits for this transcript any more.".to_owned(),
+            Self::Fault(_) => format!("{name} gave no captions."),
+        }
+    }
+}
+
+fn no_language(languages: &[LanguageTag]) -> String {
+    let shown: Vec<_> = languages.iter().take(LANGUAGES_SHOWN).map(LanguageTag::as_str).collect();
+    let more = if languages.len() > shown.len() { " and others" } else { "" };
+    format!("This video has no captions in the wished language; it has {}{more}.", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_a_sentence() {
+        for refusal in [
+            Refusal::Private,
+            Refusal::PrivateAccount,
+            Refusal::Gone,
+            Refusal::AccountGone,
+            Refusal::Region,
+            Refusal::Age,
+            Refusal::Login,
+            Refusal::InReview,
+            Refusal::NoVideo,
+            Refusal::NoCaptions,
+            Refusal::NoWords,
+            Refusal::NoLanguage(vec![LanguageTag::english(); 30]),
+            Refusal::Withheld(None),
+            Refusal::Withheld(Some(10_204)),
+            Refusal::BotCheck,
+            Refusal::Forbidden(403),
+            Refusal::OtherVideo,
+            Refusal::Shell,
+            Refusal::UnreadableCaptions("it broke off".to_owned()),
+            Refusal::Unreadable("it broke off".to_owned()),
+            Refusal::Fault(HttpFault::Timeout),
+            Refusal::Cancelled,
+        ] {
+            let error = refusal.error(Platform::ShortVideo);
+            let message = error.message();
+            assert!(
+                message.ends_with('.') && !message.contains("  ") && !message.contains('\n'),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_may_pass_is_not_remembered_of_the_video() {
+        for refusal in [Refusal::Withheld(None), Refusal::Shell, Refusal::InReview] {
+            assert!(!refusal.error(Platform::Reels).reason().is_about_the_video(), "{refusal:?}");
+        }
+    }
+}
