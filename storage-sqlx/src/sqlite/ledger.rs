@@ -8,8 +8,8 @@ use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
-        Balance, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Revoke,
-        RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
+        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
     },
 };
 
@@ -95,6 +95,14 @@ const POOLS: &str = "SELECT json_group_array(json_object('wallet', wallet, 'buck
         'spent', spent, 'held', held, 'granted', granted))
     FROM ledger_pools WHERE wallet = ?1 AND bucket IN (SELECT value FROM json_each(?2))";
 
+/// The first column is that of [`POOLS`], so that both are of one state.
+const POOLS_SINCE: &str = "SELECT
+    (SELECT json_group_array(json_object('wallet', wallet, 'bucket', bucket, 'cap', cap,
+            'spent', spent, 'held', held, 'granted', granted))
+        FROM ledger_pools WHERE wallet = ?1 AND bucket IN (SELECT value FROM json_each(?2))),
+    (SELECT coalesce(sum(amount), 0) FROM ledger_entries
+        WHERE wallet = ?1 AND bucket = '' AND kind = 'spent' AND at >= ?3)";
+
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
@@ -108,7 +116,7 @@ const WALLETS: &str = "SELECT wallet, json_group_array(json_object('wallet', wal
 
 /// What runs with every request, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 4] = [LOAD, STORE, POOLS, ENTRIES];
+pub(super) const HOT: [&str; 5] = [LOAD, STORE, POOLS, POOLS_SINCE, ENTRIES];
 
 async fn load(db: &mut SqliteConnection, needed: &Needed<'_>) -> Work<Books> {
     let row = sqlx::query(LOAD).bind(codec::json(needed)?).fetch_one(db).await?;
@@ -253,6 +261,25 @@ impl Ledger for SqliteStore {
         let ask = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
         let found = self.database.find(ask, |row| pools(row.try_get(0)?)).await?;
         Ok(books::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<BalanceSince> {
+        terms.check()?;
+        let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
+        let buckets = codec::json(&buckets)?;
+        let ask = || {
+            let ask = sqlx::query(POOLS_SINCE).bind(wallet.as_str().to_owned()).bind(buckets.clone());
+            ask.bind(since.as_millis())
+        };
+        let read = |row: &SqliteRow| Ok((pools(row.try_get(0)?)?, number(row.try_get(1)?)?));
+        let found = self.database.find(ask, read).await?.into_iter().next();
+        let (pools, purchased_spent) = found.unwrap_or_default();
+        Ok(BalanceSince { balance: books::balance(&pools, wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {

@@ -8,8 +8,8 @@ use transcript_core::{
     archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
     ids::{HoldId, Holder, WalletId},
     ledger::{
-        Balance, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Pool, Revoke,
-        RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Pool,
+        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
     },
     video::{ShortLink, VideoId},
 };
@@ -218,6 +218,15 @@ impl Ledger for BrokenLedger {
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         self.inner.balance(wallet, terms).await
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<BalanceSince> {
+        self.inner.balance_since(wallet, terms, since).await
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {

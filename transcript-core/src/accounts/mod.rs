@@ -5,9 +5,13 @@
 //! Its stores beside directory and ledger are here too: orders, outgoing mail, and replies to repeat.
 
 mod authenticate;
+mod call;
+mod charge;
 mod email;
+mod keys;
 pub mod mail;
 mod months;
+mod operate;
 mod options;
 mod orders;
 mod outbox;
@@ -17,20 +21,29 @@ mod refused;
 mod register;
 mod replies;
 mod standing;
+mod transcript;
+mod usage;
+mod visit;
 
 use std::sync::Arc;
 
 pub use authenticate::Caller;
+pub use call::{Call, Entry, Route};
 pub use email::{Email, NoEmail};
+pub use keys::{NewAccountKey, Verification};
 pub use months::Month;
+pub use operate::{AccountExport, AccountView};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Item, Order, OrderState, Orders};
 pub use outbox::{MailIntent, Outbox};
-pub use plans::{PlanPayment, after_payment};
+pub use plans::{PlanPayment, after_payments};
 pub use rate::RateState;
 pub use refused::Refused;
 pub use replies::{Attempt, Begun, Header, Replies, Reply};
 pub use standing::{PlanState, Standing};
+pub use transcript::{TranscriptAsk, TranscriptReady};
+pub use usage::{Credits, Profile};
+pub use visit::Visit;
 
 use crate::{
     directory::{Directory, Secrets},

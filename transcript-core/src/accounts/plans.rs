@@ -1,4 +1,4 @@
-//! What a payment for a plan makes of an account: a pure function, told by what was paid for.
+//! What payments for plans make of an account: a pure function of what was paid.
 
 use std::time::Duration;
 
@@ -12,75 +12,121 @@ use crate::{
 /// begun.
 const CLOCKS_APART: Duration = Duration::from_secs(3600);
 
-/// A stretch of a plan that is paid for, as the payment provider tells of the subscription now.
+/// A stretch of a plan that was paid for, and whose money did not go back whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanPayment {
     /// The plan; never the free one.
     pub plan: Plan,
-    /// A month's credits, as they were sold.
+    /// A whole month's credits of the plan, as they were sold.
     pub credits: u64,
-    /// When the paid stretch begins.
+    /// How many credits a refund in part took back.
+    pub credits_back: u64,
+    /// When the stretch begins; for a change of the plan within a month that is paid already, the moment of
+    /// the change.
     pub from: Timestamp,
-    /// When it ends; later than it begins.
+    /// When it ends; that moment is no longer in it.
     pub through: Timestamp,
-    /// When the payment took effect: the present moment.
-    pub at: Timestamp,
 }
 
-/// The account after a payment for a plan. The same payment again changes nothing, nor does an older one.
+/// The account after these payments for its subscription, in any order. Those whose time is over may be
+/// missing. The same payments again change nothing.
 ///
-/// - A first payment, or the next one of a subscription: the new period has a bucket of its own with the
+/// - A first payment, or the next one of a subscription: the new period has a bucket of its own, with the
 ///   plan's credits. What is left of the free month, or of the period before, ends.
-/// - Another plan within the period that is paid for already: the same bucket, so that what was used stays
-///   used. Its credits change by the difference of the plans for the rest of the period, as the price does.
+/// - Another plan for the rest of a period that is paid already: the same bucket, so that what was used
+///   stays used. Its credits change by the difference of the plans for that rest, as the price does.
 /// - A period that begins before the paid one has ended: both become one, with one bucket. The old plan gives
-///   its credits for the time before the new one, the new plan gives all of its own.
+///   its credits for the time before the new one began, the new one gives all of its own.
+///
+/// So switching back and forth gives exactly what the time on each plan is worth, and never resets what was
+/// used. Without a payment the account stays as it is: a paid period ends by itself.
 #[must_use]
-pub fn after_payment(account: &Account, payment: &PlanPayment) -> Account {
-    let PlanPayment { plan, credits, from, through, .. } = *payment;
-    if plan == Plan::Free || through <= from {
+pub fn after_payments(account: &Account, payments: &[PlanPayment], now: Timestamp) -> Account {
+    let mut paid: Vec<PlanPayment> = payments.to_vec();
+    paid.retain(|payment| payment.plan != Plan::Free && payment.from < payment.through);
+    paid.sort_unstable_by_key(|payment| (payment.from, payment.through, payment.plan));
+    paid.dedup();
+    let Some(Run { plan, anchor, mut period }) = Run::of(&paid, account.anchor, now) else {
         return account.clone();
-    }
-    let period = PaidPeriod { from, through, credits, monthly_credits: credits };
-    let (anchor, paid) = match account.paid {
-        None => (from, period),
-        Some(old) if from < old.from || from < old.through && through < old.through => {
-            return account.clone();
-        }
-        Some(old) if through == old.through && plan == account.plan => return account.clone(),
-        Some(old) if through == old.through => {
-            (account.anchor, changed_within(&old, account.anchor, payment))
-        }
-        Some(old) if from >= old.through && payment.at.plus(CLOCKS_APART) >= from => {
-            // A month that goes on keeps its day: 28 February may be the 31st of a short month.
-            let goes_on = Month::of(account.anchor, from).start == from;
-            (if goes_on { account.anchor } else { from }, period)
-        }
-        Some(old) => (from, merged(&old, account.anchor, payment)),
     };
-    Account { plan, anchor, paid: Some(paid), ..account.clone() }
-}
-
-/// The paid period after a change to another plan within it.
-fn changed_within(old: &PaidPeriod, anchor: Timestamp, payment: &PlanPayment) -> PaidPeriod {
-    let rest = share(old, anchor, payment.at);
-    let given = rest.of(payment.credits);
-    let taken = rest.of(old.monthly_credits);
-    PaidPeriod {
-        credits: old.credits.saturating_add(given).saturating_sub(taken),
-        monthly_credits: payment.credits,
-        ..*old
+    if let Some(known) = account.paid
+        && known.from < period.from
+        && period.from < known.through
+    {
+        // It began with a payment whose time is over, and which is no longer told: it goes on as it began,
+        // with what that payment gave.
+        paid.retain(|payment| payment.through <= known.through);
+        let told = Run::of(&paid, account.anchor, now).map_or(0, |run| run.period.credits);
+        let untold = known.credits.saturating_sub(told);
+        period = PaidPeriod { from: known.from, credits: period.credits.saturating_add(untold), ..period };
     }
+    Account { plan, anchor, paid: Some(period), ..account.clone() }
 }
 
-/// One period of two that overlap, or of which the second was paid long before it begins.
-fn merged(old: &PaidPeriod, anchor: Timestamp, payment: &PlanPayment) -> PaidPeriod {
-    let taken = share(old, anchor, payment.from).of(old.monthly_credits);
-    PaidPeriod {
-        from: old.from,
-        through: payment.through,
-        credits: old.credits.saturating_sub(taken).saturating_add(payment.credits),
-        monthly_credits: payment.credits,
+/// The paid period that payments add up to, one by one in the order of time.
+struct Run {
+    plan: Plan,
+    /// When the latest month began, or what the months are counted from when it goes on.
+    anchor: Timestamp,
+    period: PaidPeriod,
+}
+
+impl Run {
+    /// What payments in the order of time add up to; none when there are none.
+    fn of(paid: &[PlanPayment], anchor: Timestamp, now: Timestamp) -> Option<Self> {
+        paid.iter().fold(None, |run: Option<Self>, payment| {
+            Some(match run {
+                None => Self::begin(payment, anchor),
+                Some(run) => run.and_then(payment, now),
+            })
+        })
+    }
+
+    /// A period of its own.
+    fn begin(payment: &PlanPayment, anchor: Timestamp) -> Self {
+        let PlanPayment { plan, credits, credits_back, from, through } = *payment;
+        // A month that goes on keeps its day: 28 February may be the 31st of a short month.
+        let goes_on = anchor <= from && Month::of(anchor, from).start == from;
+        let period = PaidPeriod {
+            from,
+            through,
+            credits: credits.saturating_sub(credits_back),
+            monthly_credits: credits,
+        };
+        Self { plan, anchor: if goes_on { anchor } else { from }, period }
+    }
+
+    fn and_then(self, payment: &PlanPayment, now: Timestamp) -> Self {
+        let PlanPayment { plan, credits, credits_back, from, through } = *payment;
+        let old = self.period;
+        if through < old.through {
+            return self;
+        }
+        if from >= old.through && now.plus(CLOCKS_APART) >= from {
+            return Self::begin(payment, self.anchor);
+        }
+        // What is left of the old month is the new plan's; when that is all that was paid for, it gives no
+        // more than that.
+        let rest = self.rest(from);
+        let within = through == old.through;
+        let given = if within { rest.of(credits) } else { credits };
+        let period = PaidPeriod {
+            from: old.from,
+            through,
+            credits: old
+                .credits
+                .saturating_sub(rest.of(old.monthly_credits))
+                .saturating_add(given)
+                .saturating_sub(credits_back),
+            monthly_credits: credits,
+        };
+        Self { plan, anchor: if within { self.anchor } else { from }, period }
+    }
+
+    /// Which part of the latest month is left at a moment.
+    fn rest(&self, at: Timestamp) -> Share {
+        let month_ms = self.period.through.since(self.period.from.max(self.anchor)).as_millis().max(1);
+        Share { part_ms: self.period.through.since(at).as_millis().min(month_ms), month_ms }
     }
 }
 
@@ -98,9 +144,5 @@ impl Share {
     }
 }
 
-/// Which part of the last month of a paid period is left at a moment.
-fn share(paid: &PaidPeriod, anchor: Timestamp, at: Timestamp) -> Share {
-    // A period that two were merged into is longer than a month: its last one begins at the anchor.
-    let month = paid.through.since(paid.from.max(anchor)).as_millis().max(1);
-    Share { part_ms: paid.through.since(at).as_millis().min(month), month_ms: month }
-}
+#[cfg(test)]
+mod tests;

@@ -41,10 +41,7 @@ impl Accounts {
     }
 
     /// Counts one request of an account.
-    ///
-    /// # Errors
-    /// [`Refused::RateLimited`]; [`Refused::Internal`] when the limits cannot be reached.
-    pub async fn admit(&self, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
+    pub(super) async fn admit(&self, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
         let limit = Standing::of(account, self.options(), now).requests_per_minute.min(COUNT_MAX);
         let state = |remaining, reset_ms| RateState {
             limit,

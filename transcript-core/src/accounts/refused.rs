@@ -73,6 +73,11 @@ impl Refused {
         )
     }
 
+    /// The engine's runtime ended in the middle of the work.
+    pub(crate) fn interrupted() -> Self {
+        Self::Internal("The service is stopping: please try again in a moment.".to_owned())
+    }
+
     /// Too many calls of somebody who has no key yet.
     pub(crate) fn too_many(what: &str, retry_after_ms: u64) -> Self {
         let retry_after_s = seconds(retry_after_ms);

@@ -34,8 +34,25 @@ pub(super) struct Waiter {
 #[derive(Debug)]
 pub(super) struct Errands {
     queues: Mutex<Queues>,
-    /// How many are driven; whoever closes the engine waits for zero.
+    /// How many are driven, and what else runs; whoever closes the engine waits for zero.
     driven: watch::Sender<usize>,
+}
+
+/// Something that runs beside the errands, for which whoever closes the engine waits too.
+#[derive(Debug)]
+pub(super) struct Running(Arc<Errands>);
+
+impl Running {
+    pub(super) fn begin(errands: Arc<Errands>) -> Self {
+        errands.driven.send_modify(|count| *count += 1);
+        Self(errands)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.driven.send_modify(|count| *count -= 1);
+    }
 }
 
 #[derive(Debug, Default)]

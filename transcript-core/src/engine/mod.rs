@@ -17,10 +17,12 @@ mod payment;
 mod refresh_tests;
 pub(crate) mod retry;
 mod supply;
+mod tasks;
+mod tracks;
 
 use std::{collections::HashMap, sync::Arc};
 
-use tokio::{runtime::Handle, sync::oneshot, task::JoinSet};
+use tokio::{runtime::Handle, sync::oneshot};
 
 pub use builder::Builder;
 pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
@@ -198,28 +200,6 @@ impl Transcripts {
     pub async fn close(&self) {
         self.inner.errands.idle().await;
     }
-
-    /// How long calls of stores are repeated while a caller waits.
-    pub(crate) fn patience(&self) -> retry::Patience {
-        self.inner.brief()
-    }
-
-    /// Runs something on the engine's own runtime and waits for it through a channel.
-    ///
-    /// # Cancellation
-    /// Dropping the future ends the work at its next await.
-    pub(crate) async fn task<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T> {
-        // Alone in a set, so that dropping this future ends the work.
-        let mut alone = JoinSet::new();
-        alone.spawn_on(work, &self.inner.runtime);
-        match alone.join_next().await {
-            Some(Ok(value)) => Ok(value),
-            Some(Err(_)) | None => Err(stopped()),
-        }
-    }
 }
 
 impl Inner {
@@ -262,16 +242,6 @@ impl Inner {
             Found::Absent(absence) if self.suppliers.void(&absence) => Found::Nothing,
             found => found,
         })
-    }
-
-    async fn find_any(&self, video: &VideoId) -> Result<Found> {
-        let tracks = bounded(self.options.store, self.archive.tracks(video)).await?;
-        let archived: Vec<_> = tracks.into_iter().filter(|track| !track.wishes.is_empty()).collect();
-        let best = crate::transcript::best_track(archived.iter().map(|track| &track.track), &Wish::Default);
-        let Some(wish) = best.and_then(|place| archived[place].wishes.first()) else {
-            return Ok(Found::Nothing);
-        };
-        self.find(video, wish).await
     }
 
     async fn resolve(&self, link: &ShortLink, ask_platform: bool) -> Result<Option<Resolved>, SupplyError> {

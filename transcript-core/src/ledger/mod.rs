@@ -16,8 +16,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use records::{
-    Balance, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg, Pool,
-    PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+    Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg,
+    Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
 };
 
 use crate::{
@@ -110,6 +110,13 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: an unknown wallet has spent and holds nothing. Overdue holds that were not swept
     /// yet count as held. Changes nothing.
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance>;
+
+    /// A wallet's balance under these terms, and how much of its purchased credits was spent since a moment.
+    ///
+    /// **Behaviour**: as [`Ledger::balance`]. What is spent at that moment counts; what is held does not, nor
+    /// what was granted or taken back. Both figures are of one and the same state.
+    async fn balance_since(&self, wallet: &WalletId, terms: &Terms, since: Timestamp)
+    -> Result<BalanceSince>;
 
     /// Expires overdue holds, at most `limit`, the longest overdue first; returns how many.
     ///

@@ -180,6 +180,15 @@ impl Balance {
     }
 }
 
+/// A wallet's balance, and what of it was spent lately.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BalanceSince {
+    /// The balance.
+    pub balance: Balance,
+    /// How much of the purchased credits was spent since the moment that was asked with.
+    pub purchased_spent: u64,
+}
+
 /// Where a hold stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldState {

@@ -12,8 +12,8 @@ use crate::{
     error::{Error, ErrorKind, Result, Retry},
     ids::{GrantId, HoldId, WalletId},
     ledger::{
-        Balance, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Leg,
-        Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState,
+        Ledger, Leg, Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
         allocate::{self, Share, TakenBack},
     },
     page::{Page, PageRequest},
@@ -354,6 +354,22 @@ impl Ledger for MemoryLedger {
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
         Ok(self.books.lock().balance(wallet, terms))
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<BalanceSince> {
+        terms.check()?;
+        let books = self.books.lock();
+        let entries = books.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
+        let spent = entries.iter().filter(|entry| {
+            entry.pool == Pool::Purchased && entry.kind == EntryKind::Spent && entry.at >= since
+        });
+        let purchased_spent = spent.map(|entry| entry.amount).sum();
+        Ok(BalanceSince { balance: books.balance(wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {

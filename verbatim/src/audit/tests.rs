@@ -8,8 +8,8 @@ use transcript_core::{
     Error, Timestamp,
     ids::{GrantId, HoldId},
     ledger::{
-        Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg, PoolBalance, Revoke, RevokeOutcome,
-        Settle, SettleOutcome,
+        BalanceSince, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg, PoolBalance, Revoke,
+        RevokeOutcome, Settle, SettleOutcome,
     },
     memory::MemoryLedger,
     page::Page,
@@ -80,6 +80,15 @@ impl Ledger for Odd {
 
     async fn revoke(&self, _: Revoke) -> Result<RevokeOutcome> {
         Err(read_only())
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<BalanceSince> {
+        self.inner.balance_since(wallet, terms, since).await
     }
 
     async fn expire(&self, _: Timestamp, _: u32) -> Result<u32> {

@@ -7,8 +7,8 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
-        Balance, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Revoke,
-        RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
+        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
     },
 };
 
@@ -70,6 +70,18 @@ impl Ledger for FaultyLedger {
         let what = wallet.to_string();
         let work = async move { inner.balance(&wallet, &terms).await };
         self.gate.pass("ledger.balance", || what, work, nothing).await
+    }
+
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<BalanceSince> {
+        let (inner, wallet, terms) = (self.inner(), wallet.clone(), terms.clone());
+        let what = wallet.to_string();
+        let work = async move { inner.balance_since(&wallet, &terms, since).await };
+        self.gate.pass("ledger.balance_since", || what, work, nothing).await
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {

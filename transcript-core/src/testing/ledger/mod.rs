@@ -79,6 +79,7 @@ macro_rules! ledger_conformance {
             a_revocation_is_done_once
             grants_and_revocations_share_their_ids
             transfers_out_of_bounds_change_nothing
+            what_was_bought_is_spent_since_a_moment
 
             entries_tell_every_step_in_order
             entries_come_in_pages

@@ -167,3 +167,28 @@ pub async fn transfers_out_of_bounds_change_nothing(store: Store) {
     assert_eq!(available(&store, "w", &bought()).await, most, "an invalid revocation takes nothing");
     assert_eq!(revoke(&store, "r", "g", most).await, RevokeOutcome::Revoked { taken: most, shortfall: 0 });
 }
+
+/// What was spent of the purchased credits is told since any moment, that moment included.
+pub async fn what_was_bought_is_spent_since_a_moment(store: Store) {
+    let both = terms(&[bucket("month", 3), Pool::Purchased]);
+    let wallet = WalletId::new("w");
+    let since = async |moment| done(store.balance_since(&wallet, &both, at(moment)).await);
+    assert_eq!(since(0).await.purchased_spent, 0, "an unknown wallet has spent nothing");
+    grant(&store, "g", "w", 100).await;
+    for (id, moment, amount) in [("a", 10, 5), ("b", 20, 4), ("c", 30, 7)] {
+        let ask = HoldRequest { now: at(moment), ..request(id, &[leg("w", both.clone(), amount)]) };
+        done(store.spend(ask).await);
+    }
+    hold(&store, request("held", &[leg("w", both.clone(), 6)])).await;
+    let of_another = request("other", &[leg("v", both.clone(), 1)]);
+    grant(&store, "h", "v", 9).await;
+    done(store.spend(of_another).await);
+    done(store.revoke(taking("r", "g", 1)).await);
+    for (moment, spent) in [(0, 13), (10, 13), (11, 11), (20, 11), (21, 7), (30, 7), (31, 0)] {
+        assert_eq!(since(moment).await.purchased_spent, spent, "since {moment}");
+    }
+    let balance = done(store.balance(&wallet, &both).await);
+    assert_eq!(since(15).await.balance, balance, "with the balance under the same terms");
+    let invalid = store.balance_since(&wallet, &terms(&[]), at(0)).await;
+    refused(invalid, ErrorKind::Invalid, "terms have a pool");
+}

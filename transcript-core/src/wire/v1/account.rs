@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "openapi")]
 use crate::directory::Plan;
+use crate::{
+    accounts::{NewAccountKey, Profile},
+    directory::key::Key,
+};
 
 /// The body of `POST /api/v1/register`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +70,18 @@ impl fmt::Debug for Verified {
     }
 }
 
+impl From<&NewAccountKey> for Verified {
+    fn from(issued: &NewAccountKey) -> Self {
+        Self {
+            success: true,
+            api_key: issued.key.reveal().to_owned(),
+            // Told as none when the ledger is away in this moment: the key must be shown all the same.
+            credits: issued.credits_remaining.unwrap_or(0),
+            plan: issued.plan.as_str().to_owned(),
+        }
+    }
+}
+
 /// The account (specification 2.7), the answer of `GET /api/v1/me`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
@@ -98,6 +114,18 @@ impl fmt::Debug for Me {
     }
 }
 
+impl From<&Profile> for Me {
+    fn from(profile: &Profile) -> Self {
+        Self {
+            email: profile.email.clone(),
+            plan: profile.credits.plan.as_str().to_owned(),
+            credits_remaining: profile.credits.remaining,
+            credits_total: profile.credits.total,
+            resets_at: profile.credits.resets_at.to_string(),
+        }
+    }
+}
+
 /// The answer of `POST /api/v1/rotate-key`: the only time that the new key is shown.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
@@ -116,5 +144,11 @@ pub struct KeyRotated {
 impl fmt::Debug for KeyRotated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("KeyRotated(…)")
+    }
+}
+
+impl From<&Key> for KeyRotated {
+    fn from(key: &Key) -> Self {
+        Self { success: true, api_key: key.reveal().to_owned() }
     }
 }

@@ -2,10 +2,12 @@
 
 mod account;
 mod error;
+mod export;
 mod payments;
 mod transcript;
 
 pub use account::{KeyRotated, Me, Register, Registered, Verified};
 pub use error::ErrorBody;
+pub use export::{AccountExport, StatementLine};
 pub use payments::{BuyCredits, CreditsCheckout, PlanCheckout, Subscribe};
 pub use transcript::VideoTranscript;

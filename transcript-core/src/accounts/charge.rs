@@ -1,0 +1,158 @@
+//! The credits of one call: held before the work, spent when it is delivered, else returned.
+
+use sha2::{Digest, Sha256};
+
+use super::{Accounts, Header, Refused, Reply, Standing};
+use crate::{
+    directory::Account,
+    engine::retry::{bounded, persistently},
+    ids::{HoldId, random_name},
+    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Leg, Settle, SettleOutcome},
+};
+
+/// The name of the note in a stored reply that says which hold pays for it. No header can have this name,
+/// so the note can never be sent to anybody.
+const NOTE: &str = ":hold";
+
+/// Credits that are held for a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    /// The hold.
+    pub(super) hold: HoldId,
+    /// How many credits it holds.
+    pub(super) amount: u64,
+}
+
+impl Charge {
+    /// A note of this charge in a reply that is to be stored.
+    pub(super) fn note(&self, reply: &mut Reply) {
+        reply.headers.push(Header { name: NOTE.to_owned(), value: format!("{} {}", self.amount, self.hold) });
+    }
+
+    /// A stored reply without its note, and the charge of which the note is.
+    pub(super) fn take_note(mut reply: Reply) -> (Reply, Option<Self>) {
+        let mut charge = None;
+        reply.headers.retain(|header| {
+            let is_note = header.name == NOTE;
+            if is_note {
+                charge = header.value.split_once(' ').and_then(|(amount, hold)| {
+                    Some(Self { hold: HoldId::new(hold), amount: amount.parse().ok()? })
+                });
+            }
+            !is_note
+        });
+        (reply, charge)
+    }
+
+    fn settle(&self, spent: u64, accounts: &Accounts) -> Settle {
+        Settle { id: self.hold.clone(), spent: vec![spent], now: accounts.parts().clock.now() }
+    }
+}
+
+/// A name that is the same for the same parts, and for no others: what an idempotency key stands for.
+pub(super) fn hold_name(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        // With its length, so that no two lists of parts are the same text.
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part.as_bytes());
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Accounts {
+    /// A request to take credits of an account now, under an id that begins with `name`.
+    pub(super) fn request(&self, account: &Account, name: &str, cost: u64, memo: &str) -> HoldRequest {
+        let now = self.parts.clock.now();
+        let standing = Standing::of(account, self.options(), now);
+        let leg = Leg { wallet: account.wallet.clone(), terms: standing.terms(), amount: cost };
+        HoldRequest {
+            id: HoldId::new(random_name(self.parts.random.as_ref(), name)),
+            legs: vec![leg],
+            now,
+            expires_at: now.plus(self.parts.transcripts.options().lease),
+            memo: memo.to_owned(),
+        }
+    }
+
+    /// Holds credits; returns how many are left.
+    pub(super) async fn hold(&self, ask: &HoldRequest) -> Result<u64, Refused> {
+        match self.surely(|| self.parts.ledger.hold(ask.clone())).await? {
+            HoldOutcome::Held { balances }
+            | HoldOutcome::Known { state: HoldState::Open { .. }, balances } => Ok(left(&balances)),
+            outcome => Err(refused(ask, outcome)),
+        }
+    }
+
+    /// Holds and spends credits in one step, for an answer that is at hand; returns how many are left.
+    ///
+    /// None when nobody knows whether they were spent: the answer must be given all the same, since nobody
+    /// may be charged for nothing. If they were not, that is the operator's loss.
+    pub(super) async fn spend(&self, ask: &HoldRequest) -> Result<Option<u64>, Refused> {
+        let patience = self.parts.transcripts.patience();
+        match persistently(patience, || self.parts.ledger.spend(ask.clone())).await {
+            Ok(HoldOutcome::Held { balances })
+            | Ok(HoldOutcome::Known { state: HoldState::Closed { .. }, balances }) => {
+                Ok(Some(left(&balances)))
+            }
+            Ok(outcome) => Err(refused(ask, outcome)),
+            Err(error) => {
+                tracing::error!(hold = %ask.id, %error, "whether credits were spent is not known");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Spends what is held, while a caller waits for it.
+    pub(super) async fn settle_in_time(&self, charge: &Charge) -> Result<(), Refused> {
+        let settle = charge.settle(charge.amount, self);
+        self.surely(|| self.parts.ledger.settle(settle.clone())).await.map(|_| ())
+    }
+
+    /// Spends what is held, with as much patience as a hold has. When the ledger stays away the hold expires
+    /// by itself: never charged, the operator's loss.
+    pub(super) async fn settle_in_the_end(&self, charge: &Charge) {
+        let settle = charge.settle(charge.amount, self);
+        let patience = self.parts.transcripts.long_patience();
+        match persistently(patience, || self.parts.ledger.settle(settle.clone())).await {
+            // Known and closed: an earlier try of this very call took effect.
+            Ok(SettleOutcome::Settled { .. } | SettleOutcome::Known { state: HoldState::Closed { .. } }) => {}
+            Ok(outcome) => tracing::warn!(hold = %charge.hold, ?outcome, "a hold ended before its call"),
+            Err(error) => {
+                tracing::error!(hold = %charge.hold, %error, "a hold could not be settled; it will expire");
+            }
+        }
+    }
+
+    /// Returns what is held, or may be held although the ledger did not say so. If that fails it expires by
+    /// itself.
+    pub(super) async fn release(&self, charge: &Charge) {
+        let settle = charge.settle(0, self);
+        let limit = self.parts.transcripts.options().store;
+        if let Err(error) = bounded(limit, self.parts.ledger.settle(settle)).await {
+            tracing::warn!(hold = %charge.hold, %error, "a hold could not be released; it will expire");
+        }
+    }
+}
+
+/// The credits that are left, of the balances of a hold's only leg.
+fn left(balances: &[Balance]) -> u64 {
+    balances.first().map_or(0, Balance::available)
+}
+
+/// What a ledger's other answers mean to the caller.
+fn refused(ask: &HoldRequest, outcome: HoldOutcome) -> Refused {
+    let HoldOutcome::Refused { balance, .. } = outcome else {
+        tracing::error!(hold = %ask.id, ?outcome, "a fresh hold id was taken already");
+        return Refused::Internal("Something went wrong on our side: nothing was charged.".to_owned());
+    };
+    let credits_remaining = balance.available();
+    let leg = ask.legs.first();
+    let (cost, resets_at) = (leg.map_or(0, |leg| leg.amount), leg.and_then(|leg| leg.terms.resets_at));
+    let until = resets_at.map_or(String::new(), |at| format!(" The plan's credits come back at {at};"));
+    let message = format!(
+        "The credits do not suffice: this costs {cost}, and {credits_remaining} are left.{until} POST \
+         /api/v1/buy-credits adds some at once."
+    );
+    Refused::PaymentRequired { message, credits_remaining }
+}

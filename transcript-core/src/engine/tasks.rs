@@ -1,0 +1,51 @@
+//! Running things on the engine's own runtime, whoever waits for them.
+
+use std::sync::Arc;
+
+use tokio::{runtime::Handle, task::JoinSet};
+
+use super::{Transcripts, errands::Running, retry::Patience, stopped};
+use crate::error::Result;
+
+impl Transcripts {
+    /// Runs something on the engine's own runtime and waits for it through a channel.
+    ///
+    /// # Cancellation
+    /// Dropping the future ends the work at its next await.
+    pub(crate) async fn task<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T> {
+        // Alone in a set, so that dropping this future ends the work.
+        let mut alone = JoinSet::new();
+        alone.spawn_on(work, &self.inner.runtime);
+        match alone.join_next().await {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(_)) | None => Err(stopped()),
+        }
+    }
+
+    /// The runtime on which all work runs.
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.inner.runtime
+    }
+
+    /// How long calls of stores are repeated while a caller waits.
+    pub(crate) fn patience(&self) -> Patience {
+        self.inner.brief()
+    }
+
+    /// How long calls of stores are repeated for what must not be lost: as long as a hold lasts.
+    pub(crate) fn long_patience(&self) -> Patience {
+        self.inner.long()
+    }
+
+    /// Runs something to its end on the engine's own runtime; [`Transcripts::close`] waits for it.
+    pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let running = Running::begin(Arc::clone(&self.inner.errands));
+        self.inner.runtime.spawn(async move {
+            work.await;
+            drop(running);
+        });
+    }
+}
