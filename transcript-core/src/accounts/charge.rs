@@ -6,6 +6,7 @@ use super::{Accounts, Header, Refused, Reply, Standing};
 use crate::{
     directory::Account,
     engine::retry::{bounded, persistently},
+    error::{ErrorKind, Retry},
     ids::{HoldId, random_name},
     ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Leg, Settle, SettleOutcome},
 };
@@ -90,12 +91,23 @@ impl Accounts {
     /// may be charged for nothing. If they were not, that is the operator's loss.
     pub(super) async fn spend(&self, ask: &HoldRequest) -> Result<Option<u64>, Refused> {
         let patience = self.parts.transcripts.patience();
-        match persistently(patience, || self.parts.ledger.spend(ask.clone())).await {
-            Ok(HoldOutcome::Held { balances })
-            | Ok(HoldOutcome::Known { state: HoldState::Closed { .. }, balances }) => {
-                Ok(Some(left(&balances)))
-            }
-            Ok(outcome) => Err(refused(ask, outcome)),
+        let spend = || self.parts.ledger.spend(ask.clone());
+        let first = bounded(patience.attempt, spend()).await;
+        let known = first.is_ok();
+        let outcome = match first {
+            Err(error) if error.kind() == ErrorKind::Invalid => return Err(Refused::store(&error)),
+            Err(error) if error.retry() == Retry::Never => Err(error),
+            Err(_) => persistently(patience, spend).await,
+            Ok(outcome) => Ok(outcome),
+        };
+        match outcome {
+            Ok(
+                HoldOutcome::Held { balances }
+                | HoldOutcome::Known { state: HoldState::Closed { .. }, balances },
+            ) => Ok(Some(left(&balances))),
+            Ok(outcome) if known => Err(refused(ask, outcome)),
+            // The first try failed, and may yet take effect in a store that is slow.
+            Ok(_) => Ok(None),
             Err(error) => {
                 tracing::error!(hold = %ask.id, %error, "whether credits were spent is not known");
                 Ok(None)
