@@ -2,6 +2,7 @@
 
 mod digest;
 mod records;
+mod stored_body;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ pub use digest::content_digest;
 pub use records::{
     Absence, ArchivedTrack, Claim, Found, KNOWN_TRACKS_MAX, Keep, Lease, Stats, StoredTranscript, Wish,
 };
+pub use stored_body::StoredBody;
 
 use crate::{
     error::Result,
@@ -41,6 +43,21 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// - A transcript comes before an absence; the newest revision is returned.
     /// - An absence whose `until` is at or before `now` is [`Found::Nothing`].
     async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found>;
+
+    /// The transcript of a wish as it is stored, for an answer that is put together without reading it: the
+    /// hottest path.
+    ///
+    /// **Behaviour**
+    /// - It is of the transcript that [`Archive::find`] finds at that moment; none where that finds none.
+    /// - None, too, where the transcript is not stored in this form, as in a store that knows nothing of
+    ///   it: whoever asks then goes on to `find`. That is what this method does unless it is overridden.
+    /// - What was damaged on disk is [`crate::ErrorKind::Corrupt`] or none. A checksum of what is returned
+    ///   is enough to tell: the words are checked against their digest when the transcript is found.
+    /// - Unlike other methods it is awaited wherever somebody asks: any executor may poll it.
+    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        let _ = (video, wish);
+        Ok(None)
+    }
 
     /// The tracks of a video, archived and only known, in the order in which they became known.
     ///

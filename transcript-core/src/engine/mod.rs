@@ -33,7 +33,7 @@ use errands::{Errand, Errands, Purpose, Waiter};
 use retry::bounded;
 
 use crate::{
-    archive::{Archive, Found, Wish},
+    archive::{Archive, Found, StoredBody, Wish},
     error::{Error, Result},
     ledger::Ledger,
     supplier::{LinkResolver, Resolved, SupplyError, SupplyReason},
@@ -148,6 +148,21 @@ impl Transcripts {
     pub async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
         let (inner, video, wish) = (Arc::clone(&self.inner), video.clone(), wish.clone());
         self.task(async move { inner.find(&video, &wish).await }).await?
+    }
+
+    /// The archived transcript of a wish as it is stored, where there is one in that form; never fetches.
+    ///
+    /// Unlike the others it takes no way through the engine's runtime: it is awaited where it is called.
+    ///
+    /// # Errors
+    /// As [`Archive::body`]; unavailable when the store does not answer in time.
+    pub async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        let timed = {
+            // For the timer: the caller's executor may have none.
+            let _inside = self.inner.runtime.enter();
+            tokio::time::timeout(self.inner.options.store, self.inner.archive.body(video, wish))
+        };
+        timed.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not answer in time")))
     }
 
     /// The best archived transcript of a video for someone who wished its default, which is not

@@ -3,6 +3,7 @@
 use std::{fmt, net::IpAddr};
 
 use super::Proof;
+use crate::video::{Platform, VideoId, VideoLink};
 
 /// How a caller names the video: exactly one of the two parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,18 @@ impl Reference {
             Self::Url(_) => "url",
             Self::Id(_) => "v",
         }
+    }
+
+    /// The video or short link that it names.
+    ///
+    /// # Errors
+    /// [`BadReference`] when it names none.
+    pub(super) fn link(&self) -> Result<VideoLink, BadReference> {
+        let link = match self {
+            Self::Id(id) => VideoId::new(Platform::VideoSite, id).map(VideoLink::Video),
+            Self::Url(url) => VideoLink::parse(url),
+        };
+        link.map_err(|error| BadReference { parameter: self.parameter(), message: error.to_string() })
     }
 }
 

@@ -13,6 +13,7 @@ mod listing;
 pub(crate) mod network;
 mod options;
 mod plan;
+mod stored;
 mod way;
 
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub use keys::{BadKeyRequest, CreateKey, CreateKeyOutcome, KeyStatus, KeyUse, Ne
 pub use listing::ListedKey;
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
+pub use stored::StoredAnswer;
 
 use crate::{
     directory::{Directory, Secrets},

@@ -1,7 +1,7 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
 use super::{
-    Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, Reference, SourceTag,
+    Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
     answer::watch_url, keys::Caller,
 };
 use crate::{
@@ -64,7 +64,7 @@ impl Lookup {
 
     /// Answers on the engine's runtime, so that any executor may wait for it.
     async fn answer(&self, ask: LookupAsk, may_fetch: bool) -> Result<LookupAnswer, BadReference> {
-        let link = name(&ask.reference)?;
+        let link = ask.reference.link()?;
         let (lookup, asked, target) = (self.clone(), ask.clone(), link.clone());
         let work = async move { lookup.way(&asked, target, may_fetch).await };
         match self.parts.transcripts.task(work).await {
@@ -337,15 +337,6 @@ impl Lookup {
         );
         Availability::none(FailureReason::KeyAllowance, message)
     }
-}
-
-/// The video or short link that a reference names.
-fn name(reference: &Reference) -> Result<VideoLink, BadReference> {
-    let link = match reference {
-        Reference::Id(id) => VideoId::new(Platform::VideoSite, id).map(VideoLink::Video),
-        Reference::Url(url) => VideoLink::parse(url),
-    };
-    link.map_err(|error| BadReference { parameter: reference.parameter(), message: error.to_string() })
 }
 
 fn withdrawn() -> Availability {

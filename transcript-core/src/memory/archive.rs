@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use super::{Shared, no_cursor, page_of};
 use crate::{
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish,
-        content_digest,
+        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript,
+        Wish, content_digest,
     },
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, Holder},
@@ -19,6 +19,7 @@ use crate::{
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{Platform, ShortLink, VideoId},
+    wire::{frame, segments},
 };
 
 /// An [`Archive`] in memory. A clone is the same archive.
@@ -126,6 +127,18 @@ fn bytes(transcript: &Transcript) -> u64 {
     texts.sum()
 }
 
+fn body(stored: &StoredTranscript) -> Result<StoredBody> {
+    let json = segments::write(&stored.transcript.segments)?;
+    let frame = frame::uncompressed(&json);
+    Ok(StoredBody {
+        content_sha256: stored.content_sha256.clone(),
+        source: stored.transcript.source.clone(),
+        length: json.len() as u64,
+        checksum: crc32fast::hash(&frame),
+        segments: frame.into(),
+    })
+}
+
 /// The cursor after a track: its video, and its place among the video's tracks.
 fn cursor(video: &VideoId, place: usize) -> String {
     format!("{video}/{place}")
@@ -153,6 +166,16 @@ impl Archive for MemoryArchive {
         }
         let absence = shelf.absences.get(wish).filter(|absence| absence.until > now);
         Ok(absence.map_or(Found::Nothing, |absence| Found::Absent(absence.clone())))
+    }
+
+    /// Made anew each time: here a transcript takes its room once.
+    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        let stored = {
+            let shelves = self.shelves.lock();
+            let shelf = shelves.videos.get(video).filter(|shelf| !shelf.withdrawn);
+            shelf.and_then(|shelf| shelf.stored(wish)).cloned()
+        };
+        stored.map(|stored| body(&stored)).transpose()
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {

@@ -2,15 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::segments::seconds;
+use crate::{
+    error::{Error, Result},
+    lookup::{Availability, KeyStatus as Status, KeyUse, LookupAnswer, NewLookupKey, StoredAnswer},
+    transcript,
+};
 #[cfg(feature = "openapi")]
 use crate::{
     ledger::terms::Period,
     lookup::{CreateKey, FailureReason, KeyPlan},
     video::Platform,
-};
-use crate::{
-    lookup::{Availability, KeyStatus as Status, KeyUse, LookupAnswer, NewLookupKey},
-    transcript,
 };
 
 /// A segment (specification 2.1); times are seconds.
@@ -39,11 +41,6 @@ impl From<&transcript::Segment> for Segment {
             duration: seconds(segment.duration_ms),
         }
     }
-}
-
-/// Milliseconds as seconds. Exact as decimals: whole milliseconds stay whole for 285,000 years.
-fn seconds(millis: u64) -> f64 {
-    millis as f64 / 1000.0
 }
 
 /// The JSON answer of a look-up (specification 2.2).
@@ -127,6 +124,42 @@ impl From<&KeyUse> for KeyObject {
             used: usage.used,
             allowance: usage.allowance,
             remaining: usage.remaining,
+        }
+    }
+}
+
+impl TranscriptResult {
+    /// The JSON of this result before its segments; [`AFTER_SEGMENTS`] comes after them. Whoever has the
+    /// segments as JSON puts the three together.
+    ///
+    /// # Errors
+    /// None that a result can cause; one that the serialiser has.
+    pub fn before_segments(self) -> Result<Vec<u8>> {
+        let none = Self { transcript: Vec::new(), ..self };
+        let json = serde_json::to_vec(&none);
+        let mut json = json.map_err(|error| Error::unexpected(format!("an answer is no JSON: {error}")))?;
+        // The segments come last, so what ends here is their empty list and the result.
+        json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
+        Ok(json)
+    }
+}
+
+/// The JSON of a [`TranscriptResult`] after its segments.
+pub const AFTER_SEGMENTS: &[u8] = b"}";
+
+impl From<&StoredAnswer> for TranscriptResult {
+    fn from(answer: &StoredAnswer) -> Self {
+        Self {
+            platform: answer.platform.as_str().to_owned(),
+            video_id: answer.video_id.clone(),
+            available: true,
+            from_cache: true,
+            watch_url: answer.watch_url.clone(),
+            source: Some(answer.body.source.clone()),
+            failure_reason: None,
+            failure_message: None,
+            key: None,
+            transcript: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ mod finding;
 mod holding;
 mod keeping;
 mod operating;
+mod sending;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ pub use finding::*;
 pub use holding::*;
 pub use keeping::*;
 pub use operating::*;
+pub use sending::*;
 
 use super::{at, done};
 use crate::{
@@ -45,6 +47,11 @@ macro_rules! archive_conformance {
             keeping_out_of_bounds_stores_nothing
             keeping_at_once_stores_one
             replacing_at_once_loses_no_revision
+
+            a_body_is_of_the_transcript_that_is_found
+            bodies_at_once_are_each_their_own
+            what_is_not_found_has_no_body
+            a_replaced_transcript_has_its_own_body
 
             known_tracks_are_joined
             a_track_is_original_once_anyone_said_so

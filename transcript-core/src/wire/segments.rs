@@ -1,0 +1,114 @@
+//! The list of segments in an answer, written from a transcript and read back (specification 2.1).
+
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+
+use super::lookup::Segment;
+use crate::{
+    captions::TIME_MAX_MS,
+    error::{Error, Result},
+    transcript,
+};
+
+/// A segment as it is written, without a copy of its text.
+#[derive(Serialize)]
+struct Line<'a> {
+    text: &'a str,
+    start: f64,
+    duration: f64,
+}
+
+struct Lines<'a>(&'a [transcript::Segment]);
+
+impl Serialize for Lines<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut lines = serializer.serialize_seq(Some(self.0.len()))?;
+        for segment in self.0 {
+            let (start, duration) = (seconds(segment.start_ms), seconds(segment.duration_ms));
+            lines.serialize_element(&Line { text: &segment.text, start, duration })?;
+        }
+        lines.end()
+    }
+}
+
+/// Milliseconds as seconds. Exact as decimals: whole milliseconds stay whole for 285,000 years.
+pub(super) fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1000.0
+}
+
+/// The JSON of a transcript's segments: what stands under `transcript` in an answer.
+///
+/// # Errors
+/// None that a transcript can cause; one that the serialiser has.
+pub fn write(segments: &[transcript::Segment]) -> Result<Vec<u8>> {
+    let mut json = Vec::with_capacity(segments.iter().map(|segment| segment.text.len() + 64).sum());
+    serde_json::to_writer(&mut json, &Lines(segments))
+        .map_err(|error| Error::unexpected(format!("segments cannot be written as JSON: {error}")))?;
+    Ok(json)
+}
+
+/// The segments that [`write()`] wrote, to the millisecond. None when this is no list of segments, or when a
+/// time lies beyond what a transcript may have.
+pub fn read(json: &[u8]) -> Option<Vec<transcript::Segment>> {
+    let lines: Vec<Segment> = serde_json::from_slice(json).ok()?;
+    let segment = |line: Segment| {
+        Some(transcript::Segment {
+            text: line.text,
+            start_ms: millis(line.start)?,
+            duration_ms: millis(line.duration)?,
+        })
+    };
+    lines.into_iter().map(segment).collect()
+}
+
+/// Seconds as the nearest whole milliseconds: to within the bounds of a transcript, the only ones that were
+/// written as these seconds.
+fn millis(seconds: f64) -> Option<u64> {
+    let millis = (seconds * 1000.0).round();
+    // Neither comparison holds for what is no number.
+    (0.0 <= millis && millis <= TIME_MAX_MS as f64).then_some(millis as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn segment() -> impl Strategy<Value = transcript::Segment> {
+        (any::<String>(), 0..=TIME_MAX_MS, prop_oneof![0_u64..10_000, 0..=TIME_MAX_MS])
+            .prop_map(|(text, start_ms, duration_ms)| transcript::Segment { text, start_ms, duration_ms })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_an_answer_has_and_reads_back(
+            segments in proptest::collection::vec(segment(), 0..20)
+        ) {
+            let json = write(&segments).unwrap();
+            let answer: Vec<_> = segments.iter().map(Segment::from).collect();
+            prop_assert_eq!(&json, &serde_json::to_vec(&answer).unwrap());
+            prop_assert_eq!(read(&json).unwrap(), segments);
+        }
+    }
+
+    #[test]
+    fn every_millisecond_is_told_from_the_next() {
+        for millis_of in [0..100_000, TIME_MAX_MS - 100_000..TIME_MAX_MS + 1] {
+            for number in millis_of {
+                let text = serde_json::to_string(&seconds(number)).unwrap();
+                assert_eq!(millis(serde_json::from_str(&text).unwrap()), Some(number), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_of_segments_is_refused() {
+        let line = |start: &str| format!(r#"[{{"text":"x","start":{start},"duration":1.0}}]"#);
+        assert_eq!(read(line("0.001").as_bytes()).unwrap(), [transcript::Segment::new("x", 1, 1_000)]);
+        for json in
+            [String::new(), "{}".to_owned(), "[1]".to_owned(), line("-1"), line("1e300"), line("3600001")]
+        {
+            assert_eq!(read(json.as_bytes()), None, "{json}");
+        }
+    }
+}
