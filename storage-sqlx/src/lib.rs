@@ -36,6 +36,8 @@ mod books;
 #[cfg(feature = "sqlite")]
 mod codec;
 #[cfg(feature = "sqlite")]
+mod columns;
+#[cfg(feature = "sqlite")]
 mod error;
 #[cfg(feature = "sqlite")]
 mod sqlite;

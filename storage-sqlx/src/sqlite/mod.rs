@@ -27,7 +27,7 @@ use transcript_core::{Error, Result};
 
 pub use options::SqliteOptions;
 
-use archive::Finder;
+use archive::Bodies;
 use options::FileKind;
 use readers::{Ask, Readers};
 use schema::Migration;
@@ -72,6 +72,7 @@ const ARCHIVE: FileKind = FileKind {
         migration!(1, "archive", "0001_create_archive"),
         migration!(2, "archive", "0002_index_transcripts_by_track"),
         migration!(3, "archive", "0003_count_changes"),
+        migration!(4, "archive", "0004_store_as_sent"),
     ],
 };
 
@@ -121,7 +122,7 @@ impl SqliteStore {
 #[derive(Debug)]
 pub struct SqliteArchive {
     database: Database,
-    finder: Finder,
+    bodies: Bodies,
 }
 
 impl SqliteArchive {
@@ -131,8 +132,9 @@ impl SqliteArchive {
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
         let database = Database::open(&ARCHIVE, options).await?;
-        let finder = Finder::start(&database.readers, database.file.clone());
-        Ok(Self { database, finder })
+        let (readers, file) = (Arc::clone(&database.readers), database.file.clone());
+        let bodies = Bodies::new(readers, file, database.runtime.clone());
+        Ok(Self { database, bodies })
     }
 
     /// Finishes what is under way and closes the file. Calls that come later fail.
@@ -174,6 +176,16 @@ impl Database {
     ) -> Result<Vec<T>> {
         let rows = self.readers.rows(ask).await.map_err(|fault| fault.into_error(&self.file))?;
         rows.iter().map(form).collect::<Work<_>>().map_err(|fault| fault.into_error(&self.file))
+    }
+
+    /// The first row that one statement finds, brought into its form.
+    async fn find_first<T>(
+        &self,
+        ask: impl Fn() -> Ask + Send + Sync,
+        form: impl Fn(&SqliteRow) -> Work<T>,
+    ) -> Result<Option<T>> {
+        let row = self.readers.row(ask).await.map_err(|fault| fault.into_error(&self.file))?;
+        row.as_ref().map(form).transpose().map_err(|fault| fault.into_error(&self.file))
     }
 
     async fn close(&self) {

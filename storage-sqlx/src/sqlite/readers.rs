@@ -27,6 +27,13 @@ pub(crate) type Ask = Query<'static, Sqlite, SqliteArguments>;
 /// How long to wait between two attempts at a read that another process blocks.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// How many of a statement's rows are wanted.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    All,
+    First,
+}
+
 /// A small number of reading connections.
 #[derive(Debug)]
 pub(crate) struct Readers {
@@ -45,13 +52,22 @@ impl Readers {
     }
 
     /// The rows of one statement.
-    ///
+    pub(crate) async fn rows(&self, ask: impl Fn() -> Ask + Send + Sync) -> Work<Vec<SqliteRow>> {
+        self.read(Wanted::All, ask).await
+    }
+
+    /// The first row of one statement. Each further row would wake the reader again, and ending the
+    /// statement once more.
+    pub(crate) async fn row(&self, ask: impl Fn() -> Ask + Send + Sync) -> Work<Option<SqliteRow>> {
+        Ok(self.read(Wanted::First, ask).await?.pop())
+    }
+
     /// A reader of a write-ahead log is blocked only for moments: while the log is recovered after a
     /// crash, or taken away by the last process that closes the file.
-    pub(crate) async fn rows(&self, ask: impl Fn() -> Ask + Send + Sync) -> Work<Vec<SqliteRow>> {
+    async fn read(&self, wanted: Wanted, ask: impl Fn() -> Ask + Send + Sync) -> Work<Vec<SqliteRow>> {
         let begun = Instant::now();
         loop {
-            match self.attempt(ask()).await {
+            match self.attempt(wanted, ask()).await {
                 Err(fault) if fault.is_busy() && begun.elapsed() < self.patience => {
                     // The caller's executor may have no timers.
                     self.runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
@@ -61,7 +77,7 @@ impl Readers {
         }
     }
 
-    async fn attempt(&self, ask: Ask) -> Work<Vec<SqliteRow>> {
+    async fn attempt(&self, wanted: Wanted, ask: Ask) -> Work<Vec<SqliteRow>> {
         let place = self.places.acquire().await.map_err(|_| super::closed())?;
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut borrowed = Borrowed { readers: self, connection: None, _place: place };
@@ -69,7 +85,10 @@ impl Readers {
             Some(connection) => connection,
             None => self.options.connect().await?,
         });
-        let outcome = ask.fetch_all(connection).await;
+        let outcome = match wanted {
+            Wanted::All => ask.fetch_all(connection).await,
+            Wanted::First => ask.fetch_optional(connection).await.map(Vec::from_iter),
+        };
         if outcome.is_err() {
             // After a fault a fresh connection is cheaper than to find out what state this one is in.
             borrowed.connection = None;

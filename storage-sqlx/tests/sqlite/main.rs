@@ -7,6 +7,7 @@ mod crash;
 mod housekeeping;
 mod opening;
 mod sharing;
+mod stored;
 
 use std::{path::Path, sync::Arc};
 

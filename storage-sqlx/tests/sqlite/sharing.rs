@@ -198,6 +198,8 @@ fn any_executor_may_poll() {
         assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().available(), 5);
         let kept = archive.keep(crate::keep("aaaaaaaaaaa", "words")).await.unwrap();
         let found = archive.find(&kept.transcript.video, &Wish::Default, moment(0)).await.unwrap();
+        let body = archive.body(&kept.transcript.video, &Wish::Default).await.unwrap().unwrap();
+        assert_eq!(body.content_sha256, kept.content_sha256);
         assert_eq!(found, Found::Transcript(kept));
     });
 }

@@ -1,104 +1,239 @@
-//! The queue before the hot path: what waits at the same time is found with one statement.
+//! Reading what is sent as it is stored: those who ask at the same time share one statement.
 //!
 //! A statement costs a hop to its connection's thread and back, several times what SQLite itself takes for
-//! the row. Two tasks take what has gathered while they were busy; a call that is alone waits for nobody.
+//! a body; and each further row wakes the reader once more. So the bodies of a statement come as the
+//! columns of a single row. The first caller starts a task, which reads for all who have gathered meanwhile,
+//! until nobody waits. A second task reads beside it only for as many as fill a statement: so a fast disk is
+//! asked for many at once, and a slow one keeps few waiting.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use sqlx::{Row, sqlite::SqliteRow};
-use tokio::sync::{Mutex, mpsc, oneshot};
-use transcript_core::{Error, Result, Timestamp, archive::Wish, video::VideoId};
+use bytes::Bytes;
+use sqlx::{AssertSqlSafe, Row, sqlite::SqliteRow};
+use tokio::{runtime::Handle, sync::oneshot};
+use transcript_core::{
+    Result,
+    archive::{StoredBody, Wish},
+    video::VideoId,
+};
 
-use super::{FIND_MANY, PLACE};
 use crate::{
-    codec,
+    body::{checksum, damaged},
+    codec::number,
+    error::Work,
     sqlite::{closed, readers::Readers},
 };
 
-/// How many tasks find: the other readers are left to other reads.
-const TASKS: usize = 2;
-/// How many are found with one statement at most: their bodies are in memory at the same time.
-const BATCH_MAX: usize = 32;
-/// How many may wait. Whoever comes later waits for room first.
-const QUEUE_MAX: usize = 1_024;
+/// How many statements run at the same time at most: the other readers are left to other reads.
+const STATEMENTS_MAX: usize = 2;
+/// How many bodies a statement reads at most: they are in memory at the same time.
+const BATCH_MAX: usize = 16;
 
-/// One find.
+/// How many bodies each of the statements reads. Parameters that nothing is bound to find nothing.
+const SIZES: [usize; 4] = [1, 4, 8, BATCH_MAX];
+/// How many columns a body has in a statement's row.
+const COLUMNS: usize = 5;
+
+/// The statement for this many bodies, each with two parameters of its own: a video and a wish. What is not
+/// found, or withdrawn, has no values.
+fn statement(bodies: usize) -> String {
+    let numbers = || 1..=bodies;
+    let columns = numbers()
+        .map(|n| format!("b{n}.content_sha256, b{n}.source, b{n}.length, b{n}.checksum, b{n}.segments"));
+    let joins = numbers().map(|n| {
+        let (video, wish) = (2 * n - 1, 2 * n);
+        format!(
+            " LEFT JOIN withdrawals d{n} ON d{n}.video = ?{video}
+            LEFT JOIN wishes w{n} ON w{n}.video = ?{video} AND w{n}.wish = ?{wish} AND d{n}.video IS NULL
+            LEFT JOIN bodies b{n} ON b{n}.transcript = w{n}.transcript"
+        )
+    });
+    let columns: Vec<_> = columns.collect();
+    format!("SELECT {} FROM (SELECT 1){}", columns.join(", "), joins.collect::<String>())
+}
+
+/// What must not grow with the archive, for the test of the plans.
+#[cfg(test)]
+pub(in crate::sqlite) fn hot() -> Vec<String> {
+    SIZES.map(statement).into()
+}
+
+/// Reads bodies. Nothing runs while nobody asks.
 #[derive(Debug)]
+pub(in crate::sqlite) struct Bodies {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    readers: Arc<Readers>,
+    file: PathBuf,
+    runtime: Handle,
+    /// With how many bodies each reads, fewest first.
+    statements: [(usize, Arc<str>); SIZES.len()],
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
 struct Waiting {
+    queue: VecDeque<Asked>,
+    /// How many tasks read.
+    reading: usize,
+}
+
+#[derive(Debug)]
+struct Asked {
     video: String,
     wish: String,
-    now: i64,
-    answer: oneshot::Sender<Result<SqliteRow>>,
+    answer: oneshot::Sender<Result<Place>>,
 }
 
-/// The queue. Its tasks end when it is dropped.
+/// Where a body is: in a row that it shares with others.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Finder {
-    sender: mpsc::Sender<Waiting>,
+struct Place {
+    row: Arc<SqliteRow>,
+    first: usize,
 }
 
-impl Finder {
-    /// Starts the tasks that find.
-    pub(in crate::sqlite) fn start(readers: &Arc<Readers>, file: PathBuf) -> Self {
-        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let queue = Arc::new(Mutex::new(receiver));
-        for _ in 0..TASKS {
-            tokio::spawn(run(Arc::clone(&queue), Arc::clone(readers), file.clone()));
+impl Bodies {
+    pub(in crate::sqlite) fn new(readers: Arc<Readers>, file: PathBuf, runtime: Handle) -> Self {
+        let statements = SIZES.map(|bodies| (bodies, statement(bodies).into()));
+        Self { shared: Arc::new(Shared { readers, file, runtime, statements, waiting: Mutex::default() }) }
+    }
+
+    /// The body that answers a wish, whose checksum is right; none where there is none in this form.
+    pub(super) async fn read(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        let (answer, place) = oneshot::channel();
+        let asked = Asked { video: video.to_string(), wish: wish.to_string(), answer };
+        if self.shared.waiting().ask(asked) {
+            let reading = Reading { shared: Arc::clone(&self.shared), has_ended: false };
+            self.shared.runtime.spawn(reading.run());
         }
-        Self { sender }
-    }
-
-    /// The row of [`FIND_MANY`] for one wish.
-    pub(super) async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<SqliteRow> {
-        let (answer, found) = oneshot::channel();
-        let (video, wish) = (video.to_string(), wish.to_string());
-        let waiting = Waiting { video, wish, now: now.as_millis(), answer };
-        self.sender.send(waiting).await.map_err(|_| closed())?;
-        found.await.map_err(|_| closed())?
+        let place = place.await.map_err(|_| closed())??;
+        place.body(video).map_err(|fault| fault.into_error(&self.shared.file))
     }
 }
 
-async fn run(queue: Arc<Mutex<mpsc::Receiver<Waiting>>>, readers: Arc<Readers>, file: PathBuf) {
-    loop {
-        let mut batch = Vec::new();
-        if queue.lock().await.recv_many(&mut batch, BATCH_MAX).await == 0 {
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads some bodies, and tells each caller where theirs is.
+    async fn answer(&self, batch: Vec<Asked>) {
+        let large_enough = self.statements.iter().find(|(bodies, _)| batch.len() <= *bodies);
+        let statement =
+            large_enough.map_or_else(|| statement(batch.len()).into(), |(_, text)| Arc::clone(text));
+        let ask = || {
+            // It is put together from numbers only.
+            let query = sqlx::query(AssertSqlSafe(Arc::clone(&statement)));
+            let parameters = batch.iter().flat_map(|asked| [&asked.video, &asked.wish]);
+            parameters.fold(query, |query, text| query.bind(text.clone()))
+        };
+        let found = self.readers.row(ask).await.map_err(|fault| fault.into_error(&self.file));
+        let row = found.map(|row| row.map(Arc::new));
+        for (asked, number) in batch.into_iter().zip(0..) {
+            let place = match &row {
+                Ok(Some(row)) => Ok(Place { row: Arc::clone(row), first: number * COLUMNS }),
+                Ok(None) => Err(damaged()),
+                Err(error) => Err(error.clone()),
+            };
+            // Whoever left needs no answer.
+            asked.answer.send(place).ok();
+        }
+    }
+}
+
+impl Waiting {
+    /// Adds a caller; returns whether one more task must read.
+    fn ask(&mut self, asked: Asked) -> bool {
+        self.queue.push_back(asked);
+        let is_one_more = match self.reading {
+            0 => true,
+            reading => reading < STATEMENTS_MAX && BATCH_MAX <= self.queue.len(),
+        };
+        self.reading += usize::from(is_one_more);
+        is_one_more
+    }
+
+    /// Whom one statement answers; nobody when the task that asks has ended with that.
+    fn next(&mut self) -> Vec<Asked> {
+        self.queue.retain(|asked| !asked.answer.is_closed());
+        let count = self.queue.len();
+        if count == 0 || 1 < self.reading && count < BATCH_MAX {
+            self.reading -= 1;
+            return Vec::new();
+        }
+        self.queue.drain(..count.min(BATCH_MAX)).collect()
+    }
+}
+
+/// A task that reads.
+struct Reading {
+    shared: Arc<Shared>,
+    has_ended: bool,
+}
+
+impl Reading {
+    async fn run(mut self) {
+        loop {
+            // Whoever is ready to ask does so first, and shares the statement.
+            tokio::task::yield_now().await;
+            let batch = self.shared.waiting().next();
+            if batch.is_empty() {
+                self.has_ended = true;
+                return;
+            }
+            self.shared.answer(batch).await;
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if self.has_ended {
             return;
         }
-        // Nobody may be waiting any more.
-        batch.retain(|waiting| !waiting.answer.is_closed());
-        if !batch.is_empty() {
-            answer(batch, &readers, &file).await;
+        // Its runtime stops, or it panicked: nobody must wait for it.
+        let mut waiting = self.shared.waiting();
+        waiting.reading -= 1;
+        if waiting.reading == 0 {
+            waiting.queue.clear();
         }
     }
 }
 
-async fn answer(batch: Vec<Waiting>, readers: &Readers, file: &Path) {
-    let asked: Vec<_> = batch.iter().map(|waiting| (&waiting.video, &waiting.wish, waiting.now)).collect();
-    let found = match codec::json(&asked) {
-        Ok(asked) => {
-            let rows = readers.rows(|| sqlx::query(FIND_MANY).bind(asked.clone())).await;
-            rows.map_err(|fault| fault.into_error(file))
+impl Place {
+    fn body(self, video: &VideoId) -> Work<Option<StoredBody>> {
+        let (row, first) = (&self.row, self.first);
+        let Some(content_sha256) = row.try_get::<Option<&[u8]>, _>(first)? else {
+            return Ok(None);
+        };
+        let (source, length): (&str, _) = (row.try_get(first + 1)?, number(row.try_get(first + 2)?)?);
+        let stored: i64 = row.try_get(first + 3)?;
+        let checksum = checksum(video, source, content_sha256, length, row.try_get(first + 4)?);
+        if i64::from(checksum) != stored {
+            return Err(damaged().into());
         }
-        Err(error) => Err(error),
-    };
-    let mut answers: Vec<_> = batch.into_iter().map(|waiting| Some(waiting.answer)).collect();
-    let rest = match found {
-        Ok(rows) => {
-            for row in rows {
-                let place = row.try_get::<i64, _>(PLACE).ok().and_then(|place| usize::try_from(place).ok());
-                if let Some(answer) = place.and_then(|place| answers.get_mut(place)?.take()) {
-                    // Whoever left needs no answer.
-                    answer.send(Ok(row)).ok();
-                }
-            }
-            Error::unexpected("a wish was asked for and no row came")
-        }
-        Err(error) => error,
-    };
-    for answer in answers.into_iter().flatten() {
-        answer.send(Err(rest.clone())).ok();
+        let (content_sha256, source) = (content_sha256.to_vec(), source.to_owned());
+        let segments = Bytes::from_owner(Segments { row: self.row, column: first + 4 });
+        Ok(Some(StoredBody { content_sha256, source, segments, length, checksum }))
+    }
+}
+
+/// The segments in a row, without a copy.
+struct Segments {
+    row: Arc<SqliteRow>,
+    column: usize,
+}
+
+impl AsRef<[u8]> for Segments {
+    fn as_ref(&self) -> &[u8] {
+        // They were read before.
+        self.row.try_get(self.column).unwrap_or_default()
     }
 }

@@ -1,9 +1,9 @@
 //! The archive in SQLite.
 
-mod finder;
+pub(super) mod bodies;
 pub(super) mod keep;
 
-pub(super) use finder::Finder;
+pub(super) use bodies::Bodies;
 
 use std::sync::Arc;
 
@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
+    archive::{
+        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript, Wish,
+    },
     ids::{Cursor, Holder},
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{ShortLink, VideoId},
@@ -21,42 +23,19 @@ use super::{SqliteArchive, writer::Change};
 use crate::{
     body::Body,
     codec::{self, number, small},
+    columns::Columns,
     error::{Work, corrupt},
 };
 
-/// All that is known about wishes, in one row for each: the hot path.
-macro_rules! known {
-    ($columns:literal, $from:literal, $video:literal, $wish:literal, $now:literal) => {
-        concat!(
-            "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
-                t.body_length, t.body, a.reason, a.message, a.asked, a.until",
-            $columns,
-            " FROM ",
-            $from,
-            " LEFT JOIN withdrawals d ON d.video = ",
-            $video,
-            " LEFT JOIN wishes w ON w.video = ",
-            $video,
-            " AND w.wish = ",
-            $wish,
-            " AND d.video IS NULL
-            LEFT JOIN transcripts t ON t.id = w.transcript
-            LEFT JOIN absences a ON a.video = ",
-            $video,
-            " AND a.wish = ",
-            $wish,
-            " AND w.wish IS NULL AND a.until > ",
-            $now
-        )
-    };
-}
-
-const FIND: &str = known!("", "(SELECT 1)", "?1", "?2", "?3");
-/// The same for a list of video, wish and moment.
-const FIND_MANY: &str =
-    known!(", j.key", "json_each(?1) j", "(j.value ->> 0)", "(j.value ->> 1)", "(j.value ->> 2)");
-/// The column of [`FIND_MANY`] that has a row's place in the list.
-const PLACE: usize = 11;
+/// All that is known about a wish, in one row.
+const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
+        t.body_length, t.body, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until
+    FROM (SELECT 1)
+    LEFT JOIN withdrawals d ON d.video = ?1
+    LEFT JOIN wishes w ON w.video = ?1 AND w.wish = ?2 AND d.video IS NULL
+    LEFT JOIN transcripts t ON t.id = w.transcript
+    LEFT JOIN bodies b ON b.transcript = t.id
+    LEFT JOIN absences a ON a.video = ?1 AND a.wish = ?2 AND w.wish IS NULL AND a.until > ?3";
 
 const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -125,8 +104,8 @@ const STATS: &str = "SELECT
 
 /// What must not grow with the archive, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 10] =
-    [FIND, FIND_MANY, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
+pub(super) const HOT: [&str; 9] =
+    [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, FORGET_ENDED, LINK, FORGET, TRACKS];
 const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
@@ -219,8 +198,14 @@ impl Change for Forget {
 #[async_trait]
 impl Archive for SqliteArchive {
     async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let row = self.finder.find(video, wish, now).await?;
-        what_is_known(video, wish, &row).map_err(|fault| fault.into_error(&self.database.file))
+        let names = (video.to_string(), wish.to_string());
+        let ask = || sqlx::query(FIND).bind(names.0.clone()).bind(names.1.clone()).bind(now.as_millis());
+        let found = self.database.find_first(ask, |row| what_is_known(video, wish, row)).await?;
+        found.ok_or_else(|| Error::unexpected("a wish was asked for and no row came"))
+    }
+
+    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        self.bodies.read(video, wish).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -230,13 +215,11 @@ impl Archive for SqliteArchive {
 
     async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
         keep.check()?;
-        // Packing takes milliseconds, which no other task should wait for.
-        let packing = self.database.runtime.spawn_blocking(move || Ok((Body::pack(&keep.transcript)?, keep)));
-        let (body, keep) = packing
-            .await
-            .map_err(|error| Error::unexpected(format!("packing a transcript failed: {error}")))
-            .flatten()?;
-        self.database.make(keep::Shelve { keep, body }).await
+        // Packing takes a while, in which no other task should wait.
+        let packing = self.database.runtime.spawn_blocking(|| keep::Shelve::pack(keep)).await;
+        let packed =
+            packing.map_err(|error| Error::unexpected(format!("packing a transcript failed: {error}")));
+        self.database.make(packed.flatten()?).await
     }
 
     async fn keep_absence(&self, absence: Absence) -> Result<()> {
@@ -254,8 +237,7 @@ impl Archive for SqliteArchive {
 
     async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
         let ask = || sqlx::query(LINK).bind(link.address().to_owned());
-        let found = self.database.find(ask, |row| Ok(codec::video(row.try_get(0)?)?)).await?;
-        Ok(found.into_iter().next())
+        self.database.find_first(ask, |row| Ok(codec::video(row.try_get(0)?)?)).await
     }
 
     async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
@@ -272,8 +254,8 @@ impl Archive for SqliteArchive {
     }
 
     async fn changes(&self) -> Result<u64> {
-        let found = self.database.find(|| sqlx::query(CHANGES), |row| Ok(number(row.try_get(0)?)?));
-        found.await?.into_iter().next().ok_or_else(|| corrupt("the count of changes is missing"))
+        let found = self.database.find_first(|| sqlx::query(CHANGES), |row| Ok(number(row.try_get(0)?)?));
+        found.await?.ok_or_else(|| corrupt("the count of changes is missing"))
     }
 
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
@@ -285,7 +267,7 @@ impl Archive for SqliteArchive {
     }
 
     async fn stats(&self) -> Result<Stats> {
-        let found = self.database.find(
+        let found = self.database.find_first(
             || sqlx::query(STATS),
             |row| {
                 Ok(Stats {
@@ -298,7 +280,7 @@ impl Archive for SqliteArchive {
                 })
             },
         );
-        Ok(found.await?.into_iter().next().unwrap_or_default())
+        Ok(found.await?.unwrap_or_default())
     }
 }
 
@@ -314,16 +296,16 @@ fn what_is_known(video: &VideoId, wish: &Wish, row: &SqliteRow) -> Work<Found> {
             Err(corrupt("a transcript lies in the place of another video's").into())
         };
     }
-    let Some(reason) = row.try_get(7)? else {
+    let Some(reason) = row.try_get(10)? else {
         return Ok(Found::Nothing);
     };
     Ok(Found::Absent(Absence {
         video: video.clone(),
         wish: wish.clone(),
         reason,
-        message: row.try_get(8)?,
-        asked: listed(row.try_get(9)?)?,
-        until: Timestamp::from_millis(row.try_get(10)?),
+        message: row.try_get(11)?,
+        asked: listed(row.try_get(12)?)?,
+        until: Timestamp::from_millis(row.try_get(13)?),
     }))
 }
 
@@ -332,12 +314,21 @@ fn stored(row: &SqliteRow) -> Work<Option<StoredTranscript>> {
     let Some(revision) = row.try_get::<Option<i64>, _>(1)? else {
         return Ok(None);
     };
-    let body =
-        Body { content_sha256: row.try_get(4)?, length: number(row.try_get(5)?)?, bytes: row.try_get(6)? };
+    let (content_sha256, length): (Vec<u8>, _) = (row.try_get(4)?, number(row.try_get(5)?)?);
+    let transcript = match row.try_get::<Option<&[u8]>, _>(9)? {
+        Some(segments) => {
+            let (source, about) = (row.try_get(7)?, row.try_get(8)?);
+            let content_sha256 = content_sha256.clone();
+            Body { content_sha256, source, length, about, segments: segments.to_vec() }.unpack()?
+        }
+        None => {
+            Columns { content_sha256: content_sha256.clone(), length, bytes: row.try_get(6)? }.unpack()?
+        }
+    };
     Ok(Some(StoredTranscript {
-        transcript: Arc::new(body.unpack()?),
+        transcript: Arc::new(transcript),
         revision: small(revision)?,
-        content_sha256: body.content_sha256,
+        content_sha256,
         parser_version: small(row.try_get(2)?)?,
         stored_at: Timestamp::from_millis(row.try_get(3)?),
     }))
