@@ -9,7 +9,7 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
+    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
 };
 
 use crate::config::{Problem, Settings, StoreUrl};
@@ -42,6 +42,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             concurrency: settings.upstream.concurrency,
         },
         youtube: YouTubeOptions { clients: settings.youtube.clients.clone().unwrap_or_default() },
+        x: XOptions { query_id: settings.x.query_id.clone(), features: settings.x.features.clone() },
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,

@@ -8,4 +8,5 @@ mod simulation;
 mod social;
 mod tidy;
 mod tiktok;
+mod x;
 mod youtube;

@@ -26,7 +26,7 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, YouTubeOptions,
+    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
 };
 pub use system::{SystemClock, SystemRandom};
 

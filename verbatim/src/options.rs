@@ -16,6 +16,8 @@ pub struct Options {
     pub upstream: UpstreamOptions,
     /// As whom YouTube is asked.
     pub youtube: YouTubeOptions,
+    /// How X is asked.
+    pub x: XOptions,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
     /// For how long it is remembered that a video has nothing.
@@ -35,6 +37,7 @@ impl Default for Options {
             suppliers: SupplierOptions::default(),
             upstream: UpstreamOptions::default(),
             youtube: YouTubeOptions::default(),
+            x: XOptions::default(),
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
@@ -60,8 +63,8 @@ pub enum StorageOptions {
 
 /// The suppliers of each platform by name, in the order in which they are asked.
 ///
-/// The names are those of `source` on the wire. This version has `youtube-captions` and
-/// `tiktok-captions`.
+/// The names are those of `source` on the wire. This version has `youtube-captions`,
+/// `tiktok-captions` and `x-captions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
     /// For the long-form video site.
@@ -90,7 +93,8 @@ impl Default for SupplierOptions {
         Self {
             video_site: captions("youtube-captions"),
             short_video: captions("tiktok-captions"),
-            ..Self::none()
+            reels: Vec::new(),
+            microblog: captions("x-captions"),
         }
     }
 }
@@ -127,6 +131,16 @@ impl Default for UpstreamOptions {
 pub struct YouTubeOptions {
     /// The client identities to try, in order, such as `android@21.26.364`; none: those built in.
     pub clients: Vec<String>,
+}
+
+/// How X is asked: what its servers understand changes every few months.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XOptions {
+    /// The id of the query that gives one post; none: the one built in.
+    pub query_id: Option<String>,
+    /// The switches that the query is asked with, such as `vibe_api_enabled` or `vibe_api_enabled=false`; none:
+    /// those built in.
+    pub features: Option<Vec<String>>,
 }
 
 /// Whose proofs of paid plans are believed (feature `entitlement`).

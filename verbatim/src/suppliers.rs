@@ -51,6 +51,7 @@ fn unknown(platform: Platform, name: &str) -> Error {
 struct Sources {
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
     tiktok: Arc<upstream_reqwest::TikTokCaptions>,
+    x: Arc<upstream_reqwest::XCaptions>,
     links: Arc<upstream_reqwest::ShortLinks>,
 }
 
@@ -58,7 +59,8 @@ struct Sources {
 impl Sources {
     fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self> {
         use upstream_reqwest::{
-            Http, HttpOptions, ShortLinks, TikTokCaptions, YouTubeCaptions, YouTubeOptions,
+            Http, HttpOptions, ShortLinks, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions,
+            YouTubeOptions,
         };
         let upstream = &options.upstream;
         let http = Arc::new(Http::new(HttpOptions {
@@ -77,8 +79,15 @@ impl Sources {
         };
         let links = ShortLinks::new(Arc::clone(&http), Arc::clone(&clock));
         let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
+        let x = XOptions::new(options.x.query_id.as_deref(), options.x.features.as_deref())?;
+        let x = XCaptions::new(Arc::clone(&http), x, Arc::clone(&clock));
         let youtube = YouTubeCaptions::new(http, youtube, clock);
-        Ok(Self { youtube: Arc::new(youtube), tiktok: Arc::new(tiktok), links: Arc::new(links) })
+        Ok(Self {
+            youtube: Arc::new(youtube),
+            tiktok: Arc::new(tiktok),
+            x: Arc::new(x),
+            links: Arc::new(links),
+        })
     }
 
     /// Adds who follows short links, on each platform that has some.
@@ -96,6 +105,7 @@ impl Sources {
             (Platform::ShortVideo, "tiktok-captions") => {
                 Ok(engine.supplier(platform, Arc::clone(&self.tiktok) as _))
             }
+            (Platform::Microblog, "x-captions") => Ok(engine.supplier(platform, Arc::clone(&self.x) as _)),
             _ => Err(unknown(platform, name)),
         }
     }

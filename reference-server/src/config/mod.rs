@@ -37,7 +37,7 @@ pub use reader::Effective;
 pub use server::{Server, WebOrigin};
 pub use storage::{Storage, StoreUrl};
 pub use suppliers::{SupplierName, Suppliers};
-pub use upstream::{ProxyUrl, Speech, Upstream, Youtube, Ytdlp};
+pub use upstream::{ProxyUrl, Speech, Upstream, X, Youtube, Ytdlp};
 pub use value::{BaseUrl, Secret, SecretUrl, Setting};
 
 use layers::Layers;
@@ -69,6 +69,8 @@ pub struct Settings {
     pub upstream: Upstream,
     /// As whom YouTube is asked.
     pub youtube: Youtube,
+    /// How X is asked.
+    pub x: X,
     /// The yt-dlp program.
     pub ytdlp: Ytdlp,
     /// The speech-to-text service.
@@ -118,6 +120,7 @@ impl Settings {
         let storage = Storage::read(&mut reader, data);
         let upstream = Upstream::read(&mut reader);
         let youtube = Youtube::read(&mut reader);
+        let x = X::read(&mut reader);
         let ytdlp = Ytdlp::read(&mut reader);
         let speech = Speech::read(&mut reader);
         let suppliers = Suppliers::read(&mut reader, &ytdlp, &speech);
@@ -127,6 +130,7 @@ impl Settings {
             storage,
             upstream,
             youtube,
+            x,
             ytdlp,
             speech,
             suppliers,

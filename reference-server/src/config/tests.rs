@@ -29,6 +29,9 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(settings.suppliers.of(video_site), [SupplierName::YoutubeCaptions]);
     let short_video = transcript_core::video::Platform::ShortVideo;
     assert_eq!(settings.suppliers.of(short_video), [SupplierName::TiktokCaptions]);
+    let microblog = transcript_core::video::Platform::Microblog;
+    assert_eq!(settings.suppliers.of(microblog), [SupplierName::XCaptions]);
+    assert_eq!(settings.suppliers.of(transcript_core::video::Platform::Reels), []);
     assert!(settings.effective.iter().all(|setting| setting.origin == Origin::Default));
 }
 

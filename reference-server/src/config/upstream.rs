@@ -79,6 +79,22 @@ impl Youtube {
     }
 }
 
+/// `x.*`
+#[derive(Clone, Debug)]
+pub struct X {
+    /// `x.query_id`: the query that gives one post; when absent, the one built in.
+    pub query_id: Option<String>,
+    /// `x.features`: the switches that it is asked with; when absent, those built in.
+    pub features: Option<Vec<String>>,
+}
+
+impl X {
+    /// Reads the section.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        Self { query_id: reader.optional("x.query_id"), features: reader.optional("x.features") }
+    }
+}
+
 /// `ytdlp.*`
 #[derive(Clone, Debug)]
 pub struct Ytdlp {

@@ -63,6 +63,8 @@ struct Endpoint {
     path: String,
     video_in_json: Option<String>,
     video_in_query: Option<String>,
+    /// A parameter of the query that is JSON, and a field in it: `variables/tweetId`.
+    video_in_query_json: Option<String>,
 }
 
 /// One recording: what is exchanged about one video, and what must come of it.
@@ -264,6 +266,11 @@ impl Recordings {
         if let Some(video) = &recording.video {
             if let Some(pointer) = &endpoint.video_in_json {
                 rule = rule.json(pointer, video.as_str());
+            }
+            if let Some((parameter, field)) =
+                endpoint.video_in_query_json.as_deref().and_then(|place| place.split_once('/'))
+            {
+                rule = rule.query_json(parameter, &format!("/{field}"), video.as_str());
             }
             if let Some(parameter) = &endpoint.video_in_query {
                 rule = rule.query(parameter, video);

@@ -17,6 +17,7 @@ pub struct Rule {
     path: String,
     queries: Vec<(String, Option<String>)>,
     headers: Vec<(String, String)>,
+    query_fields: Vec<(String, String, Value)>,
     fields: Vec<(String, Value)>,
     answers: Vec<Answer>,
     // Clones of a script share the count, as the proxy's tasks must.
@@ -32,6 +33,7 @@ impl Rule {
             path: path.to_owned(),
             queries: Vec::new(),
             headers: Vec::new(),
+            query_fields: Vec::new(),
             fields: Vec::new(),
             answers: Vec::new(),
             used: Arc::default(),
@@ -69,6 +71,13 @@ impl Rule {
         self
     }
 
+    /// Only requests whose query has this parameter, and in it JSON with this value at this RFC 6901 pointer.
+    #[must_use]
+    pub fn query_json(mut self, name: &str, pointer: &str, value: impl Into<Value>) -> Self {
+        self.query_fields.push((name.to_owned(), pointer.to_owned(), value.into()));
+        self
+    }
+
     /// Only requests with this header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -102,6 +111,11 @@ impl Rule {
         path && self.method == request.method
             && self.hosts.contains(&request.host)
             && self.queries.iter().all(|(name, value)| request.parameter(name) == value.as_deref())
+            && self.query_fields.iter().all(|(name, pointer, value)| {
+                let text = request.parameter(name).unwrap_or("");
+                let json: Option<Value> = serde_json::from_str(text).ok();
+                json.as_ref().and_then(|json| json.pointer(pointer)) == Some(value)
+            })
             && self.headers.iter().all(|(name, value)| request.header(name) == Some(value))
             && self.fields.iter().all(|(pointer, value)| request.json(pointer).as_ref() == Some(value))
     }

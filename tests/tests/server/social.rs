@@ -78,6 +78,58 @@ async fn tiktok_by_link_and_by_short_link() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn x_by_link_and_by_short_link() -> Result<()> {
+    let target = "https://x.com/tidegauge/status/1990000000000000001/video/1";
+    let short =
+        Rule::new("HEAD", "t.co", "/AbCdEf1234").answer(Answer::status(301).header("location", target));
+    let proxy = playing("x", vec![short])?;
+    let (data, server, key) = stage(&proxy)?;
+    let fetched = look_up(&server, &key, "https://t.co/AbCdEf1234").await?;
+    assert_eq!(fetched["available"], json!(true), "{fetched}");
+    assert_eq!((&fetched["source"], &fetched["fromCache"]), (&json!("x-captions"), &json!(false)));
+    assert_eq!(
+        (&fetched["platform"], &fetched["videoId"]),
+        (&json!("microblog"), &json!("1990000000000000001"))
+    );
+    assert_eq!(fetched["transcript"][1]["text"], json!("A List<Gate> of three, all & sundry."));
+    let archived = look_up(&server, &key, "twitter.com/anybody/status/1990000000000000001?s=20").await?;
+    assert_eq!((&archived["fromCache"], &archived["transcript"]), (&json!(true), &fetched["transcript"]));
+    assert_eq!(proxy.requests().len(), 6, "{:?}", proxy.requests());
+
+    // The pass is reused; a picture has no words.
+    let none = look_up(&server, &key, "https://x.com/i/status/1990000000000000010").await?;
+    assert_eq!((&none["available"], &none["failureReason"]), (&json!(false), &json!("no_captions")));
+    assert_eq!(proxy.requests().len(), 7);
+
+    let shown = run(verbatim(data.path(), &["archive", "show", target]), b"")?;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("en") && shown.contains("x-captions"), "{shown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_x_is_asked_can_be_set() -> Result<()> {
+    let data = TempDir::new()?;
+    let checked = |settings: &[(&str, &str)]| {
+        let mut command = verbatim(data.path(), &["check-config"]);
+        command.envs(settings.iter().copied());
+        run(command, b"")
+    };
+    let good = checked(&[("VERBATIM_X__QUERY_ID", "Qq-1_x"), ("VERBATIM_X__FEATURES", "a_b,c=false")])?;
+    let report = String::from_utf8_lossy(&good.stdout).into_owned();
+    assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));
+    for line in ["x.query_id", "Qq-1_x", "x.features", "c=false", "\"x-captions\"", "\"tiktok-captions\""] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    for (name, value) in [("VERBATIM_X__QUERY_ID", "a/b"), ("VERBATIM_X__FEATURES", "a=perhaps")] {
+        let wrong = checked(&[(name, value)])?;
+        assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+        assert!(String::from_utf8_lossy(&wrong.stderr).contains("x."), "{wrong:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn reels_have_no_supplier_yet() -> Result<()> {
     let proxy = playing("tiktok", Vec::new())?;
     let (_data, server, key) = stage(&proxy)?;

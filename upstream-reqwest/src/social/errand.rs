@@ -62,6 +62,20 @@ impl<'a> Errand<'a> {
         Ok(answer)
     }
 
+    /// As [`Errand::send`], but tries once only: for what can be asked in another way.
+    ///
+    /// # Errors
+    /// As [`Errand::send`].
+    pub(crate) async fn send_once(&mut self, request: &Request) -> Result<Answer, Refusal> {
+        self.check_cancelled()?;
+        self.visit.send_once(request, self.deadline).await.map_err(Refusal::Fault)
+    }
+
+    /// The moment at which it gives up.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
     /// As [`Errand::send`], and follows redirects among the request's own hosts, unless `detour` knows what
     /// their address means.
     ///

@@ -12,6 +12,8 @@ use crate::http::HttpFault;
 
 /// How many languages a message lists.
 const LANGUAGES_SHOWN: usize = 20;
+/// How much of a platform's own words is quoted, in characters.
+const QUOTE_MAX: usize = 160;
 /// How long a platform is left alone after it asked for a proof that we are human, or for a log-in.
 const DISTRUST_SILENCE: Duration = Duration::from_secs(60);
 
@@ -36,6 +38,10 @@ pub(crate) enum Refusal {
     InReview,
     /// Pictures or text, no video.
     NoVideo,
+    /// A video without sound.
+    NoSound,
+    /// No video of its own: the post that it quotes, with this number, has one.
+    Quoted(String),
     /// The video plays, and has no captions.
     NoCaptions,
     /// It has captions without a single word.
@@ -58,6 +64,10 @@ pub(crate) enum Refusal {
     UnreadableCaptions(String),
     /// The answer is in no form that we know; the text says what was wrong.
     Unreadable(String),
+    /// A reason that we don't know, in the platform's words.
+    Other(String),
+    /// The platform no longer knows what we ask; the settings with this name can be renewed.
+    Stale(&'static str),
     /// No answer came.
     Fault(HttpFault),
     /// Nobody waits for the answer any more.
@@ -65,6 +75,34 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// A reason in the platform's own words, shortened and on one line.
+    pub(crate) fn quoting(words: &str) -> Self {
+        let words: Vec<_> = words.split_whitespace().collect();
+        let words: String = words.join(" ").chars().take(QUOTE_MAX).collect();
+        Self::Other(words.replace('"', "'").trim_end_matches('.').to_owned())
+    }
+
+    /// Whether it says something about the post itself, so that asking in another way is of no use.
+    pub(crate) fn is_about_the_post(&self) -> bool {
+        matches!(
+            self,
+            Self::Private
+                | Self::PrivateAccount
+                | Self::Gone
+                | Self::AccountGone
+                | Self::Region
+                | Self::Age
+                | Self::Login
+                | Self::InReview
+                | Self::NoVideo
+                | Self::NoSound
+                | Self::Quoted(_)
+                | Self::NoCaptions
+                | Self::NoWords
+                | Self::NoLanguage(_)
+        )
+    }
+
     /// Whether it is due to the address that we ask from, so that another proxy may fare better.
     pub(crate) fn is_distrust(&self) -> bool {
         matches!(self, Self::BotCheck | Self::Forbidden(_) | Self::OtherVideo | Self::Withheld(_))
@@ -91,15 +129,20 @@ impl Refusal {
             Self::Region => SupplyReason::Region,
             Self::Age => SupplyReason::Age,
             Self::Login => SupplyReason::Login,
-            Self::NoVideo | Self::NoCaptions | Self::NoWords => SupplyReason::NoCaptions,
+            Self::NoVideo | Self::NoSound | Self::Quoted(_) | Self::NoCaptions | Self::NoWords => {
+                SupplyReason::NoCaptions
+            }
             Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
             Self::BotCheck => SupplyReason::BotCheck,
             Self::Forbidden(_) => SupplyReason::Throttled(None),
             Self::OtherVideo => SupplyReason::OtherVideo,
             Self::UnreadableCaptions(_) | Self::Unreadable(_) | Self::Shell => SupplyReason::Unreadable,
+            Self::Stale(_) => SupplyReason::Stale,
             Self::Cancelled => SupplyReason::Cancelled,
             // What may pass, or may be due to our address, is not remembered of the video.
-            Self::InReview | Self::Withheld(_) | Self::Fault(_) => SupplyReason::PlatformFault,
+            Self::InReview | Self::Withheld(_) | Self::Other(_) | Self::Fault(_) => {
+                SupplyReason::PlatformFault
+            }
         }
     }
 
@@ -119,6 +162,11 @@ impl Refusal {
                 format!("{name} is still reviewing this post, and shows it to nobody. Try again later.")
             }
             Self::NoVideo => format!("This post on {name} has no video."),
+            Self::NoSound => format!("This video on {name} has no sound."),
+            Self::Quoted(post) => format!(
+                "This post on {name} has no video of its own, but the post that it quotes has one: give the \
+                 link of that post, x.com/i/status/{post} ."
+            ),
             Self::NoCaptions => format!("{name} has no captions for this video."),
             Self::NoWords => "This video's captions hold no words.".to_owned(),
             Self::NoLanguage(languages) => no_language(languages),
@@ -144,6 +192,10 @@ impl Refusal {
             Self::Unreadable(what) => {
                 format!("{name}'s answer could not be read: {what}. Try again in a moment.")
             }
+            Self::Other(words) => format!("{name} does not show this post to us. Its words: \"{words}\"."),
+            Self::Stale(setting) => format!(
+                "{name} no longer understands how it is asked. The operator can renew {setting}, or this program."
+            ),
             Self::Cancelled => "Nobody waits for this transcript any more.".to_owned(),
             Self::Fault(_) => format!("{name} gave no captions."),
         }
@@ -162,6 +214,7 @@ mod tests {
 
     #[test]
     fn every_message_is_a_sentence() {
+        let words = "It \"broke\"\n off.".to_owned();
         for refusal in [
             Refusal::Private,
             Refusal::PrivateAccount,
@@ -172,6 +225,8 @@ mod tests {
             Refusal::Login,
             Refusal::InReview,
             Refusal::NoVideo,
+            Refusal::NoSound,
+            Refusal::Quoted("20".to_owned()),
             Refusal::NoCaptions,
             Refusal::NoWords,
             Refusal::NoLanguage(vec![LanguageTag::english(); 30]),
@@ -183,6 +238,8 @@ mod tests {
             Refusal::Shell,
             Refusal::UnreadableCaptions("it broke off".to_owned()),
             Refusal::Unreadable("it broke off".to_owned()),
+            Refusal::quoting(&words),
+            Refusal::Stale("x.query_id"),
             Refusal::Fault(HttpFault::Timeout),
             Refusal::Cancelled,
         ] {
@@ -193,6 +250,7 @@ mod tests {
                 "{message}"
             );
         }
+        assert_eq!(Refusal::quoting(&words), Refusal::Other("It 'broke' off".to_owned()));
     }
 
     #[test]

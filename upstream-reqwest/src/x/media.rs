@@ -1,0 +1,158 @@
+//! The video of a post, among what else it shows. Pure.
+
+use serde_json::Value;
+
+use crate::social::{
+    Details, Refusal,
+    json::{field, items, path, text},
+};
+
+/// The most media of a post, and variants of a video, that are read. Four, and eight, are usual.
+pub(super) const MEDIA_MAX: usize = 16;
+const VARIANTS_MAX: usize = 32;
+/// The longest address, in bytes.
+const ADDRESS_MAX: usize = 4_096;
+/// Longer than any video, in milliseconds.
+const DURATION_MAX_MS: u64 = 48 * 3_600 * 1_000;
+
+/// A post with a video.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Post {
+    pub(super) details: Details,
+    /// The playlist of its forms, where its captions are; not every video has one.
+    pub(super) playlist: Option<String>,
+}
+
+/// Whether a medium is a video with sound, as far as its kind tells.
+pub(super) fn is_video(medium: &Value) -> bool {
+    field(medium, "type").as_str() == Some("video")
+}
+
+/// The first video of these media that can be had. `quoted` is the post that is quoted, where that has one.
+pub(super) fn choose(media: &[&Value], details: Details, quoted: Option<String>) -> Result<Post, Refusal> {
+    let mut withheld = None;
+    for medium in media.iter().filter(|medium| is_video(medium)) {
+        match unavailable(medium) {
+            Some(refusal) => withheld = withheld.or(Some(refusal)),
+            None => return Ok(post(medium, details)),
+        }
+    }
+    let is_animation = |medium: &&&Value| field(medium, "type").as_str() == Some("animated_gif");
+    Err(match (withheld, quoted) {
+        (Some(refusal), _) => refusal,
+        (None, Some(quoted)) => Refusal::Quoted(quoted),
+        (None, None) if media.iter().any(|medium| is_animation(&medium)) => Refusal::NoSound,
+        (None, None) => Refusal::NoVideo,
+    })
+}
+
+/// Why a medium cannot be had, where it says so.
+fn unavailable(medium: &Value) -> Option<Refusal> {
+    let availability = field(medium, "ext_media_availability");
+    let status = field(availability, "status").as_str()?;
+    if status.eq_ignore_ascii_case("available") {
+        return None;
+    }
+    let reason = field(availability, "reason").as_str().unwrap_or("").to_ascii_lowercase();
+    Some(if reason.contains("geo") {
+        Refusal::Region
+    } else if reason.contains("dmca") || reason.contains("copyright") {
+        Refusal::Gone
+    } else {
+        Refusal::quoting(&format!("{status} {reason}"))
+    })
+}
+
+fn post(medium: &Value, details: Details) -> Post {
+    let info = field(medium, "video_info");
+    let duration = field(info, "duration_millis").as_u64();
+    let is_playlist = |variant: &&Value| {
+        field(variant, "content_type")
+            .as_str()
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("application/x-mpegurl"))
+    };
+    let address =
+        |variant: &Value| text(field(variant, "url"), ADDRESS_MAX + 1).filter(|url| url.len() <= ADDRESS_MAX);
+    Post {
+        details: Details {
+            duration_ms: duration.filter(|duration| (1..=DURATION_MAX_MS).contains(duration)),
+            ..details
+        },
+        playlist: items(info, "variants", VARIANTS_MAX).filter(is_playlist).find_map(address),
+    }
+}
+
+/// The videos of a card that X puts together of several parts: they are in a JSON text of their own.
+pub(super) fn of_card(card: &Value) -> Vec<Value> {
+    let values = items(path(card, &["legacy"]), "binding_values", 100);
+    let unified = values.filter(|value| field(value, "key").as_str() == Some("unified_card"));
+    let texts = unified.filter_map(|value| path(value, &["value", "string_value"]).as_str());
+    let cards =
+        texts.filter(|text| text.len() <= 64 << 10).filter_map(|text| serde_json::from_str(text).ok());
+    let media = cards.flat_map(|card: Value| match field(&card, "media_entities") {
+        Value::Object(media) => media.values().take(MEDIA_MAX).cloned().collect::<Vec<_>>(),
+        _ => Vec::new(),
+    });
+    media.take(MEDIA_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn video(more: Value) -> Value {
+        let mut video = json!({"type": "video", "video_info": {"duration_millis": 2_500, "variants": [
+            {"content_type": "video/mp4", "bitrate": 256_000, "url": "https://video.twimg.com/a.mp4"},
+            {"content_type": "application/x-mpegURL", "url": "https://video.twimg.com/a.m3u8?tag=12"},
+        ]}});
+        video.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        video
+    }
+
+    fn chosen(media: &[Value], quoted: Option<&str>) -> Result<Post, Refusal> {
+        choose(&media.iter().collect::<Vec<_>>(), Details::default(), quoted.map(str::to_owned))
+    }
+
+    #[test]
+    fn the_first_video_that_can_be_had_counts() {
+        let blocked = |reason: &str| {
+            video(json!({"ext_media_availability": {"status": "Unavailable", "reason": reason}}))
+        };
+        let good = video(json!({"ext_media_availability": {"status": "Available"}}));
+        let post = chosen(&[json!({"type": "photo"}), blocked("Geoblocked"), good.clone()], None).unwrap();
+        assert_eq!(post.playlist.as_deref(), Some("https://video.twimg.com/a.m3u8?tag=12"));
+        assert_eq!(post.details.duration_ms, Some(2_500));
+        assert_eq!(chosen(&[good], Some("19")).unwrap().playlist, post.playlist);
+        assert_eq!(chosen(&[blocked("Geoblocked")], None), Err(Refusal::Region));
+        assert_eq!(chosen(&[blocked("Dmcaed")], Some("19")), Err(Refusal::Gone));
+        assert_eq!(chosen(&[blocked("New")], None), Err(Refusal::Other("Unavailable new".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_video_is_said() {
+        assert_eq!(chosen(&[], None), Err(Refusal::NoVideo));
+        assert_eq!(chosen(&[json!({"type": "photo"}), json!(5)], None), Err(Refusal::NoVideo));
+        assert_eq!(chosen(&[json!({"type": "animated_gif"})], None), Err(Refusal::NoSound));
+        assert_eq!(chosen(&[], Some("19")), Err(Refusal::Quoted("19".to_owned())));
+        let odd = chosen(
+            &[json!({"type": "video", "video_info": {"variants": [{"url": 5}], "duration_millis": "x"}})],
+            None,
+        );
+        assert_eq!(odd, Ok(Post::default()));
+    }
+
+    #[test]
+    fn videos_in_cards_are_found() {
+        let inner = json!({"media_entities": {"7_1": video(json!({}))}}).to_string();
+        let card = |text: &str| {
+            json!({"legacy": {"binding_values": [
+            {"key": "x"}, {"key": "unified_card", "value": {"string_value": text}}]}})
+        };
+        assert_eq!(of_card(&card(&inner)).len(), 1);
+        for none in [card("{"), card("[]"), card(&" ".repeat(70_000)), json!(null)] {
+            assert!(of_card(&none).is_empty());
+        }
+    }
+}

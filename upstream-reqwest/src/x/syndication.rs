@@ -1,0 +1,167 @@
+//! The service that shows posts on other sites' pages: the token that it wants, and its form of a post. Pure.
+
+use serde_json::Value;
+use transcript_core::video::VideoId;
+
+use super::{
+    media::{self, MEDIA_MAX, Post},
+    signals, tweet,
+};
+use crate::social::{
+    Refusal,
+    json::{field, items, path, text},
+};
+
+/// The digits of the token.
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// The token for a post: `((id / 1e15) * π).toString(36)` of JavaScript without its zeros and its point.
+pub(super) fn token(id: &str) -> String {
+    let number: f64 = id.parse().unwrap_or(0.0);
+    let mut digits = in_base_36(number / 1e15 * std::f64::consts::PI);
+    digits.retain(|c| !matches!(c, '0' | '.'));
+    digits
+}
+
+/// A number as JavaScript writes it in base 36: as many digits behind the point as tell it from its neighbours,
+/// the last one rounded. For numbers from 0 to some millions.
+fn in_base_36(value: f64) -> String {
+    const BASE: f64 = 36.0;
+    let mut whole = value.floor();
+    let mut rest = value - whole;
+    let mut delta = (0.5 * (value.next_up() - value)).max(f64::from_bits(1));
+    let mut fraction: Vec<u8> = Vec::new();
+    while rest >= delta {
+        rest *= BASE;
+        delta *= BASE;
+        // From 0 to 35: the rest was below one.
+        let digit = rest as u8;
+        fraction.push(digit);
+        rest -= f64::from(digit);
+        let rounds_up = rest > 0.5 || (rest == 0.5 && digit % 2 == 1);
+        if rounds_up && rest + delta > 1.0 {
+            whole += carry(&mut fraction);
+            break;
+        }
+    }
+    let mut text = String::new();
+    // A number below 2^53 is whole exactly.
+    let mut left = whole as u64;
+    while left > 0 {
+        text.insert(0, digit(left % 36));
+        left /= 36;
+    }
+    text.push('.');
+    text.extend(fraction.iter().map(|&place| digit(u64::from(place))));
+    text
+}
+
+/// Adds one to the last digit; returns what is carried over to the whole part.
+fn carry(fraction: &mut Vec<u8>) -> f64 {
+    while let Some(last) = fraction.pop() {
+        if last < 35 {
+            fraction.push(last + 1);
+            return 0.0;
+        }
+    }
+    1.0
+}
+
+fn digit(value: u64) -> char {
+    let digit = usize::try_from(value).ok().and_then(|place| DIGITS.get(place));
+    digit.map_or('0', |&digit| char::from(digit))
+}
+
+/// What this service's answer says of the post `requested`.
+pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<Post, Refusal> {
+    let unreadable = || Refusal::Unreadable("it is no post".to_owned());
+    let value: Value = signals::bounded(body).ok_or_else(unreadable)?;
+    if value.as_object().is_some_and(serde_json::Map::is_empty) {
+        return Err(Refusal::Gone);
+    }
+    match field(&value, "__typename").as_str() {
+        Some("TweetTombstone") => return Err(signals::tombstone(&value)),
+        Some("Tweet") => {}
+        _ => return Err(unreadable()),
+    }
+    if field(&value, "id_str").as_str() != Some(requested.id()) {
+        return Err(Refusal::OtherVideo);
+    }
+    let user = field(&value, "user");
+    if !user.is_object() {
+        return Err(Refusal::AccountGone);
+    }
+    let details = tweet::details(field(&value, "text"), field(user, "name"), field(user, "screen_name"));
+    let list: Vec<_> = items(&value, "mediaDetails", MEDIA_MAX).collect();
+    let quoted = field(&value, "quoted_tweet");
+    let quotes = items(quoted, "mediaDetails", MEDIA_MAX).any(media::is_video);
+    let quoted = text(path(quoted, &["id_str"]), 20).filter(|_| quotes);
+    media::choose(&list, details, quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use transcript_core::video::Platform;
+
+    use super::*;
+
+    #[test]
+    fn tokens_are_those_of_javascript() {
+        for (id, expect) in [
+            ("20", "6dq1a2xwd93"),
+            ("1234567890123456789", "2zqic77uqyk"),
+            ("1585341984679469056", "3uchycv2wqc"),
+            ("1820160924512919999", "4eu7cmmrz7r"),
+            ("1841206275088290279", "4gobiuxs3yx"),
+            ("1902059299591090335", "4lzhu735uk7"),
+            ("2085101081260904717", "51yjdk2mxka"),
+        ] {
+            assert_eq!(token(id), expect, "{id}");
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_token() {
+        for id in ["0", "1", "18446744073709551615", "9007199254740993", "no number", "", "1e400"] {
+            let token = token(id);
+            assert!(token.bytes().all(|c| c.is_ascii_alphanumeric()) && token.len() < 40, "{id}: {token}");
+        }
+    }
+
+    fn told(value: &Value) -> Result<Post, Refusal> {
+        interpret(value.to_string().as_bytes(), &VideoId::new(Platform::Microblog, "20").unwrap())
+    }
+
+    #[test]
+    fn a_post_is_read_in_this_form_too() {
+        let video = json!({"type": "video", "video_info": {"duration_millis": 1_500, "variants": [
+            {"content_type": "application/x-mpegURL", "url": "https://video.twimg.com/a.m3u8"}]}});
+        let post = json!({"__typename": "Tweet", "id_str": "20", "text": "Slack water https://t.co/a",
+            "user": {"name": "Tide", "screen_name": "tide"}, "mediaDetails": [{"type": "photo"}, video]});
+        let read = told(&post).unwrap();
+        assert_eq!(read.details.title.as_deref(), Some("Slack water"));
+        assert_eq!(read.playlist.as_deref(), Some("https://video.twimg.com/a.m3u8"));
+        let mut quoting = post.clone();
+        quoting["mediaDetails"] = json!([]);
+        quoting["quoted_tweet"] = json!({"id_str": "19", "mediaDetails": [video]});
+        assert_eq!(told(&quoting), Err(Refusal::Quoted("19".to_owned())));
+        let mut without = post.clone();
+        without["user"] = json!(null);
+        assert_eq!(told(&without), Err(Refusal::AccountGone));
+        let mut other = post;
+        other["id_str"] = json!("21");
+        assert_eq!(told(&other), Err(Refusal::OtherVideo));
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        assert_eq!(told(&json!({})), Err(Refusal::Gone));
+        assert_eq!(told(&json!({"__typename": "TweetTombstone", "tombstone": {}})), Err(Refusal::Age));
+        let deleted = json!({"text": {"text": "This Post was deleted by the Post author. Learn more"}});
+        assert_eq!(told(&json!({"__typename": "TweetTombstone", "tombstone": deleted})), Err(Refusal::Gone));
+        for odd in [json!([]), json!(7), json!({"__typename": "New"}), json!({"a": 1})] {
+            assert!(matches!(told(&odd), Err(Refusal::Unreadable(_))), "{odd}");
+        }
+    }
+}
