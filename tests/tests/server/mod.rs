@@ -13,3 +13,4 @@ mod platform;
 mod social;
 mod storage;
 mod surface;
+mod v1;

@@ -1,10 +1,11 @@
 //! Against a real mail server, in every mood.
 
-mod server;
+#[path = "../../../../tests/smtp/smtpd.rs"]
+mod smtpd;
 
 use std::time::Instant;
 
-use server::Smtpd;
+use smtpd::Smtpd;
 
 use super::*;
 use crate::config::{Raw, Setting};

@@ -1,4 +1,4 @@
-//! A real mail server in a process of its own: `tests/smtp/smtpd.py`.
+//! A real mail server in a process of its own: `smtpd.py`, for whoever sends mail in a test.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -24,19 +24,19 @@ fn python() -> &'static PathBuf {
 }
 
 /// A running mail server. Dropping it ends it.
-pub(super) struct Smtpd {
+pub(crate) struct Smtpd {
     child: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
-    pub(super) port: u16,
+    pub(crate) port: u16,
     /// The certificate of whoever vouches for the server, in PEM.
-    pub(super) authority: String,
+    pub(crate) authority: String,
     _files: TempDir,
 }
 
 impl Smtpd {
     /// A server with these arguments; with `--tls`, its certificate is that of `localhost`.
-    pub(super) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let files = tempfile::tempdir().unwrap();
         let (authority, certificate, key) = certificates();
         let (cert_file, key_file) = (files.path().join("cert.pem"), files.path().join("key.pem"));
@@ -63,13 +63,13 @@ impl Smtpd {
     }
 
     /// What it says next: it waits for that.
-    pub(super) fn line(&mut self) -> Value {
+    pub(crate) fn line(&mut self) -> Value {
         let line = self.lines.next().expect("the mail server has ended").unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
     /// From now on it does this; what it has taken before was told before.
-    pub(super) fn mode(&mut self, mode: &str) {
+    pub(crate) fn mode(&mut self, mode: &str) {
         writeln!(self.input, "{mode}").unwrap();
         self.input.flush().unwrap();
         assert_eq!(self.line()["mode"], mode);

@@ -1,0 +1,107 @@
+//! Registrations and their mails, through a real mail server.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::json;
+use storage_sqlx::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+use transcript_core::{Timestamp, accounts::Outbox as _, ids::Holder};
+
+use super::{
+    post::{Outbox, register, text_of, token},
+    smtpd::Smtpd,
+};
+use crate::server::harness::{Server, run, verbatim};
+
+/// The settings for a mail server.
+fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, String)>> {
+    let ca_file = data.path().join("mail-ca.pem");
+    std::fs::write(&ca_file, &smtpd.authority)?;
+    Ok(vec![
+        ("VERBATIM_MAIL__SMTP_URL".to_owned(), url.to_owned()),
+        ("VERBATIM_MAIL__FROM".to_owned(), "Verbatim <no-reply@v.example>".to_owned()),
+        ("VERBATIM_UPSTREAM__CA_FILE".to_owned(), ca_file.display().to_string()),
+    ])
+}
+
+fn borrowed(settings: &[(String, String)]) -> Vec<(&str, &str)> {
+    settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_is_mailed_with_tls_and_a_password() -> Result<()> {
+    let mut smtpd = Smtpd::start(&["--tls", "starttls", "--user", "me", "--password", "p@ss"]);
+    let data = TempDir::new()?;
+    let url = format!("smtp://me:p%40ss@localhost:{}?tls=required", smtpd.port);
+    let settings = settings(&smtpd, &url, &data)?;
+    let mut server = Server::start(&data, &borrowed(&settings))?;
+    let reply = register(&server, "Ann@Example.org").await?;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(reply.json()["success"], json!(true));
+    let taken = smtpd.line();
+    assert_eq!((&taken["tls"], &taken["user"]), (&json!(true), &json!("me")));
+    assert_eq!(taken["to"][0].as_str().map(str::to_lowercase).as_deref(), Some("ann@example.org"));
+    let text = text_of(&taken)?;
+    assert!(text.contains(&format!("http://{}/api/v1/verify?token=", server.address())), "{text}");
+    assert_eq!(token(&text)?.len(), 64);
+    assert!(server.stop()?.success());
+
+    let shown = run(
+        {
+            let mut command = verbatim(data.path(), &["check-config"]);
+            command.envs(borrowed(&settings));
+            command
+        },
+        b"",
+    )?;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let route =
+        format!("# mail: by SMTP to localhost, port {}, with STARTTLS, or not at all, as me", smtpd.port);
+    assert!(shown.contains(&route) && !shown.contains("p@ss") && !shown.contains("p%40ss"), "{shown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn registering_never_waits_for_a_mail_server() -> Result<()> {
+    let mut smtpd = Smtpd::start(&["--mode", "stall:greeting"]);
+    let data = TempDir::new()?;
+    let settings = settings(&smtpd, &format!("smtp://localhost:{}", smtpd.port), &data)?;
+    let server = Server::start(&data, &borrowed(&settings))?;
+    let began = Instant::now();
+    for n in 0..5 {
+        let reply = register(&server, &format!("{n}@example.org")).await?;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    }
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    // The server that is killed now has sent none; the next one sends all, once their leases are over.
+    drop(server);
+    smtpd.mode("accept");
+    let store =
+        storage_sqlx::SqliteStore::open(storage_sqlx::SqliteOptions::new(data.path().join("verbatim.db")))
+            .await?;
+    let later = Timestamp::from_millis(4_000_000_000_000);
+    let left = store.due(&Holder::new("test"), later, Timestamp::from_millis(0), 10).await?;
+    assert_eq!(left.len(), 5, "{left:?}");
+    store.close().await;
+    let server = Server::start(&data, &borrowed(&settings))?;
+    let mut to: Vec<_> = (0..5).map(|_| smtpd.line()["to"][0].as_str().map(str::to_owned)).collect();
+    to.sort();
+    let expect: Vec<_> = (0..5).map(|n| Some(format!("{n}@example.org"))).collect();
+    assert_eq!(to, expect);
+    drop(server);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_mail_server_mails_are_files() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = Outbox::of(&data);
+    let server = Server::start(&data, &[])?;
+    assert_eq!(register(&server, "ann@example.org").await?.status, 200);
+    let mail = outbox.next().await?;
+    assert!(mail.contains("\r\nTo: ann@example.org\r\n"), "{mail}");
+    assert!(mail.starts_with("From: Verbatim <verbatim@localhost>\r\n"), "{mail}");
+    assert_eq!(token(&mail)?.len(), 64);
+    Ok(())
+}
