@@ -191,6 +191,24 @@ impl Service {
         self.mails.lock().await.recv().await.unwrap()
     }
 
+    /// The token in the mail that a registration leads to.
+    pub(crate) async fn token(&self, email: &str) -> String {
+        let body = serde_json::json!({ "email": email }).to_string();
+        let answer = self.send(request("POST", "/api/v1/register", &[], &body)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let mail = self.mail().await;
+        let (_, rest) = mail.text.split_once("/api/v1/verify?token=").unwrap();
+        rest.lines().next().unwrap().to_owned()
+    }
+
+    /// The key of a new account.
+    pub(crate) async fn account(&self, email: &str) -> String {
+        let token = self.token(email).await;
+        let answer = self.get(&format!("/api/v1/verify?token={token}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["api_key"].as_str().unwrap().to_owned()
+    }
+
     /// A new key, in the clear.
     pub(crate) async fn key(&self) -> String {
         let answer = self.send(request("POST", "/api/keys", &[], "")).await;

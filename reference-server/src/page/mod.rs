@@ -4,6 +4,7 @@
 //! language, and their direction is found from themselves.
 
 mod style;
+pub(crate) mod verify;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};

@@ -55,7 +55,7 @@ fn the_language_is_said_where_it_is_known() {
 
 #[test]
 fn the_policy_names_the_style_sheet_that_is_served() {
-    let policy = content_security_policy();
+    let policy = content_security_policy(false);
     let policy = policy.to_str().unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
     let page = unknown().into_string();

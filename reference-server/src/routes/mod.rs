@@ -2,6 +2,7 @@
 
 mod bearer;
 pub(crate) mod health;
+mod html;
 pub(crate) mod keys;
 pub(crate) mod query;
 mod transcript;

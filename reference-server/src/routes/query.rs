@@ -92,7 +92,7 @@ impl LookupQuery {
 ///
 /// # Errors
 /// 400 when it is there twice, or is not percent-encoded UTF-8.
-fn parameter(query: &str, name: &'static str) -> Result<Option<String>, Refusal> {
+pub(super) fn parameter(query: &str, name: &'static str) -> Result<Option<String>, Refusal> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut found = None;
     for (key, value) in pairs {

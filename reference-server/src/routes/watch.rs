@@ -4,19 +4,16 @@
 
 use axum::{
     extract::{Path, State, rejection::PathRejection},
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use http::{
-    HeaderName, HeaderValue, StatusCode,
-    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY},
-};
+use http::StatusCode;
 use maud::Markup;
 use transcript_core::{
     archive::{Found, StoredTranscript, Wish},
     video::{Platform, VideoId},
 };
 
-use super::App;
+use super::{App, html::Form};
 use crate::page;
 
 /// Shows the archived transcript, or says that there is none.
@@ -56,14 +53,6 @@ async fn archived(app: &App, video: &VideoId) -> transcript_core::Result<Found> 
     }
 }
 
-/// A page with the headers that keep it what it is: no script, no frame, nothing from elsewhere.
 fn html(status: StatusCode, page: Markup) -> Response {
-    let fixed = HeaderValue::from_static;
-    let headers: [(HeaderName, HeaderValue); 4] = [
-        (CONTENT_TYPE, fixed("text/html; charset=utf-8")),
-        (CACHE_CONTROL, fixed("no-cache")),
-        (CONTENT_SECURITY_POLICY, page::content_security_policy()),
-        (REFERRER_POLICY, fixed("no-referrer")),
-    ];
-    (status, headers, page.into_string()).into_response()
+    super::html::html(status, page, Form::None)
 }

@@ -1,4 +1,7 @@
 //! Surface B.
 
+mod account;
 mod errors;
 mod register;
+mod transcript;
+mod verify;

@@ -41,13 +41,11 @@ impl Denial {
     }
 
     /// The status.
-    #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
     /// The sentence.
-    #[cfg(test)]
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -3,10 +3,14 @@
 //! Each call's checks come in one order: address and method, key, repeated reply, rate limit, parameters,
 //! credits, work. Everything that goes wrong is told as `{error, code}`, also a defect of ours.
 
+mod account;
 pub(crate) mod body;
 mod denial;
+pub(crate) mod door;
 pub(crate) mod rate;
 mod register;
+mod transcript;
+mod verify;
 
 use std::panic::AssertUnwindSafe;
 
@@ -15,16 +19,21 @@ use axum::{
     extract::Request,
     middleware::{Next, from_fn},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, post},
+    routing::{MethodRouter, get, post},
 };
 use futures_util::FutureExt;
-use http::{HeaderName, HeaderValue, StatusCode, header::ALLOW};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ALLOW, CACHE_CONTROL},
+};
 
 pub(crate) use body::Fields;
 pub(crate) use denial::Denial;
 
 use super::App;
 
+/// Whether a transcript came from the archive: `HIT` or `MISS`.
+pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 /// The credits that are left (specification 4, response headers).
 pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 
@@ -35,6 +44,10 @@ pub(crate) const PREFIX: &str = "/api/v1";
 pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/register", only("POST, OPTIONS", post(register::register)))
+        .route("/verify", only("GET, POST, OPTIONS", get(verify::open).post(verify::confirm)))
+        .route("/me", only("GET, OPTIONS", get(account::me)))
+        .route("/rotate-key", only("POST, OPTIONS", post(account::rotate_key)))
+        .route("/transcript", only("GET, OPTIONS", get(transcript::transcript)))
         .fallback(unknown)
         .layer(from_fn(contain))
 }
@@ -52,8 +65,12 @@ pub(super) async fn unknown() -> Denial {
     Denial::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
 }
 
-/// Answers a defect of ours in the form of this surface. The panic hook has logged what and where.
+/// Answers a defect of ours in the form of this surface, and has nobody on the way keep anything: answers are
+/// one caller's own, and some have a key in them.
 async fn contain(request: Request, next: Next) -> Response {
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-    answer.unwrap_or_else(|_| Denial::fault().into_response())
+    // The panic hook has logged what and where.
+    let mut answer = answer.unwrap_or_else(|_| Denial::fault().into_response());
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
 }

@@ -36,7 +36,13 @@ async fn unknown_addresses_are_told_in_this_surfaces_form() {
 #[tokio::test]
 async fn other_methods_are_told_which_there_are() {
     let service = Service::start().await;
-    for (target, methods) in [("/api/v1/register", "POST, OPTIONS")] {
+    for (target, methods) in [
+        ("/api/v1/register", "POST, OPTIONS"),
+        ("/api/v1/verify", "GET, POST, OPTIONS"),
+        ("/api/v1/me", "GET, OPTIONS"),
+        ("/api/v1/rotate-key", "POST, OPTIONS"),
+        ("/api/v1/transcript", "GET, OPTIONS"),
+    ] {
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "NONSENSE"] {
             if methods.split(", ").any(|known| known == method) {
                 continue;
@@ -60,4 +66,33 @@ async fn other_methods_are_told_which_there_are() {
             "{options:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_missing_or_wrong_key_is_told_what_it_is() {
+    let service = Service::start().await;
+    let other = service.key().await;
+    let account = service.account("ann@example.org").await;
+    let typo = format!("{}x", &account[..account.len() - 1]);
+    for (method, target) in
+        [("GET", "/api/v1/me"), ("POST", "/api/v1/rotate-key"), ("GET", "/api/v1/transcript?video_id=x")]
+    {
+        let missing = service.send(request(method, target, &[], "")).await;
+        check(&missing, 401, "This needs an API key");
+        assert_eq!(missing.header("www-authenticate"), Some("Bearer realm=\"verbatim\""));
+        for (credential, begins) in [
+            (format!("Bearer {other}"), "This API key is for the look-up API"),
+            (format!("Bearer {typo}"), "The API key is not one of this service"),
+            (account.clone(), "The API key is not one of this service"),
+            ("Basic dXNlcjpwdw==".to_owned(), "The API key is not one of this service"),
+        ] {
+            let wrong = service.send(request(method, target, &[("authorization", &credential)], "")).await;
+            check(&wrong, 401, begins);
+            let challenge = wrong.header("www-authenticate").unwrap();
+            assert!(challenge.ends_with("error=\"invalid_token\""), "{challenge}");
+            assert!(!wrong.text.contains(&account[8..]));
+        }
+    }
+    // A key never counts in a link.
+    check(&service.get(&format!("/api/v1/me?api_key={account}")).await, 401, "This needs an API key");
 }

@@ -1,0 +1,110 @@
+use std::sync::atomic::Ordering;
+
+use super::errors::check;
+use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Service, request};
+
+async fn get(service: &Service, key: &str, query: &str) -> Answer {
+    service.get_with(&format!("/api/v1/transcript?{query}"), key).await
+}
+
+async fn get_once(service: &Service, key: &str, name: &str, query: &str) -> Answer {
+    let bearer = format!("Bearer {key}");
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", name)];
+    service.send(request("GET", &format!("/api/v1/transcript?{query}"), &headers, "")).await
+}
+
+async fn left(service: &Service, key: &str) -> u64 {
+    service.get_with("/api/v1/me", key).await.json()["credits_remaining"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn a_transcript_costs_a_credit_from_the_archive_or_not() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let hit = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
+    assert_eq!(hit.status, 200, "{hit:?}");
+    assert_eq!((hit.header("x-cache"), hit.header("x-credits-remaining")), (Some("HIT"), Some("199")));
+    assert_eq!(hit.header("cache-control"), Some("no-store"));
+    assert_eq!(hit.header("ratelimit"), Some("\"account\";r=9;t=60"));
+    assert_eq!(
+        hit.json(),
+        serde_json::json!({
+            "video_id": ARCHIVED, "title": "A talk", "language": "en", "is_generated": false,
+            "segments": [
+                { "text": "It is so", "start": 1.5, "duration": 1.25 },
+                { "text": "quiet here.", "start": 2.75, "duration": 2.0 }
+            ]
+        })
+    );
+    let miss = get(&service, &key, &format!("url=https%3A%2F%2Fyoutu.be%2F{NEW}&lang=en-GB")).await;
+    assert_eq!((miss.status.as_u16(), miss.header("x-cache")), (200, Some("MISS")), "{miss:?}");
+    assert_eq!(miss.header("x-credits-remaining"), Some("198"));
+    assert_eq!(left(&service, &key).await, 198);
+}
+
+#[tokio::test]
+async fn failures_cost_nothing() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for (query, status, begins) in [
+        ("", 400, "video_id: "),
+        ("video_id=short", 400, "video_id: "),
+        ("video_id=dQw4w9WgXcQ&url=https://youtu.be/dQw4w9WgXcQ", 400, "video_id and url: "),
+        ("video_id=dQw4w9WgXcQ&video_id=dQw4w9WgXcQ", 400, "video_id: it is there more than once"),
+        ("url=https://www.tiktok.com/@scout2015/video/6718335390845095173", 400, "url: "),
+        ("video_id=dQw4w9WgXcQ&lang=english+please", 400, "lang: "),
+        (&format!("video_id={SILENT}"), 404, "This video"),
+        (&format!("video_id={DEFECT}"), 500, ""),
+    ] {
+        let answer = get(&service, &key, query).await;
+        check(&answer, status, begins);
+        assert!(answer.header("ratelimit").is_some(), "{answer:?}");
+    }
+    assert_eq!(left(&service, &key).await, 200);
+}
+
+#[tokio::test]
+async fn a_repeat_gets_the_first_reply_and_costs_nothing() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let query = format!("video_id={NEW}");
+    let first = get_once(&service, &key, "a-name", &query).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, None), "{first:?}");
+    for _ in 0..20 {
+        // Repeats do not count for the rate limit either.
+        let again = get_once(&service, &key, "a-name", &query).await;
+        assert_eq!((again.status.as_u16(), &again.text), (200, &first.text));
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!(again.header("x-cache"), Some("MISS"));
+        assert_eq!(again.header("x-credits-remaining"), Some("199"));
+        assert_eq!(again.header("content-type"), first.header("content-type"));
+        assert_eq!(again.header("ratelimit"), None);
+    }
+    assert_eq!(service.asked.load(Ordering::Relaxed), 1);
+    check(&get_once(&service, &key, "a-name", "video_id=bbbbbbbbbbb").await, 400, "Idempotency-Key: ");
+    check(&get_once(&service, &key, &"x".repeat(300), &query).await, 400, "Idempotency-Key: ");
+    check(&get_once(&service, &key, "", &query).await, 400, "Idempotency-Key: ");
+    // A failure is not repeated: the name is free again.
+    check(&get_once(&service, &key, "other", &format!("video_id={SILENT}")).await, 404, "This video");
+    check(&get_once(&service, &key, "other", "video_id=nonsense").await, 400, "video_id: ");
+    assert_eq!(get_once(&service, &key, "other", &query).await.status, 200);
+    assert_eq!(left(&service, &key).await, 198);
+}
+
+#[tokio::test]
+async fn an_account_is_spent_to_exactly_zero() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for n in 0..200 {
+        service.clock.advance(std::time::Duration::from_secs(6));
+        let answer = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
+        assert_eq!(answer.header("x-credits-remaining"), Some((199 - n).to_string().as_str()), "{answer:?}");
+    }
+    service.clock.advance(std::time::Duration::from_secs(6));
+    let spent = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
+    check(&spent, 402, "The credits do not suffice");
+    assert_eq!(spent.header("x-credits-remaining"), Some("0"));
+    // What is wrong with the parameters is told before what is wrong with the credits.
+    service.clock.advance(std::time::Duration::from_secs(6));
+    check(&get(&service, &key, "video_id=short").await, 400, "video_id: ");
+}

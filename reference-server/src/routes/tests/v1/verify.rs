@@ -1,0 +1,116 @@
+use super::errors::check;
+use crate::testing::{Answer, Service, request};
+
+const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+async fn post(service: &Service, headers: &[(&str, &str)], body: &str) -> Answer {
+    service.send(request("POST", "/api/v1/verify", headers, body)).await
+}
+
+#[tokio::test]
+async fn a_program_gets_the_key_of_a_new_account_at_once() {
+    let service = Service::start().await;
+    let token = service.token("ann@example.org").await;
+    let verified = service.get(&format!("/api/v1/verify?token={token}")).await;
+    assert_eq!(verified.status, 200, "{verified:?}");
+    assert_eq!(verified.header("cache-control"), Some("no-store"));
+    assert_eq!(verified.header("vary"), Some("accept"));
+    let body = verified.json();
+    assert_eq!(
+        (&body["success"], &body["credits"], &body["plan"]),
+        (&true.into(), &200.into(), &"free".into())
+    );
+    assert_eq!(body.as_object().unwrap().len(), 4);
+    assert!(body["api_key"].as_str().unwrap().starts_with("vba_"));
+    // Used, unknown and malformed ones are told alike.
+    let used = service.get(&format!("/api/v1/verify?token={token}")).await;
+    check(&used, 400, "token: this verification link is invalid");
+    for other in ["0".repeat(64), "x".to_owned(), "0".repeat(5_000), "%00".to_owned()] {
+        let refused = service.get(&format!("/api/v1/verify?token={other}")).await;
+        assert_eq!((refused.status, &refused.text), (used.status, &used.text), "{other}");
+    }
+    for query in ["", "?token=", "?token=a&token=b", "?token=%zz"] {
+        check(&service.get(&format!("/api/v1/verify{query}")).await, 400, "token: ");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_and_only_its_button_redeems() {
+    let service = Service::start().await;
+    let token = service.token("ann@example.org").await;
+    let target = format!("/api/v1/verify?token={token}");
+    for _ in 0..3 {
+        let page = service.send(request("GET", &target, &[BROWSER], "")).await;
+        assert_eq!(
+            (page.status.as_u16(), page.header("content-type")),
+            (200, Some("text/html; charset=utf-8"))
+        );
+        assert!(page.text.contains(&format!("<input type=\"hidden\" name=\"token\" value=\"{token}\">")));
+        assert!(
+            page.text.contains("<form method=\"post\" action=\"verify\">") && !page.text.contains("vba_")
+        );
+        assert!(page.header("content-security-policy").unwrap().contains("form-action 'self'"), "{page:?}");
+        assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!((page.header("cache-control"), page.header("vary")), (Some("no-store"), Some("accept")));
+    }
+    let shown = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
+    assert_eq!(shown.status, 200, "{shown:?}");
+    assert!(shown.text.contains("<code class=\"key\">vba_") && shown.text.contains("you have 200 credits"));
+    assert_eq!(shown.header("cache-control"), Some("no-store"));
+    let again = post(&service, &[BROWSER, FORM], &format!("token={token}")).await;
+    assert_eq!(
+        (again.status.as_u16(), again.header("content-type")),
+        (400, Some("text/html; charset=utf-8"))
+    );
+    assert!(again.text.contains("this verification link is invalid"), "{}", again.text);
+}
+
+#[tokio::test]
+async fn nothing_but_a_post_ends_a_live_key() {
+    let service = Service::start().await;
+    let old = service.account("ann@example.org").await;
+    let token = service.token("ann@example.org").await;
+    let target = format!("/api/v1/verify?token={token}");
+    // A scanner tries everything that it can think of.
+    for accept in ["*/*", "application/json", "text/html", "text/plain"] {
+        for method in ["HEAD", "GET", "OPTIONS"] {
+            let answer = service.send(request(method, &target, &[("accept", accept)], "")).await;
+            assert!(!answer.text.contains("vba_"), "{answer:?}");
+            if method == "GET" && accept != "text/html" {
+                check(&answer, 409, "This address has an account");
+            }
+        }
+        let me = service.get_with("/api/v1/me", &old).await;
+        assert_eq!(me.status, 200, "{accept}: {me:?}");
+    }
+    let confirmed = service.send(request("POST", &target, &[], "")).await;
+    assert_eq!(confirmed.status, 200, "{confirmed:?}");
+    let new = confirmed.json()["api_key"].as_str().unwrap().to_owned();
+    check(&service.get_with("/api/v1/me", &old).await, 401, "The API key is unknown");
+    assert_eq!(service.get_with("/api/v1/me", &new).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_confirmation_comes_in_any_form() {
+    let service = Service::start().await;
+    let json = ("content-type", "application/json");
+    for (n, headers) in [[FORM], [json]].iter().enumerate() {
+        let token = service.token(&format!("{n}@example.org")).await;
+        let body =
+            if headers[0] == FORM { format!("token={token}") } else { format!("{{\"token\": \"{token}\"}}") };
+        let verified = post(&service, headers, &body).await;
+        assert_eq!(verified.status, 200, "{verified:?}");
+    }
+    for (headers, body, status, begins) in [
+        (&[FORM][..], "", 400, "token: it is missing"),
+        (&[FORM], "token=", 400, "token: it is missing"),
+        (&[FORM], "token=a&token=b", 400, "token: it is there more than once"),
+        (&[json], "{}", 400, "token: it is missing"),
+        (&[json], "{\"token\": 1}", 400, "token: it must be a string"),
+        (&[("content-type", "text/plain")], "x", 415, "The body must be JSON"),
+        (&[json], &"x".repeat(20_000), 413, "The body is too large"),
+    ] {
+        check(&post(&service, headers, body).await, status, begins);
+    }
+}
