@@ -80,7 +80,7 @@ async fn kill(
 
 /// Every balance is what its entries add up to; what was held is returned once it is overdue, and every
 /// charge of a key is one transcript.
-async fn check_ledger(data: &TempDir) -> Result<()> {
+pub(crate) async fn check_ledger(data: &TempDir) -> Result<()> {
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
     let far = Timestamp::from_millis(4_000_000_000_000);
     for round in ["as it was left", "after what was held is overdue"] {

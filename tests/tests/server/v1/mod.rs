@@ -1,5 +1,8 @@
 //! Surface B over HTTP, with real mail (specification 2.5 to 2.8, 4 to 8; design 4).
 
+mod credits;
+mod journey;
+mod links;
 mod mail;
 pub(crate) mod post;
 #[path = "../../../smtp/smtpd.rs"]

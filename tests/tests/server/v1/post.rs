@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::server::harness::{Reply, Server};
@@ -65,7 +65,25 @@ pub(crate) async fn register(server: &Server, email: &str) -> Result<Reply> {
     server.send(Method::POST, "/api/v1/register", &[("content-type", "application/json")], body).await
 }
 
-/// The parts of a mail that a server took, as its recipient reads them.
-pub(crate) fn text_of(taken: &Value) -> Result<String> {
-    Ok(taken["data"].as_str().context("a mail without data")?.to_owned())
+/// A new account for an address; returns its key.
+pub(crate) async fn account(server: &Server, outbox: &mut Outbox, email: &str) -> Result<String> {
+    let reply = register(server, email).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    let token = token(&outbox.next().await?)?;
+    let reply = server.get(&format!("/api/v1/verify?token={token}")).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    key_in(&reply)
+}
+
+/// The key in the answer to a verification or a rotation.
+pub(crate) fn key_in(reply: &Reply) -> Result<String> {
+    let key = reply.json()["api_key"].as_str().map(str::to_owned);
+    key.with_context(|| format!("no key in {}", reply.text()))
+}
+
+/// What an account has left, by its key.
+pub(crate) async fn credits(server: &Server, key: &str) -> Result<u64> {
+    let reply = server.get_as(key, "/api/v1/me").await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    reply.json()["credits_remaining"].as_u64().context("no credits_remaining")
 }
