@@ -7,6 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
+use anyhow::{Context as _, Result, ensure};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,13 +15,14 @@ use tempfile::TempDir;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/smtp");
 
 /// The Python that has the server. The first caller has it installed.
-fn python() -> &'static PathBuf {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().unwrap();
-        assert!(output.status.success(), "the mail server of the tests cannot be installed");
-        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
-    })
+fn python() -> Result<&'static PathBuf> {
+    static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let installed = PYTHON.get_or_init(|| {
+        let output = Command::new(format!("{FOLDER}/install.sh")).stderr(Stdio::inherit()).output().ok()?;
+        let path = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| PathBuf::from(path.trim()))
+    });
+    installed.as_ref().context("the mail server of the tests cannot be installed")
 }
 
 /// A running mail server. Dropping it ends it.
@@ -36,13 +38,13 @@ pub(crate) struct Smtpd {
 
 impl Smtpd {
     /// A server with these arguments; with `--tls`, its certificate is that of `localhost`.
-    pub(crate) fn start(arguments: &[&str]) -> Self {
-        let files = tempfile::tempdir().unwrap();
-        let (authority, certificate, key) = certificates();
+    pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
+        let files = TempDir::new()?;
+        let (authority, certificate, key) = certificates()?;
         let (cert_file, key_file) = (files.path().join("cert.pem"), files.path().join("key.pem"));
-        std::fs::write(&cert_file, certificate).unwrap();
-        std::fs::write(&key_file, key).unwrap();
-        let mut child = Command::new(python())
+        std::fs::write(&cert_file, certificate)?;
+        std::fs::write(&key_file, key)?;
+        let mut child = Command::new(python()?)
             .arg(format!("{FOLDER}/smtpd.py"))
             .args(arguments)
             .arg("--cert")
@@ -53,26 +55,27 @@ impl Smtpd {
             .stdout(Stdio::piped())
             // It complains about connections that were dropped, which is what they were dropped for.
             .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+            .spawn()?;
+        let (input, output) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
         let lines = BufReader::new(output).lines();
         let mut server = Self { child, input, lines, port: 0, authority, _files: files };
-        server.port = server.line()["port"].as_u64().unwrap().try_into().unwrap();
-        server
+        server.port = server.line()?["port"].as_u64().context("no port")?.try_into()?;
+        Ok(server)
     }
 
     /// What it says next: it waits for that.
-    pub(crate) fn line(&mut self) -> Value {
-        let line = self.lines.next().expect("the mail server has ended").unwrap();
-        serde_json::from_str(&line).unwrap()
+    pub(crate) fn line(&mut self) -> Result<Value> {
+        let line = self.lines.next().context("the mail server has ended")??;
+        Ok(serde_json::from_str(&line)?)
     }
 
     /// From now on it does this; what it has taken before was told before.
-    pub(crate) fn mode(&mut self, mode: &str) {
-        writeln!(self.input, "{mode}").unwrap();
-        self.input.flush().unwrap();
-        assert_eq!(self.line()["mode"], mode);
+    pub(crate) fn mode(&mut self, mode: &str) -> Result<()> {
+        writeln!(self.input, "{mode}")?;
+        self.input.flush()?;
+        let told = self.line()?;
+        ensure!(told["mode"] == mode, "{told}");
+        Ok(())
     }
 }
 
@@ -85,14 +88,13 @@ impl Drop for Smtpd {
 }
 
 /// An authority, and the certificate and key of `localhost`, in PEM.
-fn certificates() -> (String, String, String) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
+fn certificates() -> Result<(String, String, String)> {
+    let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority_key = KeyPair::generate().unwrap();
-    let authority = params.self_signed(&authority_key).unwrap().pem();
+    let authority_key = KeyPair::generate()?;
+    let authority = params.self_signed(&authority_key)?.pem();
     let issuer = Issuer::new(params, authority_key);
-    let key = KeyPair::generate().unwrap();
-    let certificate =
-        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
-    (authority, certificate.pem(), key.serialize_pem())
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new(vec!["localhost".to_owned()])?.signed_by(&key, &issuer)?;
+    Ok((authority, certificate.pem(), key.serialize_pem()))
 }

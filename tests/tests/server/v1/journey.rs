@@ -25,7 +25,7 @@ fn names(reply: &Reply) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn register_verify_read_and_rotate() -> Result<()> {
     let proxy = platform(&[VIDEO], Duration::ZERO)?;
-    let mut smtpd = Smtpd::start(&["--tls", "wrapper", "--user", "me", "--password", "hush"]);
+    let mut smtpd = Smtpd::start(&["--tls", "wrapper", "--user", "me", "--password", "hush"])?;
     let data = TempDir::new()?;
     // The platforms and the mail server have authorities of their own.
     let ca_file = data.path().join("ca.pem");
@@ -45,7 +45,7 @@ async fn register_verify_read_and_rotate() -> Result<()> {
         (registered.status.as_u16(), names(&registered)),
         (200, vec!["message".into(), "success".into()])
     );
-    let taken = smtpd.line();
+    let taken = smtpd.line()?;
     let token = token(taken["data"].as_str().unwrap_or_default())?;
     let verified = server.get(&format!("/api/v1/verify?token={token}")).await?;
     assert_eq!(names(&verified), ["api_key", "credits", "plan", "success"]);
@@ -84,7 +84,7 @@ async fn register_verify_read_and_rotate() -> Result<()> {
 
     // Whoever lost the key registers again: the credits are kept, the key dies when the button is pressed.
     assert_eq!(register(&server, "ann@example.org").await?.text(), registered.text());
-    let taken = smtpd.line();
+    let taken = smtpd.line()?;
     let body = format!("token={}", super::post::token(taken["data"].as_str().unwrap_or_default())?);
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let recovered = server.send(Method::POST, "/api/v1/verify", &form, body).await?;
