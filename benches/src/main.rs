@@ -10,6 +10,7 @@ mod lookup;
 mod platform;
 mod process;
 mod report;
+mod social;
 
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ enum Topic {
     Lookup,
     /// Fetches of new transcripts, beside youtube-transcript-api.
     Fetch,
+    /// Look-ups of TikTok and X, beside yt-dlp.
+    Social,
     /// Start, memory, links, captions.
     Budgets,
     /// All of them.
@@ -41,10 +44,12 @@ async fn main() -> Result<()> {
     match Topic::parse() {
         Topic::Lookup => lookup::run().await,
         Topic::Fetch => fetch::run().await,
+        Topic::Social => social::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
             lookup::run().await?;
             fetch::run().await?;
+            social::run().await?;
             budgets::run().await
         }
         Topic::Bare { answer } => bare::serve(&answer).await,

@@ -2,12 +2,13 @@
 //!
 //! [`Http`] is the transport that every supplier of this crate uses: it decides where a request may go,
 //! through which proxy, how often and how long it is tried, and how much of an answer is read.
-//! [`YouTubeCaptions`] is the supplier of the long-form site, [`TikTokCaptions`] that of the short-video site,
-//! [`XCaptions`] that of the microblog site.
-//! [`ShortLinks`] follows the short links of the
-//! other sites.
+//! [`YouTubeCaptions`] is the supplier of the long-form site, [`TikTokCaptions`] that of the short-video site and
+//! [`XCaptions`] that of the microblog site. [`InstagramVideos`] finds what can be listened to where there are no
+//! captions; the suppliers of TikTok and X do so too ([`MediaSource`]). [`ShortLinks`] follows the short links of
+//! all but the first.
 
 mod http;
+mod instagram;
 mod links;
 mod social;
 mod tiktok;
@@ -15,7 +16,9 @@ mod x;
 mod youtube;
 
 pub use http::{Http, HttpOptions};
+pub use instagram::InstagramVideos;
 pub use links::ShortLinks;
+pub use social::{Media, MediaAddress, MediaSource};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};

@@ -2,6 +2,7 @@
 
 pub(crate) mod asking;
 pub(crate) mod beside;
+mod listening;
 mod replayed;
 
 pub(crate) use replayed::{check_all, playing, recorded};

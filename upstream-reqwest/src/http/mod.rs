@@ -31,7 +31,7 @@ use transcript_core::Result;
 pub(crate) use cookies::Cookies;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
-pub(crate) use request::{Answer, Request};
+pub(crate) use request::{Answer, Request, is_allowed};
 pub(crate) use visit::Visit;
 
 use exits::Exits;

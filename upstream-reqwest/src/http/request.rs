@@ -30,23 +30,23 @@ impl Request {
         self.hosts.first().copied().unwrap_or_default()
     }
 
-    /// Whether the address is one that we go to: https on its own port, a host of the list, nobody's name
-    /// and password in it. Addresses come from the platforms' answers, so nothing is taken for granted.
+    /// Refuses an address that is not one of the platform's own.
     pub(super) fn check(&self) -> Result<(), HttpFault> {
-        let url = &self.url;
-        let known = match url.host() {
-            // A trailing dot, an address in numbers or another spelling is not on the list.
-            Some(Host::Domain(host)) => self.hosts.iter().any(|known| is_of(host, known)),
-            _ => false,
-        };
-        let plain = url.username().is_empty() && url.password().is_none();
-        // `port` is none where the port is the scheme's own.
-        if url.scheme() == "https" && known && plain && url.port().is_none() {
-            Ok(())
-        } else {
-            Err(HttpFault::ForeignAddress)
-        }
+        if is_allowed(&self.url, self.hosts) { Ok(()) } else { Err(HttpFault::ForeignAddress) }
     }
+}
+
+/// Whether the address is one that we go to: https on its own port, a host of the list, nobody's name and
+/// password in it. Addresses come from the platforms' answers, so nothing is taken for granted.
+pub(crate) fn is_allowed(url: &Url, hosts: &[&str]) -> bool {
+    let known = match url.host() {
+        // A trailing dot, an address in numbers or another spelling is not on the list.
+        Some(Host::Domain(host)) => hosts.iter().any(|known| is_of(host, known)),
+        _ => false,
+    };
+    let plain = url.username().is_empty() && url.password().is_none();
+    // `port` is none where the port is the scheme's own.
+    url.scheme() == "https" && known && plain && url.port().is_none()
 }
 
 /// Whether a host is a known one, or lies below a known name that begins with a dot.

@@ -35,6 +35,11 @@ impl Visit {
         Self { left: requests, ..self }
     }
 
+    /// The same visit, beginning at the exit of another one.
+    pub(crate) fn through(self, exit: Option<usize>) -> Self {
+        Self { exit, ..self }
+    }
+
     /// Sends a request and reads its answer.
     ///
     /// Passing faults are tried again within the deadline, through another exit where there is one.

@@ -11,7 +11,7 @@ use transcript_core::{
 use url::Url;
 
 use super::Refusal;
-use crate::http::{Answer, Cookies, Http, HttpFault, Request, Visit};
+use crate::http::{Answer, Cookies, Http, HttpFault, Request, Visit, is_allowed};
 
 /// How long before the caller's deadline it gives up, so that its own verdict still arrives.
 const MARGIN: Duration = Duration::from_millis(250);
@@ -92,6 +92,10 @@ impl<'a> Errand<'a> {
             let Some(location) = answer.location.as_ref().filter(|_| answer.status.is_redirection()) else {
                 return Ok(answer);
             };
+            // What somebody else's address looks like means nothing.
+            if !is_allowed(location, request.hosts) {
+                return Err(Refusal::Fault(HttpFault::ForeignAddress));
+            }
             if let Some(refusal) = detour(location) {
                 return Err(refusal);
             }
@@ -135,6 +139,16 @@ impl<'a> Errand<'a> {
             self.cookies = Cookies::default();
         }
         again
+    }
+
+    /// The cookies that a request to this address would carry.
+    pub(crate) fn cookies_for(&self, url: &Url) -> Option<http::HeaderValue> {
+        self.cookies.header(url)
+    }
+
+    /// The way out that the last answer came through.
+    pub(crate) fn exit(&self) -> Option<usize> {
+        self.visit.exit()
     }
 
     fn with_cookies(&self, request: &Request) -> Request {

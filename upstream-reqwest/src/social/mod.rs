@@ -3,11 +3,15 @@
 
 mod errand;
 pub(crate) mod json;
+mod media;
 mod refusal;
+mod title;
 mod tracks;
 
 pub(crate) use errand::{Errand, stops};
+pub use media::{Media, MediaAddress, MediaSource};
 pub(crate) use refusal::Refusal;
+pub(crate) use title::title;
 pub(crate) use tracks::{Details, Track, Tracks, Words, read, supplied};
 
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -53,6 +53,10 @@ pub(crate) enum Refusal {
     Withheld(Option<u64>),
     /// The platform wants a proof that we are human.
     BotCheck,
+    /// The platform wants a log-in for what anybody may see, as it does when one address asks too much.
+    LoginWall,
+    /// The post's page came without the post, as it does when one address asks too much.
+    HeldBack,
     /// HTTP 401 or 403: the address that we ask from is not welcome.
     Forbidden(u16),
     /// The answer was about another video.
@@ -105,13 +109,21 @@ impl Refusal {
 
     /// Whether it is due to the address that we ask from, so that another proxy may fare better.
     pub(crate) fn is_distrust(&self) -> bool {
-        matches!(self, Self::BotCheck | Self::Forbidden(_) | Self::OtherVideo | Self::Withheld(_))
+        matches!(
+            self,
+            Self::BotCheck
+                | Self::LoginWall
+                | Self::HeldBack
+                | Self::Forbidden(_)
+                | Self::OtherVideo
+                | Self::Withheld(_)
+        )
     }
 
     /// How long the platform is best left alone from the address that met this. One video alone must not
     /// silence us for all, so only what is said of the address counts.
     pub(crate) fn silence(&self) -> Option<Duration> {
-        matches!(self, Self::BotCheck).then_some(DISTRUST_SILENCE)
+        matches!(self, Self::BotCheck | Self::LoginWall | Self::HeldBack).then_some(DISTRUST_SILENCE)
     }
 
     /// The failure to report.
@@ -134,7 +146,7 @@ impl Refusal {
             }
             Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
             Self::BotCheck => SupplyReason::BotCheck,
-            Self::Forbidden(_) => SupplyReason::Throttled(None),
+            Self::LoginWall | Self::HeldBack | Self::Forbidden(_) => SupplyReason::Throttled(None),
             Self::OtherVideo => SupplyReason::OtherVideo,
             Self::UnreadableCaptions(_) | Self::Unreadable(_) | Self::Shell => SupplyReason::Unreadable,
             Self::Stale(_) => SupplyReason::Stale,
@@ -180,6 +192,14 @@ impl Refusal {
             Self::BotCheck => format!(
                 "{name} asks for a proof that no bot is asking: it distrusts this server's address. Try again \
                  later; {proxy}."
+            ),
+            Self::LoginWall => format!(
+                "{name} wants a log-in before it shows this post, as it does when many requests come from one \
+                 address. Try again later; {proxy}."
+            ),
+            Self::HeldBack => format!(
+                "{name} keeps the post back from its own page, as it does when many requests come from one \
+                 address. Try again later; {proxy}."
             ),
             Self::Forbidden(status) => format!(
                 "{name} refuses requests from this server's address (HTTP {status}). Try again later; {proxy}."
@@ -233,6 +253,8 @@ mod tests {
             Refusal::Withheld(None),
             Refusal::Withheld(Some(10_204)),
             Refusal::BotCheck,
+            Refusal::LoginWall,
+            Refusal::HeldBack,
             Refusal::Forbidden(403),
             Refusal::OtherVideo,
             Refusal::Shell,
@@ -255,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_may_pass_is_not_remembered_of_the_video() {
-        for refusal in [Refusal::Withheld(None), Refusal::Shell, Refusal::InReview] {
+        for refusal in [Refusal::Withheld(None), Refusal::Shell, Refusal::LoginWall, Refusal::InReview] {
             assert!(!refusal.error(Platform::Reels).reason().is_about_the_video(), "{refusal:?}");
         }
     }

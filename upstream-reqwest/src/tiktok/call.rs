@@ -6,10 +6,10 @@ use transcript_core::{
     transcript::Segment,
 };
 
-use super::{NAME, page, request, signals, state};
+use super::{NAME, media, page, request, signals, state, subtitles};
 use crate::{
     http::{Answer, HttpFault},
-    social::{Errand, Refusal, Track, Words, read, stops, supplied},
+    social::{Errand, Media, Refusal, Track, Words, json::field, read, stops, supplied},
 };
 
 /// Asks for the page, then for the captions of the tracks that answer.
@@ -20,8 +20,28 @@ pub(super) async fn supply(errand: &mut Errand<'_>, ask: &Ask) -> Result<Supplie
     supplied(errand, &Captions, ask, NAME, &post.details, &post.tracks).await
 }
 
+/// Asks for the page, and takes from it where the sound is.
+pub(super) async fn media(errand: &mut Errand<'_>, ask: &Ask) -> Result<Media, Refusal> {
+    let detail = fetch_page(errand, ask).await?;
+    let item = state::interpret(&detail, &ask.video)?;
+    let video = field(item, "video");
+    let addresses = media::addresses(video);
+    if addresses.is_empty() {
+        return Err(Refusal::NoVideo);
+    }
+    let info = field(video, "claInfo");
+    let found =
+        Media::found(errand, ask, state::details(item), addresses, request::FILES, &request::file_headers())?;
+    // The platform's word that there is sound says nothing of speech.
+    Ok(Media {
+        language: subtitles::original_language(info),
+        has_audio: field(info, "hasOriginalAudio").as_bool(),
+        ..found
+    })
+}
+
 /// What the post's page says of it.
-pub(super) async fn fetch_page(errand: &mut Errand<'_>, ask: &Ask) -> Result<serde_json::Value, Refusal> {
+async fn fetch_page(errand: &mut Errand<'_>, ask: &Ask) -> Result<serde_json::Value, Refusal> {
     let request = request::page(&ask.video);
     let request = request.ok_or_else(|| Refusal::Unreadable("the post has no address".to_owned()))?;
     let answer = errand.follow(&request, signals::detour).await?;

@@ -1,6 +1,7 @@
 //! TikTok's captions, in two requests: the post's page, whose state lists them, and the words of one.
 
 mod call;
+mod media;
 mod page;
 mod request;
 mod signals;
@@ -16,7 +17,10 @@ use transcript_core::{
     video::Platform,
 };
 
-use crate::{http::Http, social::Errand};
+use crate::{
+    http::Http,
+    social::{Errand, Media, MediaSource},
+};
 
 /// The supplier's name.
 const NAME: &str = "tiktok-captions";
@@ -63,6 +67,26 @@ impl Supplier for TikTokCaptions {
                 Err(refusal) => refusal,
             };
             tracing::debug!(video = %ask.video, ?refusal, "no captions from TikTok");
+            if !errand.begins_anew(&refusal, request::PLATFORM) {
+                return Err(refusal.error(Platform::ShortVideo));
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl MediaSource for TikTokCaptions {
+    fn platform(&self) -> Platform {
+        Platform::ShortVideo
+    }
+
+    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
+        let mut errand = Errand::new(&self.http, self.clock.as_ref(), ask, watcher, REQUESTS_MAX);
+        loop {
+            let refusal = match call::media(&mut errand, ask).await {
+                Ok(media) => return Ok(media),
+                Err(refusal) => refusal,
+            };
             if !errand.begins_anew(&refusal, request::PLATFORM) {
                 return Err(refusal.error(Platform::ShortVideo));
             }

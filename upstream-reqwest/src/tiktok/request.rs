@@ -1,7 +1,7 @@
 //! The two requests: for a post's page, and for what its state names.
 
 use bytes::Bytes;
-use http::Method;
+use http::{HeaderMap, Method};
 use transcript_core::video::VideoId;
 use url::Url;
 
@@ -15,7 +15,7 @@ pub(super) const PLATFORM: &str = "www.tiktok.com";
 /// The hosts of pages.
 const PAGES: &[&str] = &[PLATFORM, "m.tiktok.com"];
 /// The hosts of captions: TikTok's own, and those of its delivery networks.
-const FILES: &[&str] = &[
+pub(super) const FILES: &[&str] = &[
     PLATFORM,
     ".tiktok.com",
     ".tiktokv.com",
@@ -56,16 +56,20 @@ pub(super) fn page(video: &VideoId) -> Option<Request> {
 pub(super) fn captions(address: &str) -> Option<Request> {
     // Some addresses leave the scheme out.
     let url = Url::parse(ORIGIN).and_then(|base| base.join(address)).ok()?;
-    let headers = headers(&[
+    Some(request(url, FILES, file_headers(), CAPTIONS_MAX))
+}
+
+/// What a request for a file says of who asks.
+pub(super) fn file_headers() -> HeaderMap {
+    headers(&[
         ("user-agent", BROWSER),
         ("accept", "*/*"),
         ("accept-language", "en-US,en;q=0.9"),
         ("referer", ORIGIN),
-    ]);
-    Some(request(url, FILES, headers, CAPTIONS_MAX))
+    ])
 }
 
-fn request(url: Url, hosts: &'static [&'static str], headers: http::HeaderMap, answer_max: usize) -> Request {
+fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, answer_max: usize) -> Request {
     Request {
         method: Method::GET,
         url,

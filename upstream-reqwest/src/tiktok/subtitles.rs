@@ -122,11 +122,17 @@ fn language(code: &str, short: Option<&str>) -> LanguageTag {
     }
 }
 
+/// The language that TikTok says is spoken.
+pub(super) fn original_language(info: &Value) -> Option<LanguageTag> {
+    let original = |name| path(info, &["originalLanguageInfo", name]).as_str();
+    let code = original("language").or_else(|| original("languageCode"))?;
+    Some(language(code, original("languageCode")))
+}
+
 /// The language that is spoken, as far as the lists tell it.
 fn spoken_language(info: &Value, tracks: &[Track]) -> Option<LanguageTag> {
-    let original = |name| path(info, &["originalLanguageInfo", name]).as_str();
-    if let Some(code) = original("language").or_else(|| original("languageCode")) {
-        return Some(language(code, original("languageCode")));
+    if let Some(original) = original_language(info) {
+        return Some(original);
     }
     let mut heard = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
     let first = heard.next()?;

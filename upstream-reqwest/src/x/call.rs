@@ -10,7 +10,7 @@ use url::Url;
 use super::{NAME, guest::GuestPass, media::Post, options::XOptions, playlist, request, syndication, tweet};
 use crate::{
     http::Answer,
-    social::{Errand, Refusal, Track, Tracks, Words, read, supplied},
+    social::{Errand, Media, MediaAddress, Refusal, Track, Tracks, Words, read, supplied},
 };
 
 /// Asks for the post, for the playlist of its video, and for the captions that answer.
@@ -32,6 +32,22 @@ pub(super) async fn supply(
     supplied(errand, &Captions, ask, NAME, &post.details, &Tracks(tracks)).await
 }
 
+/// Asks for the post, and takes from it where the sound is: in every file of the video.
+pub(super) async fn media(
+    errand: &mut Errand<'_>,
+    ask: &Ask,
+    options: &XOptions,
+    pass: &GuestPass,
+) -> Result<Media, Refusal> {
+    let post = fetch_post(errand, ask, options, pass).await?;
+    let address = |(bitrate, address): &(u64, String)| {
+        let address = MediaAddress::at("https://video.twimg.com/", address)?;
+        Some(MediaAddress { bitrate: Some(*bitrate), ..address })
+    };
+    let addresses = post.files.iter().filter_map(address).collect();
+    Media::found(errand, ask, post.details, addresses, request::VIDEO, &request::file_headers())
+}
+
 /// A track with its addresses made absolute.
 fn absolute(base: &Url, track: Track) -> Option<Track> {
     let addresses = track.addresses.iter().map(|address| base.join(address).map(String::from));
@@ -40,7 +56,7 @@ fn absolute(base: &Url, track: Track) -> Option<Track> {
 
 /// What X says of the post: as a guest of its own pages and, where these don't say it, as other sites' pages
 /// are told.
-pub(super) async fn fetch_post(
+async fn fetch_post(
     errand: &mut Errand<'_>,
     ask: &Ask,
     options: &XOptions,

@@ -21,6 +21,8 @@ pub(super) struct Post {
     pub(super) details: Details,
     /// The playlist of its forms, where its captions are; not every video has one.
     pub(super) playlist: Option<String>,
+    /// The addresses of its files, with their bits a second; the smallest first.
+    pub(super) files: Vec<(u64, String)>,
 }
 
 /// Whether a medium is a video with sound, as far as its kind tells.
@@ -73,7 +75,13 @@ fn post(medium: &Value, details: Details) -> Post {
     };
     let address =
         |variant: &Value| text(field(variant, "url"), ADDRESS_MAX + 1).filter(|url| url.len() <= ADDRESS_MAX);
+    let is_file = |variant: &&Value| field(variant, "content_type").as_str() == Some("video/mp4");
+    let bitrate = |variant: &Value| field(variant, "bitrate").as_u64().unwrap_or(0);
+    let files = items(info, "variants", VARIANTS_MAX).filter(is_file);
+    let mut files: Vec<_> = files.filter_map(|variant| Some((bitrate(variant), address(variant)?))).collect();
+    files.sort_by_key(|(bitrate, _)| *bitrate);
     Post {
+        files,
         details: Details {
             duration_ms: duration.filter(|duration| (1..=DURATION_MAX_MS).contains(duration)),
             ..details
@@ -124,6 +132,7 @@ mod tests {
         let post = chosen(&[json!({"type": "photo"}), blocked("Geoblocked"), good.clone()], None).unwrap();
         assert_eq!(post.playlist.as_deref(), Some("https://video.twimg.com/a.m3u8?tag=12"));
         assert_eq!(post.details.duration_ms, Some(2_500));
+        assert_eq!(post.files, [(256_000, "https://video.twimg.com/a.mp4".to_owned())]);
         assert_eq!(chosen(&[good], Some("19")).unwrap().playlist, post.playlist);
         assert_eq!(chosen(&[blocked("Geoblocked")], None), Err(Refusal::Region));
         assert_eq!(chosen(&[blocked("Dmcaed")], Some("19")), Err(Refusal::Gone));

@@ -21,7 +21,10 @@ use transcript_core::{
 
 pub use options::XOptions;
 
-use crate::{http::Http, social::Errand};
+use crate::{
+    http::Http,
+    social::{Errand, Media, MediaSource},
+};
 use guest::GuestPass;
 
 /// The supplier's name.
@@ -72,6 +75,26 @@ impl Supplier for XCaptions {
                 Err(refusal) => refusal,
             };
             tracing::debug!(video = %ask.video, ?refusal, "no captions from X");
+            if !errand.begins_anew(&refusal, request::PLATFORM) {
+                return Err(refusal.error(Platform::Microblog));
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl MediaSource for XCaptions {
+    fn platform(&self) -> Platform {
+        Platform::Microblog
+    }
+
+    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
+        let mut errand = Errand::new(&self.http, self.clock.as_ref(), ask, watcher, REQUESTS_MAX);
+        loop {
+            let refusal = match call::media(&mut errand, ask, &self.options, &self.pass).await {
+                Ok(media) => return Ok(media),
+                Err(refusal) => refusal,
+            };
             if !errand.begins_anew(&refusal, request::PLATFORM) {
                 return Err(refusal.error(Platform::Microblog));
             }

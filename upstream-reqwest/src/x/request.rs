@@ -70,8 +70,12 @@ pub(super) fn syndicated(video: &VideoId) -> Request {
 
 /// The question for a playlist or captions.
 pub(super) fn file(url: Url) -> Request {
-    let headers = headers(&[("user-agent", BROWSER), ("accept", "*/*"), ("referer", "https://x.com/")]);
-    request(url, VIDEO, headers, FILE_MAX)
+    request(url, VIDEO, file_headers(), FILE_MAX)
+}
+
+/// What a request for a file says of who asks.
+pub(super) fn file_headers() -> HeaderMap {
+    headers(&[("user-agent", BROWSER), ("accept", "*/*"), ("referer", "https://x.com/")])
 }
 
 fn api_headers(token: Option<&str>) -> HeaderMap {

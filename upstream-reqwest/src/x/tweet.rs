@@ -10,10 +10,10 @@ use super::{
 use crate::social::{
     Details, Refusal,
     json::{field, items, path, text},
+    title,
 };
 
-/// How much of a post's text is its title, and how much of a name is taken, in characters.
-const TITLE_MAX: usize = 72;
+/// How much of a name is taken, in characters.
 const AUTHOR_MAX: usize = 200;
 /// How much of a post's text is looked at for a title, in characters.
 const TEXT_MAX: usize = 2_000;
@@ -90,30 +90,15 @@ pub(super) fn details(words: &Value, name: &Value, handle: &Value) -> Details {
     let author = text(name, AUTHOR_MAX).or_else(|| handle.clone());
     let untitled = || author.as_ref().map(|author| format!("Post by {author}"));
     Details {
-        title: text(words, TEXT_MAX).and_then(|words| title(&words)).or_else(untitled),
+        title: text(words, TEXT_MAX).and_then(|words| title(&unescaped(&words))).or_else(untitled),
         author,
         duration_ms: None,
     }
 }
 
-/// The first words of a text, without the short links that X puts in the place of media and addresses.
-fn title(text: &str) -> Option<String> {
-    // X escapes these three in texts, and no others.
-    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    let is_link = |word: &&str| word.starts_with("https://t.co/") || word.starts_with("http://t.co/");
-    let mut title = String::new();
-    for word in text.split_whitespace().filter(|word| !is_link(word)) {
-        let length = title.chars().count() + word.chars().count();
-        if !title.is_empty() && length >= TITLE_MAX {
-            title.push('…');
-            break;
-        }
-        if !title.is_empty() {
-            title.push(' ');
-        }
-        title.extend(word.chars().take(TITLE_MAX));
-    }
-    (!title.is_empty()).then_some(title)
+/// X escapes these three characters in texts, and no others.
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 #[cfg(test)]
@@ -191,16 +176,6 @@ mod tests {
         );
         assert!(matches!(of("{\"data\":{}}"), Refusal::Unreadable(_)));
         assert!(matches!(of("<html>"), Refusal::Unreadable(_)));
-    }
-
-    #[test]
-    fn titles_are_the_first_words() {
-        assert_eq!(title("a  b\nhttps://t.co/x c").as_deref(), Some("a b c"));
-        assert_eq!(title("https://t.co/x"), None);
-        let long = title(&"word ".repeat(50)).unwrap();
-        assert!(long.ends_with("word…") && long.chars().count() <= TITLE_MAX + 1, "{long}");
-        assert_eq!(title(&"ö".repeat(500)).unwrap().chars().count(), TITLE_MAX);
-        assert_eq!(title("List&lt;T&gt; &amp;amp;").as_deref(), Some("List<T> &amp;"));
     }
 
     proptest! {

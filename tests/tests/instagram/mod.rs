@@ -1,0 +1,113 @@
+//! Instagram's videos as production finds them, through the replay proxy.
+
+mod recorded;
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use transcript_core::{
+    Clock,
+    archive::Wish,
+    supplier::{Ask, SupplyError},
+    video::{Platform, VideoId},
+};
+use upstream_reqwest::{InstagramVideos, Media, MediaSource};
+use verbatim::SystemClock;
+use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+
+use crate::social::{
+    asking::{Patient, http},
+    recorded,
+};
+
+const PLATFORM: &str = "instagram";
+const HOST: &str = "www.instagram.com";
+const CODE: &str = "RopeWalk001";
+
+/// What comes of asking for a post whose page answers so.
+async fn played(page: Answer, code: &str) -> Result<(Result<Media, SupplyError>, ReplayProxy)> {
+    let rule = Rule::get(HOST, &format!("/reel/{code}/")).answer(page);
+    let proxy = ReplayProxy::start(Script::new().rule(rule))?;
+    let videos = InstagramVideos::new(http(&proxy)?, Arc::new(SystemClock::default()));
+    let deadline = SystemClock::default().now().plus(std::time::Duration::from_secs(60));
+    let ask = Ask { video: VideoId::new(Platform::Reels, code)?, wish: Wish::Default, deadline };
+    let outcome = videos.media(&ask, &Patient).await;
+    ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
+    Ok((outcome, proxy))
+}
+
+fn check_failure(outcome: &Result<Media, SupplyError>, expect: &str) -> Result<()> {
+    let error = outcome.as_ref().err().with_context(|| format!("{outcome:?} came instead of {expect}"))?;
+    ensure!(error.reason().as_str() == expect, "{error:?} came instead of {expect}");
+    ensure!(error.message().ends_with('.') && !error.message().contains("://"), "{}", error.message());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_reel_takes_one_request() -> Result<()> {
+    let (outcome, proxy) = played(recorded(PLATFORM, "pages/reel.html")?, CODE).await?;
+    let media = outcome?;
+    assert_eq!(media.title.as_deref(), Some("How a rope is laid, from the hemp to the coil. #rope"));
+    assert_eq!((media.author.as_deref(), media.duration_ms), (Some("The Rope Walk"), Some(72_000)));
+    assert_eq!((media.has_audio, media.addresses.len()), (Some(true), 2));
+    assert!(media.addresses.iter().all(|address| address.expires.is_some()));
+    // The author's other posts are on the page, and none of theirs.
+    assert!(media.addresses.iter().all(|address| address.url.path().contains("/reel")));
+    let [page] = proxy.requests().try_into().ok().context("one request")?;
+    assert_eq!((page.header("cookie"), page.header("sec-fetch-mode")), (None, Some("navigate")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_page_means_what_it_is() -> Result<()> {
+    for (page, expect) in [
+        ("silent", "no_captions"),
+        ("picture", "no_captions"),
+        ("gated", "age"),
+        ("other", "other_video"),
+        ("missing", "platform_fault"),
+        ("held-back", "throttled"),
+        ("login", "throttled"),
+        ("error", "removed"),
+        ("shell", "unreadable"),
+        ("elsewhere", "unreadable"),
+    ] {
+        let (outcome, _) = played(recorded(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
+        check_failure(&outcome, expect).with_context(|| page.to_owned())?;
+    }
+    for (page, duration_ms) in [("gallery", 9_500), ("older", 71_100)] {
+        let (outcome, _) = played(recorded(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
+        assert_eq!(outcome?.duration_ms, Some(duration_ms), "{page}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn faults_are_told_with_their_reason() -> Result<()> {
+    let to = |address: &str| Answer::status(302).header("location", address);
+    for (answer, expect) in [
+        (Answer::status(500), "platform_fault"),
+        (Answer::status(429).header("retry-after", "60"), "throttled"),
+        (Answer::status(401), "throttled"),
+        (Answer::status(403), "throttled"),
+        (Answer::status(404), "removed"),
+        (Answer::closed(), "unreadable"),
+        (Answer::text(""), "unreadable"),
+        (Answer::text("{\"message\":\"Please wait a few minutes\",\"require_login\":true}"), "throttled"),
+        (to("/accounts/login/?next=/reel/RopeWalk001/"), "throttled"),
+        (to("https://www.instagram.com/"), "throttled"),
+        (to("https://www.instagram.com/challenge/"), "bot_check"),
+        (to("https://evil.example/reel/RopeWalk001/"), "unreadable"),
+        (to("http://127.0.0.1/"), "unreadable"),
+        (to("/reel/RopeWalk001/"), "unreadable"),
+        (Answer::text("<script>xig_polaris_media".repeat(100_000)), "unreadable"),
+        (Answer::bytes("text/html", vec![b' '; 50 << 20]).gzipped(), "unreadable"),
+        (Answer::text("x".repeat(64 << 10)).endlessly(), "unreadable"),
+    ] {
+        let (outcome, proxy) = played(answer.clone(), CODE).await?;
+        check_failure(&outcome, expect).with_context(|| format!("{answer:?}"))?;
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.granted), "{answer:?}");
+        assert!(proxy.requests().len() <= 6);
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! From what a page says of a post to its video. Pure.
+
+use base64::{Engine as _, engine::general_purpose};
+use serde_json::Value;
+use transcript_core::time::Timestamp;
+
+use crate::social::{
+    Details, MediaAddress, Refusal,
+    json::{field, items, path, seconds_as_ms, text},
+    title,
+};
+
+/// The most parts of a post, and files of one video, that are read.
+const PARTS_MAX: usize = 20;
+const FILES_MAX: usize = 20;
+/// How much of a caption, a title and a name is looked at, in characters; the longest address, in bytes.
+const TEXT_MAX: usize = 2_200;
+const NAME_MAX: usize = 200;
+const ADDRESS_MAX: usize = 8_192;
+
+/// A post with a video.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) details: Details,
+    pub(super) has_audio: Option<bool>,
+    pub(super) addresses: Vec<MediaAddress>,
+}
+
+/// The video of a post, in the form of today or in that of the years before.
+pub(super) fn read(node: &Value, code: &str) -> Result<Post, Refusal> {
+    if field(field(node, "owner"), "is_private").as_bool() == Some(true) && addresses(node).is_empty() {
+        return Err(Refusal::PrivateAccount);
+    }
+    let edges =
+        items(field(node, "edge_sidecar_to_children"), "edges", PARTS_MAX).map(|edge| field(edge, "node"));
+    let parts = std::iter::once(node).chain(items(node, "carousel_media", PARTS_MAX)).chain(edges);
+    let mut silent = false;
+    for part in parts {
+        let addresses = addresses(part);
+        if addresses.is_empty() {
+            continue;
+        }
+        let has_audio = field(part, "has_audio").as_bool();
+        if has_audio == Some(false) {
+            silent = true;
+            continue;
+        }
+        let mut details = details(node, code);
+        details.duration_ms = seconds_as_ms(field(part, "video_duration")).or_else(|| duration(&addresses));
+        return Ok(Post { details, has_audio, addresses });
+    }
+    Err(if silent { Refusal::NoSound } else { Refusal::NoVideo })
+}
+
+fn details(node: &Value, code: &str) -> Details {
+    let user = if field(node, "user").is_object() { field(node, "user") } else { field(node, "owner") };
+    let name = text(field(user, "username"), NAME_MAX);
+    let author = text(field(user, "full_name"), NAME_MAX).or_else(|| name.clone());
+    let edges =
+        items(field(node, "edge_media_to_caption"), "edges", 1).map(|edge| path(edge, &["node", "text"]));
+    let caption = std::iter::once(path(node, &["caption", "text"])).chain(edges);
+    let caption = caption.filter_map(|caption| text(caption, TEXT_MAX)).next();
+    let untitled = match &name {
+        Some(name) => format!("Video by {name}"),
+        None => format!("Instagram video {code}"),
+    };
+    let named = text(field(node, "title"), NAME_MAX).or_else(|| caption.and_then(|caption| title(&caption)));
+    Details { title: named.or(Some(untitled)), author, duration_ms: None }
+}
+
+/// The addresses of one part's files, each once.
+fn addresses(part: &Value) -> Vec<MediaAddress> {
+    let versions = items(part, "video_versions", FILES_MAX).map(|version| field(version, "url"));
+    let mut found: Vec<MediaAddress> = Vec::new();
+    for address in versions.chain(std::iter::once(field(part, "video_url"))) {
+        let text = address.as_str().filter(|text| !text.is_empty() && text.len() <= ADDRESS_MAX);
+        let Some(mut address) = text.and_then(|text| MediaAddress::at("https://www.instagram.com/", text))
+        else {
+            continue;
+        };
+        address.expires = expiry(&address);
+        if !found.iter().any(|other| other.url == address.url) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+fn parameter(address: &MediaAddress, name: &str) -> Option<String> {
+    address.url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+/// When an address runs out: seconds since 1970, in hexadecimal digits.
+fn expiry(address: &MediaAddress) -> Option<Timestamp> {
+    let seconds = i64::from_str_radix(&parameter(address, "oe")?, 16).ok()?;
+    (0..1 << 40).contains(&seconds).then(|| Timestamp::from_millis(seconds * 1_000))
+}
+
+/// The length that an address tells of its file, where the post does not: in JSON, in base 64.
+fn duration(addresses: &[MediaAddress]) -> Option<u64> {
+    addresses.iter().find_map(|address| {
+        let tag = parameter(address, "efg")?;
+        let engine = general_purpose::STANDARD_NO_PAD;
+        let json = engine.decode(tag.trim_end_matches('=')).ok()?;
+        let value: Value = serde_json::from_slice(&json).ok()?;
+        seconds_as_ms(field(&value, "duration_s"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn efg(json: &str) -> String {
+        general_purpose::STANDARD.encode(json).replace('=', "%3D")
+    }
+
+    #[test]
+    fn a_reel_is_read_in_the_form_of_today() {
+        let url = format!("https://a.fbcdn.net/v.mp4?efg={}&oe=6AC3D731", efg("{\"duration_s\":72}"));
+        let reel = json!({
+            "code": "C", "media_type": 2, "has_audio": true, "user": {"username": "rope.walk", "full_name": "Rope Walk"},
+            "caption": {"text": "How a rope is laid.\nAll of it."},
+            "video_versions": [{"type": 101, "url": url}, {"type": 102, "url": url}, {"url": 5}],
+        });
+        let post = read(&reel, "C").unwrap();
+        assert_eq!(post.details.title.as_deref(), Some("How a rope is laid. All of it."));
+        assert_eq!(
+            (post.details.author.as_deref(), post.details.duration_ms),
+            (Some("Rope Walk"), Some(72_000))
+        );
+        assert_eq!((post.has_audio, post.addresses.len()), (Some(true), 1));
+        assert_eq!(post.addresses[0].expires, Some(Timestamp::from_millis(0x6AC3_D731 * 1_000)));
+    }
+
+    #[test]
+    fn older_forms_and_galleries_are_read_too() {
+        let old = json!({"shortcode": "C", "is_video": true, "video_url": "https://a.cdninstagram.com/v.mp4",
+            "video_duration": 12.5, "owner": {"username": "rope.walk"},
+            "edge_media_to_caption": {"edges": [{"node": {"text": "A splice"}}]}});
+        let post = read(&old, "C").unwrap();
+        assert_eq!(
+            (post.details.title.as_deref(), post.details.duration_ms),
+            (Some("A splice"), Some(12_500))
+        );
+        assert_eq!((post.details.author.as_deref(), post.has_audio), (Some("rope.walk"), None));
+        let picture = json!({"media_type": 1});
+        let silent = json!({"has_audio": false, "video_versions": [{"url": "https://a.fbcdn.net/silent"}]});
+        let video = json!({"has_audio": true, "video_versions": [{"url": "https://a.fbcdn.net/b"}]});
+        let gallery = json!({"media_type": 8, "carousel_media": [picture, silent, video]});
+        let post = read(&gallery, "C").unwrap();
+        assert_eq!(post.addresses[0].url.as_str(), "https://a.fbcdn.net/b");
+        assert_eq!(post.details.title.as_deref(), Some("Instagram video C"));
+        let sidecar =
+            json!({"edge_sidecar_to_children": {"edges": [{"node": {"is_video": false}}, {"node": old}]}});
+        assert!(read(&sidecar, "C").is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_listened_to_says_why() {
+        let none = |node: Value| read(&node, "C").unwrap_err();
+        assert_eq!(none(json!({"media_type": 1})), Refusal::NoVideo);
+        assert_eq!(none(json!({"is_video": false})), Refusal::NoVideo);
+        assert_eq!(none(json!(null)), Refusal::NoVideo);
+        assert_eq!(none(json!({"has_audio": false, "video_url": "https://a.fbcdn.net/a"})), Refusal::NoSound);
+        assert_eq!(none(json!({"owner": {"is_private": true}})), Refusal::PrivateAccount);
+    }
+
+    #[test]
+    fn what_an_address_says_of_itself_is_not_trusted_blindly() {
+        for query in ["efg=%%", "efg=e30=", "oe=zz", "oe=-1", "oe=FFFFFFFFFFFFFFF", "efg=W10"] {
+            let post = read(&json!({"video_url": format!("https://a.fbcdn.net/v?{query}")}), "C").unwrap();
+            assert_eq!((post.details.duration_ms, post.addresses[0].expires), (None, None), "{query}");
+        }
+    }
+}
