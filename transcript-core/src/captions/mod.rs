@@ -44,7 +44,7 @@ use crate::transcript::Segment;
 
 /// The version of these parsers. It is stored with every transcript, and rises whenever the same body
 /// would give other segments.
-pub const PARSER_VERSION: u32 = 1;
+pub const PARSER_VERSION: u32 = 2;
 
 /// The largest body that is read, in bytes: 40 times what 50 minutes of word-timed captions take.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;

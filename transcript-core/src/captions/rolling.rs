@@ -69,13 +69,15 @@ fn repetition(previous: &Cue, next: &Cue) -> Repetition {
 
 /// Removes the repetitions from a file that rolls; leaves any other file as it is.
 ///
-/// The cues are ordered by start. A file rolls when at least half of the neighbours that touch repeat.
+/// The cues are ordered by start. A file rolls when at least half of the neighbours that touch repeat; where
+/// a single cue only begins with the words of the one before, that may be how it was said.
 pub(super) fn unroll(cues: &mut Vec<Cue>) {
     let repetitions: Vec<_> =
         cues.array_windows().map(|[previous, next]| repetition(previous, next)).collect();
     let touching = repetitions.iter().filter(|&&found| found != Repetition::Apart).count();
     let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
-    if repeating * 2 < touching {
+    let is_chance = repeating < 2 && !repetitions.contains(&Repetition::Whole);
+    if is_chance || repeating * 2 < touching {
         return;
     }
     for (cue, found) in cues.iter_mut().skip(1).zip(repetitions) {
@@ -122,8 +124,14 @@ mod tests {
             ],
             &["late trains", "are warm", "today"],
         );
-        check(&[(0, 1_000, "a b"), (1_000, 2_000, "a b c d")], &["a b", "c d"]);
-        check(&[(0, 1_000, "x\na  b"), (900, 2_000, "x a\nb\nc")], &["x\na  b", "c"]);
+        check(
+            &[(0, 1_000, "a b"), (1_000, 2_000, "a b c d"), (2_000, 3_000, "a b c d e")],
+            &["a b", "c d", "e"],
+        );
+        check(
+            &[(0, 1_000, "x\na  b"), (900, 2_000, "x a\nb\nc"), (2_000, 3_000, "c\nd")],
+            &["x\na  b", "c", "d"],
+        );
         check(&[(0, 1_000, "now *then"), (1_000, 1_331, "now then")], &["now then"]);
     }
 
@@ -133,6 +141,7 @@ mod tests {
         check(&[(0, 1_000, "No."), (1_001, 2_000, "No. Never.")], &["No.", "No. Never."]);
         check(&[(0, 1_000, "No."), (0, 1_000, "No. Never.")], &["No.", "No. Never."]);
         check(&[(0, 1_000, "No"), (1_000, 2_000, "Nobody came")], &["No", "Nobody came"]);
+        check(&[(0, 1_000, "No."), (1_000, 2_000, "No.\nNever.")], &["No.", "No.\nNever."]);
         // One chance repetition among many neighbours is no rolling.
         check(
             &[(0, 1, "a"), (1, 200, "b"), (200, 300, "c"), (300, 400, "c d"), (400, 500, "e")],

@@ -10,9 +10,10 @@ pub(crate) const ARROW: &str = "-->";
 pub(crate) enum TimingLine {
     /// No timing line: text, a number, a header.
     None,
-    /// Meant as one, but the times cannot be read or run backwards: its cue is dropped.
+    /// Meant as one, but the times cannot be read: its cue is dropped.
     Broken,
-    /// The start and the end of a cue in milliseconds.
+    /// The start and the end of a cue in milliseconds. An end before the start is read as the start: such a
+    /// cue is never shown, but its words are there.
     Times(i64, i64),
 }
 
@@ -22,7 +23,7 @@ impl TimingLine {
         let Some((start, rest)) = line.split_once(ARROW) else {
             return Self::None;
         };
-        let (start, end) = (start.trim(), rest.split_whitespace().next().unwrap_or(""));
+        let (start, end) = (start.trim(), end_time(rest.trim_start()));
         // "Ten --> eleven" is speech; so are clock times with words around them.
         let is_meant =
             |part: &str| part.contains(':') && part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
@@ -30,15 +31,39 @@ impl TimingLine {
             return Self::None;
         }
         match (timestamp(start), timestamp(end)) {
-            (Some(start), Some(end)) if start <= end => Self::Times(start, end),
+            (Some(start), Some(end)) => Self::Times(start, end.max(start)),
             _ => Self::Broken,
         }
     }
 }
 
+/// The end time at the beginning of what follows the arrow: all up to white space, but no settings that
+/// follow a time in WebVTT's own form without any.
+fn end_time(rest: &str) -> &str {
+    let word = rest.split_whitespace().next().unwrap_or("");
+    let digits = word.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.')).unwrap_or(word.len());
+    match word.split_at_checked(digits) {
+        Some((time, settings)) if !settings.is_empty() && is_plain(time) => time,
+        _ => word,
+    }
+}
+
+/// Whether a time is in WebVTT's own form: `(hours:)mm:ss.mmm`.
+fn is_plain(time: &str) -> bool {
+    let is_number = |part: &str, digits: usize| part.len() == digits && part.bytes().all(|c| c.is_ascii_digit());
+    let Some((rest, fraction)) = time.split_once('.') else { return false };
+    let mut parts = rest.rsplit(':');
+    is_number(fraction, 3)
+        && parts.next().is_some_and(|seconds| is_number(seconds, 2))
+        && parts.next().is_some_and(|minutes| is_number(minutes, 2))
+        && parts.next().is_none_or(|hours| !hours.is_empty())
+        && parts.next().is_none()
+}
+
 /// A time as WebVTT, SRT and TTML's clock write it, in milliseconds: `(hours:)minutes:seconds(.fraction)`.
 ///
-/// Hours may have any number of digits, the fraction too or be absent, and a comma does for the point.
+/// Read more leniently than players do, since who drops a cue drops words: every part may have any number of
+/// digits, minutes and seconds may be 60 or more, the fraction may be absent, and a comma does for the point.
 pub(crate) fn timestamp(text: &str) -> Option<i64> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -82,6 +107,10 @@ mod tests {
             ("00:12", Some(12_000)),
             ("00:12.", Some(12_000)),
             ("00:00:00.0005", Some(1)),
+            ("00:00:60.000", Some(60_000)),
+            ("00:75:00.000", Some(4_500_000)),
+            ("0:1:2.3", Some(62_300)),
+            ("0:000:001.5000", Some(1_500)),
             ("-00:01.000", Some(-1_000)),
             ("99999999999999999999999:00:00", Some(HUGE)),
             ("12.5", None),
@@ -108,7 +137,13 @@ mod tests {
             (" 00:01.000\t-->  00:02.000 align:start position:0%", Times(1_000, 2_000)),
             ("00:00:01,000 --> 00:00:02,000  X1:1 X2:2", Times(1_000, 2_000)),
             ("00:01.000 --> 00:01.000", Times(1_000, 1_000)),
-            ("00:02.000 --> 00:01.000", Broken),
+            ("00:02.000 --> 00:01.000", Times(2_000, 2_000)),
+            ("00:01.000 --> 00:02.000line:0", Times(1_000, 2_000)),
+            ("00:01.000 --> 100:00:02.000\u{FFFD}align:end", Times(1_000, 360_002_000)),
+            ("00:01.000 --> 00:02.00line:0", Broken),
+            ("00:01.000 --> 0:02.000line:0", Broken),
+            ("00:01.000 --> 1:2:00:02.000line:0", Broken),
+            ("\u{b}00:01.000\u{3000}-->\u{b}00:02.000", Times(1_000, 2_000)),
             ("00:xx.000 --> 00:01.000", Broken),
             ("00:01.000 --> 00:0b", Broken),
             ("00:01.000", None),

@@ -4,6 +4,10 @@
 //! of [`super::markup`] with the speaker's name that a voice tag holds. Entities are decoded. Line breaks
 //! inside a cue stay. A cue with unreadable times is dropped and the rest is kept. `X-TIMESTAMP-MAP` is not
 //! applied: in a single file, and in segments that share one map, cue times count from the video's start.
+//!
+//! Wherever players drop words because of an oddity, they are kept: times that are written in an odd way
+//! ([`super::timing`]) or run backwards, a line with an arrow in a cue's text ("ten --> eleven"), an unclosed
+//! `<`, and tags and entities that WebVTT does not know.
 
 use super::{
     CaptionError,
@@ -99,10 +103,35 @@ mod tests {
     #[test]
     fn broken_cues_are_dropped_and_the_rest_is_kept() {
         check(
-            "WEBVTT\n\n00:05.000 --> 00:04.000\nbackwards\n\n00:xx --> 00:04.000\nunreadable\n\n\
+            "WEBVTT\n\n00:5s.000 --> 00:06.000\nbroken\n\n00:xx --> 00:04.000\nunreadable\n\n\
              00:01.000-->00:02.20\nshort\n\n00:02,500 --> 00:03,000\ncomma\n\n00:06.000 --> 00:07.000\n\n\
              -00:00:01.000 --> 00:00:00.500\nnegative\n\n9999:00:00.000 --> 9999:00:01.000\nlate",
             &[("negative", 0, 500), ("short", 1_000, 2_200), ("comma", 2_500, 3_000)],
+        );
+    }
+
+    #[test]
+    fn odd_cues_keep_their_words() {
+        check(
+            "WEBVTT\n\n00:05.000 --> 00:04.000\nbackwards\n\n00:06.000 --> 00:07.000\nten --> eleven\n\n\
+             00:59.000 --> 00:60.000\nsixty\n\n01:01.000 --> 01:02.000line:0\nglued settings\n\n\
+             01:03.000 --> 01:04.000\0line:0\nzero byte",
+            &[
+                ("backwards", 5_000, 5_000),
+                ("ten --> eleven", 6_000, 7_000),
+                ("sixty", 59_000, 60_000),
+                ("glued settings", 61_000, 62_000),
+                ("zero byte", 63_000, 64_000),
+            ],
+        );
+    }
+
+    #[test]
+    fn notes_inside_a_cue_are_words() {
+        check(
+            "WEBVTT\n\nNOTE no words\n00:00.000 -->\n\n00:01.000 --> 00:02.000\nNOTE one\n\n\
+             00:02.000 --> 00:03.000\nNOTE one\nNOTE two\n",
+            &[("NOTE one", 1_000, 2_000), ("NOTE one\nNOTE two", 2_000, 3_000)],
         );
     }
 
