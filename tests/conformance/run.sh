@@ -2,6 +2,8 @@
 # Holds the running server to the OpenAPI document that it serves: the document is validated, and schemathesis
 # sends what the document allows and what it forbids, with all checks. SEED=n makes other requests.
 #
+# What the command writes as subtitles is given to other people's readers of them.
+#
 # No request leaves this machine: the platforms are reached through a proxy that is not there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -30,7 +32,7 @@ fail() {
 # The tools, at the versions of requirements.txt, in a folder of their own.
 install() {
   if cmp -s requirements.txt "$venv/installed.txt"; then return; fi
-  echo "conformance: installing schemathesis and validators"
+  echo "conformance: installing schemathesis, validators and readers of subtitles"
   rm -rf "$venv"
   # Without python3-venv the module is there, but cannot put pip into what it makes.
   if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
@@ -93,6 +95,14 @@ install
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ >/dev/null
 key="$(verbatim keys create)"
 
+# Every recording of captions that has words, and those beyond our own where they are.
+recordings=()
+for file in "$root"/tests/recordings/youtube/captions/*.{json3,xml} \
+  "${VERBATIM_RECORDINGS:-none}"/{youtube/timedtext,tiktok,x}/*.{json3,xml,vtt}; do
+  case "${file##*/}" in no-words.json3 | empty_transcript.xml | '*'*) ;; *) recordings+=("$file") ;; esac
+done
+"$venv/bin/python" subtitles.py "$target/debug/verbatim" "${recordings[@]}"
+
 # High limits, so that being limited does not hide everything else.
 plenty=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
   VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000)
@@ -115,4 +125,4 @@ start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
 check "with a key that has spent everything" --header "Authorization: Bearer $key" --include-path /api/transcript \
   --phases examples,coverage
 stop
-echo "conformance: the server keeps to its document"
+echo "conformance: the server keeps to its document, and subtitles are what others read"

@@ -50,7 +50,8 @@ fn end_time(rest: &str) -> &str {
 
 /// Whether a time is in WebVTT's own form: `(hours:)mm:ss.mmm`.
 fn is_plain(time: &str) -> bool {
-    let is_number = |part: &str, digits: usize| part.len() == digits && part.bytes().all(|c| c.is_ascii_digit());
+    let is_number =
+        |part: &str, digits: usize| part.len() == digits && part.bytes().all(|c| c.is_ascii_digit());
     let Some((rest, fraction)) = time.split_once('.') else { return false };
     let mut parts = rest.rsplit(':');
     is_number(fraction, 3)

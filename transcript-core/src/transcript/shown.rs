@@ -80,6 +80,24 @@ pub(super) fn with_marked_blank_lines(text: &str) -> String {
     marked
 }
 
+/// Whether a line has two times in it, as `1:02.5` and `1:03,5`: some readers take any such line for the
+/// times of a cue, whatever stands around them.
+pub(super) fn has_two_times(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let digit = |place: usize| bytes.get(place).is_some_and(u8::is_ascii_digit);
+    let is_time = |&(colon, _): &(usize, &str)| {
+        let point = if digit(colon + 2) { colon + 3 } else { colon + 2 };
+        let is_point = matches!(bytes.get(point), Some(b'.' | b','));
+        colon > 0 && digit(colon - 1) && digit(colon + 1) && is_point && digit(point + 1)
+    };
+    line.match_indices(':').filter(is_time).nth(1).is_some()
+}
+
+/// The line with its colons as references, so that there are no times in it for any reader.
+pub(super) fn without_times(line: &str) -> String {
+    line.replace(':', "&#58;")
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -112,6 +130,16 @@ pub(super) mod tests {
     #[test]
     fn speech_that_repeats_is_set_apart() {
         check(&[("No.", 0, 50), ("No. Never.", 50, 90)], &[("No.", 0, 49), ("No. Never.", 50, 90)]);
+    }
+
+    #[test]
+    fn two_times_in_a_line_are_noticed() {
+        for line in ["00:00:01,000 --> 00:00:02,000", "from 1:02.5 to 1:2,5", "1:02.503:04.5"] {
+            assert!(has_two_times(line), "{line:?}");
+        }
+        for line in ["00:01 to 00:02", "1:02.5 and 3:04", ":01.5 :02.5", "1:02. 1:03.", "é:00.0", ""] {
+            assert!(!has_two_times(line), "{line:?}");
+        }
     }
 
     #[test]

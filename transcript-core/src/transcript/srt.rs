@@ -6,7 +6,7 @@ use html_escape::decode_html_entities;
 
 use super::{
     Segment,
-    shown::{clock, shown, with_marked_blank_lines},
+    shown::{clock, has_two_times, shown, with_marked_blank_lines, without_times},
 };
 use crate::captions::{
     markup::strip_with_overrides,
@@ -51,11 +51,35 @@ fn escaped(text: &str) -> String {
     if strip_with_overrides(&text).text != text {
         text = text.replace('<', "&lt;").replace('{', "&#123;");
     }
-    let lines = text.split('\n').map(|line| match TimingLine::read(line) {
-        TimingLine::None => line.to_owned(),
-        TimingLine::Broken | TimingLine::Times(..) => line.replace(ARROW, "--&gt;"),
-    });
-    with_marked_blank_lines(&lines.collect::<Vec<_>>().join("\n"))
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        let is_timing = TimingLine::read(line) != TimingLine::None;
+        lines.push(if is_timing || has_two_times(line) {
+            without_times(line).replace(ARROW, "--&gt;")
+        } else if lines.last().is_some_and(|last| is_number(last)) {
+            without_number(line)
+        } else {
+            line.to_owned()
+        });
+    }
+    with_marked_blank_lines(&lines.join("\n"))
+}
+
+/// Whether a line may be the number of a cue.
+fn is_number(line: &str) -> bool {
+    line.trim().bytes().all(|c| c.is_ascii_digit() || matches!(c, b'-' | b'.')) && !line.trim().is_empty()
+}
+
+/// The line with the digit with which it begins as a reference: behind a number, some readers take
+/// "10,000,000 people" for the times of a cue.
+fn without_number(line: &str) -> String {
+    let words = line.trim_start();
+    let (blank, _) = line.split_at(line.len() - words.len());
+    let mut rest = words.chars();
+    match rest.next().filter(char::is_ascii_digit) {
+        Some(digit) if !is_number(words) => format!("{blank}&#{};{}", u32::from(digit), rest.as_str()),
+        _ => line.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +118,9 @@ mod tests {
             "&&amp;lt<b>;{\\an8}",
             "12",
             "12\n\n13\n",
+            "I count\n5\n10,000,000 people",
+            "5\n 10.5 &#49; of it",
+            "from 1:02.5 to 1:03.5",
             "No.",
         ] {
             let segments = [Segment::new(text, 0, 1_000), Segment::new(format!("{text} x"), 1_000, 500)];
@@ -106,6 +133,18 @@ mod tests {
     fn plain_words_are_written_as_they_are() {
         for text in ["AT&T & co", "1 < 2 > 0", "List<T>", "{curly}", "a --> b", "x -- y"] {
             assert!(srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{text}\n")), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_has_the_number_or_the_times_of_a_cue() {
+        for (text, expect) in [
+            ("00:01,000 --> 00:02,000", "00&#58;01,000 --&gt; 00&#58;02,000"),
+            ("from 1:02.5 to 1:03.5", "from 1&#58;02.5 to 1&#58;03.5"),
+            ("5\n10,000,000 people", "5\n&#49;0,000,000 people"),
+            ("5\n6\nseven", "5\n6\nseven"),
+        ] {
+            assert!(srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{expect}\n")), "{text:?}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{
     Segment,
-    shown::{clock, shown, with_marked_blank_lines},
+    shown::{clock, has_two_times, shown, with_marked_blank_lines, without_times},
 };
 use crate::captions::timing::ARROW;
 
@@ -33,7 +33,13 @@ pub fn webvtt(segments: &[Segment]) -> String {
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     // ASS overrides are no part of WebVTT, but lenient readers remove them.
-    with_marked_blank_lines(&text.replace("{\\", "&#123;\\"))
+    let text = with_marked_blank_lines(&text.replace("{\\", "&#123;\\"));
+    if !text.lines().any(has_two_times) {
+        return text;
+    }
+    let lines =
+        text.split('\n').map(|line| if has_two_times(line) { without_times(line) } else { line.to_owned() });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -75,6 +81,15 @@ mod tests {
             survives(&segments);
             assert_eq!(parse(webvtt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
         }
+    }
+
+    #[test]
+    fn no_text_has_the_times_of_a_cue() {
+        let file = webvtt(&[Segment::new("00:01.000 --> 00:02.000\nfrom 1:02.5 to 1:03.5", 0, 1)]);
+        assert!(
+            file.ends_with("\n00&#58;01.000 --&gt; 00&#58;02.000\nfrom 1&#58;02.5 to 1&#58;03.5\n"),
+            "{file:?}"
+        );
     }
 
     #[test]

@@ -1,0 +1,157 @@
+"""Whether the subtitles that we write give other people's readers the cues that were archived.
+
+    subtitles.py VERBATIM RECORDING...
+
+Imports texts that try to break out of their cue, and every recording, into a fresh archive; prints each as SRT
+and as WebVTT, and reads it with four libraries. A cue must have the same words, and start at the same
+millisecond. The libraries give text back without decoding references, as old players show it.
+"""
+
+import html
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import pysrt
+import pysubs2
+import srt
+import webvtt
+
+HOSTILE = [
+    "a --> b",
+    "-->",
+    "a\n\n2\n00:00:01,000 --> 00:00:02,000\nforged",
+    "a\n\n00:00:01.000 --> 00:00:02.000\nforged",
+    "00:00:01,000 --> 00:00:00,000",
+    "from 00:00:01.000 to 00:00:02.000",
+    "I count\n5\n10,000,000 people",
+    "a\n2\n00:00:01,000 said the clock",
+    "\n\nblank lines\n \n\naround\n\n",
+    "<b>bold</b> <i>open <v Ann>hi</v> <00:00:01.000> <font color='red'>red</font>",
+    "&lt;i&gt; &amp; &am<b>p; &bogus;",
+    "AT&T & co: List<T>, 1 < 2 > 0",
+    "{\\an8}top {\\i1 {curly}",
+    "12",
+    "12\n\n13\nand more",
+    "nul\0byte",
+    "שלום مرحبا \u202eright to left\u202c",
+    "very long " * 2_000,
+    "WEBVTT\n\nNOTE b\n\nSTYLE\n\nREGION",
+    "\u200b",
+    "  blanks around  ",
+    "tab\tand\rother\r\nline ends",
+    "family 👩\u200d👩\u200d👧, combined e\u0301",
+    "No.",
+    "No. Never.",
+    "\ufeffmark",
+]
+
+
+def segments():
+    """The hostile texts, a second apart; each third one lasts no time, each third one overlaps the next."""
+    timed = [
+        {"text": text, "start": place, "duration": (1.0, 0.0, 2.5)[place % 3]} for place, text in enumerate(HOSTILE)
+    ]
+    after = float(len(HOSTILE))
+    return timed + [
+        {"text": "two at", "start": after, "duration": 1.0},
+        {"text": "the same time", "start": after, "duration": 2.0},
+        # Some readers know no more than two digits of hours.
+        {"text": "late", "start": 359_990.999, "duration": 1.0},
+    ]
+
+
+def milliseconds(duration):
+    return round(duration.total_seconds() * 1000)
+
+
+def read_srt(text):
+    return [(milliseconds(cue.start), milliseconds(cue.end), cue.content) for cue in srt.parse(text)]
+
+
+def read_pysrt(text):
+    return [(cue.start.ordinal, cue.end.ordinal, cue.text) for cue in pysrt.from_string(text)]
+
+
+def read_pysubs2(text, form):
+    subtitles = pysubs2.SSAFile.from_string(text, format_=form, keep_html_tags=True)
+    return [(cue.start, cue.end, cue.text) for cue in subtitles]
+
+
+def read_webvtt_py(text, form):
+    def moment(time):
+        return ((time.hours * 60 + time.minutes) * 60 + time.seconds) * 1000 + time.milliseconds
+
+    cues = webvtt.from_buffer(io.StringIO(text), format=form)
+    return [(moment(cue.start_time), moment(cue.end_time), cue.raw_text) for cue in cues]
+
+
+READERS = {
+    "srt": ("srt", read_srt),
+    "pysrt": ("srt", read_pysrt),
+    "pysubs2 on SRT": ("srt", lambda text: read_pysubs2(text, "srt")),
+    "webvtt-py on SRT": ("srt", lambda text: read_webvtt_py(text, "srt")),
+    "pysubs2 on WebVTT": ("vtt", lambda text: read_pysubs2(text, "vtt")),
+    "webvtt-py on WebVTT": ("vtt", lambda text: read_webvtt_py(text, "vtt")),
+}
+
+
+def words(text):
+    """A text as far as readers agree on it: its lines without blanks around them, whatever ends them.
+
+    To pysubs2 a line may also end with a backslash and an N.
+    """
+    lines = text.replace("\u200b", "").replace("\0", "\ufffd").replace("\\N", "\n").splitlines()
+    return "\n".join(line.strip() for line in lines).strip()
+
+
+def is_shown(segment):
+    return re.search(r"[^\s\0\u200b-\u200f\u2060\ufeff]", segment["text"]) is not None
+
+
+def check(name, cues, expected):
+    if len(cues) != len(expected):
+        sys.exit(f"{name}: {len(cues)} cues for {len(expected)} segments")
+    for number, ((start, end, text), segment) in enumerate(zip(cues, expected)):
+        if start != round(segment["start"] * 1000):
+            sys.exit(f"{name}: cue {number} starts at {start} ms: {segment}")
+        if not start <= end <= round((segment["start"] + segment["duration"]) * 1000):
+            sys.exit(f"{name}: cue {number} ends at {end} ms: {segment}")
+        if words(html.unescape(text)) != words(segment["text"]):
+            sys.exit(f"{name}: cue {number} reads {text!r} for {segment['text']!r}")
+
+
+def main(program, recordings):
+    program = pathlib.Path(program).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("VERBATIM_")}
+        environment["VERBATIM_DATA"] = f"{folder}/data"
+
+        def verbatim(*arguments):
+            done = subprocess.run([program, *arguments], env=environment, capture_output=True, check=False)
+            if done.returncode != 0:
+                sys.exit(f"verbatim {' '.join(arguments)}: {done.stderr.decode()}")
+            return done.stdout.decode()
+
+        hostile = pathlib.Path(folder, "hostile.json")
+        hostile.write_text(json.dumps(segments()), encoding="utf-8")
+        cues = 0
+        for number, file in enumerate([str(hostile), *recordings]):
+            video = f"subtitle{number:03}"
+            verbatim("import", file, "--video", video, "--lang", "en")
+            archived = json.loads(verbatim("get", video, "--format", "json"))["transcript"]
+            expected = [segment for segment in archived if is_shown(segment)]
+            cues += len(expected)
+            files = {form: verbatim("get", video, "--format", form) for form in ("srt", "vtt")}
+            for reader, (form, read) in READERS.items():
+                check(f"{file} by {reader}", read(files[form]), expected)
+        print(f"  {cues} cues of {len(recordings) + 1} transcripts, by {len(READERS)} readers")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
