@@ -5,7 +5,7 @@ mod json;
 use transcript_core::{
     Error, Result,
     archive::Wish,
-    captions,
+    captions::{self, Occurrences, Reading},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
     video::VideoId,
 };
@@ -46,7 +46,14 @@ pub struct Draft {
     pub known_tracks: Vec<TrackInfo>,
     /// The segments, by start.
     pub segments: Vec<Segment>,
+    /// The characters of its body that could not be read, and are U+FFFD in the segments.
+    pub unreadable: Occurrences,
+    /// The cues with words that are no segments, since their times could not be read.
+    pub left_out: Occurrences,
 }
+
+/// The kinds of text, as WebVTT names them, that nobody speaks in the video.
+const UNSPOKEN: [&str; 3] = ["chapters", "descriptions", "metadata"];
 
 impl Draft {
     /// Reads the transcripts of a body, whatever form it turns out to have; at least one.
@@ -70,8 +77,15 @@ impl Draft {
     }
 
     fn of_captions(body: &[u8]) -> Result<Self> {
-        let segments = captions::parse(body).map_err(|error| Error::invalid(error.to_string()))?;
-        Ok(Self { segments, ..Self::default() })
+        let read = captions::read(body).map_err(|error| Error::invalid(error.to_string()))?;
+        let Reading { segments, unreadable, left_out, language, kind } = read;
+        if let Some(kind) = kind.filter(|kind| UNSPOKEN.contains(&kind.as_str())) {
+            return Err(Error::invalid(format!(
+                "its header says that it holds {kind}, which are no words that are spoken in the video"
+            )));
+        }
+        let language = language.filter(|language| *language != LanguageTag::unknown());
+        Ok(Self { segments, unreadable, left_out, language, ..Self::default() })
     }
 
     /// Says which video it is of.

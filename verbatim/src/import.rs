@@ -1,9 +1,11 @@
 //! Transcripts that somebody has, into the archive. Nobody is asked for anything.
 
+use std::mem;
+
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
     archive::{Found, Keep, StoredTranscript, Wish, content_digest},
-    captions,
+    captions::{self, Occurrences},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
@@ -20,7 +22,7 @@ pub struct Import {
     pub link: String,
     /// The captions in any format that [`Draft::read`] knows; one transcript.
     pub captions: Vec<u8>,
-    /// Their language as a BCP 47 tag, where it is known.
+    /// Their language as a BCP 47 tag, where it is known; otherwise the one that their header names.
     pub language: Option<String>,
     /// The video's title.
     pub title: Option<String>,
@@ -52,6 +54,10 @@ pub struct Imported {
     pub language: LanguageTag,
     /// How many segments the captions have.
     pub segments: u64,
+    /// The characters that could not be read, and are U+FFFD in the segments.
+    pub unreadable: Occurrences,
+    /// The cues with words that are no segments, since their times could not be read.
+    pub left_out: Occurrences,
     /// What the import did for each wish that the captions can answer.
     pub wishes: Vec<ImportedWish>,
 }
@@ -113,7 +119,8 @@ impl Verbatim {
     /// # Errors
     /// As [`Verbatim::import`]; `Invalid` also when the draft's video is not known.
     pub async fn admit(&self, ask: Admit) -> Result<Imported> {
-        let Admit { draft, replace, dry_run } = ask;
+        let Admit { mut draft, replace, dry_run } = ask;
+        let (unreadable, left_out) = (mem::take(&mut draft.unreadable), mem::take(&mut draft.left_out));
         let Some(video) = draft.video.clone() else {
             return Err(Error::invalid(
                 "it does not say which video it is of, and neither does the file's name",
@@ -153,7 +160,7 @@ impl Verbatim {
             wish: wish.as_str().to_owned(),
             effect: effect(before.as_ref(), &digest, replace),
         });
-        Ok(Imported { video, language, segments, wishes: wishes.collect() })
+        Ok(Imported { video, language, segments, unreadable, left_out, wishes: wishes.collect() })
     }
 
     /// What each wish has in the archive.

@@ -143,7 +143,9 @@ Forms: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; th
 youtube-transcript-api writes as JSON.
 Without --video, the video comes from the file itself, from the .info.json that yt-dlp wrote beside it, or
 from its name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. So does the
-language without --lang.
+language without --lang, also from the header of WebVTT (Language: en).
+What cannot be read is told: characters, which become U+FFFD, and cues without readable times, which are left
+out.
 In folders, files with other endings are passed over, and links that lead out of the folder are not
 followed. Nothing is ever fetched. What is archived already stays, unless --replace is given.
 Exit status 1: some files could not be imported; the others were.")]
@@ -172,6 +174,9 @@ pub(super) struct Import {
     /// Only tell what would be done
     #[arg(long)]
     pub(super) dry_run: bool,
+    /// Print a line of JSON for each transcript
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

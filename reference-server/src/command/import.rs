@@ -3,6 +3,7 @@
 mod folder;
 mod info;
 mod name;
+mod told;
 
 use std::{
     fs::File,
@@ -79,10 +80,14 @@ struct Counts {
     kept: u64,
     unchanged: u64,
     failed: u64,
+    left_out: u64,
+    unreadable: u64,
 }
 
 impl Counts {
     fn count(&mut self, imported: &Imported) {
+        self.left_out = self.left_out.saturating_add(imported.left_out.count);
+        self.unreadable = self.unreadable.saturating_add(imported.unreadable.count);
         let any = |effects: &[Effect]| imported.wishes.iter().any(|wish| effects.contains(&wish.effect));
         if any(&[Effect::Added, Effect::Replaced]) {
             self.imported += 1;
@@ -91,6 +96,20 @@ impl Counts {
         } else {
             self.unchanged += 1;
         }
+    }
+
+    /// All of it in one line.
+    fn told(&self, files: usize, dry_run: bool) -> String {
+        let Self { imported, kept, unchanged, failed, left_out, unreadable } = self;
+        let would = if dry_run { "would be " } else { "" };
+        let mut line = format!(
+            "{files} files: {imported} transcripts {would}imported, {unchanged} were archived already, \
+             {kept} kept as they were archived, {failed} files failed"
+        );
+        if left_out + unreadable > 0 {
+            line.push_str(&format!("; {left_out} cues left out, {unreadable} characters unreadable"));
+        }
+        line
     }
 }
 
@@ -107,7 +126,12 @@ impl Work<'_> {
     async fn single(mut self, file: &Path) -> Result<(), Failure> {
         let mut done = Vec::new();
         let result = self.import(file, &mut done).await;
-        print(&done.iter().map(|imported| told(imported, self.ask.dry_run)).collect::<String>())?;
+        let dry_run = self.ask.dry_run;
+        let told = done.iter().map(|imported| match self.ask.json {
+            true => told::in_json(file, imported, dry_run),
+            false => told::in_sentences(imported, dry_run),
+        });
+        print(&told.collect::<String>())?;
         result.map_err(|trouble| match trouble {
             Trouble::File(error) => {
                 let message = format!("{}: {error}", file.display());
@@ -127,8 +151,14 @@ impl Work<'_> {
             let result = self.import(file, &mut done).await;
             for imported in &done {
                 counts.count(imported);
-                if self.ask.dry_run {
-                    print(&format!("{}: {}", file.display(), told(imported, true)))?;
+                if self.ask.json {
+                    print(&told::in_json(file, imported, self.ask.dry_run))?;
+                } else if self.ask.dry_run {
+                    print(&format!("{}: {}", file.display(), told::in_sentences(imported, true)))?;
+                } else {
+                    for flaw in told::flaws(imported) {
+                        progress.note(&format!("{}: {flaw}", file.display()));
+                    }
                 }
             }
             match result {
@@ -142,14 +172,13 @@ impl Work<'_> {
             progress.step(&file.display().to_string());
         }
         drop(progress);
-        let Counts { imported, kept, unchanged, failed } = counts;
-        let would = if self.ask.dry_run { "would be " } else { "" };
-        print(&format!(
-            "{} files: {imported} transcripts {would}imported, {unchanged} were archived already, \
-             {kept} kept as they were archived, {failed} files failed\n",
-            files.len()
-        ))?;
-        match failed {
+        let told = counts.told(files.len(), self.ask.dry_run);
+        if self.ask.json {
+            eprintln!("{told}")
+        } else {
+            print(&format!("{told}\n"))?
+        }
+        match counts.failed {
             0 => Ok(()),
             1 => Err(Failure::Fault("one file could not be imported".to_owned())),
             failed => Err(Failure::Fault(format!("{failed} files could not be imported"))),
@@ -173,7 +202,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Adds what the flags, the file's name and the file beside it say, in this order of trust behind
+    /// Adds what the flags, the file beside it and the file's name say, in this order of trust behind
     /// what the file itself says; but flags are always right.
     fn complete(&mut self, draft: &mut Draft, file: &Path, name: &Name) -> Result<(), Error> {
         let info = self.infos.beside(file, name);
@@ -185,16 +214,16 @@ impl Work<'_> {
             draft.title = draft.title.take().or_else(|| info.title());
             draft.author = draft.author.take().or_else(|| info.author());
             draft.duration_ms = draft.duration_ms.or_else(|| info.duration_ms());
-            if draft.language.is_none()
-                && let Some(track) = name.key.as_deref().and_then(|key| info.track(key))
+            if let Some(track) = name.key.as_deref().and_then(|key| info.track(key))
+                && be_in(draft, &track.language)
             {
-                draft.language = Some(track.language);
                 draft.kind = draft.kind.or(Some(track.kind));
                 draft.original |= track.original;
             }
         }
-        if draft.language.is_none() {
-            draft.language = name.language.clone();
+        if let Some(language) = &name.language
+            && be_in(draft, language)
+        {
             draft.original |= name.is_original;
             draft.kind = draft.kind.or(name.is_original.then_some(TrackKind::Generated));
         }
@@ -206,6 +235,11 @@ impl Work<'_> {
         }
         draft.describe(self.ask.title.as_deref(), self.ask.author.as_deref())
     }
+}
+
+/// Whether a draft is in this language as far as is known: it is from now on, if it did not say.
+fn be_in(draft: &mut Draft, language: &LanguageTag) -> bool {
+    draft.language.get_or_insert_with(|| language.clone()).matches(language)
 }
 
 /// The file, or standard input.
@@ -227,26 +261,4 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
 
 fn unreadable(error: &io::Error) -> String {
     format!("it cannot be read: {error}")
-}
-
-/// What was imported, and what became of each wish.
-fn told(imported: &Imported, dry_run: bool) -> String {
-    let mut text = format!("{}: {} segments read\n", imported.video, imported.segments);
-    for wish in &imported.wishes {
-        let name = match wish.wish.as_str() {
-            "default" => "default transcript".to_owned(),
-            "und" => "transcript in an unnamed language".to_owned(),
-            tag => format!("transcript in {tag}"),
-        };
-        let effect = match (wish.effect, dry_run) {
-            (Effect::Added, false) => "imported",
-            (Effect::Added, true) => "would be imported",
-            (Effect::Replaced, false) => "replaced",
-            (Effect::Replaced, true) => "would be replaced",
-            (Effect::Kept, _) => "kept as it was archived; --replace replaces it",
-            (Effect::Unchanged, _) => "archived already, with the same words",
-        };
-        text.push_str(&format!("{name}: {effect}\n"));
-    }
-    text
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use html_escape::decode_html_entities;
 
-use super::{CaptionError, SEGMENTS_MAX, cues, cues::Cues, markup, rolling};
+use super::{
+    CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cues, cues::Cues, markup, reading::Occurrences, rolling,
+};
 
 /// What stands before a blank line inside a cue, so that no reader takes it for the cue's end: our own
 /// writers put it there, and it shows nothing.
@@ -26,23 +28,33 @@ pub(super) struct Cue {
     pub(super) after_seam: bool,
 }
 
+/// A cue whose text is being read.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// The start and the end in milliseconds, where they can be read.
+    times: Option<(i64, i64)>,
+    /// The number of the line with the times.
+    line: u64,
+}
+
 /// The cues of a file, one line after the other.
 #[derive(Debug, Default)]
 pub(super) struct CueFile {
     cues: Vec<Cue>,
-    /// The times of the cue whose text is being read, and its lines so far, each with its end.
-    open: Option<(i64, i64)>,
+    /// The cue whose text is being read, and its lines so far, each with its end.
+    open: Option<Open>,
     payload: String,
+    left_out: Occurrences,
     seam: bool,
     /// Whether a timing line was seen, be it a broken one.
     has_timing: bool,
 }
 
 impl CueFile {
-    /// Begins a cue with these times, or one to be dropped.
-    pub(super) fn begin(&mut self, times: Option<(i64, i64)>) {
+    /// Begins a cue with these times, or one whose times cannot be read, in the line with this number.
+    pub(super) fn begin(&mut self, times: Option<(i64, i64)>, line: u64) {
         self.has_timing = true;
-        self.open = times;
+        self.open = Some(Open { times, line });
         self.payload.clear();
     }
 
@@ -74,7 +86,7 @@ impl CueFile {
 
     /// Ends the open cue.
     pub(super) fn end(&mut self) -> Result<(), CaptionError> {
-        let Some((start_ms, end_ms)) = self.open.take() else {
+        let Some(Open { times, line }) = self.open.take() else {
             return Ok(());
         };
         let payload = unmarked(without_blank_lines_around(&self.payload));
@@ -83,6 +95,10 @@ impl CueFile {
         if cues::is_blank(&text) {
             return Ok(());
         }
+        let Some((start_ms, end_ms)) = times.filter(|&(start, _)| start <= TIME_MAX_MS as i64) else {
+            self.left_out.add(Some(line));
+            return Ok(());
+        };
         // Rolling files say everything up to three times.
         if self.cues.len() >= 3 * SEGMENTS_MAX {
             return Err(cues::too_many());
@@ -103,6 +119,7 @@ impl CueFile {
         file.sort_by_key(|cue| cue.start_ms);
         rolling::unroll(&mut file);
         let mut gathered = Cues::default();
+        gathered.left_out(self.left_out);
         for cue in file {
             gathered.between(cue.text, cue.start_ms, cue.end_ms)?;
         }

@@ -1,7 +1,10 @@
 //! Where every parser puts what it found: the limits, the order and the last checks in one place.
 
-use super::{CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS};
-use crate::transcript::Segment;
+use super::{
+    CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
+    reading::{Occurrences, Reading, is_unreadable},
+};
+use crate::transcript::{LanguageTag, Segment};
 
 /// Whether a text shows nothing: white space, byte order marks and characters without width only.
 pub(crate) fn is_blank(text: &str) -> bool {
@@ -14,6 +17,11 @@ pub(crate) fn is_blank(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Cues {
     segments: Vec<Segment>,
+    left_out: Occurrences,
+    /// The language that the body names.
+    pub(super) language: Option<LanguageTag>,
+    /// The kind of text that the body says it is.
+    pub(super) kind: Option<String>,
 }
 
 impl Cues {
@@ -28,7 +36,11 @@ impl Cues {
     pub(super) fn between(&mut self, text: String, start: i64, end: i64) -> Result<(), CaptionError> {
         let start = u64::try_from(start).unwrap_or(0);
         let end = u64::try_from(end).unwrap_or(0).min(TIME_MAX_MS);
-        if start > TIME_MAX_MS || is_blank(&text) {
+        if is_blank(&text) {
+            return Ok(());
+        }
+        if start > TIME_MAX_MS {
+            self.left_out.add(None);
             return Ok(());
         }
         if self.segments.len() >= SEGMENTS_MAX {
@@ -40,16 +52,44 @@ impl Cues {
         Ok(())
     }
 
-    /// The segments, ordered by start.
-    pub(super) fn into_segments(mut self) -> Result<Vec<Segment>, CaptionError> {
+    /// Counts a cue whose times cannot be read, where it has words.
+    pub(super) fn leave_out(&mut self, text: &str) {
+        if !is_blank(text) {
+            self.left_out.add(None);
+        }
+    }
+
+    /// Takes over what was counted, with its lines.
+    pub(super) fn left_out(&mut self, left_out: Occurrences) {
+        self.left_out = left_out;
+    }
+
+    /// All that was gathered, with the segments ordered by start.
+    pub(super) fn into_reading(mut self) -> Result<Reading, CaptionError> {
         if self.segments.is_empty() {
-            return Err(CaptionError::new(
-                CaptionErrorKind::NoCues,
-                "The captions are well formed, but there is no text in them.",
-            ));
+            return Err(if self.left_out.count > 0 {
+                CaptionError::malformed(
+                    "There are words in the captions, but no cue's times can be read, or all are beyond 1,000 hours.",
+                )
+            } else {
+                CaptionError::new(
+                    CaptionErrorKind::NoCues,
+                    "The captions are well formed, but there is no text in them.",
+                )
+            });
+        }
+        let is_lost = |segment: &Segment| segment.text.chars().all(|c| c.is_whitespace() || is_unreadable(c));
+        if self.segments.iter().all(is_lost) {
+            return Err(CaptionError::malformed("No character of the captions' text can be read."));
         }
         self.segments.sort_by_key(|segment| segment.start_ms);
-        Ok(self.segments)
+        Ok(Reading {
+            segments: self.segments,
+            unreadable: Occurrences::default(),
+            left_out: self.left_out,
+            language: self.language,
+            kind: self.kind,
+        })
     }
 }
 
@@ -70,7 +110,7 @@ mod tests {
         for &(text, start, duration) in cues {
             gathered.lasting(text.to_owned(), start, duration).unwrap();
         }
-        let segments = gathered.into_segments().unwrap();
+        let segments = gathered.into_reading().unwrap().segments;
         let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.duration_ms)).collect();
         assert_eq!(found, expect);
     }
@@ -105,6 +145,6 @@ mod tests {
         }
         cues.lasting(" ".to_owned(), 0, 1).unwrap();
         assert_eq!(cues.lasting("a".to_owned(), 0, 1).unwrap_err().kind(), CaptionErrorKind::TooLarge);
-        assert_eq!(Cues::default().into_segments().unwrap_err().kind(), CaptionErrorKind::NoCues);
+        assert_eq!(Cues::default().into_reading().unwrap_err().kind(), CaptionErrorKind::NoCues);
     }
 }

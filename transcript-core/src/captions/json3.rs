@@ -112,6 +112,8 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
         // An absent start is the beginning; one that is no number tells nothing.
         if let Some(start) = event.start.unwrap_or(Millis(Some(0))).0 {
             gathered.lasting(event.pieces.0.into_owned(), start, event.duration.0.unwrap_or(0))?;
+        } else {
+            gathered.leave_out(&event.pieces.0);
         }
     }
     Ok(gathered)

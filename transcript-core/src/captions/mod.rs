@@ -21,6 +21,7 @@ mod error;
 mod json3;
 mod lenient;
 pub(crate) mod markup;
+mod reading;
 pub(crate) mod rolling;
 mod sniff;
 mod srt;
@@ -38,6 +39,7 @@ mod tests;
 
 pub(crate) use cues::is_blank;
 pub use error::{CaptionError, CaptionErrorKind};
+pub use reading::{LINES_MAX, Occurrences, Reading};
 pub use sniff::sniff;
 
 use crate::transcript::Segment;
@@ -87,10 +89,30 @@ pub enum CaptionFormat {
 /// See [`CaptionErrorKind`] for each way in which a body can be no captions.
 pub fn parse(body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
     let text = encoding::decode(body)?;
-    match sniff::sniff_text(&text) {
-        Some(format) => parse_text(format, &text),
-        None => Err(sniff::not_captions(&text)),
-    }
+    parse_text(sniffed(&text)?, &text).map(|reading| reading.segments)
+}
+
+/// As [`parse`], and tells what else the body says, and what of it could not be read.
+///
+/// # Errors
+/// As [`parse`].
+pub fn read(body: &[u8]) -> Result<Reading, CaptionError> {
+    let text = encoding::decode(body)?;
+    let format = sniffed(&text)?;
+    let mut reading = parse_text(format, &text)?;
+    reading.unreadable = if matches!(format, CaptionFormat::WebVtt | CaptionFormat::Srt) {
+        reading::unreadable(timing::lines(&text))
+    } else {
+        let mut unreadable =
+            reading::unreadable(reading.segments.iter().map(|segment| segment.text.as_str()));
+        unreadable.lines.clear();
+        unreadable
+    };
+    Ok(reading)
+}
+
+fn sniffed(text: &str) -> Result<CaptionFormat, CaptionError> {
+    sniff::sniff_text(text).ok_or_else(|| sniff::not_captions(text))
 }
 
 /// Reads captions in a format that is known.
@@ -98,10 +120,10 @@ pub fn parse(body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
 /// # Errors
 /// As [`parse`]; [`CaptionErrorKind::NotCaptions`] also when the body is in another format.
 pub fn parse_as(format: CaptionFormat, body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
-    parse_text(format, &encoding::decode(body)?)
+    parse_text(format, &encoding::decode(body)?).map(|reading| reading.segments)
 }
 
-fn parse_text(format: CaptionFormat, text: &str) -> Result<Vec<Segment>, CaptionError> {
+fn parse_text(format: CaptionFormat, text: &str) -> Result<Reading, CaptionError> {
     let cues = match format {
         CaptionFormat::TimedText => timedtext::parse(text),
         CaptionFormat::Srv3 => srv3::parse(text),
@@ -111,5 +133,5 @@ fn parse_text(format: CaptionFormat, text: &str) -> Result<Vec<Segment>, Caption
         CaptionFormat::Ttml => ttml::parse(text),
         CaptionFormat::Utterances => utterances::parse(text),
     }?;
-    cues.into_segments()
+    cues.into_reading()
 }

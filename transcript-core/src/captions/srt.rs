@@ -13,7 +13,7 @@ use super::{
 
 pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
     let mut file = CueFile::default();
-    for line in lines(text) {
+    for (line, number) in lines(text).zip(1..) {
         let times = match TimingLine::read(line) {
             TimingLine::None => {
                 if file.is_open() {
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
         };
         forget_number(&mut file);
         file.end()?;
-        file.begin(times);
+        file.begin(times, number);
     }
     if !file.has_timing() {
         return Err(CaptionError::not_captions("There is no line with the times of a cue in the text."));

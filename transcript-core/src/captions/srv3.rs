@@ -28,6 +28,8 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
         let words = paragraph(&mut document)?;
         if let Some((start, duration)) = times {
             cues.lasting(words, start, duration)?;
+        } else {
+            cues.leave_out(&words);
         }
     }
     Ok(cues)

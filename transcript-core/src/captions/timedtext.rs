@@ -33,6 +33,8 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
                 Cow::Owned(text) => decode_html_entities(&text).into_owned(),
             };
             cues.lasting(plain, start, duration)?;
+        } else {
+            cues.leave_out(&words);
         }
     }
     Ok(cues)

@@ -10,6 +10,7 @@ use super::{
     ttml_time::TimeBase,
     xml::{Document, Element, Node},
 };
+use crate::transcript::LanguageTag;
 
 /// An element that is open: when it is shown, and how its white space counts.
 #[derive(Clone, Copy)]
@@ -40,6 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
     // The segments that are being read: a paragraph, and perhaps a timed span in it.
     let mut open: Vec<Words> = Vec::new();
     let mut cues = Cues::default();
+    cues.language = root.attribute("lang").and_then(|tag| LanguageTag::parse(&tag).ok());
     while let Some(node) = document.next()? {
         let around = scopes.last().copied().unwrap_or(outer);
         match node {

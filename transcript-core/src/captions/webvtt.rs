@@ -16,24 +16,31 @@ use super::{
     sniff::is_webvtt,
     timing::{TimingLine, lines},
 };
+use crate::transcript::LanguageTag;
+
+/// The longest kind of text that is believed to be one, in bytes: `descriptions` is the longest there is.
+const KIND_LENGTH_MAX: usize = 16;
 
 pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let text = text.trim_start();
-    if !is_webvtt(text) {
+    let body = text.trim_start();
+    if !is_webvtt(body) {
         return Err(CaptionError::not_captions("The answer does not begin with WEBVTT."));
     }
+    let blank = text.get(..text.len() - body.len()).map_or(0, |blank| lines(blank).count() - 1);
     let mut file = CueFile::default();
+    let mut header = Header { is_open: true, ..Header::default() };
     let mut is_first = true;
-    for line in lines(text) {
+    for (line, number) in lines(body).zip(1 + blank as u64..) {
+        header.line(line);
         match TimingLine::read(line) {
             // No empty line is needed before the next cue; all that stands there then is its identifier.
             TimingLine::Times(start, end) => {
                 end_before_timing(&mut file)?;
-                file.begin(Some((start, end)));
+                file.begin(Some((start, end)), number);
             }
             TimingLine::Broken => {
                 end_before_timing(&mut file)?;
-                file.begin(None);
+                file.begin(None, number);
             }
             TimingLine::None if line.is_empty() => file.end()?,
             TimingLine::None if file.is_open() => file.line(line),
@@ -43,7 +50,40 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
         }
         is_first = false;
     }
-    file.finish()
+    let mut cues = file.finish()?;
+    (cues.language, cues.kind) = (header.language, header.kind);
+    Ok(cues)
+}
+
+/// What the first block of a file says about it: `Language: en`, `Kind: captions`.
+#[derive(Default)]
+struct Header {
+    is_open: bool,
+    language: Option<LanguageTag>,
+    kind: Option<String>,
+}
+
+impl Header {
+    /// Reads a line, if the header has not ended before it. Some have it all in the first line, parted by `;`.
+    fn line(&mut self, line: &str) {
+        self.is_open &= !line.trim().is_empty() && TimingLine::read(line) == TimingLine::None;
+        if !self.is_open {
+            return;
+        }
+        for (name, value) in
+            line.trim_start_matches("WEBVTT").split(';').filter_map(|part| part.split_once(':'))
+        {
+            let value = value.trim();
+            if name.trim().eq_ignore_ascii_case("language") {
+                self.language = LanguageTag::parse(value).ok();
+            } else if name.trim().eq_ignore_ascii_case("kind")
+                && value.len() <= KIND_LENGTH_MAX
+                && value.bytes().all(|c| c.is_ascii_alphabetic())
+            {
+                self.kind = Some(value.to_ascii_lowercase());
+            }
+        }
+    }
 }
 
 /// Ends a cue that a timing line ends. A number behind a line of white space is the next identifier.
@@ -62,7 +102,7 @@ fn end_before_timing(file: &mut CueFile) -> Result<(), CaptionError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as};
+    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as, read};
 
     fn check(body: &str, expect: &[(&str, u64, u64)]) {
         let segments = parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap();
@@ -161,6 +201,23 @@ mod tests {
              00:02.000 --> 00:03.000\nsame\n\n00:03.000 --> 00:04.000\nsame\n",
             &[("same", 1_000, 3_000), ("same", 3_000, 4_000)],
         );
+    }
+
+    #[test]
+    fn the_header_names_language_and_kind() {
+        for (header, language, kind) in [
+            ("WEBVTT\nKind: captions\nLanguage: pt_br", Some("pt-BR"), Some("captions")),
+            ("WEBVTT Kind: Subtitles; Language: de", Some("de"), Some("subtitles")),
+            ("WEBVTT\rlanguage:zh-Hant", Some("zh-Hant"), None),
+            ("WEBVTT\nLanguage: the one of Shakespeare\nKind: no kind", None, None),
+            ("WEBVTT - Language\n\nLanguage: en", None, None),
+            ("WEBVTT", None, None),
+        ] {
+            let reading =
+                read(format!("{header}\n\n00:01.000 --> 00:02.000\nLanguage: fr\n").as_bytes()).unwrap();
+            assert_eq!(reading.language.as_ref().map(|tag| tag.as_str()), language, "{header:?}");
+            assert_eq!(reading.kind.as_deref(), kind, "{header:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use transcript_core::{
     Error, Result,
     archive::{KNOWN_TRACKS_MAX, Wish},
-    captions::{self, CaptionFormat, SEGMENTS_MAX},
+    captions::{self, CaptionFormat, Occurrences, SEGMENTS_MAX},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
     video::{Platform, VideoId},
 };
@@ -146,7 +146,8 @@ fn snippets(text: &str) -> Result<Draft> {
     struct Snippets(#[serde(deserialize_with = "bounded")] Vec<Snippet>);
 
     let Snippets(found) = from_str(text)?;
-    Ok(Draft { segments: without_blanks(segments(found)?), ..Draft::default() })
+    let (segments, unreadable) = of_others(segments(found)?);
+    Ok(Draft { segments, unreadable, ..Draft::default() })
 }
 
 fn whole(text: &str) -> Result<Draft> {
@@ -174,6 +175,9 @@ fn whole(text: &str) -> Result<Draft> {
         return Err(Error::invalid("it names more wishes or tracks than a video has"));
     }
     let segments = segments(whole.transcript)?;
+    // What was archived comes back as it was.
+    let (segments, unreadable) =
+        if is_ours { (segments, Occurrences::default()) } else { of_others(segments) };
     Ok(Draft {
         video,
         title: whole.title,
@@ -191,8 +195,9 @@ fn whole(text: &str) -> Result<Draft> {
         parser_version: whole.parser_version,
         wishes: whole.wishes.iter().map(|wish| self::wish(wish)).collect::<Result<_>>()?,
         known_tracks: whole.tracks.into_iter().map(track).collect::<Result<_>>()?,
-        // What was archived comes back as it was.
-        segments: if is_ours { segments } else { without_blanks(segments) },
+        segments,
+        unreadable,
+        left_out: Occurrences::default(),
     })
 }
 
@@ -240,9 +245,18 @@ fn segments(snippets: Vec<Snippet>) -> Result<Vec<Segment>> {
     Ok(segments)
 }
 
-fn without_blanks(mut segments: Vec<Segment>) -> Vec<Segment> {
+/// The segments that have words, and how many characters of theirs are unreadable. A zero byte is one: no
+/// form in which we write can hold it.
+fn of_others(mut segments: Vec<Segment>) -> (Vec<Segment>, Occurrences) {
     segments.retain(|segment| !segment.text.trim().is_empty());
-    segments
+    let mut count = 0;
+    for segment in &mut segments {
+        if segment.text.contains('\0') {
+            segment.text = segment.text.replace('\0', "\u{FFFD}");
+        }
+        count += segment.text.matches(char::REPLACEMENT_CHARACTER).count() as u64;
+    }
+    (segments, Occurrences { count, lines: Vec::new() })
 }
 
 /// Seconds as the nearest millisecond.

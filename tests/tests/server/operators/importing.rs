@@ -182,6 +182,70 @@ fn what_cannot_be_imported_is_refused_with_a_reason() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn what_cannot_be_read_is_told_with_its_lines() -> Result<()> {
+    let body = "WEBVTT\n\n00:01.000 --> 00:02.000\na \0 b\n\n00:1x.000 --> 00:20.000\nlost\n";
+    let folder = folder(&[("T [dQw4w9WgXcQ].en.vtt", body), ("U [dyke-walk-0].en.vtt", &vtt("whole"))])?;
+    let file = folder.path().join("T [dQw4w9WgXcQ].en.vtt").display().to_string();
+
+    let data = TempDir::new()?;
+    let told = told(data.path(), &["import", &file])?;
+    assert!(told.contains("\n1 cue was left out: its times cannot be read (line 6)\n"), "{told}");
+    assert!(told.contains("\n1 character is unreadable, and U+FFFD now (line 4)\n"), "{told}");
+    let line = told_json(data.path(), &["import", &file, "--json"])?;
+    assert_eq!(line["leftOut"], json!({ "count": 1, "lines": [6] }));
+    assert_eq!(line["unreadable"], json!({ "count": 1, "lines": [4] }));
+    assert_eq!((&line["videoId"], &line["language"]), (&json!("dQw4w9WgXcQ"), &json!("en")));
+    assert_eq!(line["wishes"][0], json!({ "wish": "en", "effect": "unchanged" }));
+
+    let (done, notes) = import(data.path(), &folder, &["--replace"], 0)?;
+    assert!(done.contains("; 1 cues left out, 1 characters unreadable"), "{done}");
+    assert!(notes.contains("T [dQw4w9WgXcQ].en.vtt: 1 cue was left out"), "{notes}");
+    assert!(!notes.contains("U ["), "{notes}");
+    let (lines, notes) = import(data.path(), &folder, &["--json"], 0)?;
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    assert!(lines.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{lines}");
+    assert!(notes.contains("2 files: "), "{notes}");
+
+    let hopeless = "WEBVTT\n\n00:1x.000 --> 00:20.000\nlost\n";
+    let refused = ends(data.path(), &["import", "-", "--video", VIDEO], hopeless, 2)?;
+    assert!(text(&refused.stderr).contains("no cue's times can be read"), "{refused:?}");
+    Ok(())
+}
+
+#[test]
+fn the_header_names_the_language_where_nobody_else_does() -> Result<()> {
+    let file = |header: &str| format!("WEBVTT\n{header}\n\n00:01.000 --> 00:02.000\nMot\n");
+    for (header, flags, expect) in [
+        ("Kind: captions\nLanguage: fr", &[][..], Some("fr")),
+        ("Language: fr", &["--lang", "oc"], Some("oc")),
+        ("Language: nobody knows", &[], Some("und")),
+        ("Kind: chapters\nLanguage: fr", &["--lang", "fr"], None),
+    ] {
+        let data = TempDir::new()?;
+        let import = [&["import", "-", "--video", VIDEO], flags].concat();
+        ends(data.path(), &import, &file(header), if expect.is_some() { 0 } else { 2 })?;
+        if let Some(language) = expect {
+            let shown = told_json(data.path(), &["archive", "show", VIDEO, "--json"])?;
+            assert_eq!(shown["tracks"][0]["language"], language, "{header:?}");
+        }
+    }
+    // What lies beside the file knows how the words came to be, whoever names the language.
+    let info = json!({
+        "id": "dQw4w9WgXcQ", "extractor_key": "Youtube", "title": "T", "language": "fr",
+        "webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ", "automatic_captions": { "fr": [{}] }
+    });
+    let folder = folder(&[
+        ("T [dQw4w9WgXcQ].info.json", &info.to_string()),
+        ("T [dQw4w9WgXcQ].fr.vtt", &file("Language: fr")),
+    ])?;
+    let data = TempDir::new()?;
+    import(data.path(), &folder, &[], 0)?;
+    let shown = told_json(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
+    assert_eq!(shown["tracks"][0]["kind"], "generated");
+    Ok(())
+}
+
 /// Files that players read in spite of what is odd about them, with the words that they show; and files
 /// that no player takes for WebVTT.
 #[test]

@@ -1,4 +1,5 @@
 //! What must hold of all parsers together.
 
+mod findings;
 mod hostile;
 mod recordings;
