@@ -2,7 +2,7 @@
 
 use transcript_core::{
     Error, ErrorKind, Result,
-    archive::{StoredTranscript, Wish},
+    archive::{self, StoredTranscript, Wish},
     engine::{Fetch, Outcome},
     lookup::FailureReason,
     supplier::Resolved,
@@ -57,6 +57,9 @@ pub struct Missing {
 impl Verbatim {
     /// The transcript of a video: archived, or fetched and archived. Nobody is charged.
     ///
+    /// In place of none it is an archived one that answers the wish less well: in a language that matches the
+    /// wished one, or any where no language was wished. Its track says which language it is in.
+    ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the link or the language is none; otherwise the storage's faults.
     pub async fn get(&self, ask: Get) -> Result<GetOutcome> {
@@ -68,7 +71,14 @@ impl Verbatim {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),
         };
+        let is_any_welcome = wish == Wish::Default;
         let outcome = self.transcripts().get(Fetch { video: video.clone(), wish, payment: None }).await;
+        if is_any_welcome
+            && matches!(outcome, Outcome::Failed(_) | Outcome::Absent(_) | Outcome::Unsupplied)
+            && let Ok(archive::Found::Transcript(stored)) = self.transcripts().find_any(&video).await
+        {
+            return Ok(GetOutcome::Found(Found { stored, from_cache: true }));
+        }
         self.told(&video, outcome)
     }
 

@@ -2,7 +2,7 @@
 
 use transcript_core::{
     lookup::{Availability, LookupAnswer},
-    transcript::{markdown, prose, srt, webvtt},
+    transcript::{LanguageTag, markdown, prose, srt, webvtt},
     wire::lookup::TranscriptResult,
 };
 use verbatim::{Found, Get, GetOutcome, Verbatim};
@@ -17,9 +17,12 @@ use crate::config::Settings;
 /// Prints the transcript.
 pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), Failure> {
     let verbatim = open(settings).await?;
-    let outcome = verbatim.get(Get { link: ask.link, language: ask.lang }).await;
+    let outcome = verbatim.get(Get { link: ask.link, language: ask.lang.clone() }).await;
     let printed = match outcome {
-        Ok(GetOutcome::Found(found)) => print(&text(&verbatim, &found, ask.format)?),
+        Ok(GetOutcome::Found(found)) => {
+            tell_language(ask.lang.as_deref(), &found);
+            text(&verbatim, &found, ask.format).and_then(|text| print(&text))
+        }
         Ok(GetOutcome::Missing(missing)) => Err(Failure::Missing(
             format!("{}: {}", missing.reason.as_str(), missing.message),
             missing.watch_url,
@@ -28,6 +31,17 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), 
     };
     verbatim.close().await;
     printed
+}
+
+/// Says on standard error when the transcript is in another language than the one that was asked for, be it
+/// one that matches: most forms do not tell.
+fn tell_language(asked: Option<&str>, found: &Found) {
+    let language = &found.stored.transcript.track.language;
+    if let Some(asked) = asked
+        && LanguageTag::parse(asked).is_ok_and(|asked| asked != *language)
+    {
+        eprintln!("verbatim: the best match for {asked} is in {language}");
+    }
 }
 
 fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Failure> {

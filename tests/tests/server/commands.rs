@@ -59,6 +59,27 @@ async fn get_prints_a_transcript_or_the_reason() -> Result<()> {
     Ok(())
 }
 
+/// A language that nothing was kept for is answered by the archived one that matches it, and said.
+#[tokio::test(flavor = "multi_thread")]
+async fn get_falls_back_on_what_matches_the_language() -> Result<()> {
+    let data = TempDir::new()?;
+    let import = ["import", EXAMPLE, "--video", "L1ghth0use1", "--lang", "en"];
+    assert_eq!(run(verbatim(data.path(), &import), b"")?.status.code(), Some(0));
+    // Nobody is there to be asked.
+    let get = |language: &str| {
+        let mut command = verbatim(data.path(), &["get", "L1ghth0use1", "--lang", language]);
+        command.env("VERBATIM_UPSTREAM__PROXY", "http://127.0.0.1:1").env("VERBATIM_UPSTREAM__RETRIES", "0");
+        run(command, b"")
+    };
+    let british = get("en-GB")?;
+    assert_eq!(british.status.code(), Some(0), "{}", text(&british.stderr));
+    assert!(text(&british.stdout).contains("built by hand"));
+    assert_eq!(text(&british.stderr), "verbatim: the best match for en-GB is in en\n");
+    assert_eq!(text(&get("en")?.stderr), "");
+    assert_eq!(get("de")?.status.code(), Some(3));
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_imported_is_served_at_once() -> Result<()> {
     let data = TempDir::new()?;
@@ -81,7 +102,8 @@ async fn what_is_imported_is_served_at_once() -> Result<()> {
     );
     // A second import keeps the first one, unless it is told to replace it.
     let other = b"1\n00:00:01,000 --> 00:00:02,000\nSomething else.\n";
-    let video = ["-", "--video", "L1ghth0use1"];
+    // The file said that it is in English.
+    let video = ["-", "--video", "L1ghth0use1", "--lang", "en"];
     assert_eq!(import(&video, other)?.status.code(), Some(0));
     assert_eq!(server.get(path).await?.json()["transcript"].as_array().map(Vec::len), Some(5));
     assert_eq!(import(&[&video[..], &["--replace"]].concat(), other)?.status.code(), Some(0));

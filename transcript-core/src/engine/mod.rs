@@ -11,6 +11,8 @@ mod errands;
 mod fetch;
 mod flight;
 mod keeping;
+#[cfg(test)]
+mod match_tests;
 mod options;
 mod payment;
 #[cfg(test)]
@@ -90,6 +92,9 @@ struct Inner {
 impl Transcripts {
     /// The archive's transcript, or a fetched one.
     ///
+    /// A language is also answered by an archived track that matches it: without a fetch where no known track
+    /// matches better, and in place of a failure.
+    ///
     /// The answer comes within `options.wait`, also when the work takes longer: it then goes on, and
     /// the outcome is [`Outcome::StillWorking`].
     ///
@@ -141,7 +146,8 @@ impl Transcripts {
 
     /// What the archive knows about a wish; never fetches.
     ///
-    /// An absence that is void because a supplier was configured since is [`Found::Nothing`].
+    /// An absence that is void because a supplier was configured since is [`Found::Nothing`]. A language for
+    /// which nothing was kept is answered by the best of the known tracks that match it, where it is archived.
     ///
     /// # Errors
     /// As [`Archive::find`].
@@ -172,7 +178,7 @@ impl Transcripts {
     /// As [`Archive::tracks`].
     pub async fn find_any(&self, video: &VideoId) -> Result<Found> {
         let (inner, video) = (Arc::clone(&self.inner), video.clone());
-        self.task(async move { inner.find_any(&video).await }).await?
+        self.task(async move { inner.find_any(&video, &Wish::Default).await }).await?
     }
 
     /// How many changes there were that can make a transcript untrue that was found before.
@@ -220,7 +226,14 @@ impl Transcripts {
 impl Inner {
     /// One caller's whole way, within the wait.
     async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose) -> Outcome {
-        let way = self.find_or_join(fetch, purpose);
+        let way = async {
+            let (video, wish) = (fetch.video.clone(), fetch.wish.clone());
+            let outcome = self.find_or_join(fetch, purpose).await;
+            match purpose {
+                Purpose::Fetch => self.or_match(&video, &wish, outcome).await,
+                Purpose::Refresh => outcome,
+            }
+        };
         tokio::time::timeout(self.options.wait, way).await.unwrap_or(Outcome::StillWorking)
     }
 
@@ -248,15 +261,6 @@ impl Inner {
             self.runtime.spawn(flight::drive(Arc::clone(self), driving));
         }
         answer
-    }
-
-    async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let find = self.archive.find(video, wish, self.clock.now());
-        let found = bounded(self.options.store, find).await?;
-        Ok(match found {
-            Found::Absent(absence) if self.suppliers.void(&absence) => Found::Nothing,
-            found => found,
-        })
     }
 
     async fn resolve(&self, link: &ShortLink, ask_platform: bool) -> Result<Option<Resolved>, SupplyError> {

@@ -67,6 +67,23 @@ async fn another_language_does_not_take_the_place_of_the_default() {
 }
 
 #[tokio::test]
+async fn another_track_stands_in_where_nobody_can_be_asked() {
+    let verbatim = open().await;
+    let track = |tag| TrackInfo::new(LanguageTag::parse(tag).unwrap(), TrackKind::Human);
+    let draft = Draft {
+        video: Some(verbatim.known_video(LINK).await.unwrap()),
+        language: Some(track("fr").language),
+        known_tracks: vec![track("en"), track("fr-CA")],
+        ..Draft::read(&import(None, "Mot").captions).unwrap().remove(0)
+    };
+    let imported = verbatim.admit(Admit { draft, replace: false, dry_run: false }).await.unwrap();
+    assert_eq!(told(&imported), "fr Added");
+    for (language, expect) in [(None, Some("Mot")), (Some("fr-CA"), Some("Mot")), (Some("en"), None)] {
+        assert_eq!(words(&verbatim, language).await.as_deref(), expect, "{language:?}");
+    }
+}
+
+#[tokio::test]
 async fn captions_in_a_language_that_nobody_named_are_the_default() {
     let verbatim = open().await;
     let imported = verbatim.import(import(None, "words")).await.unwrap();
