@@ -85,7 +85,7 @@ impl Verbatim {
     /// What an outcome of the engine means to somebody who does not pay.
     pub(crate) fn told(&self, video: &VideoId, outcome: Outcome) -> Result<GetOutcome> {
         let missing = |reason, message: &str| {
-            Ok(GetOutcome::Missing(self.missing(video.platform(), video.id(), reason, message)))
+            Ok(GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), reason, message)))
         };
         let found = |stored, from_cache| Ok(GetOutcome::Found(Found { stored, from_cache }));
         match outcome {
@@ -117,7 +117,7 @@ impl Verbatim {
             VideoLink::Short(short) => short,
         };
         let missing =
-            |reason, message: &str| Ok(Err(self.missing(short.platform(), short.code(), reason, message)));
+            |reason, message: &str| Ok(Err(self.missing(VideoLink::Short(short.clone()), reason, message)));
         match self.transcripts().resolve(&short, true).await {
             Ok(Some(Resolved::Video(video))) => Ok(Ok(video)),
             Ok(Some(Resolved::Nowhere(why))) => Err(Error::invalid(why)),
@@ -126,14 +126,17 @@ impl Verbatim {
         }
     }
 
-    fn missing(&self, platform: Platform, id: &str, reason: FailureReason, message: &str) -> Missing {
-        let base = self.lookup().options().base_url.trim_end_matches('/');
+    fn missing(&self, link: VideoLink, reason: FailureReason, message: &str) -> Missing {
+        let (platform, id) = match &link {
+            VideoLink::Video(video) => (video.platform(), video.id()),
+            VideoLink::Short(short) => (short.platform(), short.code()),
+        };
         Missing {
             platform,
             video_id: id.to_owned(),
             reason,
             message: message.to_owned(),
-            watch_url: format!("{base}/watch/{platform}/{id}"),
+            watch_url: self.lookup().options().watch_url(&link, None),
         }
     }
 }

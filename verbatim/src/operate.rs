@@ -73,7 +73,6 @@ impl Verbatim {
     pub async fn show(&self, link: &str) -> Result<Shown> {
         let video = self.known_video(link).await?;
         let found = self.transcripts().find(&video, &Wish::Default).await?;
-        let base = self.lookup().options().base_url.trim_end_matches('/');
         Ok(Shown {
             withdrawn: matches!(found, Found::Withdrawn),
             absence: match found {
@@ -82,7 +81,7 @@ impl Verbatim {
             },
             tracks: self.archive().tracks(&video).await?,
             archived: self.archived(&video).await?,
-            watch_url: format!("{base}/watch/{video}"),
+            watch_url: self.lookup().options().watch_url(&VideoLink::Video(video.clone()), None),
             video,
         })
     }

@@ -3,6 +3,7 @@
 use transcript_core::{
     lookup::{Availability, LookupAnswer},
     transcript::{LanguageTag, markdown, prose, srt, webvtt},
+    video::VideoLink,
     wire::lookup::TranscriptResult,
 };
 use verbatim::{Found, Get, GetOutcome, Verbatim};
@@ -53,11 +54,10 @@ fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Fa
         Format::Vtt => Ok(webvtt(&transcript.segments)),
         Format::Json => {
             let video = &transcript.video;
-            let base = &verbatim.lookup().options().base_url;
             let answer = LookupAnswer {
                 platform: video.platform(),
                 video_id: video.id().to_owned(),
-                watch_url: format!("{base}/watch/{video}"),
+                watch_url: verbatim.lookup().options().watch_url(&VideoLink::Video(video.clone()), None),
                 key: None,
                 availability: Availability::Available {
                     stored: found.stored.clone(),

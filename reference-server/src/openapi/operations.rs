@@ -287,11 +287,12 @@ fn get_watch_page() -> Value {
         "operationId": "getWatchPage",
         "tags": ["transcripts"],
         "summary": "Read a transcript, as a person",
-        "description": "The page shows what is archived. It never has anything transcribed.",
+        "description": "The page shows what is archived. It never has anything transcribed. That of a short link \
+                        which was not followed yet leads to its platform.",
         "security": [],
         "parameters": [parameters::platform(), parameters::id()],
         "responses": {
-            "200": page("The transcript, or that there is none yet.", "A talk – transcript"),
+            "200": page("The transcript, or why there is none.", "A talk – transcript"),
             "404": page("The address names no video.", "No such video"),
             "500": fault(),
             "503": page("The archive cannot be read right now.", "No transcript")

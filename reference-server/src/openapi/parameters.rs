@@ -94,8 +94,9 @@ pub(super) fn id() -> Value {
         "name": "id",
         "in": "path",
         "required": true,
-        "description": "The id of the video on its platform.",
-        "schema": { "type": "string", "pattern": "^[A-Za-z0-9_-]{1,21}$" },
-        "examples": { "id": { "value": VIDEO } }
+        "description": "The id of the video on its platform; or the form and code of a short link that was not \
+                        followed yet, parted by a colon.",
+        "schema": { "type": "string", "pattern": "^([a-z.-]{1,10}:)?[A-Za-z0-9_-]{1,32}$" },
+        "examples": { "id": { "value": VIDEO }, "shortLink": { "value": "vm:ZMh3kTxyz" } }
     })
 }

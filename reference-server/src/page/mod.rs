@@ -10,7 +10,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
     transcript::{LanguageTag, TrackKind, Transcript, moment},
-    video::VideoId,
+    video::{ShortLink, VideoId},
 };
 
 pub(crate) use style::content_security_policy;
@@ -71,6 +71,36 @@ pub(crate) fn missing(video: &VideoId, why: &str) -> Markup {
 /// The page for when the archive cannot be read.
 pub(crate) fn away(video: &VideoId) -> Markup {
     missing(video, "The archive cannot be read right now: please try again in a moment.")
+}
+
+/// The page of a short link that was not followed: it leads to the platform, and nowhere else.
+pub(crate) fn short(link: &ShortLink) -> Markup {
+    let platform = link.platform().name();
+    of_short(
+        link,
+        html! {
+            "This is the page of a short link, and which video of " (platform) " it means is not known here: it was \
+             not followed yet, or could not be."
+        },
+    )
+}
+
+/// The page of a short link for when it cannot be looked up.
+pub(crate) fn short_away(link: &ShortLink) -> Markup {
+    of_short(link, html! { "The archive cannot be read right now: please try again in a moment." })
+}
+
+fn of_short(link: &ShortLink, why: Markup) -> Markup {
+    let platform = link.platform().name();
+    document(
+        &format!("{platform} short link {} – no transcript", link.code()),
+        html! {
+            h1 { "No transcript" }
+            p { (why) }
+            p { a href=(link.address()) { "Open " (link.address()) " on " (platform) } }
+            p { "There, copy the link of the video itself: its transcript is found by that one, too." }
+        },
+    )
 }
 
 /// The page of an address that names no video.

@@ -1,7 +1,10 @@
 //! What Surface A answers.
 
 use super::{FailureReason, KeyUse, LookupOptions, SourceTag};
-use crate::{archive::StoredTranscript, video::Platform};
+use crate::{
+    archive::StoredTranscript,
+    video::{Platform, VideoLink},
+};
 
 /// The answer to a look-up, before it is put in a format.
 #[derive(Clone, Debug)]
@@ -44,16 +47,18 @@ impl Availability {
     }
 }
 
-/// The address of the human transcript page: `{base_url}/watch/{platform}/{id}?src={tag}`.
-pub(super) fn watch_url(
-    options: &LookupOptions,
-    platform: Platform,
-    id: &str,
-    src: Option<SourceTag>,
-) -> String {
-    let base = options.base_url.trim_end_matches('/');
-    match src {
-        None => format!("{base}/watch/{platform}/{id}"),
-        Some(tag) => format!("{base}/watch/{platform}/{id}?src={}", tag.as_str()),
+impl LookupOptions {
+    /// The address of the human transcript page: `{base_url}/watch/{platform}/{id}?src={tag}`. A short link that
+    /// was not followed has its name in place of an id, so that nobody takes its code for one.
+    pub fn watch_url(&self, link: &VideoLink, src: Option<SourceTag>) -> String {
+        let base = self.base_url.trim_end_matches('/');
+        let page = match link {
+            VideoLink::Video(video) => video.to_string(),
+            VideoLink::Short(link) => format!("{}/{}", link.platform(), link.name()),
+        };
+        match src {
+            None => format!("{base}/watch/{page}"),
+            Some(tag) => format!("{base}/watch/{page}?src={}", tag.as_str()),
+        }
     }
 }

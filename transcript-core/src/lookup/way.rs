@@ -2,7 +2,7 @@
 
 use super::{
     Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
-    answer::watch_url, keys::Caller,
+    keys::Caller,
 };
 use crate::{
     archive::{Found, Wish},
@@ -123,7 +123,7 @@ impl Lookup {
             VideoLink::Video(video) => (video.platform(), video.id()),
             VideoLink::Short(link) => (link.platform(), link.code()),
         };
-        let watch_url = watch_url(&self.parts.options, platform, id, src);
+        let watch_url = self.parts.options.watch_url(link, src);
         LookupAnswer { platform, video_id: id.to_owned(), watch_url, key, availability }
     }
 

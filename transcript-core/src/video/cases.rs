@@ -1,12 +1,17 @@
 //! The table of links: `cases/*.tsv`, one text and what it names per line.
 
-use super::{LinkProblem, VideoLink};
+use super::{LinkProblem, ShortLink, VideoId, VideoLink};
 
 /// What a text gives, as the tables write it.
 fn outcome(text: &str) -> String {
     match VideoLink::parse(text) {
         Ok(VideoLink::Video(video)) => format!("{} {}", video.platform(), video.id()),
-        Ok(VideoLink::Short(link)) => format!("short {} {} {}", link.platform(), link.address(), link.code()),
+        Ok(VideoLink::Short(link)) => {
+            let named = ShortLink::from_name(link.platform(), &link.name());
+            assert_eq!(named.as_ref(), Some(&link), "a short link is the one that its name means");
+            assert!(VideoId::new(link.platform(), &link.name()).is_err(), "no video has a short link's name");
+            format!("short {} {} {}", link.platform(), link.address(), link.code())
+        }
         Err(error) => format!("error {:?}", error.problem()),
     }
 }

@@ -1,7 +1,7 @@
 //! From a text to the video that it names.
 
 use super::{
-    LinkError, Platform, VideoId,
+    LinkError, Platform, ShortLink, VideoId,
     address::{Address, Finding},
     hosts::Site,
     instagram,
@@ -12,9 +12,6 @@ use super::{
 /// How many links inside links are unwrapped: consent pages wrap search results that wrap shared links.
 const UNWRAPPED_MAX: usize = 4;
 
-/// The longest code of a short link: those in use have at most 16 characters.
-const CODE_LENGTH_MAX: usize = 32;
-
 /// What a link leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VideoLink {
@@ -22,54 +19,6 @@ pub enum VideoLink {
     Video(VideoId),
     /// A short link: which video it means, only its platform knows.
     Short(ShortLink),
-}
-
-/// A platform's short link, in canonical form: it must be followed to learn the video.
-///
-/// Spellings that lead to the same place (`http`, `www.`, parameters, a closing slash) give the same short link.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShortLink {
-    platform: Platform,
-    address: String,
-    code: String,
-}
-
-impl ShortLink {
-    /// A short link with this canonical `https` address and its distinguishing code.
-    pub(crate) fn new(platform: Platform, address: String, code: String) -> Self {
-        Self { platform, address, code }
-    }
-
-    /// The short link whose canonical address is `prefix`, the code at the start of `segment`, and `suffix`.
-    pub(super) fn read(
-        platform: Platform,
-        prefix: &str,
-        segment: &str,
-        suffix: &str,
-    ) -> Result<Self, LinkError> {
-        let length = segment.bytes().take_while(|&c| text::is_id_byte(c)).count();
-        match segment.get(..length) {
-            Some(code) if (1..=CODE_LENGTH_MAX).contains(&length) => {
-                Ok(Self::new(platform, format!("{prefix}{code}{suffix}"), code.to_owned()))
-            }
-            _ => Err(LinkError::malformed_code(platform)),
-        }
-    }
-
-    /// The platform that it belongs to.
-    pub fn platform(&self) -> Platform {
-        self.platform
-    }
-
-    /// Its canonical address, by which it is remembered.
-    pub fn address(&self) -> &str {
-        &self.address
-    }
-
-    /// The part that distinguishes it, shown as `videoId` while the video is not known.
-    pub fn code(&self) -> &str {
-        &self.code
-    }
 }
 
 impl VideoLink {

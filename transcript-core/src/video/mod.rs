@@ -10,6 +10,7 @@ mod id;
 mod instagram;
 mod link;
 mod platform;
+mod short_link;
 mod text;
 mod tiktok;
 mod x;
@@ -22,5 +23,6 @@ mod properties;
 
 pub use error::{LinkError, LinkProblem};
 pub use id::VideoId;
-pub use link::{ShortLink, VideoLink};
+pub use link::VideoLink;
 pub use platform::Platform;
+pub use short_link::ShortLink;

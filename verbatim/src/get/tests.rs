@@ -25,7 +25,11 @@ async fn without_a_supplier_the_reason_and_the_watch_address_are_told() {
     for (link, watch_url) in [
         ("https://youtu.be/dQw4w9WgXcQ", "http://127.0.0.1:8080/watch/video_site/dQw4w9WgXcQ"),
         ("https://www.instagram.com/reel/Cabc123/", "http://127.0.0.1:8080/watch/reels/Cabc123"),
-        ("https://vm.tiktok.com/ZMabcdef/", "http://127.0.0.1:8080/watch/short_video/ZMabcdef"),
+        ("https://vm.tiktok.com/ZMabcdef/", "http://127.0.0.1:8080/watch/short_video/vm:ZMabcdef"),
+        (
+            "https://www.instagram.com/share/reel/BAabc123/",
+            "http://127.0.0.1:8080/watch/reels/share-reel:BAabc123",
+        ),
     ] {
         let GetOutcome::Missing(missing) = get(link, None).await.unwrap() else { panic!("{link}") };
         assert_eq!((missing.reason, missing.watch_url.as_str()), (FailureReason::ConfigError, watch_url));

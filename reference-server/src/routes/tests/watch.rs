@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use transcript_core::{
     archive::Archive,
     transcript::LanguageTag,
-    video::{Platform, VideoId},
+    video::{Platform, ShortLink, VideoId},
 };
 
 use crate::testing::{ARCHIVED, NEW, Service, request, transcript};
@@ -52,6 +52,49 @@ async fn an_address_without_a_video_is_a_404_page() {
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(page.header("content-security-policy").is_some());
     }
+}
+
+/// The code of a short link is no id: its page says so, and leads to the platform's own address only.
+#[tokio::test]
+async fn a_short_link_that_was_not_followed_is_said_plainly() {
+    let service = Service::start().await;
+    for (link, address) in [
+        ("https://vm.tiktok.com/ZMabc12De/", "https://vm.tiktok.com/ZMabc12De/"),
+        ("https://www.tiktok.com/t/ZMabc12De/?a=b", "https://www.tiktok.com/t/ZMabc12De/"),
+        ("https://www.instagram.com/share/BAaB3xYz01", "https://www.instagram.com/share/BAaB3xYz01/"),
+        (
+            "https://www.instagram.com/share/reel/BAaB3xYz01/",
+            "https://www.instagram.com/share/reel/BAaB3xYz01/",
+        ),
+        ("https://t.co/aB3xYz01", "https://t.co/aB3xYz01"),
+    ] {
+        let answer = service.get(&format!("/api/transcript?url={link}")).await.json();
+        assert_eq!(answer["available"], false, "{link}");
+        let watch_url = answer["watchUrl"].as_str().unwrap();
+        let page = service.get(watch_url.strip_prefix("https://v.example").unwrap()).await;
+        assert_eq!(page.status, 200, "{watch_url}");
+        assert!(page.text.contains("short link"), "{watch_url}: {}", page.text);
+        assert!(page.text.contains(&format!("href=\"{address}\"")), "{watch_url}: {}", page.text);
+        assert_eq!(page.text.matches("href=").count(), 1, "{}", page.text);
+        assert!(!page.text.contains("has not been transcribed here yet"));
+    }
+    for nowhere in
+        ["/watch/reels/evil:BAaB3xYz01", "/watch/video_site/vm:ZMabc12De", "/watch/microblog/t.co:a%2Fb"]
+    {
+        assert_eq!(service.get(nowhere).await.status, 404, "{nowhere}");
+    }
+}
+
+#[tokio::test]
+async fn a_short_link_that_was_followed_has_its_videos_page() {
+    let service = Service::start().await;
+    let video = VideoId::new(Platform::ShortVideo, "7123456789012345678").unwrap();
+    service.keep(transcript(&video)).await;
+    let link = ShortLink::from_name(Platform::ShortVideo, "vm:ZMabc12De").unwrap();
+    service.archive.keep_link(&link, &video).await.unwrap();
+    let page = service.get("/watch/short_video/vm:ZMabc12De").await;
+    assert!(page.text.contains("It is so"), "{}", page.text);
+    assert_eq!(page.text, service.get("/watch/short_video/vm%3AZMabc12De").await.text);
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ fn a_short_link_that_cannot_be_followed_now_is_a_passing_failure() {
             let answer = ask(&life, Caller::Nobody(None), Target::short("ZMbad111")).await;
             if let End::None(FailureReason::FetchError) = crate::scenarios::end(&answer) {
                 assert_eq!(answer.video_id, "ZMbad111");
-                assert!(answer.watch_url.contains("/watch/short_video/ZMbad111"));
+                assert!(answer.watch_url.contains("/watch/short_video/vm:ZMbad111"));
                 failed += 1;
             }
         }
