@@ -9,8 +9,7 @@ use verbatim::{Archived, Get, Refreshed, Shown, Verbatim};
 use super::{
     Failure,
     archive_arguments::{ArchiveCommand, Delete, Refresh, Show, Stats, Withdraw},
-    archive_export, open, print,
-    progress::shown,
+    archive_export, open, print, print_json, shown,
 };
 use crate::config::Settings;
 
@@ -42,7 +41,7 @@ async fn show(verbatim: &Verbatim, ask: &Show) -> Result<(), Failure> {
     if !video.is_known() {
         return Err(unknown(&video));
     }
-    if ask.json { print(&format!("{:#}\n", as_json(&video))) } else { print(&as_text(&video)) }
+    if ask.json { print_json(&format!("{:#}\n", as_json(&video))) } else { print(&as_text(&video)) }
 }
 
 /// The transcript that is archived of a track.
@@ -214,7 +213,7 @@ async fn stats(verbatim: &Verbatim, ask: &Stats) -> Result<(), Failure> {
     if ask.json {
         let figures: serde_json::Map<_, _> =
             figures.into_iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect();
-        return print(&format!("{:#}\n", serde_json::Value::Object(figures)));
+        return print_json(&format!("{:#}\n", serde_json::Value::Object(figures)));
     }
     let what = [
         "videos with a transcript",

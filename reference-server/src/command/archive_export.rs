@@ -15,7 +15,7 @@ use transcript_core::{
 use verbatim::{Archived, Verbatim};
 
 use super::{
-    Failure, archive::unknown, archive_arguments::Export, arguments::Format, print, progress::Progress,
+    Failure, archive::unknown, archive_arguments::Export, arguments::Format, print, progress::Progress, tell,
 };
 
 /// What became of the files.
@@ -44,7 +44,7 @@ pub(super) async fn run(verbatim: &Verbatim, ask: &Export) -> Result<(), Failure
             progress.step(&video.video.to_string());
         }
     }
-    eprintln!("{} files written, {} were there already", written.new, written.same);
+    tell(&format!("{} files written, {} were there already", written.new, written.same));
     if written.kept > 0 {
         return Err(Failure::Fault(format!(
             "{} files exist with another content and stay as they are; --force overwrites them",

@@ -11,7 +11,7 @@ use verbatim::{Found, Get, GetOutcome, Verbatim};
 use super::{
     Failure,
     arguments::{self, Format},
-    open, print,
+    open, print, print_json, tell,
 };
 use crate::config::Settings;
 
@@ -22,6 +22,7 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), 
     let printed = match outcome {
         Ok(GetOutcome::Found(found)) => {
             tell_language(ask.lang.as_deref(), &found);
+            let print = if ask.format == Format::Json { print_json } else { print };
             text(&verbatim, &found, ask.format).and_then(|text| print(&text))
         }
         Ok(GetOutcome::Missing(missing)) => Err(Failure::Missing(
@@ -41,7 +42,7 @@ fn tell_language(asked: Option<&str>, found: &Found) {
     if let Some(asked) = asked
         && LanguageTag::parse(asked).is_ok_and(|asked| asked != *language)
     {
-        eprintln!("verbatim: the best match for {asked} is in {language}");
+        tell(&format!("verbatim: the best match for {asked} is in {language}"));
     }
 }
 

@@ -18,7 +18,7 @@ use transcript_core::{
 };
 use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
 
-use super::{Failure, arguments, open, print, progress::Progress};
+use super::{Failure, arguments, open, print, print_json, progress::Progress, tell};
 use crate::config::Settings;
 use info::{Info, Infos};
 use name::Name;
@@ -127,11 +127,12 @@ impl Work<'_> {
         let mut done = Vec::new();
         let result = self.import(file, &mut done).await;
         let dry_run = self.ask.dry_run;
-        let told = done.iter().map(|imported| match self.ask.json {
-            true => told::in_json(file, imported, dry_run),
-            false => told::in_sentences(imported, dry_run),
-        });
-        print(&told.collect::<String>())?;
+        for imported in &done {
+            match self.ask.json {
+                true => print_json(&told::in_json(file, imported, dry_run))?,
+                false => print(&told::in_sentences(imported, dry_run))?,
+            }
+        }
         result.map_err(|trouble| match trouble {
             Trouble::File(error) => {
                 let message = format!("{}: {error}", file.display());
@@ -152,7 +153,7 @@ impl Work<'_> {
             for imported in &done {
                 counts.count(imported);
                 if self.ask.json {
-                    print(&told::in_json(file, imported, self.ask.dry_run))?;
+                    print_json(&told::in_json(file, imported, self.ask.dry_run))?;
                 } else if self.ask.dry_run {
                     print(&format!("{}: {}", file.display(), told::in_sentences(imported, true)))?;
                 } else {
@@ -174,7 +175,7 @@ impl Work<'_> {
         drop(progress);
         let told = counts.told(files.len(), self.ask.dry_run);
         if self.ask.json {
-            eprintln!("{told}")
+            tell(&told)
         } else {
             print(&format!("{told}\n"))?
         }

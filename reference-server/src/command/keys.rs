@@ -14,7 +14,7 @@ use verbatim::Verbatim;
 use super::{
     Failure,
     arguments::{CreateKeys, KeysCommand, ListKeys, RevokeKey},
-    open, print,
+    open, print, print_json, shown,
 };
 use crate::config::Settings;
 
@@ -56,11 +56,10 @@ async fn list(verbatim: &Verbatim, ask: ListKeys) -> Result<(), Failure> {
     let mut is_first = true;
     loop {
         let page = verbatim.lookup().keys(request).await?;
-        let text = match ask.json {
-            true => array_part(&page.items, is_first, page.next.is_none()),
-            false => table_part(&page.items, is_first),
-        };
-        print(&text)?;
+        match ask.json {
+            true => print_json(&array_part(&page.items, is_first, page.next.is_none()))?,
+            false => print(&table_part(&page.items, is_first))?,
+        }
         is_first = false;
         match page.next {
             Some(after) => request = PageRequest { after: Some(after), ..PageRequest::first() },
@@ -101,7 +100,7 @@ fn table_part(keys: &[ListedKey], with_heading: bool) -> String {
             &format!("{}/{}", usage.used, usage.allowance),
             &seconds(&key.status.created_at.to_string()),
             &key.revoked_at.map_or_else(|| "-".to_owned(), |at| seconds(&at.to_string())),
-            key.status.label.as_deref().unwrap_or("-"),
+            &key.status.label.as_deref().map_or_else(|| "-".to_owned(), |label| shown(label, usize::MAX)),
         ]);
     }
     text

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use transcript_core::ledger::{PoolBalance, audit::Difference};
 use verbatim::{Audit, Disagreement};
 
-use super::{Failure, archive_arguments, open, print};
+use super::{Failure, archive_arguments, open, print, print_json};
 use crate::config::Settings;
 
 /// Checks the ledger and tells what was found.
@@ -13,7 +13,11 @@ pub(super) async fn run(settings: &Settings, ask: archive_arguments::Audit) -> R
     let audit = verbatim.audit().await;
     verbatim.close().await;
     let audit = audit?;
-    print(&if ask.json { format!("{:#}\n", as_json(&audit)) } else { as_text(&audit) })?;
+    if ask.json {
+        print_json(&format!("{:#}\n", as_json(&audit)))?
+    } else {
+        print(&as_text(&audit))?
+    }
     match audit.disagreements.len() {
         0 => Ok(()),
         1 => Err(Failure::Fault("the ledger contradicts itself in one place".to_owned())),

@@ -11,8 +11,9 @@ mod keys;
 mod ledger;
 mod progress;
 mod serve;
+mod terminal;
 
-use std::{ffi::OsString, io::Write, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
@@ -26,6 +27,7 @@ use crate::{
 };
 use archive_arguments::{ArchiveCommand, LedgerCommand};
 use arguments::{Arguments, Command, Common};
+use terminal::{print, print_json, shown, tell};
 
 /// How a command ends when it does not end well.
 #[derive(Debug)]
@@ -60,14 +62,14 @@ impl Failure {
         let (text, code) = match self {
             Self::Wrong(text) => (text, 2),
             Self::Missing(text, watch_url) => {
-                eprintln!("{text}\n{watch_url}");
+                tell(&format!("{text}\n{watch_url}"));
                 return ExitCode::from(3);
             }
             Self::Fault(text) => (text, 1),
             Self::Unread => return ExitCode::SUCCESS,
         };
         for line in text.lines() {
-            eprintln!("verbatim: {line}");
+            tell(&format!("verbatim: {line}"));
         }
         ExitCode::from(code)
     }
@@ -155,14 +157,4 @@ async fn open(settings: &Settings) -> Result<Verbatim, Failure> {
     let base_url = settings.server.base_url_at(settings.server.listen);
     let options = wiring::options(settings, base_url)?;
     Ok(Verbatim::open(Options { wait: EngineOptions::default().work, ..options }).await?)
-}
-
-/// Writes to standard output.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    written.map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::Unread,
-        _ => Failure::Fault(format!("standard output cannot be written: {error}")),
-    })
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use super::shown;
+
 /// How many steps one line tells of, where there is no terminal.
 const EVERY: u64 = 100;
 /// The most characters of a name on a live line.
@@ -53,28 +55,5 @@ impl Drop for Progress {
         if self.is_live {
             self.write("\r\x1b[K");
         }
-    }
-}
-
-/// Text from outside for a terminal: one line without control characters, cut to `max` characters.
-pub(super) fn shown(text: &str, max: usize) -> String {
-    let is_hidden =
-        |c: &char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    let mut shown: String = text.chars().map(|c| if is_hidden(&c) { ' ' } else { c }).take(max).collect();
-    if text.chars().nth(max).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_shown_cannot_move_the_cursor() {
-        assert_eq!(shown("a\u{1b}[2Jb\r\nc\u{202E}d", 99), "a [2Jb  c d");
-        assert_eq!(shown("abcdef", 3), "abc…");
-        assert_eq!(shown("abc", 3), "abc");
     }
 }

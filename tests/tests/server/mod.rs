@@ -13,4 +13,5 @@ mod platform;
 mod social;
 mod storage;
 mod surface;
+mod terminal;
 mod v1;
