@@ -48,9 +48,18 @@ impl<'a> Reader<'a> {
 
     /// A setting that may be absent. An empty text counts as absent.
     pub fn optional<T: Setting>(&mut self, name: &str) -> Option<T> {
+        self.found(name, None)
+    }
+
+    /// A setting that may be absent, and what is in effect then.
+    pub fn optional_or<T: Setting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
+        self.found(name, absent.map(|absent| absent.show()))
+    }
+
+    fn found<T: Setting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
         let empty = |raw: &Raw| matches!(raw, Raw::Text(text) if text.trim().is_empty());
         if self.layers.find(name).is_some_and(|given| empty(&given.raw)) {
-            self.note(name, None, Origin::Default);
+            self.note(name, absent, Origin::Default);
             return None;
         }
         let given = self.given::<T>(name);
@@ -58,7 +67,7 @@ impl<'a> Reader<'a> {
             Some((value, origin)) => (Some(value), origin),
             None => (None, Origin::Default),
         };
-        self.note(name, value.as_ref().map(Setting::show), origin);
+        self.note(name, value.as_ref().map(Setting::show).or(absent), origin);
         value
     }
 

@@ -27,9 +27,12 @@ pub struct Server {
 impl Server {
     /// Reads the section.
     pub fn read(reader: &mut Reader<'_>) -> Self {
+        let listen: SocketAddr = reader.value("server.listen", (Ipv4Addr::LOCALHOST, 8080).into());
+        // Which port it will be when a free one is picked, nobody knows yet.
+        let own_url = (listen.port() != 0).then(|| format!("http://{listen}"));
         Self {
-            listen: reader.value("server.listen", (Ipv4Addr::LOCALHOST, 8080).into()),
-            base_url: reader.optional("server.base_url"),
+            listen,
+            base_url: reader.optional_or("server.base_url", own_url),
             trusted_proxies: reader.value("server.trusted_proxies", Vec::new()),
             cors_origins: reader.value("server.cors_origins", Vec::new()),
         }

@@ -19,6 +19,9 @@ fn without_anything_the_defaults_hold() {
     let settings = load("", &[], &[]).unwrap();
     assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.server.base_url_at(settings.server.listen), "http://127.0.0.1:8080");
+    let shown = settings.report();
+    let shown = shown.lines().find(|line| line.starts_with("server.base_url")).unwrap_or_default();
+    assert!(shown.ends_with("= \"http://127.0.0.1:8080\"  # default"), "{shown}");
     assert_eq!(settings.storage.archive_url, StoreUrl::Sqlite("/data/archive.db".into()));
     assert_eq!(settings.limits.free_per_month, 25);
     assert_eq!(settings.limits.wait.as_secs(), 25);

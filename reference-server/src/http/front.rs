@@ -19,11 +19,13 @@ use tower::Service;
 
 use super::{
     ClientAddress, Refusal,
+    head::too_large,
     request_id::{X_REQUEST_ID, request_id},
 };
 use crate::{
     bodies::Bodies,
     log::{AccessLine, Log},
+    routes::in_form_of,
 };
 
 /// The router, and what every request passes on its way there and back.
@@ -78,6 +80,9 @@ impl Front {
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response {
+        if let Some(refusal) = too_large(&request) {
+            return in_form_of(request.uri().path(), refusal);
+        }
         let client = ClientAddress::of(peer, request.headers(), &self.trusted_proxies);
         request.extensions_mut().insert(client);
         let mut router = self.router.clone();

@@ -14,20 +14,18 @@ use tokio::{
 
 use super::{
     Front,
+    head::READ_BYTES_MAX,
     stall::{Busy, Guarded, Patience},
 };
-
-/// The largest head of a request, in bytes.
-pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// The bounds of the server's connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// How many connections are open at once; more wait to be accepted.
     pub(crate) connections: usize,
-    /// The largest head of a request, in bytes; a larger one gets 431.
+    /// The largest head of a request that is read, in bytes; a larger one gets 431 without a body.
     pub(crate) head_bytes: usize,
-    /// The most headers of a request; more get 431.
+    /// The most headers of a request; more get 431 without a body.
     pub(crate) headers: usize,
     /// How long a connection may be kept open for nothing.
     pub(crate) patience: Patience,
@@ -39,7 +37,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             connections: 10_000,
-            head_bytes: HEAD_BYTES_MAX,
+            head_bytes: READ_BYTES_MAX,
             headers: 100,
             patience: Patience::default(),
             grace: Duration::from_secs(30),
@@ -121,7 +119,8 @@ fn connection(
         .header_read_timeout(None)
         .max_headers(bounds.headers)
         .max_header_size(bounds.head_bytes)
-        .max_buf_size(bounds.head_bytes * 2)
+        // Room for a few bytes of what follows, so that a head of the largest size fits whole.
+        .max_buf_size(bounds.head_bytes + 4 * 1024)
         .serve_connection(TokioIo::new(stream), service)
 }
 

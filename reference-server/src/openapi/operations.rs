@@ -14,7 +14,7 @@ use super::{
     },
 };
 use crate::{
-    http::HEAD_BYTES_MAX,
+    http::{HEAD_BYTES_MAX, READ_BYTES_MAX},
     routes::{
         health::{Health, Version},
         keys::BODY_MAX,
@@ -42,8 +42,13 @@ pub(super) fn paths(options: &LookupOptions) -> Value {
 
 fn large_head() -> Value {
     let kib = HEAD_BYTES_MAX / 1024;
-    let what = format!("The head of the request, its link included, is larger than {kib} KiB. No body.");
-    json!({ "description": what })
+    let what = format!(
+        "The head of the request, its link included, is larger than {kib} KiB. There is no body when it is larger \
+         than {} KiB, or has more than 100 headers.",
+        READ_BYTES_MAX / 1024
+    );
+    let detail = format!("The request's headers are too large: its head may have {kib} KiB altogether.");
+    refusal((431, "Request Header Fields Too Large"), &what, &[("large", &detail)], [])
 }
 
 /// Anybody may ask, and a key gives more.
@@ -239,7 +244,8 @@ fn create_api_key(options: &LookupOptions) -> Value {
                 "The body is not JSON.",
                 &[(
                     "type",
-                    "The body must be JSON: send Content-Type: application/json, or no body at all.",
+                    "The body must be JSON: send the header Content-Type: application/json with it, or no body at \
+                     all.",
                 )],
                 [vary("origin")],
             ),

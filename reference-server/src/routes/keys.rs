@@ -106,13 +106,13 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Refusa
         return Ok(Map::new());
     }
     // A body without a type is taken for what it must be.
-    let is_json = headers.get(CONTENT_TYPE).is_none_or(|kind| {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| {
         let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-        kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
+        kind.trim_ascii().to_ascii_lowercase()
     });
-    if !is_json {
-        let detail = "The body must be JSON: send Content-Type: application/json, or no body at all.";
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
+    match kind.as_deref() {
+        None | Some(b"application/json") => {}
+        Some(kind) => return Err(not_json(kind)),
     }
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -122,6 +122,21 @@ fn fields(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, Value>, Refusa
             Err(Refusal::bad("body", format!("it is no valid JSON ({place})")))
         }
     }
+}
+
+/// The refusal of a body that is said to be something else.
+fn not_json(kind: &[u8]) -> Refusal {
+    // Whoever uses curl's -d did not choose it, and would not know whose fault it is.
+    let hint = match kind {
+        b"application/x-www-form-urlencoded" => {
+            " (curl -d says that it is a form, unless it is told this header)"
+        }
+        _ => "",
+    };
+    let detail = format!(
+        "The body must be JSON: send the header Content-Type: application/json with it{hint}, or no body at all."
+    );
+    Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
 }
 
 fn text(fields: &Map<String, Value>, name: &'static str) -> Result<Option<String>, Refusal> {

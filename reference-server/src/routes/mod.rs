@@ -90,6 +90,12 @@ async fn not_found(uri: Uri) -> Response {
     }
 }
 
+/// A refusal in the form of the surface that the path belongs to.
+pub(crate) fn in_form_of(path: &str, refusal: Refusal) -> Response {
+    let is_v1 = path.strip_prefix(v1::PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if is_v1 { v1::Denial::from(refusal).into_response() } else { refusal.into_response() }
+}
+
 async fn wrong_method(methods: &'static str) -> ([(http::HeaderName, &'static str); 1], Refusal) {
     let detail = format!("This address takes {methods} only.");
     ([(http::header::ALLOW, methods)], Refusal::new(StatusCode::METHOD_NOT_ALLOWED, detail))

@@ -1,6 +1,6 @@
 //! The shortest way of a look-up: an archived transcript, for someone without a key.
 
-use super::{Lookup, Reference, SourceTag, answer::watch_url};
+use super::{Lookup, Reference, SourceTag};
 use crate::{
     archive::{StoredBody, Wish},
     video::{Platform, VideoLink},
@@ -27,15 +27,16 @@ impl Lookup {
     /// there is none, or a fault. Any executor may poll this.
     pub async fn stored(&self, reference: &Reference, src: Option<SourceTag>) -> Option<StoredAnswer> {
         // A short link has to be followed first.
-        let Ok(VideoLink::Video(video)) = reference.link() else { return None };
-        let body = match self.parts.transcripts.body(&video, &Wish::Default).await {
+        let link = reference.link().ok()?;
+        let VideoLink::Video(video) = &link else { return None };
+        let body = match self.parts.transcripts.body(video, &Wish::Default).await {
             Ok(body) => body?,
             Err(error) => {
                 tracing::debug!(%error, "a stored transcript could not be sent as it is");
                 return None;
             }
         };
-        let watch_url = watch_url(&self.parts.options, video.platform(), video.id(), src);
+        let watch_url = self.parts.options.watch_url(&link, src);
         Some(StoredAnswer { platform: video.platform(), video_id: video.id().to_owned(), watch_url, body })
     }
 }

@@ -58,6 +58,25 @@ async fn unknown_addresses_and_methods() {
 }
 
 #[tokio::test]
+async fn a_head_that_is_too_large_is_refused_in_words() {
+    let service = Service::start().await;
+    let long = "x".repeat(40_000);
+    for (target, headers, detail) in [
+        ("/api/transcript", &[("cookie", long.as_str())][..], "The request's headers are too large"),
+        (&format!("/watch/video_site/{long}"), &[], "The request's address is too large"),
+    ] {
+        let answer = service.send(request("GET", target, headers, "")).await;
+        assert_eq!(answer.status, 431);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        assert!(answer.json()["detail"].as_str().unwrap().starts_with(detail), "{answer:?}");
+    }
+    let v1 = service.send(request("POST", "/api/v1/register", &[("cookie", long.as_str())], "")).await;
+    assert_eq!((v1.status.as_u16(), &v1.json()["code"]), (431, &431.into()));
+    let fits = "x".repeat(30_000);
+    assert_eq!(service.send(request("GET", "/health", &[("cookie", fits.as_str())], "")).await.status, 200);
+}
+
+#[tokio::test]
 async fn look_ups_are_open_to_every_page_without_credentials() {
     let service = Service::start().await;
     let headers = [("origin", "https://any.example"), ("access-control-request-method", "GET")];

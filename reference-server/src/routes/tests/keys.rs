@@ -73,7 +73,7 @@ async fn wrong_bodies_are_named() {
             &[("content-type", "application/x-www-form-urlencoded")][..],
             "label=x",
             415,
-            "The body must be JSON",
+            "The body must be JSON: send the header Content-Type: application/json with it (curl -d says",
         ),
     ] {
         let answer = service.send(request("POST", "/api/keys", headers, body)).await;
