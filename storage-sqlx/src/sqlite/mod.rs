@@ -58,6 +58,7 @@ const MAIN: FileKind = FileKind {
         migration!(4, "main", "0004_index_what_ends"),
         migration!(5, "main", "0005_keep_paid_periods"),
         migration!(6, "main", "0006_index_purchases_spent"),
+        migration!(7, "main", "0007_follow_payments"),
     ],
 };
 

@@ -3,26 +3,31 @@
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
-    Error, Result, Timestamp,
+    Error, Page, PageRequest, Result, Timestamp,
     accounts::{Item, Order, OrderState, Orders},
     directory::Plan,
-    ids::{AccountId, OrderId},
+    ids::{AccountId, Cursor, OrderId},
 };
 
 use super::{SqliteStore, readers::Ask, writer::Change};
 use crate::{
-    codec::{column, number},
+    codec::{column, json, number, one_more, page_of},
     error::{Work, conflict, corrupt},
 };
 
 const OPEN: &str = "INSERT INTO orders
-    (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (id) DO NOTHING";
+    (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
+    taken_back)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING";
 const ORDER: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
-    created_at FROM orders WHERE id = ?1";
+    created_at, taken_back, id FROM orders WHERE id = ?1";
+const UNSETTLED: &str =
+    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
+    created_at, taken_back, id FROM orders
+    WHERE state = 'open' AND (created_at, id) > (?1, ?2) ORDER BY created_at, id LIMIT ?3";
 /// What was sold, to whom and at what price stays as it was opened.
-const UPDATE: &str = "UPDATE orders SET version = version + 1, state = ?3, payment = ?4
+const UPDATE: &str = "UPDATE orders SET version = version + 1, state = ?3, payment = ?4, taken_back = ?5
     WHERE id = ?1 AND version = ?2";
 
 struct Open(Order);
@@ -36,12 +41,13 @@ impl Change for Open {
             return Ok(());
         }
         let stored = sqlx::query(ORDER).bind(order.id.as_str().to_owned()).fetch_one(db).await?;
-        let stored = read(&order.id, &stored)?;
+        let stored = read(&stored)?;
         // The same order, as far along as the stored one is.
         let same = Order {
             version: stored.version,
             state: stored.state,
             payment: stored.payment.clone(),
+            taken_back: stored.taken_back.clone(),
             ..order.clone()
         };
         if same == stored { Ok(()) } else { Err(conflict("the id is another order's").into()) }
@@ -60,6 +66,7 @@ impl Change for Update {
         let Self { order, expected_version } = self;
         let update = sqlx::query(UPDATE).bind(order.id.as_str().to_owned()).bind(column(*expected_version)?);
         let update = update.bind(order.state.as_str()).bind(order.payment.clone());
+        let update = update.bind(json(&order.taken_back)?);
         Ok(update.execute(db).await?.rows_affected() > 0)
     }
 }
@@ -80,7 +87,8 @@ fn opening(order: &Order) -> Result<Ask> {
         .bind(order.currency.clone())
         .bind(order.state.as_str())
         .bind(order.payment.clone())
-        .bind(order.created_at.as_millis()))
+        .bind(order.created_at.as_millis())
+        .bind(json(&order.taken_back)?))
 }
 
 #[async_trait]
@@ -94,22 +102,37 @@ impl Orders for SqliteStore {
 
     async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
         let ask = || sqlx::query(ORDER).bind(id.as_str().to_owned());
-        Ok(self.database.find(ask, |row| read(id, row)).await?.into_iter().next())
+        Ok(self.database.find(ask, read).await?.into_iter().next())
     }
 
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
         self.database.make(Update { order, expected_version }).await
     }
+
+    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
+        let (moment, id) = place(page.after.as_ref())?;
+        let ask = || sqlx::query(UNSETTLED).bind(moment).bind(id.clone()).bind(one_more(&page));
+        let found = self.database.find(ask, read).await?;
+        Ok(page_of(found, &page, |order| format!("{}/{}", order.created_at.as_millis(), order.id)))
+    }
 }
 
-fn read(id: &OrderId, row: &SqliteRow) -> Work<Order> {
+/// Moment and id of the last order before a page.
+fn place(after: Option<&Cursor>) -> Result<(i64, String)> {
+    let Some(cursor) = after else { return Ok((-1, String::new())) };
+    let parts = cursor.as_str().split_once('/');
+    let place = parts.and_then(|(moment, id)| Some((moment.parse().ok()?, id.to_owned())));
+    place.ok_or_else(|| Error::invalid("this is no cursor of this store"))
+}
+
+fn read(row: &SqliteRow) -> Work<Order> {
     let unknown = || corrupt("a stored order has an item or a state that nobody knows");
     let item = match row.try_get(2)? {
         "pack" => Item::Pack(row.try_get(3)?),
         _ => Item::Plan(Plan::from_wire(row.try_get(3)?).ok_or_else(unknown)?),
     };
     Ok(Order {
-        id: id.clone(),
+        id: OrderId::new(row.try_get::<String, _>(11)?),
         version: number(row.try_get(0)?)?,
         account: AccountId::new(row.try_get::<String, _>(1)?),
         item,
@@ -119,5 +142,7 @@ fn read(id: &OrderId, row: &SqliteRow) -> Work<Order> {
         state: OrderState::from_name(row.try_get(7)?).ok_or_else(unknown)?,
         payment: row.try_get(8)?,
         created_at: Timestamp::from_millis(row.try_get(9)?),
+        taken_back: serde_json::from_str(row.try_get(10)?)
+            .map_err(|_| corrupt("what was taken back of a stored order is no list of numbers"))?,
     })
 }

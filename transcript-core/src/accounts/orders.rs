@@ -8,6 +8,7 @@ use crate::{
     directory::Plan,
     error::Result,
     ids::{AccountId, OrderId},
+    page::{Page, PageRequest},
     time::Timestamp,
 };
 
@@ -76,6 +77,9 @@ pub struct Order {
     pub state: OrderState,
     /// The payment provider's name for the checkout or payment, once it is known.
     pub payment: Option<String>,
+    /// How many of the credits were to be taken back in all, after each refund: figures that grow. What
+    /// each one takes is its difference to the one before.
+    pub taken_back: Vec<u64>,
     /// When it was written.
     pub created_at: Timestamp,
 }
@@ -101,7 +105,10 @@ pub trait Orders: fmt::Debug + Send + Sync + 'static {
     /// Stores a changed order when the stored version is `expected_version`; its version becomes one
     /// more. Returns whether it did; false also for an unknown order.
     ///
-    /// **Behaviour**: only state and payment change: what was sold, to whom and at what price stays as it
-    /// was opened.
+    /// **Behaviour**: only state, payment and what was taken back change: what was sold, to whom and at
+    /// what price stays as it was opened.
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
+
+    /// The orders that are still [`OrderState::Open`], oldest first, page by page.
+    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>>;
 }

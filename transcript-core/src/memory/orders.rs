@@ -4,11 +4,12 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use async_trait::async_trait;
 
-use super::Shared;
+use super::{Shared, page_of};
 use crate::{
-    accounts::{Order, Orders},
+    accounts::{Order, OrderState, Orders},
     error::{Error, ErrorKind, Result, Retry},
     ids::OrderId,
+    page::{Page, PageRequest},
 };
 
 /// [`Orders`] in memory. A clone is the same store.
@@ -49,11 +50,39 @@ impl Orders for MemoryOrders {
             _ => Ok(false),
         }
     }
+
+    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
+        let orders = self.orders.lock();
+        let mut open: Vec<(String, &Order)> = orders
+            .values()
+            .filter(|order| order.state == OrderState::Open)
+            .map(|order| (place(order), order))
+            .collect();
+        open.sort_by(|one, other| one.0.cmp(&other.0));
+        let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
+        let rest = open.into_iter().filter(|(place, _)| place.as_str() > after);
+        let found = page_of(rest, page.size(), |(place, _)| place.clone());
+        Ok(Page {
+            items: found.items.into_iter().map(|(_, order)| order.clone()).collect(),
+            next: found.next,
+        })
+    }
+}
+
+/// An order's place among all, by age, as a text that sorts the same way.
+fn place(order: &Order) -> String {
+    format!("{:020}/{}", order.created_at.as_millis(), order.id)
 }
 
 /// An order as it was sold, as far along as another one is.
 fn with_progress_of(sold: &Order, along: &Order) -> Order {
-    Order { version: along.version, state: along.state, payment: along.payment.clone(), ..sold.clone() }
+    Order {
+        version: along.version,
+        state: along.state,
+        payment: along.payment.clone(),
+        taken_back: along.taken_back.clone(),
+        ..sold.clone()
+    }
 }
 
 #[cfg(all(test, feature = "testing"))]

@@ -8,6 +8,7 @@ use crate::{
     directory::Plan,
     error::ErrorKind,
     ids::{AccountId, OrderId},
+    page::PageRequest,
 };
 
 /// Makes a test of every case of [`Orders`]; see [`crate::testing`].
@@ -22,6 +23,8 @@ macro_rules! orders_conformance {
             an_order_is_updated_by_who_read_it_last
             what_was_sold_never_changes
             updating_at_once_is_won_by_one
+            what_was_taken_back_is_kept
+            unsettled_orders_come_oldest_first
         }
     };
 }
@@ -39,6 +42,7 @@ fn order(id: &str) -> Order {
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
+        taken_back: Vec::new(),
         created_at: at(0),
     }
 }
@@ -165,4 +169,45 @@ pub async fn updating_at_once_is_won_by_one(store: Store) {
     assert_eq!(winners.len(), 1, "one wins");
     let payment = stored(&store, "a").await.and_then(|order| order.payment);
     assert_eq!(payment, Some(format!("pi_{}", winners[0])), "what is stored is the winner's");
+}
+
+/// What was taken back grows with updates, and opening again leaves it.
+pub async fn what_was_taken_back_is_kept(store: Store) {
+    done(store.open(order("a")).await);
+    for (taken_back, version) in [vec![1], vec![1, 500], vec![1, 500, 1_000]].into_iter().zip(1..) {
+        let changed = Order { taken_back: taken_back.clone(), ..order("a") };
+        assert!(done(store.update(changed, version).await));
+        done(store.open(order("a")).await);
+        let found = stored(&store, "a").await.map(|order| order.taken_back);
+        assert_eq!(found, Some(taken_back), "what was taken back is kept");
+    }
+}
+
+/// Only open orders are unsettled; they come oldest first, each once, however many change meanwhile.
+pub async fn unsettled_orders_come_oldest_first(store: Store) {
+    assert!(done(store.unsettled(PageRequest::first()).await).items.is_empty());
+    for (id, moment) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3), ("late", 4)] {
+        done(store.open(Order { created_at: at(moment), ..order(id) }).await);
+    }
+    let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
+    assert!(done(store.update(paid, 1).await));
+    let mut found = Vec::new();
+    let mut page = PageRequest { after: None, limit: 2 };
+    loop {
+        let part = done(store.unsettled(page.clone()).await);
+        assert!(part.items.len() <= 2, "a page is as large as was asked");
+        if found.is_empty() {
+            // The last one of the first page, and one of the next, are settled before the next is asked for.
+            for id in ["a", "late"] {
+                let expired = Order { state: OrderState::Expired, ..order(id) };
+                assert!(done(store.update(expired, 1).await));
+            }
+        }
+        found.extend(part.items.into_iter().map(|order| order.id.to_string()));
+        match part.next {
+            Some(next) => page.after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["c", "a", "b", "d"], "oldest first, then by id");
 }
