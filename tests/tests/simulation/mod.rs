@@ -6,9 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod clock;
-mod dice;
-mod faulty;
+pub(crate) mod clock;
+pub(crate) mod dice;
+pub(crate) mod faulty;
 pub(crate) mod gate;
 mod mutation;
 pub(crate) mod ops;

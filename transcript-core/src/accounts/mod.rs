@@ -15,6 +15,7 @@ mod operate;
 mod options;
 mod orders;
 mod outbox;
+pub mod payments;
 mod plans;
 mod rate;
 mod refused;

@@ -4,11 +4,13 @@ mod archive;
 mod directory;
 mod ledger;
 mod limiter;
+mod orders;
 
 pub(crate) use archive::FaultyArchive;
 pub(crate) use directory::FaultyDirectory;
 pub(crate) use ledger::FaultyLedger;
 pub(crate) use limiter::FaultyLimiter;
+pub(crate) use orders::FaultyOrders;
 
 /// What a call without a consequence for the oracle tells it.
 fn nothing<O, T>(_: &O, _: &T) {}

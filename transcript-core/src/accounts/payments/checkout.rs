@@ -1,0 +1,116 @@
+//! The port to whoever takes the money: a hosted checkout page, and what came of it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use super::PaymentFact;
+use crate::{accounts::Order, error::Result, time::Timestamp};
+
+/// An order that is about to be paid for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sale {
+    /// What is sold, at what price. It is stored already.
+    pub order: Order,
+    /// The buyer's e-mail address.
+    pub email: String,
+    /// The provider's name for the buyer, where it is known.
+    pub customer: Option<String>,
+    /// The provider's name for the buyer's present subscription, where a plan is sold to somebody who has
+    /// had one.
+    pub subscription: Option<String>,
+}
+
+/// Where a buyer goes to pay.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CheckoutPage {
+    /// The page's address. Whoever has it may act for the buyer, so it is told to nobody else.
+    pub url: String,
+    /// The provider's name for what was opened, by which it can be asked about.
+    pub payment: Option<String>,
+    /// The provider's name for the buyer, where it knows buyers.
+    pub customer: Option<String>,
+}
+
+impl fmt::Debug for CheckoutPage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckoutPage")
+            .field("payment", &self.payment)
+            .field("customer", &self.customer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call that claims to come from the provider, as it arrived.
+#[derive(Clone)]
+pub struct WebhookCall {
+    /// What it is signed with, where a signature came.
+    pub signature: Option<String>,
+    /// The body, byte by byte: it is what was signed.
+    pub body: Vec<u8>,
+}
+
+impl fmt::Debug for WebhookCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebhookCall").field("bytes", &self.body.len()).finish_non_exhaustive()
+    }
+}
+
+/// Something at the provider that may have changed: a checkout, an invoice, a payment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Subject {
+    /// The provider's name for it.
+    pub object: String,
+    /// The provider's name for the buyer, where the call told it.
+    pub customer: Option<String>,
+}
+
+impl Subject {
+    /// What has this name at the provider.
+    pub fn new(object: impl Into<String>) -> Self {
+        Self { object: object.into(), customer: None }
+    }
+}
+
+/// What a call turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It comes from the provider, and is about these; often about none that matters here.
+    About(Vec<Subject>),
+    /// It is not known to come from the provider, or not now.
+    Refused {
+        /// Why, for the log and for whoever sets the provider up. It quotes nothing of the call.
+        why: String,
+    },
+}
+
+/// Whoever takes the money.
+///
+/// Every method fails with [`crate::ErrorKind::Unavailable`] when the provider cannot be reached or does
+/// not want to be asked now, and with [`crate::ErrorKind::Unexpected`] when it answers what it should not.
+/// No error names a key, a page's address or a person.
+#[async_trait]
+pub trait Checkout: fmt::Debug + Send + Sync + 'static {
+    /// Opens a page on which an order can be paid.
+    ///
+    /// **Behaviour**
+    /// - The order's id is the provider's idempotency key and comes back with the payment: opening an order
+    ///   again opens nothing new.
+    /// - A buyer without a name at the provider gets one, once for each account, which is returned.
+    /// - Where the buyer has a subscription that goes on, the page changes that one: nobody pays for two.
+    async fn open(&self, sale: Sale) -> Result<CheckoutPage>;
+
+    /// Verifies a call, and tells what it is about. Nothing else in it is believed.
+    async fn hear(&self, call: WebhookCall, now: Timestamp) -> Result<Heard>;
+
+    /// What the provider says of something now, read anew with every call.
+    ///
+    /// **Behaviour**: none for what is unknown, or was not sold through this port. Of a subscription, every
+    /// paid invoice whose period lasts beyond `now` is told, so that whoever reads the last one knows what
+    /// holds.
+    async fn facts(&self, subject: &Subject, now: Timestamp) -> Result<Vec<PaymentFact>>;
+
+    /// Whether this name of a checkout, a subscription or a buyer can be one of this provider's: what another
+    /// provider left behind means nothing to it.
+    fn knows(&self, name: &str) -> bool;
+}

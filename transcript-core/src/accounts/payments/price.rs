@@ -1,0 +1,77 @@
+//! What is sold, and for how much.
+
+use crate::directory::Plan;
+
+/// The currency of every price.
+pub const CURRENCY: &str = "usd";
+
+/// A pack of credits (specification 2.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pack {
+    /// Its name on the wire.
+    pub name: &'static str,
+    /// How many credits.
+    pub credits: u64,
+    /// Its price in whole US dollars.
+    pub price_usd: u64,
+}
+
+impl Pack {
+    /// All of them, smallest first.
+    pub const ALL: [Self; 6] = [
+        Self { name: "1k", credits: 1_000, price_usd: 12 },
+        Self { name: "2k", credits: 2_000, price_usd: 20 },
+        Self { name: "5k", credits: 5_000, price_usd: 40 },
+        Self { name: "10k", credits: 10_000, price_usd: 70 },
+        Self { name: "25k", credits: 25_000, price_usd: 150 },
+        Self { name: "50k", credits: 50_000, price_usd: 250 },
+    ];
+
+    /// The pack with this name.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|pack| pack.name == name)
+    }
+
+    /// Its price in cents.
+    pub fn price_minor(&self) -> u64 {
+        self.price_usd * 100
+    }
+}
+
+/// What a month of a paid plan costs and gives. A plan without a price is not sold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanPrice {
+    /// The plan.
+    pub plan: Plan,
+    /// Its credits a month.
+    pub credits: u64,
+    /// Its price a month, in cents.
+    pub price_minor: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Specification 2.8, to the letter: name, credits, dollars, dollars for each thousand.
+    #[test]
+    fn the_packs_are_those_of_the_specification() {
+        let expect = [
+            ("1k", 1_000, 12, "12.00"),
+            ("2k", 2_000, 20, "10.00"),
+            ("5k", 5_000, 40, "8.00"),
+            ("10k", 10_000, 70, "7.00"),
+            ("25k", 25_000, 150, "6.00"),
+            ("50k", 50_000, 250, "5.00"),
+        ];
+        let packs = Pack::ALL.map(|pack| {
+            let each = pack.price_minor() as f64 / pack.credits as f64 * 10.0;
+            (pack.name, pack.credits, pack.price_usd, format!("{each:.2}"))
+        });
+        assert_eq!(packs, expect.map(|(name, credits, usd, each)| (name, credits, usd, each.to_owned())));
+        assert_eq!(Pack::from_wire("5k"), Some(Pack::ALL[2]));
+        for unknown in ["", "5K", " 5k", "3k", "5000"] {
+            assert_eq!(Pack::from_wire(unknown), None, "{unknown}");
+        }
+    }
+}
