@@ -2,6 +2,7 @@
 
 mod instagram;
 mod links;
+mod payments;
 mod replay;
 mod scenarios;
 mod server;

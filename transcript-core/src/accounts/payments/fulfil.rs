@@ -28,7 +28,7 @@ impl Payments {
     /// [`ErrorKind::Invalid`] when payments are not configured; the faults of stores and provider: the same
     /// call again goes on where this one broke off.
     pub async fn hear(&self, call: WebhookCall) -> Result<Heard> {
-        let heard = self.checkout()?.hear(call, self.now()).await?;
+        let heard = self.asked(self.checkout()?.hear(call, self.now())).await?;
         if let Heard::About(subjects) = &heard {
             for subject in subjects {
                 self.follow(subject).await?;
@@ -54,7 +54,7 @@ impl Payments {
         };
         for _ in 0..ROUNDS_MAX {
             let mut again = None;
-            for fact in checkout.facts(subject, self.now()).await? {
+            for fact in self.asked(checkout.facts(subject, self.now())).await? {
                 match fact {
                     PaymentFact::Payment(payment) => self.settle_payment(&payment).await?,
                     PaymentFact::Subscription(state) => {

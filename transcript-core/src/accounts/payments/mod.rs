@@ -27,7 +27,7 @@ use turns::Turns;
 use crate::{
     accounts::{Order, Orders},
     directory::{Account, AccountRef, Directory},
-    engine::retry::{Patience, persistently},
+    engine::retry::{Patience, bounded, persistently},
     error::{Error, Result},
     ids::{AccountId, OrderId},
     ledger::Ledger,
@@ -36,6 +36,8 @@ use crate::{
 
 /// How long one call of a store may take, and all its repeats.
 const PATIENCE: Patience = Patience { attempt: Duration::from_millis(2_500), all: Duration::from_secs(5) };
+/// How long one call of the provider may take; its own time-outs end it sooner.
+const PROVIDER_MAX: Duration = Duration::from_secs(40);
 /// How often a step begins again because somebody else changed the same order or account meanwhile.
 const ROUNDS_MAX: u32 = 32;
 
@@ -102,6 +104,11 @@ impl Payments {
 
     fn checkout(&self) -> Result<&dyn Checkout> {
         self.parts.checkout.as_deref().ok_or_else(|| Error::invalid("payments are not configured"))
+    }
+
+    /// Waits for one call of the provider, as long as it may take.
+    async fn asked<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        bounded(PROVIDER_MAX, call).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {

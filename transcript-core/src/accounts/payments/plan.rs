@@ -40,6 +40,10 @@ impl Payments {
             tracing::error!(account = %owner, "a plan was paid by another customer: nothing was given");
             return Ok(None);
         }
+        // Should this break off after the account was changed, the sweep finds an open order.
+        for (invoice, order) in sold.iter().filter(|(invoice, _)| !invoice.first) {
+            self.write_renewal(invoice, order).await?;
+        }
         let changed = after(account, state, sold.iter().map(|(invoice, _)| *invoice), self.now());
         if changed != *account {
             let change = || self.parts.directory.change_account(changed.clone());
@@ -51,8 +55,8 @@ impl Payments {
                 Changed::Missing => return Ok(None),
             }
         }
-        for (invoice, order) in sold {
-            self.record(invoice, &order).await?;
+        for (invoice, _) in sold {
+            self.record(invoice).await?;
         }
         Ok(None)
     }
@@ -76,24 +80,23 @@ impl Payments {
         Ok(sold)
     }
 
-    /// Keeps what became of an invoice, in its order; a renewal gets an order of its own.
-    async fn record(&self, invoice: &PaidInvoice, sold: &Order) -> Result<()> {
-        let id = match invoice.first {
-            true => sold.id.clone(),
-            false => OrderId::new(invoice.invoice.clone()),
+    /// Gives a renewal an order of its own.
+    async fn write_renewal(&self, invoice: &PaidInvoice, sold: &Order) -> Result<()> {
+        let renewal = Order {
+            id: record_of(invoice),
+            version: 1,
+            state: OrderState::Open,
+            payment: Some(invoice.invoice.clone()),
+            taken_back: Vec::new(),
+            created_at: invoice.created_at,
+            ..sold.clone()
         };
-        if !invoice.first {
-            let renewal = Order {
-                id: id.clone(),
-                version: 1,
-                state: OrderState::Open,
-                payment: Some(invoice.invoice.clone()),
-                taken_back: Vec::new(),
-                created_at: invoice.created_at,
-                ..sold.clone()
-            };
-            persistently(PATIENCE, || self.parts.orders.open(renewal.clone())).await?;
-        }
+        persistently(PATIENCE, || self.parts.orders.open(renewal.clone())).await
+    }
+
+    /// Keeps what became of an invoice, in its order.
+    async fn record(&self, invoice: &PaidInvoice) -> Result<()> {
+        let id = record_of(invoice);
         for _ in 0..ROUNDS_MAX {
             let Some(order) = self.order(&id).await? else { return Ok(()) };
             let Some(order) = self.plan_taking_back(&order, &invoice.money).await? else { continue };
@@ -102,6 +105,14 @@ impl Payments {
             }
         }
         Err(contended())
+    }
+}
+
+/// The order in which it is kept what became of an invoice.
+fn record_of(invoice: &PaidInvoice) -> OrderId {
+    match invoice.first {
+        true => invoice.order.clone(),
+        false => OrderId::new(invoice.invoice.clone()),
     }
 }
 

@@ -88,7 +88,7 @@ impl Payments {
             customer: known(&buyer.customer),
             subscription: known(&buyer.subscription),
         };
-        let page = checkout.open(sale).await?;
+        let page = self.asked(checkout.open(sale)).await?;
         // Before the buyer can pay: what is paid is found by these.
         if let Some(customer) = &page.customer {
             self.note_customer(&buyer.id, customer).await?;
