@@ -146,7 +146,7 @@ fn a_plan_is_paid_and_renewed() {
         }
         .boxed()
     });
-    assert_eq!((end.plan, end.paid_through, end.anchor), (Plan::Starter, Some(day(60)), day(0)));
+    assert_eq!((end.plan, end.paid_through(), end.anchor), (Plan::Starter, Some(day(60)), day(0)));
     assert_eq!(end.purchased, 0);
 }
 
@@ -159,12 +159,27 @@ fn a_plan_is_exchanged_and_the_new_month_refunded() {
             let order = shop.subscribe("two", Plan::Pro).await;
             shop.deliver_all(&shop.provider.pay(&order, 1)).await;
             let account = shop.account().await;
-            assert_eq!((account.plan, account.paid_through), (Plan::Pro, Some(day(31))));
+            assert_eq!((account.plan, account.paid.map(|paid| paid.through)), (Plan::Pro, Some(day(31))));
             shop.deliver_all(&shop.provider.refund(&order, 2_900)).await;
         }
         .boxed()
     });
-    assert_eq!((end.plan, end.paid_through), (Plan::Starter, Some(day(30))));
+    assert_eq!((end.plan, end.paid_through()), (Plan::Starter, Some(day(30))));
+}
+
+#[test]
+fn a_plan_that_is_cancelled_and_refunded_in_part() {
+    let end = check_story(|shop| {
+        async {
+            let order = shop.subscribe("one", Plan::Pro).await;
+            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            shop.deliver_all(&shop.provider.cancel(&order)).await;
+            shop.deliver_all(&shop.provider.refund(&order, 290)).await;
+        }
+        .boxed()
+    });
+    assert_eq!((end.plan, end.paid.map(|paid| paid.credits)), (Plan::Pro, Some(9_000)));
+    assert_eq!((end.paid_through(), end.purchased), (Some(day(30)), 0));
 }
 
 #[test]
@@ -178,7 +193,7 @@ fn a_plan_is_refunded_and_disputed() {
         }
         .boxed()
     });
-    assert_eq!((end.plan, end.paid_through, end.blocked), (Plan::Free, None, true));
+    assert_eq!((end.plan, end.paid_through(), end.blocked), (Plan::Free, None, true));
 }
 
 #[test]
@@ -211,5 +226,5 @@ fn a_sweep_finds_a_renewal_that_no_event_told() {
         }
         .boxed()
     });
-    assert_eq!(end.paid_through, Some(day(60)));
+    assert_eq!(end.paid_through(), Some(day(60)));
 }

@@ -19,6 +19,7 @@ enum Step {
     Refund(&'static str, u64),
     Dispute(&'static str),
     Expire(&'static str),
+    Cancel(&'static str),
 }
 
 /// What is bought before anything happens: an order's id and its pack or plan.
@@ -41,6 +42,7 @@ fn happen(shop: &Shop, step: Step) -> Vec<Subject> {
         Step::Refund(order, minor) => provider.refund(&OrderId::new(order), minor),
         Step::Dispute(order) => provider.dispute(&OrderId::new(order)),
         Step::Expire(order) => provider.expire(&OrderId::new(order)),
+        Step::Cancel(order) => provider.cancel(&OrderId::new(order)),
     }
 }
 
@@ -128,6 +130,13 @@ fn a_plan_and_its_renewals() {
     let steps = [Step::Pay("one", -20), Step::Renew("one", 10), Step::Dispute("one")];
     let end = check(&[("one", "starter")], &steps);
     assert_eq!((end.plan, end.blocked), (Plan::Starter, true));
+}
+
+#[test]
+fn a_plan_that_is_refunded_in_part_and_cancelled() {
+    let steps = [Step::Pay("one", -5), Step::Refund("one", 450), Step::Cancel("one")];
+    let end = check(&[("one", "starter")], &steps);
+    assert_eq!((end.plan, end.paid.map(|paid| paid.credits)), (Plan::Starter, Some(1_000)));
 }
 
 #[test]

@@ -41,6 +41,7 @@ struct Payment {
 struct Subscription {
     customer: String,
     anchor: Timestamp,
+    is_ended: bool,
     orders: BTreeMap<Plan, OrderId>,
     invoices: Vec<PaidInvoice>,
 }
@@ -99,7 +100,13 @@ impl Provider {
         // An order for another plan changes the subscription that there is.
         let present = books.subscriptions.iter().find(|(_, present)| present.customer == customer);
         let id = present.map_or_else(|| format!("sub_{order}"), |(id, _)| id.clone());
-        let fresh = Subscription { customer, anchor: day(on), orders: BTreeMap::new(), invoices: Vec::new() };
+        let fresh = Subscription {
+            customer,
+            anchor: day(on),
+            is_ended: false,
+            orders: BTreeMap::new(),
+            invoices: Vec::new(),
+        };
         let subscription = books.subscriptions.entry(id.clone()).or_insert(fresh);
         subscription.anchor = day(on);
         subscription.orders.insert(plan, sold.id.clone());
@@ -117,6 +124,15 @@ impl Provider {
         let Item::Plan(plan) = payment.order.item else { panic!("no plan") };
         let (id, money) = (payment.subscription.clone().unwrap(), payment.money.clone());
         books.invoice(&id, plan, on, false, money)
+    }
+
+    /// The subscription that an order is for ends: nothing will be paid for it any more.
+    pub(crate) fn cancel(&self, order: &OrderId) -> Vec<Subject> {
+        let mut books = self.books();
+        let id = books.payments[&format!("cs_{order}")].subscription.clone().unwrap();
+        let subscription = books.subscriptions.get_mut(&id).unwrap();
+        subscription.is_ended = true;
+        vec![Subject { object: id, customer: Some(subscription.customer.clone()) }]
     }
 
     /// The buyer leaves the page until it closes.
@@ -179,10 +195,10 @@ impl Books {
         [invoice, id.to_owned()].map(|object| Subject { object, customer: customer.clone() }).to_vec()
     }
 
-    fn payment(&self, name: &str, now: Timestamp) -> Vec<PaymentFact> {
+    fn payment(&self, name: &str) -> Vec<PaymentFact> {
         let Some(payment) = self.payments.get(name) else { return Vec::new() };
         match &payment.subscription {
-            Some(id) => self.subscription(id, None, now),
+            Some(id) => self.subscription(id),
             None => vec![PaymentFact::Payment(PaymentState {
                 order: payment.order.id.clone(),
                 progress: payment.progress,
@@ -191,30 +207,28 @@ impl Books {
         }
     }
 
-    fn subscription(&self, id: &str, also: Option<&str>, now: Timestamp) -> Vec<PaymentFact> {
+    fn subscription(&self, id: &str) -> Vec<PaymentFact> {
         let Some(subscription) = self.subscriptions.get(id) else { return Vec::new() };
-        let told = |invoice: &&PaidInvoice| {
-            invoice.period_end > now || also.is_some_and(|also| also == invoice.invoice)
-        };
         vec![PaymentFact::Subscription(SubscriptionState {
             subscription: id.to_owned(),
             customer: Some(subscription.customer.clone()),
             anchor: subscription.anchor,
+            is_ended: subscription.is_ended,
             replaces: None,
-            invoices: subscription.invoices.iter().filter(told).cloned().collect(),
+            invoices: subscription.invoices.clone(),
         })]
     }
 
-    fn facts(&self, object: &str, now: Timestamp) -> Vec<PaymentFact> {
+    fn facts(&self, object: &str) -> Vec<PaymentFact> {
         match object.split_once('_') {
-            Some(("cs", _)) => self.payment(object, now),
-            Some(("sub", _)) => self.subscription(object, None, now),
+            Some(("cs", _)) => self.payment(object),
+            Some(("sub", _)) => self.subscription(object),
             _ => {
                 let has = |subscription: &Subscription| {
                     subscription.invoices.iter().any(|invoice| invoice.invoice == object)
                 };
                 let id = self.subscriptions.iter().find(|(_, subscription)| has(subscription));
-                id.map_or_else(Vec::new, |(id, _)| self.subscription(id, Some(object), now))
+                id.map_or_else(Vec::new, |(id, _)| self.subscription(id))
             }
         }
     }
@@ -249,12 +263,12 @@ impl Checkout for Provider {
         Ok(Heard::About(vec![Subject { object: object.to_owned(), customer }]))
     }
 
-    async fn facts(&self, subject: &Subject, now: Timestamp) -> Result<Vec<PaymentFact>> {
+    async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
         let (books, object) = (Arc::clone(&self.books), subject.object.clone());
         let what = object.clone();
         let work = async move {
             let books = books.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(books.facts(&object, now))
+            Ok(books.facts(&object))
         };
         self.gate.pass("checkout.facts", || what, work, |_, _| ()).await
     }

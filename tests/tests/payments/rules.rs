@@ -4,7 +4,7 @@ use transcript_core::{
     ErrorKind,
     accounts::{
         OrderState,
-        payments::{Heard, Pack, Subject, SubscribeOutcome, WebhookCall},
+        payments::{Heard, Subject, SubscribeOutcome, WebhookCall},
     },
     directory::Plan,
     ids::OrderId,
@@ -20,7 +20,7 @@ fn an_order_is_written_before_anyone_is_sent_to_pay() {
     in_virtual_time(async {
         let shop = Shop::open().await;
         let account = shop.account().await;
-        let sold = shop.payments().buy(&account, Pack::from_wire("5k").unwrap(), None).await.unwrap();
+        let sold = shop.payments_buy(&account, "5k", "one").await.unwrap();
         let order = shop.order(sold.order.as_str()).await.unwrap();
         assert_eq!(sold.checkout_url, format!("https://pay.example/cs_{}", order.id));
         assert_eq!((order.credits, order.amount_minor, order.currency.as_str()), (5_000, 4_000, "usd"));
@@ -28,8 +28,8 @@ fn an_order_is_written_before_anyone_is_sent_to_pay() {
         assert_eq!(order.payment, Some(format!("cs_{}", order.id)));
         assert_eq!(shop.account().await.customer.as_deref(), Some("cus_ann"));
         assert_eq!(shop.end().await.purchased, 0, "nothing is given before it is paid");
-        let other = shop.payments().buy(&account, Pack::from_wire("5k").unwrap(), None).await.unwrap();
-        assert_ne!(other.order, sold.order, "each purchase is an order of its own");
+        let other = shop.payments_buy(&account, "5k", "two").await.unwrap();
+        assert_ne!(other.checkout_url, sold.checkout_url, "each purchase is an order of its own");
     });
 }
 
@@ -58,7 +58,7 @@ fn another_amount_than_was_sold_gives_nothing() {
         let plan = shop.subscribe("two", Plan::Pro).await;
         shop.deliver_all(&shop.provider.pay_amount(&plan, 0, Some(900))).await;
         let end = shop.end().await;
-        assert_eq!((end.purchased, end.plan, end.paid_through), (0, Plan::Free, None));
+        assert_eq!((end.purchased, end.plan, end.paid_through()), (0, Plan::Free, None));
         assert!(end.orders.values().all(|(state, _)| *state == OrderState::Open));
     });
 }
@@ -71,19 +71,19 @@ fn the_plan_one_has_is_not_sold_again_and_another_changes_the_subscription() {
         shop.deliver_all(&shop.provider.pay(&order, 0)).await;
         let account = shop.account().await;
         let payments = shop.payments();
-        let outcome = payments.subscribe(&account, Plan::Starter, None).await.unwrap();
+        let outcome = payments.subscribe(&account, Plan::Starter, OrderId::new("two")).await.unwrap();
         assert_eq!(outcome, SubscribeOutcome::HasIt);
-        let outcome = payments.subscribe(&account, Plan::Scale, None).await.unwrap();
+        let outcome = payments.subscribe(&account, Plan::Scale, OrderId::new("two")).await.unwrap();
         assert_eq!(outcome, SubscribeOutcome::NotSold, "it has no price");
         let order = shop.subscribe("two", Plan::Pro).await;
         shop.deliver_all(&shop.provider.pay(&order, 10)).await;
         let account = shop.account().await;
-        assert_eq!((account.plan, account.paid_through), (Plan::Pro, Some(day(40))));
+        assert_eq!((account.plan, account.paid.map(|paid| paid.through)), (Plan::Pro, Some(day(40))));
         assert_eq!(shop.provider.subscriptions(), 1, "nobody pays for two");
         // Once the month is over without a renewal, the same plan can be paid again.
         shop.pass_hours(41 * 24).await;
         assert!(matches!(
-            payments.subscribe(&account, Plan::Pro, None).await.unwrap(),
+            payments.subscribe(&account, Plan::Pro, OrderId::new("three")).await.unwrap(),
             SubscribeOutcome::Opened(_)
         ));
     });
@@ -98,7 +98,7 @@ fn bought_credits_outlive_a_plan() {
         shop.deliver_all(&shop.provider.pay(&plan, 0)).await;
         shop.deliver_all(&shop.provider.refund(&plan, 2_900)).await;
         let end = shop.end().await;
-        assert_eq!((end.purchased, end.plan, end.paid_through), (1_000, Plan::Free, None));
+        assert_eq!((end.purchased, end.plan, end.paid_through()), (1_000, Plan::Free, None));
     });
 }
 

@@ -12,13 +12,10 @@ use std::{
 use transcript_core::{
     Clock, PageRequest, Timestamp,
     accounts::{
-        Order, OrderState, Orders,
-        payments::{
-            Heard, Pack, PaymentOptions, PaymentParts, Payments, PlanPrice, Sold, Subject, SubscribeOutcome,
-            WebhookCall,
-        },
+        Order, OrderState, Orders, PlanTable,
+        payments::{Heard, Pack, PaymentParts, Payments, Sold, Subject, SubscribeOutcome, WebhookCall},
     },
-    directory::{Account, AccountRef, Directory, NewKey, Plan, Redeem, Redeemed, Token},
+    directory::{Account, AccountRef, Directory, NewKey, PaidPeriod, Plan, Redeem, Redeemed, Token},
     ids::{AccountId, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
     memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders},
@@ -27,7 +24,6 @@ use transcript_core::{
 use super::provider::{Provider, SIGNATURE};
 use crate::simulation::{
     clock::VirtualClock,
-    dice::Dice,
     faulty::{FaultyDirectory, FaultyLedger, FaultyOrders},
     gate::Gate,
     oracle::{Limits, Oracle},
@@ -39,11 +35,13 @@ pub(crate) const BEGIN_MS: i64 = 1_795_176_000_000;
 /// How often an event is delivered before its provider gives up. No story needs as many.
 const DELIVERIES_MAX: u32 = 50;
 
-/// The plans that are sold here.
-pub(crate) const PLANS: [PlanPrice; 2] = [
-    PlanPrice { plan: Plan::Starter, credits: 2_000, price_minor: 900 },
-    PlanPrice { plan: Plan::Pro, credits: 10_000, price_minor: 2_900 },
-];
+/// The plans that are sold here: two of the three.
+fn plans() -> PlanTable {
+    let mut plans = PlanTable::default();
+    plans.starter.price_cents = Some(900);
+    plans.pro.price_cents = Some(2_900);
+    plans
+}
 
 /// The shop.
 #[derive(Debug)]
@@ -54,18 +52,24 @@ pub(crate) struct Shop {
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
-    dice: Arc<Dice>,
     /// The process that runs now.
     payments: Mutex<Option<Payments>>,
     /// How many processes there were.
     lives: AtomicU32,
 }
 
+impl End {
+    /// Until when a plan is paid.
+    pub(crate) fn paid_through(&self) -> Option<Timestamp> {
+        self.paid.map(|paid| paid.through)
+    }
+}
+
 /// All that matters at the end of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) plan: Plan,
-    pub(crate) paid_through: Option<Timestamp>,
+    pub(crate) paid: Option<PaidPeriod>,
     pub(crate) anchor: Timestamp,
     pub(crate) blocked: bool,
     pub(crate) purchased: u64,
@@ -82,9 +86,9 @@ impl Shop {
         let gate = Arc::new(Gate::new(Arc::new(oracle), Weather::Calm, false));
         let (orders, directory) = (Arc::default(), Arc::default());
         let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_millis(BEGIN_MS)));
-        let (provider, dice) = (Provider::new(Arc::clone(&gate)), Arc::new(Dice::new(0, 0)));
+        let provider = Provider::new(Arc::clone(&gate));
         let (payments, lives) = (Mutex::default(), AtomicU32::new(0));
-        let shop = Self { gate, provider, clock, orders, directory, ledger, dice, payments, lives };
+        let shop = Self { gate, provider, clock, orders, directory, ledger, payments, lives };
         shop.restart();
         shop.register().await;
         shop
@@ -124,8 +128,7 @@ impl Shop {
             ledger: Arc::new(FaultyLedger { inner: Arc::clone(&self.ledger) as _, gate: gate() }),
             checkout: Some(Arc::new(self.provider.clone())),
             clock: Arc::clone(&self.clock) as _,
-            random: Arc::clone(&self.dice) as _,
-            options: PaymentOptions { plans: PLANS.to_vec() },
+            plans: plans(),
         };
         *self.payments.lock().unwrap_or_else(PoisonError::into_inner) = Some(Payments::new(parts));
         self.gate.begin_life(None);
@@ -167,7 +170,7 @@ impl Shop {
     /// Buys a pack; a request that fails is repeated.
     pub(crate) async fn buy(&self, id: &str, pack: &str) -> OrderId {
         let (account, pack) = (self.account().await, Pack::from_wire(pack).unwrap());
-        let id = Some(OrderId::new(id));
+        let id = OrderId::new(id);
         let buy = |payments: Payments| {
             let (account, id) = (account.clone(), id.clone());
             async move { payments.buy(&account, pack, id).await }
@@ -177,7 +180,7 @@ impl Shop {
 
     /// Subscribes to a plan; a request that fails is repeated.
     pub(crate) async fn subscribe(&self, id: &str, plan: Plan) -> OrderId {
-        let (account, id) = (self.account().await, Some(OrderId::new(id)));
+        let (account, id) = (self.account().await, OrderId::new(id));
         let subscribe = |payments: Payments| {
             let (account, id) = (account.clone(), id.clone());
             async move { payments.subscribe(&account, plan, id).await }
@@ -206,7 +209,7 @@ impl Shop {
         id: &str,
     ) -> transcript_core::Result<Sold> {
         let pack = Pack::from_wire(pack).unwrap();
-        self.payments().buy(account, pack, Some(OrderId::new(id))).await
+        self.payments().buy(account, pack, OrderId::new(id)).await
     }
 
     /// Asks about everything that no event told.
@@ -263,7 +266,7 @@ impl Shop {
         assert_eq!(sum, (pool.granted, pool.spent), "{entries:?}");
         End {
             plan: account.plan,
-            paid_through: account.paid_through,
+            paid: account.paid,
             anchor: account.anchor,
             blocked: account.blocked,
             purchased: pool.granted,

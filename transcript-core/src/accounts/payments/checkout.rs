@@ -105,10 +105,8 @@ pub trait Checkout: fmt::Debug + Send + Sync + 'static {
 
     /// What the provider says of something now, read anew with every call.
     ///
-    /// **Behaviour**: none for what is unknown, or was not sold through this port. Of a subscription, every
-    /// paid invoice whose period lasts beyond `now` is told, so that whoever reads the last one knows what
-    /// holds.
-    async fn facts(&self, subject: &Subject, now: Timestamp) -> Result<Vec<PaymentFact>>;
+    /// **Behaviour**: none for what is unknown, or was not sold through this port.
+    async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>>;
 
     /// Whether this name of a checkout, a subscription or a buyer can be one of this provider's: what another
     /// provider left behind means nothing to it.

@@ -72,9 +72,12 @@ pub struct SubscriptionState {
     pub customer: Option<String>,
     /// The moment by which its months are counted.
     pub anchor: Timestamp,
+    /// Whether it is over: nothing will be paid for it any more.
+    pub is_ended: bool,
     /// The subscription that it takes the place of, where the provider changes plans that way.
     pub replaces: Option<String>,
-    /// Its paid invoices: at least those whose periods are not over.
+    /// Its paid invoices: the latest one whose money was kept, those whose periods overlap with it, all later
+    /// ones, and the one that was asked about.
     pub invoices: Vec<PaidInvoice>,
 }
 

@@ -54,7 +54,7 @@ impl Payments {
         };
         for _ in 0..ROUNDS_MAX {
             let mut again = None;
-            for fact in self.asked(checkout.facts(subject, self.now())).await? {
+            for fact in self.asked(checkout.facts(subject)).await? {
                 match fact {
                     PaymentFact::Payment(payment) => self.settle_payment(&payment).await?,
                     PaymentFact::Subscription(state) => {

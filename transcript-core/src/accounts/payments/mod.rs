@@ -19,19 +19,19 @@ use std::{sync::Arc, time::Duration};
 
 pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
 pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
-pub use price::{CURRENCY, Pack, PlanPrice};
+pub use price::{CURRENCY, Pack};
 pub use sell::{Sold, SubscribeOutcome};
 
 use turns::Turns;
 
 use crate::{
-    accounts::{Order, Orders},
+    accounts::{Order, Orders, PlanTable},
     directory::{Account, AccountRef, Directory},
     engine::retry::{Patience, bounded, persistently},
     error::{Error, Result},
     ids::{AccountId, OrderId},
     ledger::Ledger,
-    time::{Clock, Random, Timestamp},
+    time::{Clock, Timestamp},
 };
 
 /// How long one call of a store may take, and all its repeats.
@@ -54,17 +54,8 @@ pub struct PaymentParts {
     pub checkout: Option<Arc<dyn Checkout>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Randomness for the ids of orders.
-    pub random: Arc<dyn Random>,
-    /// The settings.
-    pub options: PaymentOptions,
-}
-
-/// The settings of payments.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PaymentOptions {
-    /// The plans that are sold, with their prices.
-    pub plans: Vec<PlanPrice>,
+    /// The plans and their prices. One without a price is not sold.
+    pub plans: PlanTable,
 }
 
 /// Selling, and giving what was paid for. A clone is a handle to the same one.
@@ -83,11 +74,6 @@ impl Payments {
     /// Whether anything can be sold.
     pub fn is_configured(&self) -> bool {
         self.parts.checkout.is_some()
-    }
-
-    /// The settings.
-    pub fn options(&self) -> &PaymentOptions {
-        &self.parts.options
     }
 
     /// An order, as far along as it is.

@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, PaidInvoice, Payments, ROUNDS_MAX, SubscriptionState, contended, fulfil::is_as_sold};
 use crate::{
-    accounts::{Item, Order, OrderState},
+    accounts::{Item, Order, OrderState, PlanPayment, after_payments},
     directory::{Account, Changed, Plan},
     engine::retry::persistently,
     error::Result,
@@ -44,12 +44,12 @@ impl Payments {
         for (invoice, order) in sold.iter().filter(|(invoice, _)| !invoice.first) {
             self.write_renewal(invoice, order).await?;
         }
-        let changed = after(account, state, sold.iter().map(|(invoice, _)| *invoice), self.now());
+        let changed = after(account, state, &sold, self.now());
         if changed != *account {
             let change = || self.parts.directory.change_account(changed.clone());
             match persistently(PATIENCE, change).await? {
                 Changed::Changed(now) => {
-                    tracing::info!(account = %now.id, plan = now.plan.as_str(), "an account's plan has changed");
+                    tracing::info!(account = %now.id, plan = now.plan.as_str(), "an account's plan was paid");
                 }
                 Changed::Stale => return Ok(Some(owner)),
                 Changed::Missing => return Ok(None),
@@ -62,7 +62,7 @@ impl Payments {
     }
 
     /// The invoices that are paid as they were sold, each with the order under which it was.
-    async fn sold<'a>(&self, state: &'a SubscriptionState) -> Result<Vec<(&'a PaidInvoice, Order)>> {
+    async fn sold<'a>(&self, state: &'a SubscriptionState) -> Result<Vec<Sold<'a>>> {
         let mut sold = Vec::new();
         for invoice in &state.invoices {
             let Some(order) = self.order(&invoice.order).await? else { continue };
@@ -116,62 +116,87 @@ fn record_of(invoice: &PaidInvoice) -> OrderId {
     }
 }
 
-/// The account as it is once these invoices of a subscription are known.
-fn after<'a>(
-    account: &Account,
-    state: &SubscriptionState,
-    invoices: impl Iterator<Item = &'a PaidInvoice> + Clone,
-    now: Timestamp,
-) -> Account {
-    let live = invoices.clone().filter(|invoice| invoice.period_end > now && !invoice.money.is_returned());
-    if let Some(best) = live.max_by_key(|invoice| (invoice.period_end, invoice.plan)) {
-        if !takes_over(account, state, now) {
-            return account.clone();
-        }
-        return Account {
-            plan: best.plan,
-            anchor: state.anchor,
-            paid_through: Some(best.period_end),
-            subscription: Some(state.subscription.clone()),
-            customer: state.customer.clone().or_else(|| account.customer.clone()),
-            ..account.clone()
-        };
+/// An invoice that is paid as it was sold, and the order under which it was.
+type Sold<'a> = (&'a PaidInvoice, Order);
+
+/// The account as it is once a subscription is known to stand like this.
+fn after(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>], now: Timestamp) -> Account {
+    let kept: Vec<PlanPayment> =
+        sold.iter().filter(|(invoice, _)| !invoice.money.is_returned()).map(payment).collect();
+    let end = kept.iter().map(|payment| payment.through).max();
+    let is_returned = rests_on_returned(account, state, sold);
+    if !is_returned && !decides(account, state, end, now) {
+        return account.clone();
     }
-    // Nothing is paid any more: the plan ends at once when the month that it rests on was refunded, and by
-    // itself when the month is over.
-    let rests_on = |invoice: &PaidInvoice| {
-        account.subscription.as_ref() == Some(&state.subscription)
-            && account.paid_through == Some(invoice.period_end)
-    };
-    match invoices.into_iter().any(|invoice| rests_on(invoice) && invoice.money.is_returned()) {
-        true => Account { plan: Plan::Free, paid_through: None, ..account.clone() },
+    // A subscription that is another one's successor by the provider's own doing goes on with what that gave.
+    let goes_on = account.subscription.is_none()
+        || account.subscription.as_ref() == Some(&state.subscription)
+        || account.subscription == state.replaces;
+    let base = match is_returned || !goes_on {
+        true => Account { plan: Plan::Free, paid: None, ..account.clone() },
         false => account.clone(),
+    };
+    let paid = after_payments(&base, &kept, now);
+    Account {
+        anchor: if end.is_some() { state.anchor } else { paid.anchor },
+        subscription: (!state.is_ended).then(|| state.subscription.clone()),
+        customer: state.customer.clone().or_else(|| account.customer.clone()),
+        ..paid
     }
 }
 
-/// Whether a subscription that is paid decides about the account's plan.
+fn payment((invoice, order): &Sold<'_>) -> PlanPayment {
+    PlanPayment {
+        plan: invoice.plan,
+        credits: order.credits,
+        credits_back: invoice.money.credits_back(order.credits),
+        from: invoice.period_start,
+        through: invoice.period_end,
+    }
+}
+
+/// Whether the money for the month that the account's plan rests on went back: then the plan ends at once.
+fn rests_on_returned(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>]) -> bool {
+    let is_own = account.subscription.as_ref().is_none_or(|present| *present == state.subscription);
+    let end = account.paid.map(|paid| paid.through);
+    is_own
+        && sold.iter().any(|(invoice, _)| invoice.money.is_returned() && Some(invoice.period_end) == end)
+        // Another payment may reach as far.
+        && !sold.iter().any(|(invoice, _)| !invoice.money.is_returned() && Some(invoice.period_end) == end)
+}
+
+/// Whether a subscription that is paid until `end` decides about the account's plan.
 ///
 /// Nobody should have two. Should two be paid all the same, the one that began later does, whichever is
 /// heard of first.
-fn takes_over(account: &Account, state: &SubscriptionState, now: Timestamp) -> bool {
-    let Some(present) = &account.subscription else { return true };
-    let is_paid = account.paid_through.is_some_and(|end| end > now);
-    if *present == state.subscription || !is_paid || state.replaces.as_ref() == Some(present) {
-        return true;
+fn decides(account: &Account, state: &SubscriptionState, end: Option<Timestamp>, now: Timestamp) -> bool {
+    let present = account.subscription.as_ref();
+    let is_own = present == Some(&state.subscription);
+    let Some(end) = end else { return is_own };
+    // Old news never shorten what was paid.
+    let reaches = account.paid.is_none_or(|paid| end >= paid.through);
+    let Some(other) = present.filter(|_| !is_own && present != state.replaces.as_ref()) else {
+        return reaches;
+    };
+    if account.paid.is_none_or(|paid| paid.through <= now) {
+        return reaches;
+    }
+    if end <= now {
+        return false;
     }
     tracing::error!(account = %account.id, "an account pays for two subscriptions at once: end one of them");
-    (state.anchor, &state.subscription) > (account.anchor, present)
+    (state.anchor, &state.subscription) > (account.anchor, other)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{accounts::payments::Money, ids::WalletId};
+    use Plan::{Free, Pro, Starter};
 
-    const DAY: i64 = 86_400_000;
+    use super::*;
+    use crate::{accounts::payments::Money, directory::PaidPeriod, ids::WalletId};
 
     fn day(day: i64) -> Timestamp {
-        Timestamp::from_millis(day * DAY)
+        Timestamp::from_millis(day * 86_400_000)
     }
 
     fn free() -> Account {
@@ -180,16 +205,23 @@ mod tests {
             version: 1,
             email: "ann@example.org".to_owned(),
             wallet: WalletId::new("w"),
-            plan: Plan::Free,
+            plan: Free,
             anchor: day(0),
-            paid_through: None,
+            paid: None,
             customer: Some("cus_1".to_owned()),
             subscription: None,
             blocked: false,
         }
     }
 
-    fn invoice(plan: Plan, start: i64, end: i64, returned_minor: u64) -> PaidInvoice {
+    /// A paid month: plan, start, end, and how much of the 900 cents went back.
+    type Month = (Plan, i64, i64, u64);
+
+    fn credits(plan: Plan) -> u64 {
+        if plan == Pro { 10_000 } else { 2_000 }
+    }
+
+    fn invoice((plan, start, end, returned_minor): Month) -> PaidInvoice {
         PaidInvoice {
             invoice: format!("in_{start}"),
             order: OrderId::new("o"),
@@ -208,87 +240,129 @@ mod tests {
         }
     }
 
-    fn subscription(name: &str, anchor: i64, invoices: Vec<PaidInvoice>) -> SubscriptionState {
+    fn order(plan: Plan) -> Order {
+        Order {
+            id: OrderId::new("o"),
+            version: 1,
+            account: AccountId::new("a"),
+            item: Item::Plan(plan),
+            credits: credits(plan),
+            amount_minor: 900,
+            currency: "usd".to_owned(),
+            state: OrderState::Open,
+            payment: None,
+            taken_back: Vec::new(),
+            created_at: day(0),
+        }
+    }
+
+    fn subscription(name: &str, anchor: i64, months: &[Month]) -> SubscriptionState {
         SubscriptionState {
             subscription: name.to_owned(),
             customer: Some("cus_1".to_owned()),
             anchor: day(anchor),
+            is_ended: false,
             replaces: None,
-            invoices,
+            invoices: months.iter().copied().map(invoice).collect(),
         }
     }
 
-    fn check(
-        account: Account,
-        state: &SubscriptionState,
-        now: i64,
-        expect: (Plan, Option<i64>, i64),
-    ) -> Account {
-        let found = after(&account, state, state.invoices.iter(), day(now));
-        let (plan, paid_through, anchor) = expect;
-        let shape = (found.plan, found.paid_through, found.anchor);
-        assert_eq!(shape, (plan, paid_through.map(day), day(anchor)));
-        found
+    fn heard(account: &Account, state: &SubscriptionState, now: i64) -> Account {
+        let sold: Vec<Sold<'_>> =
+            state.invoices.iter().map(|invoice| (invoice, order(invoice.plan))).collect();
+        after(account, state, &sold, day(now))
+    }
+
+    fn check(account: &Account, plan: Plan, paid: Option<(i64, i64, u64)>, anchor: i64) {
+        let found = account.paid.map(|PaidPeriod { from, through, credits, .. }| (from, through, credits));
+        let paid = paid.map(|(from, through, credits)| (day(from), day(through), credits));
+        assert_eq!((account.plan, found, account.anchor), (plan, paid, day(anchor)));
     }
 
     #[test]
-    fn a_paid_month_starts_the_plan_and_the_next_one_extends_it() {
-        let state = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 0)]);
-        let account = check(free(), &state, 11, (Plan::Starter, Some(40), 10));
+    fn a_paid_month_starts_the_plan_and_the_next_one_goes_on() {
+        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
+        check(&account, Starter, Some((10, 40, 2_000)), 10);
         assert_eq!(account.subscription.as_deref(), Some("sub_1"));
-        let both = vec![invoice(Plan::Starter, 40, 70, 0), invoice(Plan::Starter, 10, 40, 0)];
-        check(account, &subscription("sub_1", 10, both), 39, (Plan::Starter, Some(70), 10));
+        let next = subscription("sub_1", 10, &[(Starter, 40, 70, 0), (Starter, 10, 40, 0)]);
+        let account = heard(&account, &next, 40);
+        check(&account, Starter, Some((40, 70, 2_000)), 10);
+        assert_eq!(heard(&account, &next, 41), account, "told again");
     }
 
     #[test]
-    fn a_month_that_is_over_changes_nothing() {
-        let state = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 0)]);
-        check(free(), &state, 40, (Plan::Free, None, 0));
+    fn old_news_never_shorten_what_is_paid() {
+        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 40, 70, 0)]), 41);
+        for name in ["sub_1", "sub_0"] {
+            for returned in [0, 900] {
+                let old = subscription(name, 10, &[(Starter, 10, 40, returned)]);
+                assert_eq!(heard(&account, &old, 75), account, "{name} {returned}");
+            }
+        }
     }
 
     #[test]
-    fn an_upgrade_counts_months_anew() {
-        let one = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 0)]);
-        let account = check(free(), &one, 11, (Plan::Starter, Some(40), 10));
-        let invoices = vec![invoice(Plan::Starter, 10, 40, 0), invoice(Plan::Pro, 20, 50, 0)];
-        check(account, &subscription("sub_1", 20, invoices), 21, (Plan::Pro, Some(50), 20));
+    fn an_ended_subscription_is_paid_until_its_month_ends_and_then_no_more() {
+        let mut state = subscription("sub_1", 10, &[(Starter, 10, 40, 0)]);
+        let account = heard(&free(), &state, 11);
+        state.is_ended = true;
+        let account = heard(&account, &state, 20);
+        check(&account, Starter, Some((10, 40, 2_000)), 10);
+        assert_eq!(account.subscription, None, "there is no grace for what will not be paid");
+        assert_eq!(heard(&account, &state, 41), account);
+        // Its money goes back as well, in whichever order it is heard.
+        let returned = SubscriptionState { invoices: vec![invoice((Starter, 10, 40, 900))], ..state.clone() };
+        let ended = heard(&account, &returned, 21);
+        check(&ended, Free, None, 10);
+        assert_eq!(heard(&ended, &returned, 21), ended);
     }
 
     #[test]
-    fn a_refunded_month_ends_the_plan_or_leaves_the_one_below_it() {
-        let paid = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 0)]);
-        let account = check(free(), &paid, 11, (Plan::Starter, Some(40), 10));
-        let part = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 899)]);
-        let account = check(account, &part, 12, (Plan::Starter, Some(40), 10));
-        let refunded = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 900)]);
-        let ended = check(account, &refunded, 12, (Plan::Free, None, 10));
-        check(ended, &refunded, 12, (Plan::Free, None, 10));
+    fn an_upgrade_counts_months_anew_and_forgets_nothing_that_was_used() {
+        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
+        let months = [(Starter, 10, 40, 0), (Pro, 25, 55, 0)];
+        let upgraded = heard(&account, &subscription("sub_1", 25, &months), 25);
+        check(&upgraded, Pro, Some((10, 55, 11_000)), 25);
+        assert_eq!(
+            heard(&free(), &subscription("sub_1", 25, &months), 25).paid,
+            upgraded.paid,
+            "heard at once"
+        );
+    }
+
+    #[test]
+    fn a_refund_takes_back_in_proportion_and_ends_the_plan_when_it_is_whole() {
+        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
+        let part = subscription("sub_1", 10, &[(Starter, 10, 40, 300)]);
+        let account = heard(&account, &part, 12);
+        check(&account, Starter, Some((10, 40, 1_334)), 10);
+        assert_eq!(heard(&account, &part, 13), account, "told again");
+        let whole = subscription("sub_1", 10, &[(Starter, 10, 40, 900)]);
+        let ended = heard(&account, &whole, 12);
+        check(&ended, Free, None, 10);
+        assert_eq!(heard(&ended, &whole, 12), ended, "told again");
         // An upgrade whose money went back leaves the month below it.
-        let invoices = vec![invoice(Plan::Starter, 10, 40, 0), invoice(Plan::Pro, 20, 50, 900)];
-        check(free(), &subscription("sub_1", 20, invoices), 21, (Plan::Starter, Some(40), 20));
-    }
-
-    #[test]
-    fn an_old_months_refund_leaves_the_present_one() {
-        let invoices = vec![invoice(Plan::Starter, 40, 70, 0)];
-        let account = check(free(), &subscription("sub_1", 10, invoices), 41, (Plan::Starter, Some(70), 10));
-        let old = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 900)]);
-        check(account, &old, 41, (Plan::Starter, Some(70), 10));
+        let months = [(Starter, 10, 40, 0), (Pro, 20, 50, 0)];
+        let account = heard(&free(), &subscription("sub_1", 20, &months), 21);
+        let months = [(Starter, 10, 40, 0), (Pro, 20, 50, 900)];
+        check(&heard(&account, &subscription("sub_1", 20, &months), 21), Starter, Some((10, 40, 2_000)), 20);
     }
 
     #[test]
     fn of_two_subscriptions_the_later_one_decides_whichever_is_heard_of_first() {
-        let one = subscription("sub_1", 10, vec![invoice(Plan::Starter, 10, 40, 0)]);
-        let two = subscription("sub_2", 12, vec![invoice(Plan::Pro, 12, 42, 0)]);
-        for order in [[&one, &two], [&two, &one]] {
-            let account = order
-                .iter()
-                .fold(free(), |account, state| after(&account, state, state.invoices.iter(), day(13)));
-            assert_eq!((account.plan, account.subscription.as_deref()), (Plan::Pro, Some("sub_2")));
+        let one = subscription("sub_1", 10, &[(Starter, 10, 40, 0)]);
+        let two = subscription("sub_2", 12, &[(Pro, 12, 42, 0)]);
+        for [first, second] in [[&one, &two], [&two, &one]] {
+            let account = heard(&heard(&free(), first, 13), second, 13);
+            check(&account, Pro, Some((12, 42, 10_000)), 12);
+            assert_eq!(account.subscription.as_deref(), Some("sub_2"));
         }
         // Once it has run out, the other one counts.
-        let account = after(&free(), &two, two.invoices.iter(), day(13));
-        let later = subscription("sub_1", 10, vec![invoice(Plan::Starter, 40, 70, 0)]);
-        check(account, &later, 43, (Plan::Starter, Some(70), 10));
+        let later = subscription("sub_1", 10, &[(Starter, 40, 70, 0)]);
+        check(&heard(&heard(&free(), &two, 13), &later, 43), Starter, Some((40, 70, 2_000)), 10);
+        // A successor is no second one.
+        let successor = SubscriptionState { replaces: Some("sub_1".to_owned()), ..two };
+        let account = heard(&heard(&free(), &one, 13), &successor, 13);
+        assert_eq!((account.plan, account.paid.map(|paid| paid.from)), (Pro, Some(day(10))));
     }
 }

@@ -1,7 +1,5 @@
 //! What is sold, and for how much.
 
-use crate::directory::Plan;
-
 /// The currency of every price.
 pub const CURRENCY: &str = "usd";
 
@@ -36,17 +34,6 @@ impl Pack {
     pub fn price_minor(&self) -> u64 {
         self.price_usd * 100
     }
-}
-
-/// What a month of a paid plan costs and gives. A plan without a price is not sold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlanPrice {
-    /// The plan.
-    pub plan: Plan,
-    /// Its credits a month.
-    pub credits: u64,
-    /// Its price a month, in cents.
-    pub price_minor: u64,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::{
     directory::{Account, Changed, Plan},
     engine::retry::persistently,
     error::{Error, ErrorKind, Result, Retry},
-    ids::{AccountId, OrderId, random_name},
+    ids::{AccountId, OrderId},
 };
 
 /// An order that waits to be paid.
@@ -38,12 +38,12 @@ pub enum SubscribeOutcome {
 impl Payments {
     /// Sells a pack (specification 4, buy-credits).
     ///
-    /// `id` names the order where the request may be repeated: the same id gives the same order and page.
+    /// `id` names the order: the same id gives the same order and page. No other order may have it.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when payments are not configured; [`ErrorKind::Conflict`] when the order of
     /// this id is paid, or is another one; the faults of stores and provider.
-    pub async fn buy(&self, buyer: &Account, pack: Pack, id: Option<OrderId>) -> Result<Sold> {
+    pub async fn buy(&self, buyer: &Account, pack: Pack, id: OrderId) -> Result<Sold> {
         let item = Item::Pack(pack.name.to_owned());
         self.sell(buyer, item, pack.credits, pack.price_minor(), id).await
     }
@@ -54,20 +54,16 @@ impl Payments {
     ///
     /// # Errors
     /// As [`Payments::buy`].
-    pub async fn subscribe(
-        &self,
-        buyer: &Account,
-        plan: Plan,
-        id: Option<OrderId>,
-    ) -> Result<SubscribeOutcome> {
+    pub async fn subscribe(&self, buyer: &Account, plan: Plan, id: OrderId) -> Result<SubscribeOutcome> {
         self.checkout()?;
-        let Some(price) = self.parts.options.plans.iter().find(|price| price.plan == plan) else {
+        let terms = self.parts.plans.of(plan);
+        let Some(price_minor) = terms.price_cents.filter(|_| plan != Plan::Free) else {
             return Ok(SubscribeOutcome::NotSold);
         };
-        if buyer.plan == plan && buyer.paid_through.is_some_and(|end| end > self.now()) {
+        if buyer.plan == plan && buyer.paid.is_some_and(|paid| paid.through > self.now()) {
             return Ok(SubscribeOutcome::HasIt);
         }
-        let sold = self.sell(buyer, Item::Plan(plan), price.credits, price.price_minor, id).await?;
+        let sold = self.sell(buyer, Item::Plan(plan), terms.credits, price_minor, id).await?;
         Ok(SubscribeOutcome::Opened(sold))
     }
 
@@ -77,7 +73,7 @@ impl Payments {
         item: Item,
         credits: u64,
         amount_minor: u64,
-        id: Option<OrderId>,
+        id: OrderId,
     ) -> Result<Sold> {
         let checkout = self.checkout()?;
         let order = self.write(buyer, item, credits, amount_minor, id).await?;
@@ -104,13 +100,9 @@ impl Payments {
         item: Item,
         credits: u64,
         amount_minor: u64,
-        id: Option<OrderId>,
+        id: OrderId,
     ) -> Result<Order> {
-        let written = match &id {
-            Some(id) => self.order(id).await?,
-            None => None,
-        };
-        if let Some(written) = written {
+        if let Some(written) = self.order(&id).await? {
             let same = written.account == buyer.id && written.item == item;
             return match same && written.state == OrderState::Open {
                 true => Ok(written),
@@ -122,7 +114,7 @@ impl Payments {
             };
         }
         let order = Order {
-            id: id.unwrap_or_else(|| OrderId::new(random_name(self.parts.random.as_ref(), "order"))),
+            id,
             version: 1,
             account: buyer.id.clone(),
             item,

@@ -83,7 +83,10 @@ impl Payments {
 
     /// The subscription of an account whose paid month ended a short while ago.
     fn lapsed(&self, account: &Account, now: Timestamp) -> Option<Subject> {
-        let end = account.paid_through.filter(|end| *end <= now && now.since(*end) < RENEWAL_AGE_MAX)?;
+        let end = account
+            .paid
+            .map(|paid| paid.through)
+            .filter(|end| *end <= now && now.since(*end) < RENEWAL_AGE_MAX)?;
         // An invoice is paid about an hour after its month began.
         (now.since(end) > HOUR).then_some(())?;
         let subscription = account.subscription.clone().filter(|name| self.knows(name))?;
