@@ -1,4 +1,4 @@
-//! What Verbatim reaches over HTTP: the platforms' captions, and where their short links lead.
+//! What Verbatim reaches over HTTP: the platforms' captions, where their short links lead, and payments.
 //!
 //! [`Http`] is the transport that every supplier of this crate uses: it decides where a request may go,
 //! through which proxy, how often and how long it is tried, and how much of an answer is read.
@@ -6,11 +6,14 @@
 //! [`XCaptions`] that of the microblog site. [`InstagramVideos`] finds what can be listened to where there are no
 //! captions; the suppliers of TikTok and X do so too ([`MediaSource`]). [`ShortLinks`] follows the short links of
 //! all but the first.
+//!
+//! [`StripeCheckout`] is how credits and plans are paid for. It is no platform and has a client of its own.
 
 mod http;
 mod instagram;
 mod links;
 mod social;
+mod stripe;
 mod tiktok;
 mod x;
 mod youtube;
@@ -19,6 +22,7 @@ pub use http::{Http, HttpOptions};
 pub use instagram::InstagramVideos;
 pub use links::ShortLinks;
 pub use social::{Media, MediaAddress, MediaSource};
+pub use stripe::{StripeCheckout, StripeOptions};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};

@@ -12,7 +12,7 @@ const NAMED_MAX: Duration = Duration::from_secs(15);
 
 /// A pause between nothing and `PAUSE_FIRST`·2^`attempt`: full jitter, so that many who failed together
 /// don't come back together. `random` lies in [0, 1).
-pub(super) fn pause(attempt: u32, random: f64) -> Duration {
+pub(crate) fn pause(attempt: u32, random: f64) -> Duration {
     doubled(PAUSE_FIRST, attempt).min(PAUSE_MAX).mul_f64(random)
 }
 

@@ -6,7 +6,7 @@ use reqwest::Response;
 use super::HttpFault;
 
 /// The whole body, decompressed; [`HttpFault::TooLarge`] as soon as it is known to be longer than `max`.
-pub(super) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpFault> {
+pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpFault> {
     // What is announced is looked at first, so that nothing is read in vain; what comes is counted anyway,
     // since compression hides the size and an announcement may be wrong.
     let announced = response.content_length().unwrap_or(0);

@@ -39,7 +39,7 @@ pub(crate) enum HttpFault {
 
 impl HttpFault {
     /// The fault behind an error of the HTTP library.
-    pub(super) fn of(error: &reqwest::Error) -> Self {
+    pub(crate) fn of(error: &reqwest::Error) -> Self {
         if chain(error).any(|cause| cause.is::<NotPublic>()) {
             Self::PrivateAddress
         } else if error.is_connect() && error.is_timeout() {

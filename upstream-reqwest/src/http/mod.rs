@@ -28,10 +28,13 @@ use std::{fmt, sync::Arc};
 use tokio::sync::Semaphore;
 use transcript_core::Result;
 
+pub(crate) use backoff::pause;
+pub(crate) use body::read as read_body;
 pub(crate) use cookies::Cookies;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
 pub(crate) use request::{Answer, Request, is_allowed};
+pub(crate) use tls::Trust;
 pub(crate) use visit::Visit;
 
 use exits::Exits;

@@ -12,14 +12,14 @@ use transcript_core::{Error, ErrorKind, Result, Retry};
 
 /// Makes TLS configurations: one for each proxy, so that no session resumed through one was begun
 /// through another. The host program's process-wide provider of cryptography is left as it is.
-pub(super) struct Trust {
+pub(crate) struct Trust {
     provider: Arc<CryptoProvider>,
     verifier: Arc<dyn ServerCertVerifier>,
 }
 
 impl Trust {
     /// Trust in the system's certificates and those of a PEM file.
-    pub(super) fn new(ca_file: Option<&Path>) -> Result<Self> {
+    pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self> {
         let extra = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = verifier(extra, Arc::clone(&provider))?;
@@ -27,7 +27,7 @@ impl Trust {
     }
 
     /// A new configuration, with a session cache of its own.
-    pub(super) fn config(&self) -> Result<ClientConfig> {
+    pub(crate) fn config(&self) -> Result<ClientConfig> {
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| Error::unexpected(format!("TLS cannot be set up: {error}")))?

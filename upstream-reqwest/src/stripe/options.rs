@@ -1,0 +1,138 @@
+//! The knobs of Stripe: settings `stripe.*` (design section 7).
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use transcript_core::{Error, Result, accounts::PlanTable};
+use url::{Host, Url};
+
+/// Where Stripe's interface is.
+const API_URL: &str = "https://api.stripe.com";
+
+/// Options of [`super::StripeCheckout`].
+#[derive(Clone)]
+pub struct StripeOptions {
+    /// The secret key (`stripe.secret_key`).
+    pub secret_key: String,
+    /// What events are signed with (`stripe.webhook_secrets`); several during a rotation.
+    pub webhook_secrets: Vec<String>,
+    /// Where the interface is; none: at Stripe's own address (`stripe.api_url`).
+    pub api_url: Option<String>,
+    /// A PEM file with root certificates that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Where the pages of this service are, without a slash at its end: buyers come back there.
+    pub base_url: String,
+    /// The plans and their prices.
+    pub plans: PlanTable,
+    /// The longest that one attempt takes.
+    pub timeout: Duration,
+    /// How often a request that failed in passing is repeated.
+    pub retries: u32,
+}
+
+impl Default for StripeOptions {
+    /// No key and no secret; 10 s an attempt, 2 retries.
+    fn default() -> Self {
+        Self {
+            secret_key: String::new(),
+            webhook_secrets: Vec::new(),
+            api_url: None,
+            ca_file: None,
+            base_url: "http://127.0.0.1:8080".to_owned(),
+            plans: PlanTable::default(),
+            timeout: Duration::from_secs(10),
+            retries: 2,
+        }
+    }
+}
+
+impl StripeOptions {
+    /// The address of the interface, when the options are sound.
+    pub(super) fn check(&self) -> Result<Url> {
+        let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if !printable(&self.secret_key) {
+            return Err(Error::invalid("stripe.secret_key must be Stripe's key, such as sk_live_…"));
+        }
+        if self.webhook_secrets.is_empty() || !self.webhook_secrets.iter().all(|secret| printable(secret)) {
+            return Err(Error::invalid("stripe.webhook_secrets must be Stripe's secrets, such as whsec_…"));
+        }
+        let wrong = || {
+            Error::invalid(
+                "stripe.api_url must be https://HOST, or http:// on this machine: the secret key goes there",
+            )
+        };
+        let url = Url::parse(self.api_url.as_deref().unwrap_or(API_URL)).map_err(|_| wrong())?;
+        let is_plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none();
+        let is_safe = match (url.scheme(), url.host()) {
+            ("https", Some(_)) => true,
+            ("http", Some(Host::Domain(name))) => name == "localhost",
+            ("http", Some(Host::Ipv4(address))) => address.is_loopback(),
+            ("http", Some(Host::Ipv6(address))) => address.is_loopback(),
+            _ => false,
+        };
+        if is_plain && is_safe { Ok(url) } else { Err(wrong()) }
+    }
+}
+
+impl fmt::Debug for StripeOptions {
+    /// Without the key and the secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StripeOptions")
+            .field("webhook_secrets", &self.webhook_secrets.len())
+            .field("api_url", &self.api_url)
+            .field("base_url", &self.base_url)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> StripeOptions {
+        StripeOptions {
+            secret_key: "sk_test_hush".to_owned(),
+            webhook_secrets: vec!["whsec_hush".to_owned()],
+            ..StripeOptions::default()
+        }
+    }
+
+    #[test]
+    fn the_secret_key_goes_to_safe_places_only() {
+        assert_eq!(options().check().unwrap().as_str(), "https://api.stripe.com/");
+        for (url, is_safe) in [
+            ("https://stripe.example", true),
+            ("https://stripe.example:8443/", true),
+            ("http://127.0.0.1:12111", true),
+            ("http://[::1]:12111", true),
+            ("http://localhost:12111", true),
+            ("http://stripe.example", false),
+            ("http://10.0.0.1", false),
+            ("http://127.0.0.1.example.org", false),
+            ("https://me@stripe.example", false),
+            ("https://stripe.example/v1", false),
+            ("https://stripe.example/?a", false),
+            ("ftp://stripe.example", false),
+            ("stripe.example", false),
+        ] {
+            let options = StripeOptions { api_url: Some(url.to_owned()), ..options() };
+            assert_eq!(options.check().is_ok(), is_safe, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_nothing_is_shown() {
+        let no_key = StripeOptions { secret_key: String::new(), ..options() };
+        let no_secret = StripeOptions { webhook_secrets: Vec::new(), ..options() };
+        let odd = StripeOptions { webhook_secrets: vec!["whsec_\n".to_owned()], ..options() };
+        for (options, named) in [(no_key, "secret_key"), (no_secret, "webhook_"), (odd, "webhook_")] {
+            assert!(options.check().unwrap_err().message().contains(named), "{named}");
+        }
+        assert!(!format!("{:?}", options()).contains("hush"));
+    }
+}

@@ -1,0 +1,302 @@
+//! How Stripe is asked: what leaves, what is repeated, and what is said when it does not work.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    task::JoinSet,
+};
+use transcript_core::{
+    ErrorKind,
+    accounts::{Item, Order, OrderState, payments::Subject},
+    ids::{AccountId, OrderId},
+};
+
+use super::*;
+
+/// A request as Stripe saw it.
+#[derive(Clone, Debug)]
+struct Seen {
+    line: String,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+/// What is played for Stripe; it ends with the value.
+struct Fake {
+    url: String,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    _task: JoinSet<()>,
+}
+
+/// An answer: status, further header lines, body.
+type Answer = (u16, &'static str, String);
+
+impl Fake {
+    /// Plays Stripe by a script, which gets the request and how many came before. None: it hangs up.
+    async fn start(script: impl Fn(&Seen, usize) -> Option<Answer> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut stream = BufReader::new(stream);
+                let request = read(&mut stream).await;
+                let before = {
+                    let mut log = log.lock().unwrap();
+                    log.push(request.clone());
+                    log.len() - 1
+                };
+                let Some((status, headers, body)) = script(&request, before) else { continue };
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\nconnection: close\r\nrequest-id: req_7\r\n{headers}content-length: {}\r\n\r\n{body}",
+                    body.len()
+                );
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        Self { url, seen, _task: task }
+    }
+
+    fn stripe(&self) -> StripeCheckout {
+        StripeCheckout::new(StripeOptions {
+            secret_key: "sk_test_hush".to_owned(),
+            webhook_secrets: vec!["whsec_hush".to_owned()],
+            api_url: Some(self.url.clone()),
+            base_url: "https://v.example".to_owned(),
+            ..StripeOptions::default()
+        })
+        .unwrap()
+    }
+
+    fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Seen {
+    let (mut line, mut headers) = (String::new(), BTreeMap::new());
+    stream.read_line(&mut line).await.unwrap();
+    loop {
+        let mut header = String::new();
+        stream.read_line(&mut header).await.unwrap();
+        let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_lowercase(), value.to_owned());
+    }
+    let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    let line = line.trim_end_matches("\r\n").trim_end_matches(" HTTP/1.1").to_owned();
+    Seen { line, headers, body: String::from_utf8(body).unwrap() }
+}
+
+fn sale() -> Sale {
+    Sale {
+        order: Order {
+            id: OrderId::new("order-1"),
+            version: 1,
+            account: AccountId::new("account-1"),
+            item: Item::Pack("1k".to_owned()),
+            credits: 1_000,
+            amount_minor: 1_200,
+            currency: "usd".to_owned(),
+            state: OrderState::Open,
+            payment: None,
+            taken_back: Vec::new(),
+            created_at: Timestamp::from_millis(0),
+        },
+        email: "ann@example.org".to_owned(),
+        customer: Some("cus_1".to_owned()),
+        subscription: None,
+    }
+}
+
+const SESSION: &str = r#"{"id": "cs_1", "mode": "payment", "status": "open", "payment_status": "unpaid",
+    "url": "https://checkout.stripe.example/c/pay/cs_1#secret", "amount_total": 1200, "currency": "usd",
+    "client_reference_id": "order-1", "payment_intent": null, "subscription": null}"#;
+
+fn error(code: &str, param: &str) -> String {
+    format!(
+        r#"{{"error": {{"type": "invalid_request_error", "code": "{code}", "param": "{param}",
+        "message": "No such thing: 'cus_1'; sk_test_hush ann@example.org"}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_checkout_is_asked_for_with_the_orders_id() {
+    let fake = Fake::start(|_, _| Some((200, "", SESSION.to_owned()))).await;
+    let page = fake.stripe().open(sale()).await.unwrap();
+    assert_eq!(page.url, "https://checkout.stripe.example/c/pay/cs_1#secret");
+    assert_eq!((page.payment.as_deref(), page.customer.as_deref()), (Some("cs_1"), Some("cus_1")));
+    assert!(!format!("{page:?}").contains("https"), "whoever has the address may act for the buyer");
+    let [request] = fake.seen().try_into().unwrap();
+    assert_eq!(request.line, "POST /v1/checkout/sessions");
+    for (name, value) in [
+        ("authorization", "Bearer sk_test_hush"),
+        ("idempotency-key", "order-1"),
+        ("stripe-version", API_VERSION),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ] {
+        assert_eq!(request.headers[name], value, "{name}");
+    }
+    let form: BTreeMap<_, _> = url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
+    for (name, value) in [
+        ("mode", "payment"),
+        ("customer", "cus_1"),
+        ("client_reference_id", "order-1"),
+        ("line_items[0][price_data][unit_amount]", "1200"),
+        ("line_items[0][price_data][currency]", "usd"),
+        ("line_items[0][quantity]", "1"),
+        ("payment_intent_data[metadata][verbatim_order]", "order-1"),
+        ("success_url", "https://v.example/checkout/order-1"),
+    ] {
+        assert_eq!(form.get(name).map(String::as_str), Some(value), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_fails_in_passing_is_repeated_with_the_same_key() {
+    let fake = Fake::start(|_, before| match before {
+        0 => None,
+        1 => Some((500, "", String::new())),
+        _ => Some((200, "", SESSION.to_owned())),
+    })
+    .await;
+    fake.stripe().open(sale()).await.unwrap();
+    let keys: Vec<_> = fake.seen().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    assert_eq!(keys, ["order-1"; 3]);
+}
+
+/// How often a request is sent that is always answered so, and what is said of it.
+async fn check_fault(
+    status: u16,
+    headers: &'static str,
+    body: String,
+    times: usize,
+    kind: ErrorKind,
+    says: &str,
+) {
+    let fake = Fake::start(move |_, _| Some((status, headers, body.clone()))).await;
+    let error = fake.stripe().open(sale()).await.unwrap_err();
+    let told = format!("{error} {error:?}");
+    assert_eq!((error.kind(), fake.seen().len()), (kind, times), "{told}");
+    assert!(told.contains(says), "{told}");
+    for secret in ["hush", "ann@", "https://", "127.0.0.1"] {
+        assert!(!told.contains(secret), "{secret}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_fault_names_no_secret() {
+    let missing = || error("resource_missing", "price");
+    check_fault(400, "", missing(), 1, ErrorKind::Unexpected, "HTTP 400, resource_missing, price, req_7")
+        .await;
+    check_fault(400, "", "<html>".to_owned(), 1, ErrorKind::Unexpected, "HTTP 400, req_7").await;
+    check_fault(401, "", missing(), 1, ErrorKind::Unexpected, "does not accept stripe.secret_key").await;
+    check_fault(403, "", missing(), 1, ErrorKind::Unexpected, "rights").await;
+    check_fault(409, "", missing(), 3, ErrorKind::Unavailable, "HTTP 409").await;
+    check_fault(429, "", missing(), 3, ErrorKind::Unavailable, "HTTP 429").await;
+    check_fault(503, "", missing(), 3, ErrorKind::Unavailable, "HTTP 503").await;
+    let never = "stripe-should-retry: false\r\n";
+    check_fault(503, never, missing(), 1, ErrorKind::Unavailable, "HTTP 503").await;
+    let always = "stripe-should-retry: true\r\n";
+    check_fault(400, always, missing(), 3, ErrorKind::Unexpected, "HTTP 400").await;
+    let elsewhere = "location: https://evil.example/\r\n";
+    check_fault(302, elsewhere, String::new(), 1, ErrorKind::Unexpected, "HTTP 302").await;
+    check_fault(200, "", "{\"id\": \"ann@\"}".to_owned(), 1, ErrorKind::Unexpected, "a field is missing")
+        .await;
+    check_fault(200, "", "x".repeat(3 << 20), 3, ErrorKind::Unavailable, "larger").await;
+    let odd = error("sk_test_hush ann@example.org", "https://evil.example");
+    check_fault(400, "", odd, 1, ErrorKind::Unexpected, "(HTTP 400, req_7)").await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_or_silent_is_away() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("http://{}", listener.local_addr().unwrap());
+    let options = StripeOptions {
+        secret_key: "sk_test_hush".to_owned(),
+        webhook_secrets: vec!["whsec_hush".to_owned()],
+        api_url: Some(silent),
+        timeout: Duration::from_millis(200),
+        retries: 0,
+        ..StripeOptions::default()
+    };
+    let stripe = StripeCheckout::new(options).unwrap();
+    let error = stripe.open(sale()).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.message().contains("too long"), "{error}");
+    drop(listener);
+    let error = stripe.open(sale()).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Unavailable && error.message().contains("no connection"), "{error}");
+}
+
+#[tokio::test]
+async fn a_buyer_gets_a_name_once_and_another_when_it_is_gone() {
+    let fake = Fake::start(|request, _| {
+        let is_old = request.body.contains("customer=cus_1");
+        Some(match request.line.as_str() {
+            "POST /v1/customers" => (200, "", "{\"id\": \"cus_2\"}".to_owned()),
+            _ if is_old => (400, "", error("resource_missing", "customer")),
+            _ => (200, "", SESSION.to_owned()),
+        })
+    })
+    .await;
+    let stripe = fake.stripe();
+    let new = stripe.open(Sale { customer: None, ..sale() }).await.unwrap();
+    let anew = stripe.open(sale()).await.unwrap();
+    assert_eq!((new.customer.as_deref(), anew.customer.as_deref()), (Some("cus_2"), Some("cus_2")));
+    let keys: Vec<_> = fake.seen().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    assert_eq!(
+        keys,
+        ["customer-account-1", "order-1", "order-1", "customer-account-1-after-cus_1", "order-1-anew"]
+    );
+}
+
+#[tokio::test]
+async fn what_is_unknown_or_of_others_says_nothing() {
+    let fake = Fake::start(|request, _| {
+        Some(match request.line.contains("cs_other") {
+            true => (200, "", SESSION.replace("\"order-1\"", "null")),
+            false => (404, "", error("resource_missing", "id")),
+        })
+    })
+    .await;
+    let stripe = fake.stripe();
+    for object in ["cs_gone", "in_gone", "pi_gone", "sub_gone", "cs_other"] {
+        assert_eq!(stripe.facts(&Subject::new(object)).await.unwrap(), [], "{object}");
+    }
+    let asked = fake.seen().len();
+    // No request is made of what cannot be a name.
+    for object in ["", "cs", "x_1", "cs_1/expire", "cs_../../v1/charges", "cs_1?a=b", "cs_\u{0}"] {
+        assert_eq!(stripe.facts(&Subject::new(object)).await.unwrap(), [], "{object:?}");
+        assert!(!stripe.knows(object));
+    }
+    assert_eq!((asked, fake.seen().len()), (5, 5));
+    assert!(stripe.knows("cs_test_a1B2") && stripe.knows("sub_1") && !stripe.knows("sandbox-order-1"));
+}
+
+#[tokio::test]
+async fn only_a_signed_call_is_heard() {
+    let fake = Fake::start(|_, _| None).await;
+    let stripe = fake.stripe();
+    let body = br#"{"type": "checkout.session.completed", "data": {"object": {"object": "checkout.session",
+        "id": "cs_1", "customer": "cus_1"}}}"#;
+    let now = Timestamp::from_millis(1_795_176_000_000);
+    let hear = async |signature: Option<String>| {
+        stripe.hear(WebhookCall { signature, body: body.to_vec() }, now).await.unwrap()
+    };
+    let subject = Subject { object: "cs_1".to_owned(), customer: Some("cus_1".to_owned()) };
+    let signed = signature::sign(body, "whsec_hush", 1_795_176_000);
+    assert_eq!(hear(Some(signed)).await, Heard::About(vec![subject]));
+    for forged in [None, Some(signature::sign(body, "whsec_other", 1_795_176_000)), Some("t=1".to_owned())] {
+        let Heard::Refused { why } = hear(forged).await else { panic!("it is forged") };
+        assert!(why.contains("signature") || why.contains("Stripe-Signature"), "{why}");
+    }
+}
