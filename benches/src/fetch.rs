@@ -13,6 +13,7 @@ use verbatim_tests::replay::ReplayProxy;
 
 use crate::{
     ask::{Client, text},
+    library::Library,
     platform::{platform, videos},
     process::{Server, serve, verbatim},
     report::{Goal, line, median, ratio},
@@ -21,8 +22,10 @@ use crate::{
 /// How many are fetched at once.
 const AT_ONCE: usize = 32;
 const ROUNDS: usize = 5;
+/// How many batches are fetched with latency.
+const BATCHES: usize = 11;
 /// How many we fetch in a round, and how many the peer.
-const OURS: usize = 160;
+const OURS: usize = 320;
 const PEERS: usize = 96;
 const LATENCY: Duration = Duration::from_millis(100);
 
@@ -89,8 +92,8 @@ fn python() -> Option<PathBuf> {
     has_peer().then_some(python)
 }
 
-/// CPU and wall seconds of the peer for each of this many fetches.
-fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<(f64, f64)> {
+/// What each of this many fetches costs the peer.
+fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<Cost> {
     let output = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.py"))
         .args(["peer--", &count.to_string(), &AT_ONCE.to_string()])
@@ -104,8 +107,31 @@ fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<(f64, f64)> 
     Ok((each(cpu)?, each(wall)?))
 }
 
-/// Our CPU and wall seconds a fetch, and the peer's.
-type Figures = (f64, f64, (f64, f64));
+/// CPU and wall seconds a fetch.
+type Cost = (f64, f64);
+
+/// One round: the library, the server, and the peer where there is one.
+struct Round {
+    library: Cost,
+    server: Cost,
+    peer: Option<Cost>,
+}
+
+impl Round {
+    async fn run(
+        library: &mut Library,
+        stage: &Stage,
+        videos: &[String],
+        peer: Option<Cost>,
+    ) -> Result<Self> {
+        let each = |seconds: f64| seconds / videos.len() as f64;
+        let (cpu, wall) = library.fetch(videos.len())?;
+        let library = (each(cpu), each(wall));
+        let before = stage.server.cpu_seconds()?;
+        let wall = each(stage.fetch(videos).await?.as_secs_f64());
+        Ok(Self { library, server: (each(stage.server.cpu_seconds()? - before), wall), peer })
+    }
+}
 
 /// CPU and throughput without latency, beside the peer.
 async fn cost() -> Result<()> {
@@ -114,45 +140,60 @@ async fn cost() -> Result<()> {
     all.extend_from_slice(&ours);
     let proxy = platform(&all, Duration::ZERO)?;
     let stage = stage(&proxy)?;
+    let mut library = Library::start(&proxy, "ours--", AT_ONCE)?;
     let python = python();
-    let (warm, measured) = ours.split_at(OURS);
-    stage.fetch(warm).await?;
     let mut rounds = Vec::new();
-    for some in measured.chunks(OURS) {
-        let before = stage.server.cpu_seconds()?;
-        let wall = stage.fetch(some).await?.as_secs_f64() / OURS as f64;
-        let cpu = (stage.server.cpu_seconds()? - before) / OURS as f64;
+    for some in ours.chunks(OURS) {
         let peer = python.as_deref().map(|python| peer(python, &proxy, PEERS)).transpose()?;
-        rounds.push((cpu, wall, peer.unwrap_or((f64::NAN, f64::NAN))));
+        rounds.push(Round::run(&mut library, &stage, some, peer).await?);
     }
-    let of = |figure: fn(&Figures) -> f64| median(rounds.iter().map(figure).collect());
-    line("fetch: our CPU", of(|round| round.0 * 1e3), "ms a fetch");
-    line("fetch: our throughput, 32 at once", of(|round| 1.0 / round.1), "a second");
+    // The first one makes the connections.
+    rounds.remove(0);
+    let of = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure).collect());
+    line("fetch: the library's CPU", of(|round| round.library.0 * 1e3), "ms a fetch");
+    line("fetch: the library's throughput, 32 at once", of(|round| 1.0 / round.library.1), "a second");
+    line("fetch: the server's CPU", of(|round| round.server.0 * 1e3), "ms a fetch");
+    line("fetch: the server's throughput, 32 at once", of(|round| 1.0 / round.server.1), "a second");
     if python.is_none() {
         println!("there is no Python with youtube-transcript-api: nothing to compare with");
         return Ok(());
     }
-    line("fetch: the peer's CPU", of(|round| round.2.0 * 1e3), "ms a fetch");
-    line("fetch: the peer's throughput, 32 at once", of(|round| 1.0 / round.2.1), "a second");
-    ratio("fetch: CPU beside the peer", of(|round| round.0 / round.2.0), Goal::AtMost(1.0 / 12.0));
-    ratio("fetch: throughput beside the peer", of(|round| round.2.1 / round.1), Goal::None);
+    let beside = |ours: fn(&Round) -> Cost, figure: fn(Cost, Cost) -> f64| {
+        median(rounds.iter().filter_map(|round| Some(figure(ours(round), round.peer?))).collect())
+    };
+    let (cpu, throughput): (fn(Cost, Cost) -> f64, fn(Cost, Cost) -> f64) =
+        (|ours, peer| ours.0 / peer.0, |ours, peer| peer.1 / ours.1);
+    line("fetch: the peer's CPU", of(|round| round.peer.map_or(f64::NAN, |peer| peer.0) * 1e3), "ms a fetch");
+    line(
+        "fetch: the peer's throughput, 32 at once",
+        of(|round| 1.0 / round.peer.map_or(f64::NAN, |peer| peer.1)),
+        "a second",
+    );
+    ratio("fetch: the library's CPU beside the peer", beside(|r| r.library, cpu), Goal::AtMost(1.0 / 12.0));
+    ratio("fetch: the library's throughput beside the peer", beside(|r| r.library, throughput), Goal::None);
+    ratio("fetch: the server's CPU beside the peer", beside(|r| r.server, cpu), Goal::AtMost(1.0 / 12.0));
+    ratio("fetch: the server's throughput beside the peer", beside(|r| r.server, throughput), Goal::None);
     Ok(())
 }
 
 /// 32 at once when every answer takes 100 ms: two requests each, one after the other.
 async fn wall() -> Result<()> {
-    let all = videos("wall--", AT_ONCE * (ROUNDS + 1));
+    let all = videos("wall--", AT_ONCE * (BATCHES + 1));
     let proxy = platform(&all, LATENCY)?;
     let stage = stage(&proxy)?;
+    let mut library = Library::start(&proxy, "wall--", AT_ONCE)?;
     let floor = 2.0 * LATENCY.as_secs_f64();
-    let mut walls = Vec::new();
+    let (mut libraries, mut servers) = (Vec::new(), Vec::new());
     for some in all.chunks(AT_ONCE) {
-        walls.push(stage.fetch(some).await?.as_secs_f64());
+        libraries.push(library.fetch(AT_ONCE)?.1);
+        servers.push(stage.fetch(some).await?.as_secs_f64());
     }
-    // The first batch makes the connections.
-    let walls = walls.split_off(1);
-    line("fetch with 100 ms of latency, 32 at once", median(walls.clone()) * 1e3, "ms for all of them");
-    ratio("fetch with latency: wall time beside the floor", median(walls) / floor, Goal::AtMost(1.15));
+    for (who, mut walls) in [("the library", libraries), ("the server", servers)] {
+        let cold = walls.remove(0);
+        line(&format!("fetch with 100 ms of latency, 32 at once: {who}"), median(walls.clone()) * 1e3, "ms");
+        line("the same without connections", cold * 1e3, "ms");
+        ratio("with latency: wall time beside the floor", median(walls) / floor, Goal::AtMost(1.15));
+    }
     Ok(())
 }
 

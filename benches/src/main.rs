@@ -6,6 +6,7 @@ mod bare;
 mod budgets;
 mod corpus;
 mod fetch;
+mod library;
 mod lookup;
 mod platform;
 mod process;
@@ -37,6 +38,18 @@ enum Topic {
         /// The file that has its answer.
         answer: PathBuf,
     },
+    /// The library alone, which `fetch` starts.
+    #[command(hide = true)]
+    Library {
+        /// The proxy through which it asks.
+        proxy: String,
+        /// The certificate that it trusts.
+        ca_file: PathBuf,
+        /// What the names of the videos begin with.
+        prefix: String,
+        /// How many it fetches at once.
+        at_once: usize,
+    },
 }
 
 #[tokio::main]
@@ -53,5 +66,8 @@ async fn main() -> Result<()> {
             budgets::run().await
         }
         Topic::Bare { answer } => bare::serve(&answer).await,
+        Topic::Library { proxy, ca_file, prefix, at_once } => {
+            library::serve(proxy, ca_file, prefix, at_once).await
+        }
     }
 }

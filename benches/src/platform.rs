@@ -16,7 +16,12 @@ const PLAYER_BYTES: usize = 110_000;
 
 /// The names of videos: a prefix of six characters and a number.
 pub(crate) fn videos(prefix: &str, count: usize) -> Vec<String> {
-    (0..count).map(|number| format!("{prefix}{number:05}")).collect()
+    (0..count).map(|number| video(prefix, number)).collect()
+}
+
+/// The name of one of them.
+pub(crate) fn video(prefix: &str, number: usize) -> String {
+    format!("{prefix}{number:05}")
 }
 
 /// A proxy for a platform that has these videos; every answer takes `latency`.

@@ -33,14 +33,9 @@ impl Server {
         &self.address
     }
 
-    /// The CPU time of all its threads so far, in seconds: user and system, in steps of 10 ms.
+    /// The CPU time of all its threads so far, as [`cpu_seconds`].
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
-        const TICKS_PER_SECOND: f64 = 100.0;
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name in brackets may have spaces; fields 14 and 15 are the 12th and 13th after it.
-        let (_, fields) = stat.rsplit_once(')').context("/proc has no name of the process")?;
-        let ticks: Result<Vec<u64>, _> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect();
-        Ok(ticks?.iter().sum::<u64>() as f64 / TICKS_PER_SECOND)
+        cpu_seconds(self.child.id())
     }
 
     /// The memory that it has in RAM, in MiB.
@@ -50,6 +45,16 @@ impl Server {
         let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
         Ok(kib / 1024.0)
     }
+}
+
+/// The CPU time of all threads of a process so far, in seconds: user and system, in steps of 10 ms.
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in brackets may have spaces; fields 14 and 15 are the 12th and 13th after it.
+    let (_, fields) = stat.rsplit_once(')').context("/proc has no name of the process")?;
+    let ticks: Result<Vec<u64>, _> = fields.split_whitespace().skip(11).take(2).map(str::parse).collect();
+    Ok(ticks?.iter().sum::<u64>() as f64 / TICKS_PER_SECOND)
 }
 
 impl Drop for Server {

@@ -1,13 +1,20 @@
 //! Which requests a script expects.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    cell::LazyCell,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use serde_json::Value;
 
 use super::{Answer, SeenRequest};
+
+/// A body that is read when the first rule wants to know, and then once for all rules: a platform in a
+/// measurement has a thousand of them.
+pub(super) type LazyBody<'a> = LazyCell<Option<Value>, Box<dyn FnOnce() -> Option<Value> + 'a>>;
 
 /// A kind of request and the answers that it gets, in turn; the last one repeats.
 #[derive(Clone, Debug)]
@@ -103,7 +110,8 @@ impl Rule {
         &self.hosts
     }
 
-    pub(super) fn matches(&self, request: &SeenRequest) -> bool {
+    /// Whether it is such a request; `body` is its body, where that is JSON.
+    pub(super) fn matches(&self, request: &SeenRequest, body: &LazyBody<'_>) -> bool {
         let path = match self.path.strip_suffix('*') {
             Some(start) => request.path.starts_with(start),
             None => request.path == self.path,
@@ -117,7 +125,10 @@ impl Rule {
                 json.as_ref().and_then(|json| json.pointer(pointer)) == Some(value)
             })
             && self.headers.iter().all(|(name, value)| request.header(name) == Some(value))
-            && self.fields.iter().all(|(pointer, value)| request.json(pointer).as_ref() == Some(value))
+            && self
+                .fields
+                .iter()
+                .all(|(pointer, value)| body.as_ref().and_then(|body| body.pointer(pointer)) == Some(value))
     }
 
     /// The answer whose turn it is.

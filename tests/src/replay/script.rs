@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Answer, Rule, SeenRequest};
+use super::{Answer, Rule, SeenRequest, rule::LazyBody};
 
 /// What the proxy does when a tunnel is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,8 @@ impl Script {
 
     /// The answer to a request, or none when no rule expects it.
     pub(super) fn play(&self, request: &SeenRequest) -> Option<Answer> {
-        let mut answer = self.rules.iter().find(|rule| rule.matches(request))?.next_answer();
+        let body = LazyBody::new(Box::new(|| serde_json::from_slice(&request.body).ok()));
+        let mut answer = self.rules.iter().find(|rule| rule.matches(request, &body))?.next_answer();
         answer.delay = answer.delay.saturating_add(self.latency);
         Some(answer)
     }

@@ -146,6 +146,7 @@ async fn lasting_faults_are_told_with_their_reason() -> Result<()> {
         (Answer::text("[".repeat(100_000)), "unreadable"),
         (Answer::bytes("application/json", vec![0xff; 64]), "unreadable"),
         (Answer::text("not gzip").header("content-encoding", "gzip"), "unreadable"),
+        (good_captions()?.header("content-encoding", "br"), "unreadable"),
     ] {
         let (outcome, proxy) = played(player(vec![fault.clone()])?, |options| options).await?;
         check_failure(&outcome, expect)?;

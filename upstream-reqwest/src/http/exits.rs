@@ -6,11 +6,12 @@ use std::{
     time::Duration,
 };
 
+use http::{HeaderMap, header};
 use tokio::time::Instant;
 use transcript_core::Error;
 use url::Url;
 
-use super::{HttpFault, HttpOptions, Request, resolve::PublicOnly, tls::Trust};
+use super::{HttpFault, HttpOptions, Request, body, resolve::PublicOnly, tls::Trust};
 
 /// How long a proxy rests that the platform throttles or distrusts, unless the platform names a time.
 const BLOCKED_REST: Duration = Duration::from_secs(300);
@@ -147,6 +148,7 @@ fn client(
         // Before the own proxy: it drops what the environment says.
         .no_proxy()
         .tls_backend_preconfigured(trust.config()?)
+        .default_headers(HeaderMap::from_iter([(header::ACCEPT_ENCODING, body::ACCEPTED)]))
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .connect_timeout(options.connect_timeout)

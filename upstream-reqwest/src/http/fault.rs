@@ -33,6 +33,8 @@ pub(crate) enum HttpFault {
     Status(u16, Option<Duration>),
     /// The answer is longer than it may be.
     TooLarge,
+    /// The answer is compressed in a way that was not asked for.
+    Encoded,
     /// The answer broke off, or its compression is damaged.
     CutOff,
 }
@@ -67,9 +69,12 @@ impl HttpFault {
             }
             // Another proxy may accept us.
             Self::ProxyCredentials => true,
-            Self::ForeignAddress | Self::PrivateAddress | Self::TooLarge | Self::Resting(_) | Self::Spent => {
-                false
-            }
+            Self::ForeignAddress
+            | Self::PrivateAddress
+            | Self::TooLarge
+            | Self::Encoded
+            | Self::Resting(_)
+            | Self::Spent => false,
         }
     }
 
@@ -119,6 +124,10 @@ impl HttpFault {
             Self::TooLarge => {
                 (SupplyReason::Unreadable, format!("{name}'s answer is larger than any that is read."))
             }
+            Self::Encoded => (
+                SupplyReason::Unreadable,
+                format!("{name}'s answer is compressed in a way that is not understood here."),
+            ),
             Self::CutOff => {
                 (SupplyReason::Unreadable, format!("{name}'s answer broke off. Try again in a moment."))
             }

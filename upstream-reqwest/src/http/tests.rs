@@ -59,6 +59,7 @@ async fn an_answer_comes_back_through_the_proxy() {
     assert_eq!(seen[0].host, "www.youtube.com:443");
     assert_eq!(seen[0].line, "GET /page?signature=secret");
     assert!(!seen[0].headers.contains_key("referer"));
+    assert_eq!(seen[0].headers["accept-encoding"], "gzip");
 }
 
 #[tokio::test]
@@ -311,6 +312,7 @@ async fn faults_say_what_helps_and_never_where() {
         (HttpFault::Throttled(None), SupplyReason::Throttled(None), "upstream.proxy"),
         (HttpFault::Status(503, None), SupplyReason::PlatformFault, "503"),
         (HttpFault::TooLarge, SupplyReason::Unreadable, "larger"),
+        (HttpFault::Encoded, SupplyReason::Unreadable, "compressed"),
         (HttpFault::ProxyCredentials, SupplyReason::Misconfigured, "upstream.proxy"),
     ] {
         let error = fault.supply_error(video::Platform::VideoSite);
