@@ -1,5 +1,7 @@
 //! Transcripts that nobody spoke, of the size and the compressibility of real ones.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use transcript_core::{
     Timestamp,
@@ -85,7 +87,7 @@ pub(crate) fn keep(number: u64) -> Result<Keep> {
         video: transcript.video.clone(),
         wishes: vec![Wish::Default],
         known_tracks: vec![transcript.track.clone()],
-        transcript,
+        transcript: Arc::new(transcript),
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(1_795_132_800_000),

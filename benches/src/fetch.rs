@@ -114,16 +114,12 @@ type Cost = (f64, f64);
 struct Round {
     library: Cost,
     server: Cost,
-    peer: Option<Cost>,
+    /// Nothing that can be compared with, where there is no peer.
+    peer: Cost,
 }
 
 impl Round {
-    async fn run(
-        library: &mut Library,
-        stage: &Stage,
-        videos: &[String],
-        peer: Option<Cost>,
-    ) -> Result<Self> {
+    async fn run(library: &mut Library, stage: &Stage, videos: &[String], peer: Cost) -> Result<Self> {
         let each = |seconds: f64| seconds / videos.len() as f64;
         let (cpu, wall) = library.fetch(videos.len())?;
         let library = (each(cpu), each(wall));
@@ -145,7 +141,7 @@ async fn cost() -> Result<()> {
     let mut rounds = Vec::new();
     for some in ours.chunks(OURS) {
         let peer = python.as_deref().map(|python| peer(python, &proxy, PEERS)).transpose()?;
-        rounds.push(Round::run(&mut library, &stage, some, peer).await?);
+        rounds.push(Round::run(&mut library, &stage, some, peer.unwrap_or((f64::NAN, f64::NAN))).await?);
     }
     // The first one makes the connections.
     rounds.remove(0);
@@ -158,21 +154,15 @@ async fn cost() -> Result<()> {
         println!("there is no Python with youtube-transcript-api: nothing to compare with");
         return Ok(());
     }
-    let beside = |ours: fn(&Round) -> Cost, figure: fn(Cost, Cost) -> f64| {
-        median(rounds.iter().filter_map(|round| Some(figure(ours(round), round.peer?))).collect())
-    };
-    let (cpu, throughput): (fn(Cost, Cost) -> f64, fn(Cost, Cost) -> f64) =
-        (|ours, peer| ours.0 / peer.0, |ours, peer| peer.1 / ours.1);
-    line("fetch: the peer's CPU", of(|round| round.peer.map_or(f64::NAN, |peer| peer.0) * 1e3), "ms a fetch");
-    line(
-        "fetch: the peer's throughput, 32 at once",
-        of(|round| 1.0 / round.peer.map_or(f64::NAN, |peer| peer.1)),
-        "a second",
-    );
-    ratio("fetch: the library's CPU beside the peer", beside(|r| r.library, cpu), Goal::AtMost(1.0 / 12.0));
-    ratio("fetch: the library's throughput beside the peer", beside(|r| r.library, throughput), Goal::None);
-    ratio("fetch: the server's CPU beside the peer", beside(|r| r.server, cpu), Goal::AtMost(1.0 / 12.0));
-    ratio("fetch: the server's throughput beside the peer", beside(|r| r.server, throughput), Goal::None);
+    line("fetch: the peer's CPU", of(|round| round.peer.0 * 1e3), "ms a fetch");
+    line("fetch: the peer's throughput, 32 at once", of(|round| 1.0 / round.peer.1), "a second");
+    let goal = Goal::AtMost(1.0 / 12.0);
+    ratio("fetch: the library's CPU beside the peer", of(|round| round.library.0 / round.peer.0), goal);
+    ratio("fetch: the server's CPU beside the peer", of(|round| round.server.0 / round.peer.0), goal);
+    let throughput = of(|round| round.peer.1 / round.library.1);
+    ratio("fetch: the library's throughput beside the peer", throughput, Goal::None);
+    let throughput = of(|round| round.peer.1 / round.server.1);
+    ratio("fetch: the server's throughput beside the peer", throughput, Goal::None);
     Ok(())
 }
 

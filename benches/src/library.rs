@@ -63,9 +63,9 @@ pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, at_on
         ..UpstreamOptions::default()
     };
     let verbatim = Verbatim::open(Options { upstream, ..Options::default() }).await?;
-    for line in std::io::stdin().lines() {
-        let line = line?;
-        let (first, count) = line.split_once(' ').context("two numbers are wanted")?;
+    let mut line = String::new();
+    while std::io::stdin().read_line(&mut line)? > 0 {
+        let (first, count) = line.trim().split_once(' ').context("two numbers are wanted")?;
         let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
         let begun = Instant::now();
         let one = |number| {
@@ -75,6 +75,7 @@ pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, at_on
         };
         stream::iter(first..first + count).map(one).buffer_unordered(at_once).try_collect::<()>().await?;
         println!("{}", begun.elapsed().as_secs_f64());
+        line.clear();
     }
     Ok(())
 }

@@ -157,7 +157,7 @@ impl Service {
             video: transcript.video.clone(),
             wishes: vec![Wish::Default],
             known_tracks: vec![transcript.track.clone()],
-            transcript,
+            transcript: Arc::new(transcript),
             parser_version: 1,
             replace: false,
             now: self.clock.now(),

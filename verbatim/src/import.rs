@@ -1,6 +1,6 @@
 //! Transcripts that somebody has, into the archive. Nobody is asked for anything.
 
-use std::mem;
+use std::{mem, sync::Arc};
 
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
@@ -146,7 +146,7 @@ impl Verbatim {
         let keep = Keep {
             video: video.clone(),
             wishes: wishes.clone(),
-            transcript,
+            transcript: Arc::new(transcript),
             known_tracks: known,
             parser_version,
             replace,

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use serde::Serialize;
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
     limits::{self, RateLimiter, Take, Taken},
@@ -48,16 +48,25 @@ struct Request {
     now: Timestamp,
 }
 
+impl Request {
+    fn buckets(&self) -> Result<String> {
+        codec::json(&self.takes.iter().map(|take| take.bucket.as_str()).collect::<Vec<_>>())
+    }
+}
+
+/// The windows in a row of [`WINDOWS`].
+fn windows(row: &SqliteRow) -> Work<Vec<Window>> {
+    Ok(serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?)
+}
+
 impl Change for Request {
     type Outcome = Taken;
 
     async fn make(&self, db: &mut SqliteConnection) -> Work<Taken> {
-        let buckets: Vec<&str> = self.takes.iter().map(|take| take.bucket.as_str()).collect();
-        let row = sqlx::query(WINDOWS).bind(codec::json(&buckets)?).fetch_one(&mut *db).await?;
-        let mut windows: Vec<Window> =
-            serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?;
+        let row = sqlx::query(WINDOWS).bind(self.buckets()?).fetch_one(&mut *db).await?;
+        let mut windows = windows(&row)?;
         let taken = window::take(&mut windows, &self.takes, self.now);
-        if matches!(taken, Taken::Allowed { .. }) && self.takes.iter().any(|take| take.cost > 0) {
+        if matches!(taken, Taken::Allowed { .. }) {
             let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
             let store = codec::json(&Store { windows: &windows, forgotten })?;
             sqlx::query(STORE).bind(store).execute(db).await?;
@@ -70,6 +79,14 @@ impl Change for Request {
 impl RateLimiter for SqliteStore {
     async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
         limits::check(&takes)?;
-        self.database.make(Request { takes, now }).await
+        let request = Request { takes, now };
+        if request.takes.iter().any(|take| take.cost > 0) {
+            return self.database.make(request).await;
+        }
+        // Whoever takes nothing changes nothing, and need not wait for those who do.
+        let buckets = request.buckets()?;
+        let ask = || sqlx::query(WINDOWS).bind(buckets.clone());
+        let windows = self.database.find(ask, windows).await?;
+        Ok(window::take(&mut windows.into_iter().next().unwrap_or_default(), &request.takes, now))
     }
 }

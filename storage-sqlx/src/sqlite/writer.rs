@@ -2,8 +2,9 @@
 //!
 //! A commit waits for the disk, and a statement costs a hop to the connection's thread. So whatever waits
 //! in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
-//! once the commit is on disk. Each stands behind a savepoint of its own, so that one that is refused is
-//! undone and the others stay. The work runs in a task of its own, so a caller who goes away leaves no
+//! once the commit is on disk. Hardly any is refused, and a savepoint is a statement too: only when one of
+//! them was refused are they made anew, now each behind a savepoint of its own, so that the refused ones
+//! are undone and the others stay. The work runs in a task of its own, so a caller who goes away leaves no
 //! transaction half done: a change that has begun runs to its end.
 
 use std::{
@@ -39,8 +40,8 @@ const UNDO: &str = "ROLLBACK TO change";
 
 /// A change: what a port's method does to the database, in one transaction.
 ///
-/// It may be run more than once, each time on the state before it: when the database fails in the middle of
-/// a transaction, all its changes are undone and run alone.
+/// It may be run more than once, each time on the state before it: when another change of the transaction is
+/// refused, or the database fails in its middle, all its changes are undone and run again.
 pub(crate) trait Change: Send + Sync + 'static {
     /// What the method answers.
     type Outcome: Send + 'static;
@@ -166,8 +167,19 @@ impl<C: Change> Waiting for Request<C> {
     }
 }
 
+/// What stands before the changes of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    /// Nothing: one that is refused undoes them all.
+    None,
+    /// A savepoint before each.
+    Each,
+}
+
 /// Why a transaction came to nothing.
 enum Failed {
+    /// One of its changes was refused, and was not marked: all were undone.
+    Refused(Fault),
     /// It could not begin, because another process writes: nothing has happened yet.
     Blocked(Fault),
     /// The database failed during one of the changes in it; the others may do better alone.
@@ -223,35 +235,46 @@ impl Writer {
     /// Makes the changes in one transaction and answers them. Returns those that must be made alone.
     async fn write(&mut self, mut batch: Vec<Box<dyn Waiting>>) -> Vec<Box<dyn Waiting>> {
         let mut late = busy(&self.file);
+        let mut marks = Marks::None;
         loop {
             answer_late(&mut batch, &late);
             if batch.is_empty() {
                 return batch;
             }
-            let outcome = match self.attempt(&mut batch).await {
+            let outcome = match self.attempt(&mut batch, marks).await {
                 Ok(()) => Ok(()),
+                Err(Failed::Refused(_)) if batch.len() > 1 => {
+                    marks = Marks::Each;
+                    continue;
+                }
                 Err(Failed::Blocked(fault)) => {
                     late = fault.into_error(&self.file);
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 }
                 Err(Failed::Change(_)) if batch.len() > 1 => return batch,
-                Err(Failed::Change(fault) | Failed::Transaction(fault)) => Err(fault.into_error(&self.file)),
+                Err(Failed::Refused(fault) | Failed::Change(fault) | Failed::Transaction(fault)) => {
+                    Err(fault.into_error(&self.file))
+                }
             };
             batch.iter_mut().for_each(|change| change.answer(outcome.clone()));
             return Vec::new();
         }
     }
 
-    async fn attempt(&mut self, batch: &mut [Box<dyn Waiting>]) -> std::result::Result<(), Failed> {
+    async fn attempt(
+        &mut self,
+        batch: &mut [Box<dyn Waiting>],
+        marks: Marks,
+    ) -> std::result::Result<(), Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.options.connect().await.map_err(Failed::to_begin)?,
         };
-        let outcome = run(&mut connection, batch, &self.file).await;
+        let outcome = run(&mut connection, batch, marks, &self.file).await;
         // After a fault SQLite may have rolled back by itself, or not at all. A connection that is
         // dropped always does, so a fresh one is taken.
-        if let Ok(()) | Err(Failed::Blocked(_)) = outcome {
+        if let Ok(()) | Err(Failed::Blocked(_) | Failed::Refused(_)) = outcome {
             self.connection = Some(connection);
         }
         outcome
@@ -270,26 +293,34 @@ fn answer_late(batch: &mut Vec<Box<dyn Waiting>>, error: &Error) {
     });
 }
 
+/// Makes the changes in one transaction.
 async fn run(
     connection: &mut SqliteConnection,
     batch: &mut [Box<dyn Waiting>],
+    marks: Marks,
     file: &Path,
 ) -> std::result::Result<(), Failed> {
     let whole = |error: sqlx::Error| Failed::Transaction(error.into());
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(Failed::to_begin)?;
     let mut mark = MARK;
     for change in batch {
-        sqlx::query(mark).execute(&mut *transaction).await.map_err(whole)?;
-        mark = MARK_NEXT;
+        if marks == Marks::Each {
+            sqlx::query(mark).execute(&mut *transaction).await.map_err(whole)?;
+            mark = MARK_NEXT;
+        }
         // A defect in one change must not end the task that writes for all.
         let made = AssertUnwindSafe(change.make(&mut transaction)).catch_unwind().await;
-        match made.unwrap_or(Err(Fault::Panicked)) {
-            Ok(()) => {}
-            Err(fault) if fault.is_of_one_change() => {
+        match (made.unwrap_or(Err(Fault::Panicked)), marks) {
+            (Ok(()), _) => {}
+            (Err(fault), Marks::Each) if fault.is_of_one_change() => {
                 change.refuse(fault.into_error(file));
                 sqlx::query(UNDO).execute(&mut *transaction).await.map_err(whole)?;
             }
-            Err(fault) => return Err(Failed::Change(fault)),
+            (Err(fault), Marks::None) if fault.is_of_one_change() => {
+                transaction.rollback().await.map_err(whole)?;
+                return Err(Failed::Refused(fault));
+            }
+            (Err(fault), _) => return Err(Failed::Change(fault)),
         }
     }
     transaction.commit().await.map_err(whole)

@@ -49,7 +49,7 @@ fn keep(id: &str, words: &str) -> Keep {
     Keep {
         video: video.clone(),
         wishes: vec![Wish::Default],
-        transcript: Transcript {
+        transcript: Arc::new(Transcript {
             video,
             title: None,
             author: None,
@@ -57,7 +57,7 @@ fn keep(id: &str, words: &str) -> Keep {
             track: track.clone(),
             source: "youtube-captions".to_owned(),
             segments: vec![Segment::new(words, 0, 1_000)],
-        },
+        }),
         known_tracks: vec![track],
         parser_version: 1,
         replace: false,

@@ -2,6 +2,7 @@
 
 use std::{
     io::Read,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -42,7 +43,7 @@ fn keep(text: &str, replace: bool) -> Result<Keep> {
     Ok(Keep {
         video: video()?,
         wishes: vec![Wish::Default],
-        transcript: Transcript {
+        transcript: Arc::new(Transcript {
             video: video()?,
             title: None,
             author: None,
@@ -50,7 +51,7 @@ fn keep(text: &str, replace: bool) -> Result<Keep> {
             track: track.clone(),
             source: "youtube-captions".to_owned(),
             segments,
-        },
+        }),
         known_tracks: vec![track],
         parser_version: 1,
         replace,

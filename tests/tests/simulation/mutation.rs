@@ -103,7 +103,7 @@ impl Archive for BrokenArchive {
 
     async fn keep(&self, mut keep: Keep) -> Result<StoredTranscript> {
         if self.mutation == Mutation::GarbleTranscript
-            && let Some(segment) = keep.transcript.segments.last_mut()
+            && let Some(segment) = Arc::make_mut(&mut keep.transcript).segments.last_mut()
         {
             segment.text.push('!');
         }

@@ -98,8 +98,8 @@ pub struct Keep {
     pub video: VideoId,
     /// The wishes that the transcript answers; at least one.
     pub wishes: Vec<Wish>,
-    /// The transcript.
-    pub transcript: Transcript,
+    /// The transcript. Shared, since keeping may have to be tried again.
+    pub transcript: Arc<Transcript>,
     /// All tracks that the video is known to have.
     pub known_tracks: Vec<TrackInfo>,
     /// Which version of our parsers made the transcript.

@@ -16,7 +16,7 @@ use std::{
 
 use super::{
     Inner, Outcome, absence,
-    errands::{Driving, Waiter},
+    errands::{Driving, Purpose, Waiter},
     known_for,
     payment::{Ending, Held, Holding},
     retry::{bounded, persistently},
@@ -87,14 +87,23 @@ impl Flight<'_> {
                     // A caller who left needs no answer.
                     let _ = waiter.reply.send(own);
                 }
-                Turn::Over(over) => {
-                    let Over { own, others, bill } = *over;
-                    self.unclaim().await;
-                    // The others pay nothing, so a slow ledger is no reason for them to wait.
-                    self.driving.answer_all(&others);
-                    return self.settle(bill, waiter, own).await;
-                }
+                Turn::Over(over) => return self.end(*over, waiter).await,
             }
+        }
+    }
+
+    /// Gives the lease back, answers the others, and settles.
+    async fn end(&self, over: Over, payer: Waiter) {
+        let Over { own, others, bill } = over;
+        // The others pay nothing, so a slow ledger is no reason for them to wait.
+        if matches!((&others, self.driving.errand().2), (Outcome::Archived(_), Purpose::Fetch)) {
+            // Whoever comes now finds it in the archive, and never asks for the lease.
+            self.driving.answer_all(&others);
+            tokio::join!(self.unclaim(), self.settle(bill, payer, own));
+        } else {
+            self.unclaim().await;
+            self.driving.answer_all(&others);
+            self.settle(bill, payer, own).await;
         }
     }
 

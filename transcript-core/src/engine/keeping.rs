@@ -1,5 +1,7 @@
 //! Keeping what a supplier gave: before anything is settled.
 
+use std::sync::Arc;
+
 use super::{
     Inner,
     errands::{Errand, Purpose},
@@ -34,7 +36,7 @@ impl Inner {
             let keep = Keep {
                 video: errand.0.clone(),
                 wishes,
-                transcript,
+                transcript: Arc::new(transcript),
                 known_tracks: known_tracks.clone(),
                 parser_version: PARSER_VERSION,
                 replace: errand.2 == Purpose::Refresh,

@@ -101,7 +101,17 @@ impl Transcripts {
     /// # Cancellation
     /// Dropping the future abandons the waiting, not the work that has begun.
     pub async fn get(&self, fetch: Fetch) -> Outcome {
-        self.answer(fetch, Purpose::Fetch).await
+        self.answer(fetch, Purpose::Fetch, Look::First).await
+    }
+
+    /// As [`Transcripts::get`], for a caller whom [`Transcripts::find`] told a moment ago that nothing is
+    /// known of the wish: the archive is not asked the same again before the work begins. The work itself
+    /// looks once more, as its first step, so nothing is fetched twice.
+    ///
+    /// # Cancellation
+    /// As [`Transcripts::get`].
+    pub async fn get_unknown(&self, fetch: Fetch) -> Outcome {
+        self.answer(fetch, Purpose::Fetch, Look::Done).await
     }
 
     /// Asks the suppliers anew and keeps what they give as a new revision, whatever is archived; for
@@ -119,7 +129,7 @@ impl Transcripts {
     /// As [`Transcripts::get`].
     pub async fn refresh(&self, video: &VideoId, wish: &Wish) -> Outcome {
         let fetch = Fetch { video: video.clone(), wish: wish.clone(), payment: None };
-        match self.answer(fetch, Purpose::Refresh).await {
+        match self.answer(fetch, Purpose::Refresh, Look::First).await {
             // Another caller's refresh brought it: it was fetched for this one too.
             Outcome::Archived(stored) => Outcome::Fetched(stored),
             outcome => outcome,
@@ -127,7 +137,7 @@ impl Transcripts {
     }
 
     /// Runs one caller's way on the engine's runtime.
-    async fn answer(&self, fetch: Fetch, purpose: Purpose) -> Outcome {
+    async fn answer(&self, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
         let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
         self.inner.runtime.spawn(async move {
@@ -135,7 +145,7 @@ impl Transcripts {
             let outcome = tokio::select! {
                 // In order: chance has no part in what the engine does, so that a simulation can replay it.
                 biased;
-                outcome = inner.run(fetch, purpose) => outcome,
+                outcome = inner.run(fetch, purpose, look) => outcome,
                 () = reply.closed() => return,
             };
             // Nobody listens any more: the outcome is archived all the same.
@@ -225,10 +235,10 @@ impl Transcripts {
 
 impl Inner {
     /// One caller's whole way, within the wait.
-    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose) -> Outcome {
+    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
         let way = async {
             let (video, wish) = (fetch.video.clone(), fetch.wish.clone());
-            let outcome = self.find_or_join(fetch, purpose).await;
+            let outcome = self.find_or_join(fetch, purpose, look).await;
             match purpose {
                 Purpose::Fetch => self.or_match(&video, &wish, outcome).await,
                 Purpose::Refresh => outcome,
@@ -238,9 +248,13 @@ impl Inner {
     }
 
     /// Archive first, then the errand.
-    async fn find_or_join(self: &Arc<Self>, fetch: Fetch, purpose: Purpose) -> Outcome {
+    async fn find_or_join(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
         let errand = (fetch.video, fetch.wish, purpose);
-        match self.find(&errand.0, &errand.1).await {
+        let found = match look {
+            Look::First => self.find(&errand.0, &errand.1).await,
+            Look::Done => Ok(Found::Nothing),
+        };
+        match found {
             Ok(found) => {
                 if let Some(outcome) = known_for(purpose, found) {
                     return outcome;
@@ -295,6 +309,15 @@ impl Inner {
         }
         Ok(Some(resolved))
     }
+}
+
+/// Whether the archive is asked before an errand is joined.
+#[derive(Clone, Copy, Debug)]
+enum Look {
+    /// It is.
+    First,
+    /// The caller has just done so, and nothing was known.
+    Done,
 }
 
 /// The outcome for a caller when the archive knows it; none when the suppliers must be asked.

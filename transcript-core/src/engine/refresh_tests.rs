@@ -175,7 +175,7 @@ async fn a_refresh_waits_for_the_lease_and_then_asks_all_the_same() {
         let keep = Keep {
             video: video(),
             wishes: vec![Wish::Default],
-            transcript: transcript("stale"),
+            transcript: Arc::new(transcript("stale")),
             known_tracks: Vec::new(),
             parser_version: 1,
             replace: false,

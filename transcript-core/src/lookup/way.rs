@@ -277,7 +277,8 @@ impl Lookup {
             return Ok((refusal, true));
         }
         let payment = Some(self.payment(video, key));
-        let outcome = transcripts.get(Fetch { video: video.clone(), wish: Wish::Default, payment }).await;
+        let fetch = Fetch { video: video.clone(), wish: Wish::Default, payment };
+        let outcome = transcripts.get_unknown(fetch).await;
         // What succeeds is bounded by the allowance, what fails by the count of failures. A limiter that
         // is away is no reason to withhold the answer.
         if matches!(outcome, Outcome::Failed(_)) && !counted {

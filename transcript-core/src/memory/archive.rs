@@ -64,7 +64,7 @@ impl Shelf {
 
     fn add(&mut self, keep: &Keep, revision: u32, content_sha256: Vec<u8>) -> usize {
         self.transcripts.push(StoredTranscript {
-            transcript: Arc::new(keep.transcript.clone()),
+            transcript: Arc::clone(&keep.transcript),
             revision,
             content_sha256,
             parser_version: keep.parser_version,
@@ -73,8 +73,7 @@ impl Shelf {
         self.transcripts.len() - 1
     }
 
-    fn keep(&mut self, keep: &Keep) {
-        let content = content_digest(&keep.transcript);
+    fn keep(&mut self, keep: &Keep, content: Vec<u8>) {
         let stored = || keep.wishes.iter().filter_map(|wish| self.stored(wish));
         let replaced = keep.replace && stored().any(|stored| stored.content_sha256 != content);
         if replaced {
@@ -186,13 +185,15 @@ impl Archive for MemoryArchive {
 
     async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
         keep.check()?;
+        // Before the lock: it takes a while.
+        let content = content_digest(&keep.transcript);
         let mut shelves = self.shelves.lock();
         if shelves.videos.get(&keep.video).is_some_and(|shelf| shelf.withdrawn) {
             return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the video is withdrawn"));
         }
         let shelf = shelves.videos.entry(keep.video.clone()).or_default();
         let before = shelf.wishes.clone();
-        shelf.keep(&keep);
+        shelf.keep(&keep, content);
         let changed = !before.is_empty() && before != shelf.wishes;
         let stored = keep.wishes.first().and_then(|first| shelf.stored(first)).cloned();
         shelves.changes += u64::from(changed);

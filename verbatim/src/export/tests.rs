@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use transcript_core::{
     archive::Keep,
     transcript::{LanguageTag, TrackKind, Transcript},
@@ -54,7 +56,7 @@ async fn filled() -> Verbatim {
         let keep = Keep {
             video: video(),
             wishes,
-            transcript,
+            transcript: Arc::new(transcript),
             known_tracks: vec![TrackInfo::new(tag("fr"), TrackKind::Translated)],
             parser_version: 7,
             replace: false,

@@ -124,7 +124,17 @@ async fn a_change_that_fails_takes_nobody_with_it() {
     let (refused, failed) = (Err(ErrorKind::Conflict), Err(ErrorKind::Unexpected));
     assert_eq!(kinds, [Ok(2), refused, Ok(4), failed, Ok(6)]);
     assert_eq!(fixture.numbers().await, [-1, 1, -2, 2, -4, 4, -6, 6]);
-    assert_eq!(fixture.made.load(Relaxed), 6, "nobody had to go again");
+    assert_eq!(
+        fixture.made.load(Relaxed),
+        1 + 2 + 5,
+        "they go again from the first refusal on, and once only"
+    );
+    fixture.made.store(0, Relaxed);
+    let alone = fixture.add(7, Then::IsRefused).await.unwrap();
+    assert_eq!(alone.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(fixture.made.load(Relaxed), 1, "alone, it takes nobody with it");
+    assert_eq!(fixture.add(8, Then::Goes).await.unwrap().unwrap(), 8);
+    assert_eq!(fixture.numbers().await.len(), 10);
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ pub async fn nothing_is_known_at_first(store: Store) {
 pub async fn a_kept_transcript_is_found_as_it_was(store: Store) {
     let kept = keep(1, "en", "Hello.", &[Wish::Default]);
     let returned = done(store.keep(kept.clone()).await);
-    assert_eq!(*returned.transcript, kept.transcript, "keeping returns what was kept");
+    assert_eq!(returned.transcript, kept.transcript, "keeping returns what was kept");
     assert_eq!(returned.revision, 1, "the first is revision 1");
     assert_eq!(returned.content_sha256, content_digest(&kept.transcript), "with the digest of its content");
     assert_eq!((returned.parser_version, returned.stored_at), (7, at(0)), "with parser and moment");
@@ -64,11 +64,12 @@ pub async fn odd_texts_come_back_as_they_were(store: Store) {
         ..transcript(2, "en", "")
     };
     for kept in [odd, bare] {
+        let kept = Arc::new(kept);
         let ask = Keep { video: kept.video.clone(), ..keep(1, "en", "", &[Wish::Default]) };
-        done(store.keep(Keep { transcript: kept.clone(), ..ask }).await);
+        done(store.keep(Keep { transcript: Arc::clone(&kept), ..ask }).await);
         let stored = done(store.find(&kept.video, &Wish::Default, at(0)).await);
         let Found::Transcript(stored) = stored else { panic!("what was kept is found") };
-        assert_eq!(*stored.transcript, kept, "a transcript comes back as the supplier gave it");
+        assert_eq!(stored.transcript, kept, "a transcript comes back as the supplier gave it");
         assert_eq!(stored.content_sha256, content_digest(&kept), "and has the digest of that");
     }
     let tracks = tracks(&store, 1).await;
@@ -81,10 +82,10 @@ pub async fn odd_texts_come_back_as_they_were(store: Store) {
 /// A transcript of 20,000 segments comes back whole.
 pub async fn a_transcript_of_many_segments_comes_back(store: Store) {
     let segments = (0..20_000).map(|n| Segment::new(format!("segment {n} ü"), n * 500, 499)).collect();
-    let kept = Transcript { segments, ..transcript(1, "en", "") };
-    done(store.keep(Keep { transcript: kept.clone(), ..keep(1, "en", "", &[Wish::Default]) }).await);
+    let kept = Arc::new(Transcript { segments, ..transcript(1, "en", "") });
+    done(store.keep(Keep { transcript: Arc::clone(&kept), ..keep(1, "en", "", &[Wish::Default]) }).await);
     let stored = found(&store, 1, &Wish::Default).await;
-    assert!(*stored.transcript == kept, "20,000 segments come back as they were");
+    assert!(stored.transcript == kept, "20,000 segments come back as they were");
 }
 
 /// A wish is found by its exact key.

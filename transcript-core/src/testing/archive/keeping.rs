@@ -93,7 +93,7 @@ pub async fn unchanged_content_adds_no_revision(store: Store) {
     let ask = Keep { parser_version: 9, ..refresh(1, "en", "text", &[Wish::Default]) };
     assert_eq!(done(store.keep(ask).await), first, "unchanged content stays as it is");
     let mut retitled = refresh(1, "en", "text", &[Wish::Default]);
-    retitled.transcript.title = None;
+    Arc::make_mut(&mut retitled.transcript).title = None;
     let returned = done(store.keep(retitled).await);
     assert_eq!(returned.revision, 2, "the title is part of the content");
     assert_eq!(found(&store, 1, &wish("en")).await, first, "a wish that was not refreshed keeps its own");
@@ -113,9 +113,9 @@ pub async fn content_that_returns_is_a_new_revision(store: Store) {
 /// A request outside its bounds is invalid and stores nothing.
 pub async fn keeping_out_of_bounds_stores_nothing(store: Store) {
     let mut empty = keep(1, "en", "text", &[Wish::Default]);
-    empty.transcript.segments.clear();
+    Arc::make_mut(&mut empty.transcript).segments.clear();
     let mut other = keep(1, "en", "text", &[Wish::Default]);
-    other.transcript.video = video(2);
+    Arc::make_mut(&mut other.transcript).video = video(2);
     for (what, wrong) in
         [("no wish", keep(1, "en", "text", &[])), ("no segment", empty), ("another video", other)]
     {

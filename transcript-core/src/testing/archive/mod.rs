@@ -115,7 +115,7 @@ fn keep(number: u32, tag: &str, text: &str, wishes: &[Wish]) -> Keep {
     Keep {
         video: video(number),
         wishes: wishes.to_vec(),
-        transcript: transcript(number, tag, text),
+        transcript: Arc::new(transcript(number, tag, text)),
         known_tracks: vec![track(tag)],
         parser_version: 7,
         replace: false,
