@@ -1,6 +1,6 @@
 //! How transcripts lie in the file: damage, and what earlier versions wrote.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use sqlx::Row;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
@@ -134,14 +134,15 @@ async fn archive_of_version_3(folder: &Path, kept: &Keep) {
 async fn what_an_earlier_version_kept_is_read_and_added_to() {
     let folder = tempfile::tempdir().unwrap();
     let mut kept = crate::keep("aaaaaaaaaaa", "the first words");
-    kept.transcript.title = Some("A title".to_owned());
-    kept.transcript.segments.push(Segment::new("and the last", 1_000, 2_345));
+    let transcript = Arc::make_mut(&mut kept.transcript);
+    transcript.title = Some("A title".to_owned());
+    transcript.segments.push(Segment::new("and the last", 1_000, 2_345));
     archive_of_version_3(folder.path(), &kept).await;
 
     let archive = SqliteArchive::open(SqliteOptions::new(folder.path().join("archive.db"))).await.unwrap();
     let found = archive.find(&kept.video, &Wish::Default, kept.now).await.unwrap();
     let Found::Transcript(old) = found else { panic!("{found:?}") };
-    assert_eq!((&*old.transcript, old.revision), (&kept.transcript, 1));
+    assert_eq!((&old.transcript, old.revision), (&kept.transcript, 1));
     assert_eq!(archive.body(&kept.video, &Wish::Default).await.unwrap(), None);
     // The first one stays, and answers another wish too.
     let wish = Wish::Language(kept.transcript.track.language.clone());
@@ -149,7 +150,7 @@ async fn what_an_earlier_version_kept_is_read_and_added_to() {
     assert_eq!(archive.keep(again).await.unwrap(), old);
     assert_eq!(archive.body(&kept.video, &wish).await.unwrap(), None);
 
-    kept.transcript.segments[0].text = "other words".to_owned();
+    Arc::make_mut(&mut kept.transcript).segments[0].text = "other words".to_owned();
     let refresh = Keep { replace: true, ..kept.clone() };
     assert_eq!(archive.keep(refresh).await.unwrap().revision, 2);
     let body = archive.body(&kept.video, &Wish::Default).await.unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! The list of segments in an answer, written from a transcript and read back (specification 2.1).
 
-use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde::Serialize;
+use serde_json::Serializer;
 
 use super::lookup::Segment;
 use crate::{
@@ -8,27 +9,6 @@ use crate::{
     error::{Error, Result},
     transcript,
 };
-
-/// A segment as it is written, without a copy of its text.
-#[derive(Serialize)]
-struct Line<'a> {
-    text: &'a str,
-    start: f64,
-    duration: f64,
-}
-
-struct Lines<'a>(&'a [transcript::Segment]);
-
-impl Serialize for Lines<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut lines = serializer.serialize_seq(Some(self.0.len()))?;
-        for segment in self.0 {
-            let (start, duration) = (seconds(segment.start_ms), seconds(segment.duration_ms));
-            lines.serialize_element(&Line { text: &segment.text, start, duration })?;
-        }
-        lines.end()
-    }
-}
 
 /// Milliseconds as seconds. Exact as decimals: whole milliseconds stay whole for 285,000 years.
 pub(super) fn seconds(millis: u64) -> f64 {
@@ -40,10 +20,42 @@ pub(super) fn seconds(millis: u64) -> f64 {
 /// # Errors
 /// None that a transcript can cause; one that the serialiser has.
 pub fn write(segments: &[transcript::Segment]) -> Result<Vec<u8>> {
-    let mut json = Vec::with_capacity(segments.iter().map(|segment| segment.text.len() + 64).sum());
-    serde_json::to_writer(&mut json, &Lines(segments))
-        .map_err(|error| Error::unexpected(format!("segments cannot be written as JSON: {error}")))?;
+    let mut json =
+        Vec::with_capacity(segments.iter().map(|segment| segment.text.len() + 64).sum::<usize>() + 2);
+    json.push(b'[');
+    for (place, segment) in segments.iter().enumerate() {
+        json.extend_from_slice(if place == 0 { b"{\"text\":" } else { b",{\"text\":" });
+        add(&mut json, segment.text.as_str())?;
+        json.extend_from_slice(b",\"start\":");
+        add_seconds(&mut json, segment.start_ms)?;
+        json.extend_from_slice(b",\"duration\":");
+        add_seconds(&mut json, segment.duration_ms)?;
+        json.push(b'}');
+    }
+    json.push(b']');
     Ok(json)
+}
+
+fn add(json: &mut Vec<u8>, value: impl Serialize) -> Result<()> {
+    value
+        .serialize(&mut Serializer::new(json))
+        .map_err(|error| Error::unexpected(format!("segments cannot be written as JSON: {error}")))
+}
+
+/// Adds milliseconds as seconds. Written as whole numbers, which takes a tenth of what the shortest decimal
+/// of a float does, and is the same.
+fn add_seconds(json: &mut Vec<u8>, millis: u64) -> Result<()> {
+    // Beyond any transcript's times floats are no longer exact, or written with an exponent.
+    if millis > 2 * TIME_MAX_MS {
+        return add(json, seconds(millis));
+    }
+    add(json, millis / 1_000)?;
+    let rest = millis % 1_000;
+    let digits = [rest / 100, rest / 10 % 10, rest % 10].map(|digit| b'0' + digit as u8);
+    let length = digits.iter().rposition(|&digit| digit != b'0').unwrap_or(0) + 1;
+    json.push(b'.');
+    json.extend(digits.into_iter().take(length));
+    Ok(())
 }
 
 /// The segments that [`write()`] wrote, to the millisecond. None when this is no list of segments, or when a
@@ -96,6 +108,9 @@ mod tests {
         for millis_of in [0..100_000, TIME_MAX_MS - 100_000..TIME_MAX_MS + 1] {
             for number in millis_of {
                 let text = serde_json::to_string(&seconds(number)).unwrap();
+                let mut written = Vec::new();
+                add_seconds(&mut written, number).unwrap();
+                assert_eq!(written, text.as_bytes(), "{number}");
                 assert_eq!(millis(serde_json::from_str(&text).unwrap()), Some(number), "{text}");
             }
         }

@@ -77,7 +77,6 @@ impl Shelve {
     pub(super) fn pack(keep: Keep) -> Result<Self> {
         let Keep { video, wishes, transcript, known_tracks, parser_version, replace, now } = keep;
         let body = Body::pack(&transcript)?;
-        let transcript = Arc::new(transcript);
         Ok(Self { video, wishes, transcript, body, known_tracks, parser_version, replace, now })
     }
 }

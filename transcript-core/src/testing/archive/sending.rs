@@ -34,7 +34,7 @@ pub async fn a_body_is_of_the_transcript_that_is_found(store: Store) {
     assert_eq!(check(&store, 1, &wish("en")).await, first, "every wish has the same body");
     let segments = (0..20_000).map(|n| Segment::new(format!("segment {n} ü"), n * 500, 499)).collect();
     let long = Transcript { segments, ..transcript(2, "en", "") };
-    done(store.keep(Keep { transcript: long, ..keep(2, "en", "", &[Wish::Default]) }).await);
+    done(store.keep(Keep { transcript: Arc::new(long), ..keep(2, "en", "", &[Wish::Default]) }).await);
     let long = check(&store, 2, &Wish::Default).await;
     assert!(first.is_none_or(|first| long.is_some_and(|long| long.checksum != first.checksum)));
 }
