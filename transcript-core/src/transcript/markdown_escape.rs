@@ -7,6 +7,15 @@ pub(super) const WORD_JOINER: char = '\u{2060}';
 /// The longest name of an entity or an emoji code that is recognised, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
+/// Whether a character is looked at: all others stand for themselves.
+fn is_watched(c: char) -> bool {
+    is_always_markup(c) || matches!(c, '&' | ':' | '.' | '@' | '\0')
+}
+
+fn is_always_markup(c: char) -> bool {
+    matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '{' | '}' | '~' | '|' | '$' | '^' | '#')
+}
+
 /// A text of one line as Markdown that renders as this text, wherever but at a line's beginning it stands.
 ///
 /// A backslash is put before every character that `CommonMark`, GitHub's dialect (links without brackets,
@@ -14,16 +23,20 @@ const NAME_BYTES_MAX: usize = 64;
 /// other: hyphens, full stops, quotation marks and round brackets have no meaning inside of a line.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 16);
-    let mut before = "";
-    for (place, c) in text.char_indices() {
-        let after = text.get(place + c.len_utf8()..).unwrap_or("");
+    let mut rest = text;
+    while let Some(place) = rest.find(is_watched) {
+        let (plain, from) = rest.split_at_checked(place).unwrap_or((rest, ""));
+        escaped.push_str(plain);
+        let mut chars = from.chars();
+        let Some(c) = chars.next() else { break };
+        let after = chars.as_str();
+        let before = text.get(..text.len() - from.len()).unwrap_or("");
         let is_markup = match c {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '{' | '}' | '~' | '|' | '$' | '^' | '#' => true,
             '&' => names(after.strip_prefix('#').unwrap_or(after), ';'),
             // Schemes (`https://`), and codes that GitHub shows as a picture (`:tada:`).
             ':' => after.starts_with("//") || names(after, ':'),
             '.' => ends_with_www(before),
-            _ => false,
+            _ => is_always_markup(c),
         };
         match c {
             // No document can hold a zero byte.
@@ -34,8 +47,9 @@ pub(super) fn escape(text: &str) -> String {
         if c == '@' && is_in_address(before, after) {
             escaped.push(WORD_JOINER);
         }
-        before = text.get(..place + c.len_utf8()).unwrap_or("");
+        rest = after;
     }
+    escaped.push_str(rest);
     escaped
 }
 

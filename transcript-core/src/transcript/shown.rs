@@ -3,7 +3,12 @@
 use std::borrow::Cow;
 
 use super::Segment;
-use crate::captions::{cue_file::is_marked_blank, is_blank, rolling::repeats};
+use crate::captions::{
+    cue_file::{BLANK_LINE_MARK, is_marked_blank},
+    is_blank,
+    rolling::repeats,
+    timing::ARROW,
+};
 
 /// A segment as a subtitle file shows it.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,33 +56,45 @@ fn cue(segment: &Segment) -> Shown<'_> {
     Shown { start_ms: segment.start_ms, end_ms: segment.end_ms(), text }
 }
 
-/// A time as both formats write it, with a comma or a point before the milliseconds.
-pub(super) fn clock(ms: u64, point: char) -> String {
-    let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
-    format!("{hours:02}:{minutes:02}:{seconds:02}{point}{:03}", ms % 1_000)
+/// Adds a time as both formats write it, with a comma or a point before the milliseconds.
+pub(super) fn push_clock(file: &mut String, ms: u64, point: char) {
+    let digit = |number: u64| char::from(b'0' + (number % 10) as u8);
+    let hours = ms / 3_600_000;
+    if hours < 100 {
+        file.extend([digit(hours / 10), digit(hours)]);
+    } else {
+        file.push_str(&hours.to_string());
+    }
+    let (minutes, seconds) = (ms / 60_000 % 60, ms / 1_000 % 60);
+    file.extend([':', digit(minutes / 10), digit(minutes), ':', digit(seconds / 10), digit(seconds), point]);
+    file.extend([digit(ms / 100), digit(ms / 10), digit(ms)]);
 }
 
-/// The text with a mark before each blank line, which would end the cue: it shows nothing, and our own
-/// parsers take it away again. A line that looks like a marked one already is written as a reference.
-pub(super) fn with_marked_blank_lines(text: &str) -> String {
-    use crate::captions::cue_file::BLANK_LINE_MARK;
+/// Adds the line that says when a cue is shown, with its end.
+pub(super) fn push_times(file: &mut String, cue: &Shown<'_>, point: char) {
+    push_clock(file, cue.start_ms, point);
+    file.extend([" ", ARROW, " "]);
+    push_clock(file, cue.end_ms, point);
+    file.push('\n');
+}
 
-    let mut marked = String::with_capacity(text.len());
+/// Adds a cue's text with a mark before each blank line, which would end the cue: it shows nothing, and our
+/// own parsers take it away again. A line that looks like a marked one already is written as a reference.
+pub(super) fn push_with_marked_blank_lines(file: &mut String, text: &str) {
     for (place, line) in text.split('\n').enumerate() {
         if place > 0 {
-            marked.push('\n');
+            file.push('\n');
         }
         if line.trim().is_empty() {
-            marked.push(BLANK_LINE_MARK);
-            marked.push_str(line);
+            file.push(BLANK_LINE_MARK);
+            file.push_str(line);
         } else if is_marked_blank(line) {
-            marked.push_str("&#8203;");
-            marked.extend(line.chars().skip(1));
+            file.push_str("&#8203;");
+            file.extend(line.chars().skip(1));
         } else {
-            marked.push_str(line);
+            file.push_str(line);
         }
     }
-    marked
 }
 
 /// Whether a line has two times in it, as `1:02.5` and `1:03,5`: some readers take any such line for the
@@ -144,7 +161,13 @@ pub(super) mod tests {
 
     #[test]
     fn times_are_written_with_two_digits_or_more() {
+        let clock = |ms, point| {
+            let mut file = String::new();
+            push_clock(&mut file, ms, point);
+            file
+        };
         assert_eq!(clock(3_723_004, ','), "01:02:03,004");
+        assert_eq!(clock(359_999_999, '.'), "99:59:59.999");
         assert_eq!(clock(360_000_000, '.'), "100:00:00.000");
     }
 }

@@ -6,7 +6,7 @@ use html_escape::decode_html_entities;
 
 use super::{
     Segment,
-    shown::{clock, has_two_times, shown, with_marked_blank_lines, without_times},
+    shown::{has_two_times, push_times, push_with_marked_blank_lines, shown, without_times},
 };
 use crate::captions::{
     markup::strip_with_overrides,
@@ -30,19 +30,41 @@ use crate::captions::{
 /// );
 /// ```
 pub fn srt(segments: &[Segment]) -> String {
-    let mut file = String::new();
-    for (place, cue) in shown(segments).iter().enumerate() {
+    let cues = shown(segments);
+    let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
+    for (place, cue) in cues.iter().enumerate() {
         if place > 0 {
             file.push('\n');
         }
-        let (start, end) = (clock(cue.start_ms, ','), clock(cue.end_ms, ','));
         // Writing to a string cannot fail.
-        let _ = writeln!(file, "{}\n{start} {ARROW} {end}\n{}", place + 1, escaped(&cue.text));
+        let _ = writeln!(file, "{}", place + 1);
+        push_times(&mut file, cue, ',');
+        push_text(&mut file, &cue.text);
+        file.push('\n');
     }
     file
 }
 
-/// A text that a lenient reader gives back as it is.
+/// What stands around a cue's text, in bytes: enough for a hundred thousand of them.
+const FRAME_BYTES: usize = 40;
+
+/// Adds a text that a lenient reader gives back as it is.
+fn push_text(file: &mut String, text: &str) {
+    if may_mislead(text) {
+        push_with_marked_blank_lines(file, &escaped(text));
+    } else {
+        push_with_marked_blank_lines(file, text);
+    }
+}
+
+/// Whether anything in a text could be taken for something else: markup, two times in a line, or a line that
+/// begins with a digit behind a number. Few texts have what that needs.
+fn may_mislead(text: &str) -> bool {
+    text.contains(['&', '<', '{', '>'])
+        || text.matches(':').nth(1).is_some()
+        || text.contains('\n') && text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
 fn escaped(text: &str) -> String {
     let mut text = text.to_owned();
     if decode_html_entities(&text) != text {
@@ -62,7 +84,7 @@ fn escaped(text: &str) -> String {
             line.to_owned()
         });
     }
-    with_marked_blank_lines(&lines.join("\n"))
+    lines.join("\n")
 }
 
 /// Whether a line may be the number of a cue.
@@ -148,7 +170,27 @@ mod tests {
         }
     }
 
+    /// The file, put together from all of each text without looking what is in it.
+    fn plainly(segments: &[Segment]) -> String {
+        let clock = |ms: u64| {
+            let (hours, minutes, seconds) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1_000 % 60);
+            format!("{hours:02}:{minutes:02}:{seconds:02},{:03}", ms % 1_000)
+        };
+        let cues = shown(segments);
+        let cues = cues.iter().zip(1..).map(|(cue, number)| {
+            let mut text = String::new();
+            push_with_marked_blank_lines(&mut text, &escaped(&cue.text));
+            format!("{number}\n{} {ARROW} {}\n{text}\n", clock(cue.start_ms), clock(cue.end_ms))
+        });
+        cues.collect::<Vec<_>>().join("\n")
+    }
+
     proptest! {
+        #[test]
+        fn short_cuts_change_nothing(segments in any_segments()) {
+            prop_assert_eq!(srt(&segments), plainly(&segments));
+        }
+
         #[test]
         fn what_is_written_is_read_back(segments in any_segments()) {
             survives(&segments);
@@ -162,6 +204,7 @@ mod tests {
             let segments: Vec<_> =
                 texts.into_iter().zip(0..).map(|(text, n)| Segment::new(text, n * 10, 30)).collect();
             survives(&segments);
+            prop_assert_eq!(srt(&segments), plainly(&segments));
         }
     }
 }
