@@ -73,7 +73,7 @@ async fn archive(own: TrackInfo, others: &[TrackInfo]) -> Arc<MemoryArchive> {
         video: video(),
         wishes: vec![Wish::Language(transcript.track.language.clone())],
         known_tracks: others.to_vec(),
-        transcript,
+        transcript: Arc::new(transcript),
         parser_version: 1,
         replace: false,
         now: Still.now(),
