@@ -9,6 +9,10 @@
 pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faulty;
+pub(crate) mod accounts;
+mod clock;
+mod dice;
+mod faulty;
 pub(crate) mod gate;
 mod mutation;
 pub(crate) mod ops;
@@ -103,9 +107,20 @@ fn the_seeds_come_to_everything() {
     // Only the watch page has visitors with allowances.
     let reasons = reasons.into_iter().filter(|reason| *reason != "allowance");
     let others = ["new", "archived", "death", "Spent", "Returned", "Expired", "still being transcribed"];
-    let calls = ["archive.keep", "archive.claim", "archive.unclaim", "ledger.hold", "ledger.settle"];
+    let accounts = ["replayed", "rotated", "recovered", "paid a plan"];
+    let refusals = [400, 401, 402, 404, 409, 500].map(|code| format!("refused {code}"));
+    let others = others.into_iter().chain(accounts);
+    let calls = [
+        "archive.keep",
+        "archive.claim",
+        "archive.unclaim",
+        "ledger.hold",
+        "ledger.settle",
+        "ledger.spend",
+        "replies.begin",
+    ];
     let faults = calls.iter().flat_map(|call| ["before", "after"].map(|when| format!("{call} fails {when}")));
-    for what in reasons.chain(others).map(str::to_owned).chain(faults) {
+    for what in reasons.chain(others).map(str::to_owned).chain(faults).chain(refusals) {
         assert!(reached.contains(&what), "no seed comes to {what:?}: {reached:?}");
     }
 }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use tokio::runtime::{Builder, Handle};
 use transcript_core::{
     Clock, Random, Result, Timestamp,
+    accounts::{Accounts, AccountsOptions, AccountsParts, Outbox, Replies},
     archive::Archive,
     directory::{Directory, Owner, Secrets, key::Key},
     engine::{EngineOptions, Transcripts},
@@ -19,7 +20,7 @@ use transcript_core::{
     ledger::Ledger,
     limits::RateLimiter,
     lookup::{CreateKey, CreateKeyOutcome, Lookup, LookupOptions, LookupParts, Origin},
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryRateLimiter},
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies},
     supplier::Supplier,
     video::{Platform, VideoId},
 };
@@ -27,7 +28,7 @@ use transcript_core::{
 use super::{
     clock::VirtualClock,
     dice::Dice,
-    faulty::{FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter},
+    faulty::{FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter, FaultyOutbox, FaultyReplies},
     gate::{CrashPoint, Gate},
     mutation::Mutation,
     oracle::{Limits, Oracle},
@@ -46,6 +47,7 @@ pub(crate) struct Plan {
     pub(crate) start: Timestamp,
     pub(crate) engine: EngineOptions,
     pub(crate) lookup: LookupOptions,
+    pub(crate) accounts: AccountsOptions,
     /// What is broken on purpose.
     pub(crate) mutation: Option<Mutation>,
     /// Whether what happens is written down.
@@ -59,7 +61,8 @@ impl Default for Plan {
             seed: 0,
             start: Timestamp::from_millis(NOON_MS),
             engine: EngineOptions::default(),
-            lookup: LookupOptions { base_url, ..LookupOptions::default() },
+            lookup: LookupOptions { base_url: base_url.clone(), ..LookupOptions::default() },
+            accounts: AccountsOptions { base_url, ..AccountsOptions::default() },
             mutation: None,
             traced: false,
         }
@@ -93,12 +96,14 @@ pub(crate) struct World {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) directory: Arc<dyn Directory>,
     limiter: Arc<dyn RateLimiter>,
+    replies: Arc<dyn Replies>,
+    pub(crate) outbox: Arc<dyn Outbox>,
     /// Reads captions, on both platforms.
     pub(crate) captions: Arc<SimSupplier>,
     /// Listens, on the long-form site only, and only where it is configured.
     pub(crate) speech: Arc<SimSupplier>,
     pub(crate) has_speech: AtomicBool,
-    random: Arc<Dice>,
+    pub(crate) random: Arc<Dice>,
     /// When the next life begins.
     time: Mutex<Timestamp>,
 }
@@ -109,6 +114,8 @@ pub(crate) struct Life {
     pub(crate) world: Arc<World>,
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) lookups: Vec<Lookup>,
+    /// Surface B of the same processes, in the same order.
+    pub(crate) accounts: Vec<Accounts>,
 }
 
 /// A secret that is there from the beginning.
@@ -131,8 +138,14 @@ impl World {
     pub(crate) fn new(plan: Plan) -> Arc<Self> {
         let mutation = plan.mutation;
         let (books, shelves) = (Arc::new(MemoryLedger::default()), Arc::new(MemoryArchive::default()));
-        let limits = Limits { key: plan.lookup.free_per_month, service: plan.lookup.service_per_day };
-        let oracle = Arc::new(Oracle::new(Arc::clone(&shelves) as _, Arc::clone(&books) as _, limits));
+        let limits = Limits {
+            key: plan.lookup.free_per_month,
+            service: plan.lookup.service_per_day,
+            free_account: plan.accounts.plans.free.credits,
+        };
+        let register = Arc::new(MemoryDirectory::default());
+        let stores = (Arc::clone(&shelves) as _, Arc::clone(&books) as _, Arc::clone(&register) as _);
+        let oracle = Arc::new(Oracle::new(stores, limits));
         let gate = Arc::new(Gate::new(Arc::clone(&oracle), Weather::Calm, plan.traced));
         let shelves = Mutation::archive(mutation, shelves);
         let books = Mutation::ledger(mutation, books);
@@ -143,8 +156,13 @@ impl World {
         Arc::new(Self {
             archive: Arc::new(FaultyArchive { inner: shelves, gate: Arc::clone(&gate) }),
             ledger: Arc::new(FaultyLedger { inner: books, gate: Arc::clone(&gate) }),
-            directory: Arc::new(FaultyDirectory {
-                inner: Arc::new(MemoryDirectory::default()),
+            directory: Arc::new(FaultyDirectory { inner: register, gate: Arc::clone(&gate) }),
+            replies: Arc::new(FaultyReplies {
+                inner: Arc::new(MemoryReplies::default()),
+                gate: Arc::clone(&gate),
+            }),
+            outbox: Arc::new(FaultyOutbox {
+                inner: Arc::new(MemoryOutbox::default()),
                 gate: Arc::clone(&gate),
             }),
             limiter: Arc::new(FaultyLimiter {
@@ -203,10 +221,23 @@ impl World {
     }
 
     async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> Life {
-        let mut lookups = Vec::new();
+        let (mut lookups, mut accounts) = (Vec::new(), Vec::new());
         for _ in 0..engines {
+            let transcripts = self.engine(clock);
+            let parts = AccountsParts {
+                transcripts: transcripts.clone(),
+                ledger: Arc::clone(&self.ledger),
+                directory: Arc::clone(&self.directory),
+                outbox: Arc::clone(&self.outbox),
+                replies: Arc::clone(&self.replies),
+                limiter: Arc::clone(&self.limiter),
+                clock: Arc::clone(clock) as Arc<dyn Clock>,
+                random: Arc::clone(&self.random) as Arc<dyn Random>,
+                options: self.plan.accounts.clone(),
+            };
+            accounts.push(Accounts::open(parts, &KnownSecret).await.unwrap());
             let parts = LookupParts {
-                transcripts: self.engine(clock),
+                transcripts,
                 ledger: Arc::clone(&self.ledger),
                 directory: Arc::clone(&self.directory),
                 limiter: Arc::clone(&self.limiter),
@@ -216,7 +247,7 @@ impl World {
             };
             lookups.push(Lookup::open(parts, &KnownSecret).await.unwrap());
         }
-        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups }
+        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups, accounts }
     }
 
     fn engine(&self, clock: &Arc<VirtualClock>) -> Transcripts {

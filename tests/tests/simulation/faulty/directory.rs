@@ -13,7 +13,7 @@ use transcript_core::{
 };
 
 use super::nothing;
-use crate::simulation::gate::Gate;
+use crate::simulation::{gate::Gate, oracle::Oracle};
 
 #[derive(Debug)]
 pub(crate) struct FaultyDirectory {
@@ -48,9 +48,14 @@ impl Directory for FaultyDirectory {
     }
 
     async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
-        let (inner, digest) = (self.inner(), old_digest.to_vec());
+        let (inner, digest, made) = (self.inner(), old_digest.to_vec(), new.digest.clone());
         let work = async move { inner.rotate(&digest, new).await };
-        self.gate.pass("directory.rotate", String::new, work, nothing).await
+        let told = move |oracle: &Oracle, rotated: &Rotated| {
+            if *rotated == Rotated::Rotated {
+                oracle.key_made(&made);
+            }
+        };
+        self.gate.pass("directory.rotate", String::new, work, told).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
@@ -72,8 +77,14 @@ impl Directory for FaultyDirectory {
     }
 
     async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        let inner = self.inner();
-        self.gate.pass("directory.redeem", String::new, async move { inner.redeem(ask).await }, nothing).await
+        let (inner, made) = (self.inner(), ask.key.digest.clone());
+        let told = move |oracle: &Oracle, redeemed: &Redeemed| {
+            if let Redeemed::Issued { account, .. } = redeemed {
+                oracle.account_changed(account);
+                oracle.key_made(&made);
+            }
+        };
+        self.gate.pass("directory.redeem", String::new, async move { inner.redeem(ask).await }, told).await
     }
 
     async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
@@ -86,7 +97,12 @@ impl Directory for FaultyDirectory {
     async fn change_account(&self, account: Account) -> Result<Changed> {
         let inner = self.inner();
         let work = async move { inner.change_account(account).await };
-        self.gate.pass("directory.change_account", String::new, work, nothing).await
+        let told = |oracle: &Oracle, changed: &Changed| {
+            if let Changed::Changed(account) = changed {
+                oracle.account_changed(account);
+            }
+        };
+        self.gate.pass("directory.change_account", String::new, work, told).await
     }
 
     async fn erase_account(&self, id: &AccountId, now: Timestamp) -> Result<bool> {

@@ -3,6 +3,7 @@
 //! It reads the stores behind the gate, so nothing that it does fails or takes time. What it finds wrong
 //! it writes down, since it speaks inside tasks whose panics nobody would hear.
 
+mod accounts;
 mod books;
 mod shelves;
 mod visits;
@@ -16,12 +17,14 @@ use std::{
 use futures_util::FutureExt;
 use transcript_core::{
     archive::{Archive, StoredTranscript, Wish},
+    directory::Directory,
     ids::WalletId,
-    ledger::Ledger,
+    ledger::{Balance, Entry, Ledger},
     transcript::Transcript,
     video::VideoId,
 };
 
+pub(crate) use accounts::{CallEnd, PaidCall};
 pub(crate) use shelves::wishes;
 pub(crate) use visits::{Visit, VisitEnd};
 
@@ -30,6 +33,7 @@ pub(crate) use visits::{Visit, VisitEnd};
 pub(crate) struct Oracle {
     archive: Arc<dyn Archive>,
     ledger: Arc<dyn Ledger>,
+    directory: Arc<dyn Directory>,
     limits: Limits,
     facts: Mutex<Facts>,
 }
@@ -39,6 +43,8 @@ pub(crate) struct Oracle {
 pub(crate) struct Limits {
     pub(crate) key: u64,
     pub(crate) service: u64,
+    /// Of an account on the free plan, in a month.
+    pub(crate) free_account: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,8 +65,12 @@ struct Facts {
     shelved: Vec<StoredTranscript>,
     /// What was done, and what was answered, at least once.
     reached: BTreeSet<String>,
+    /// The wallets as they were looked through last.
+    books: BTreeMap<WalletId, (Balance, Arc<[Entry]>)>,
     /// How the look-ups with a key ended, by wallet and video.
     visits: BTreeMap<(WalletId, VideoId), visits::Tally>,
+    /// What is known of each account, by its wallet.
+    accounts: BTreeMap<WalletId, accounts::Known>,
 }
 
 /// A fetch under way; it ends when this is dropped.
@@ -85,8 +95,11 @@ fn now<T>(call: impl Future<Output = transcript_core::Result<T>>) -> T {
 }
 
 impl Oracle {
-    pub(crate) fn new(archive: Arc<dyn Archive>, ledger: Arc<dyn Ledger>, limits: Limits) -> Self {
-        Self { archive, ledger, limits, facts: Mutex::default() }
+    pub(crate) fn new(
+        (archive, ledger, directory): (Arc<dyn Archive>, Arc<dyn Ledger>, Arc<dyn Directory>),
+        limits: Limits,
+    ) -> Self {
+        Self { archive, ledger, directory, limits, facts: Mutex::default() }
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -110,7 +123,8 @@ impl Oracle {
     /// Checks what must hold after a step of this name.
     pub(crate) fn step(&self, call: &str) {
         match call {
-            "ledger.hold" | "ledger.spend" | "ledger.extend" | "ledger.settle" | "ledger.expire" => {
+            "ledger.hold" | "ledger.spend" | "ledger.extend" | "ledger.settle" | "ledger.expire"
+            | "ledger.grant" => {
                 self.check_books();
             }
             "archive.keep" | "archive.keep_absence" | "archive.forget" | "archive.withdraw" => {

@@ -1,0 +1,52 @@
+//! Mail to be sent, behind the gate.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use transcript_core::{
+    Result, Timestamp,
+    accounts::{MailIntent, Outbox},
+    ids::Holder,
+};
+
+use super::nothing;
+use crate::simulation::gate::Gate;
+
+#[derive(Debug)]
+pub(crate) struct FaultyOutbox {
+    pub(crate) inner: Arc<dyn Outbox>,
+    pub(crate) gate: Arc<Gate>,
+}
+
+impl FaultyOutbox {
+    fn inner(&self) -> Arc<dyn Outbox> {
+        Arc::clone(&self.inner)
+    }
+}
+
+#[async_trait]
+impl Outbox for FaultyOutbox {
+    async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
+        let (inner, what) = (self.inner(), intent.id.clone());
+        self.gate.pass("outbox.queue", || what, async move { inner.queue(intent, now).await }, nothing).await
+    }
+
+    async fn due(
+        &self,
+        holder: &Holder,
+        now: Timestamp,
+        until: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<MailIntent>> {
+        let (inner, holder) = (self.inner(), holder.clone());
+        let work = async move { inner.due(&holder, now, until, limit).await };
+        self.gate.pass("outbox.due", String::new, work, nothing).await
+    }
+
+    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+        let (inner, id) = (self.inner(), id.to_owned());
+        let what = id.clone();
+        let work = async move { inner.done(&id, retry_at).await };
+        self.gate.pass("outbox.done", || what, work, nothing).await
+    }
+}
