@@ -29,6 +29,8 @@ struct State {
     /// Whether the call that is counted in `calls` met the weather's trouble.
     troubled: bool,
     crash_at: Option<CrashPoint>,
+    /// The name of the latest call.
+    last: &'static str,
     /// What happened, line by line; none when nobody asked for it.
     trace: Option<Vec<String>>,
     /// When the present life began, for the trace.
@@ -47,7 +49,8 @@ pub(crate) struct CrashPoint {
 impl Gate {
     pub(crate) fn new(oracle: Arc<Oracle>, weather: Weather, traced: bool) -> Self {
         let trace = traced.then(Vec::new);
-        let state = State { weather, calls: 0, troubled: false, crash_at: None, trace, began: None };
+        let state =
+            State { weather, calls: 0, troubled: false, crash_at: None, last: "", trace, began: None };
         Self { state: Mutex::new(state), crash: Notify::new(), oracle }
     }
 
@@ -66,6 +69,11 @@ impl Gate {
     /// Whether the planned trouble of the n-th call came.
     pub(crate) fn troubled(&self) -> bool {
         self.state().troubled
+    }
+
+    /// The name of the latest call.
+    pub(crate) fn last_call(&self) -> &'static str {
+        self.state().last
     }
 
     /// A life begins, and dies at this many storage calls from now, if at any.
@@ -156,9 +164,10 @@ impl Gate {
         }
     }
 
-    fn draw(&self, call: &str) -> (u64, Fate, Option<CrashPoint>) {
+    fn draw(&self, call: &'static str) -> (u64, Fate, Option<CrashPoint>) {
         let mut state = self.state();
         state.calls += 1;
+        state.last = call;
         let number = state.calls;
         let fate = state.weather.fate(number, call);
         state.troubled |= !matches!(fate.end, End::Answer);

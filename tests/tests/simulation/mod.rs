@@ -13,6 +13,7 @@ pub(crate) mod accounts;
 mod clock;
 mod dice;
 mod faulty;
+mod forgetful;
 pub(crate) mod gate;
 mod mutation;
 pub(crate) mod ops;

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
+    accounts::Replies,
     archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
     ids::{HoldId, Holder, WalletId},
     ledger::{
@@ -14,7 +15,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::world::Plan;
+use super::{forgetful::ForgetfulReplies, world::Plan};
 
 /// What is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,12 @@ pub(crate) enum Mutation {
     ChargeForNothing,
     /// A settlement is acknowledged and not done.
     NeverSettle,
+    /// What is held and settled in one step is so twice.
+    SpendTwice,
+    /// A gift is acknowledged and not made.
+    LoseGift,
+    /// A reply that is to be repeated is forgotten.
+    ForgetReply,
     /// Limits are ten times as high.
     Overdraw,
     /// What is kept is lost again.
@@ -42,10 +49,13 @@ pub(crate) enum Mutation {
 }
 
 impl Mutation {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::DoubleCharge,
         Self::ChargeForNothing,
         Self::NeverSettle,
+        Self::SpendTwice,
+        Self::LoseGift,
+        Self::ForgetReply,
         Self::Overdraw,
         Self::LoseTranscript,
         Self::GarbleTranscript,
@@ -68,6 +78,13 @@ impl Mutation {
         match mutation {
             Some(mutation) => Arc::new(BrokenArchive { inner, mutation }),
             None => inner,
+        }
+    }
+
+    pub(super) fn replies(mutation: Option<Self>, inner: Arc<dyn Replies>) -> Arc<dyn Replies> {
+        match mutation {
+            Some(Self::ForgetReply) => Arc::new(ForgetfulReplies(inner)),
+            _ => inner,
         }
     }
 
@@ -189,6 +206,9 @@ impl Ledger for BrokenLedger {
     }
 
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+        if self.mutation == Mutation::SpendTwice {
+            self.inner.spend(HoldRequest { id: second(&ask.id), ..ask.clone() }).await?;
+        }
         self.inner.spend(ask).await
     }
 
@@ -209,6 +229,9 @@ impl Ledger for BrokenLedger {
     }
 
     async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+        if self.mutation == Mutation::LoseGift {
+            return Ok(GrantOutcome::Known);
+        }
         self.inner.grant(grant).await
     }
 

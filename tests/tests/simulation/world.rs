@@ -158,7 +158,7 @@ impl World {
             ledger: Arc::new(FaultyLedger { inner: books, gate: Arc::clone(&gate) }),
             directory: Arc::new(FaultyDirectory { inner: register, gate: Arc::clone(&gate) }),
             replies: Arc::new(FaultyReplies {
-                inner: Arc::new(MemoryReplies::default()),
+                inner: Mutation::replies(mutation, Arc::new(MemoryReplies::default())),
                 gate: Arc::clone(&gate),
             }),
             outbox: Arc::new(FaultyOutbox {

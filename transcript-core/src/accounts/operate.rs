@@ -41,7 +41,7 @@ impl Accounts {
     pub async fn list(&self, page: PageRequest) -> Result<Page<AccountView>> {
         let accounts = self.clone();
         let work = async move {
-            let page = accounts.parts.directory.accounts(page).await?;
+            let page = accounts.repeatedly(|| accounts.parts.directory.accounts(page.clone())).await?;
             let mut items = Vec::with_capacity(page.items.len());
             for account in page.items {
                 items.push(accounts.view(account).await?);
@@ -72,7 +72,7 @@ impl Accounts {
             let account = accounts.find(&who).await?;
             let parts = &accounts.parts;
             let grant = Grant { id, wallet: account.wallet.clone(), amount, now: parts.clock.now(), memo };
-            match persistently(parts.transcripts.patience(), || parts.ledger.grant(grant.clone())).await? {
+            match accounts.repeatedly(|| parts.ledger.grant(grant.clone())).await? {
                 GrantOutcome::Granted { .. } | GrantOutcome::Known => accounts.view(account).await,
                 GrantOutcome::Conflict => {
                     let message =
@@ -105,7 +105,7 @@ impl Accounts {
         let (accounts, who) = (self.clone(), who.to_owned());
         let work = async move {
             let wallet = accounts.find(&who).await?.wallet;
-            accounts.parts.ledger.entries(&wallet, page).await
+            accounts.repeatedly(|| accounts.parts.ledger.entries(&wallet, page.clone())).await
         };
         self.parts.transcripts.task(work).await?
     }
@@ -120,7 +120,9 @@ impl Accounts {
             let view = accounts.view(accounts.find(&who).await?).await?;
             let (mut entries, mut page) = (Vec::new(), PageRequest::first());
             loop {
-                let found = accounts.parts.ledger.entries(&view.account.wallet, page).await?;
+                let wallet = &view.account.wallet;
+                let read = || accounts.parts.ledger.entries(wallet, page.clone());
+                let found = accounts.repeatedly(read).await?;
                 entries.extend(found.items);
                 match found.next {
                     Some(next) => page = PageRequest { after: Some(next), ..PageRequest::first() },
@@ -148,8 +150,7 @@ impl Accounts {
             }
             let parts = &accounts.parts;
             let now = parts.clock.now();
-            let erase = || parts.directory.erase_account(&account.id, now);
-            persistently(parts.transcripts.patience(), erase).await?;
+            accounts.repeatedly(|| parts.directory.erase_account(&account.id, now)).await?;
             Ok(account.id)
         };
         self.parts.transcripts.task(work).await?
@@ -175,16 +176,16 @@ impl Accounts {
         id: &AccountId,
         change: impl Fn(&Account) -> Account + Send + Sync,
     ) -> Result<Account> {
-        let (directory, patience) = (&self.parts.directory, self.parts.transcripts.patience());
+        let directory = &self.parts.directory;
         for _ in 0..CHANGES_MAX {
             let who = AccountRef::Id(id.clone());
             let read = || directory.account(&who);
-            let account = persistently(patience, read).await?.ok_or_else(no_account)?;
+            let account = self.repeatedly(read).await?.ok_or_else(no_account)?;
             let changed = change(&account);
             if changed == account {
                 return Ok(account);
             }
-            match persistently(patience, || directory.change_account(changed.clone())).await? {
+            match self.repeatedly(|| directory.change_account(changed.clone())).await? {
                 Changed::Changed(account) => return Ok(account),
                 // Others were first, or an earlier try of ours took effect unheard: read again and see.
                 Changed::Stale => {}
@@ -199,7 +200,15 @@ impl Accounts {
             Ok(email) => AccountRef::Email(email.as_str().to_owned()),
             Err(_) => AccountRef::Id(AccountId::new(who.trim())),
         };
-        self.parts.directory.account(&who).await?.ok_or_else(no_account)
+        self.repeatedly(|| self.parts.directory.account(&who)).await?.ok_or_else(no_account)
+    }
+
+    /// Makes a call of a store that may be repeated, for as long as somebody can be kept waiting.
+    async fn repeatedly<T, F>(&self, call: impl FnMut() -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        persistently(self.parts.transcripts.patience(), call).await
     }
 
     async fn view(&self, account: Account) -> Result<AccountView> {
