@@ -6,13 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+pub(crate) mod accounts;
 pub(crate) mod clock;
 pub(crate) mod dice;
 pub(crate) mod faulty;
-pub(crate) mod accounts;
-mod clock;
-mod dice;
-mod faulty;
 mod forgetful;
 pub(crate) mod gate;
 mod mutation;

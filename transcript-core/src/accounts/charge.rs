@@ -168,3 +168,36 @@ fn refused(ask: &HoldRequest, outcome: HoldOutcome) -> Refused {
     );
     Refused::PaymentRequired { message, credits_remaining }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(name: &str, value: &str) -> Header {
+        Header { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    #[test]
+    fn a_note_is_read_back_and_gone() {
+        let reply = Reply { status: 200, headers: vec![header("x-cache", "HIT")], body: b"{}".to_vec() };
+        let charge = Charge { hold: HoldId::new("transcript-1 2-3"), amount: 7 };
+        let mut stored = reply.clone();
+        charge.note(&mut stored);
+        assert_ne!(stored, reply);
+        assert_eq!(Charge::take_note(stored), (reply.clone(), Some(charge)));
+        assert_eq!(Charge::take_note(reply.clone()), (reply.clone(), None));
+        for damaged in ["", "7", "x hold", "-1 hold"] {
+            let headers = vec![header("x-cache", "HIT"), header(NOTE, damaged)];
+            assert_eq!(Charge::take_note(Reply { headers, ..reply.clone() }), (reply.clone(), None));
+        }
+    }
+
+    #[test]
+    fn other_parts_have_another_name() {
+        let lists: [&[&str]; 6] = [&[], &[""], &["", ""], &["ab", "c"], &["a", "bc"], &["abc"]];
+        let names: std::collections::HashSet<_> = lists.iter().map(|parts| hold_name(parts)).collect();
+        assert_eq!(names.len(), lists.len());
+        assert!(names.iter().all(|name| name.len() == 64));
+        assert_eq!(hold_name(&["a", "b"]), hold_name(&["a", "b"]));
+    }
+}

@@ -81,3 +81,45 @@ fn credits(standing: &Standing, found: &BalanceSince) -> Credits {
         resets_at: standing.period.end,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        accounts::{Month, PlanState},
+        ids::WalletId,
+        ledger::Balance,
+    };
+
+    /// Remaining and total of an account with a plan of 10 credits.
+    fn figures(used: u64, [granted, spent, held, lately]: [u64; 4]) -> (u64, u64) {
+        let (start, end) = (Timestamp::from_millis(0), Timestamp::from_millis(9));
+        let standing = Standing {
+            plan: Plan::Free,
+            state: PlanState::Free,
+            requests_per_minute: 1,
+            period: Month { start, end },
+            plan_credits: 10,
+        };
+        let pool = |pool, spent, held, granted| PoolBalance { pool, spent, held, granted };
+        let terms = standing.terms();
+        let pools = vec![
+            pool(terms.pools[0].clone(), used, 0, 0),
+            pool(terms.pools[1].clone(), spent, held, granted),
+        ];
+        let balance = Balance { wallet: WalletId::new("w"), pools };
+        let credits = credits(&standing, &BalanceSince { balance, purchased_spent: lately });
+        (credits.remaining, credits.total)
+    }
+
+    #[test]
+    fn the_total_is_what_the_period_began_with_and_got() {
+        assert_eq!(figures(0, [0, 0, 0, 0]), (10, 10));
+        assert_eq!(figures(4, [0, 0, 0, 0]), (6, 10));
+        // Of 100 that were bought 30 were spent: 10 of them lately.
+        assert_eq!(figures(10, [100, 30, 0, 10]), (70, 10 + 80));
+        assert_eq!(figures(10, [100, 30, 5, 10]), (65, 10 + 80));
+        // A limit that was lowered below what is used leaves nothing, and owes nothing.
+        assert_eq!(figures(12, [3, 0, 0, 0]), (3, 13));
+    }
+}

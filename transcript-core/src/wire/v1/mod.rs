@@ -11,3 +11,6 @@ pub use error::ErrorBody;
 pub use export::{AccountExport, StatementLine};
 pub use payments::{BuyCredits, CreditsCheckout, PlanCheckout, Subscribe};
 pub use transcript::VideoTranscript;
+
+#[cfg(test)]
+mod tests;
