@@ -73,6 +73,9 @@ stop() {
   fi
 }
 
+# account EMAIL: a new account; prints its key.
+account() { "$venv/bin/python" account.py "$address" "$work/data/outbox" "$1"; }
+
 # check NAME ARGUMENT...: one run of schemathesis against the server.
 check() {
   local name="$1" began=$SECONDS
@@ -92,7 +95,7 @@ while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ |
 
 install
 (cd "$root" && cargo build --quiet --package reference-server --bin verbatim)
-verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ >/dev/null
+verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
 key="$(verbatim keys create)"
 
 # Every recording of captions that has words, and those beyond our own where they are.
@@ -105,7 +108,10 @@ done
 
 # High limits, so that being limited does not hide everything else.
 plenty=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
-  VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000)
+  VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000 VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR=100000
+  VERBATIM_PLANS__FREE__CREDITS=100000 VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE=100000)
+# A call that ends the key which all calls of a run share.
+rotation=/api/v1/rotate-key
 start "${plenty[@]}"
 "$venv/bin/python" -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' \
   "$address/openapi.json" >"$work/openapi.json"
@@ -114,7 +120,13 @@ for document in "$work/openapi.json" "$root/docs/openapi.json"; do
   "$venv/bin/python" validate.py "$document"
 done
 check "without a key" --warnings off
-check "with a key" --header "Authorization: Bearer $key"
+check "with a key" --header "Authorization: Bearer $key" --exclude-path-regex '^/api/v1/'
+account="$(account ann@example.org)"
+check "with an account's key" --header "Authorization: Bearer $account" --include-path-regex '^/api/v1/' \
+  --exclude-path "$rotation" --phases examples,coverage,fuzzing --warnings off
+account="$(account ben@example.org)"
+check "with an account's key, rotated" --header "Authorization: Bearer $account" --include-path "$rotation" \
+  --phases examples,coverage,fuzzing --warnings off
 stop
 
 start
@@ -124,5 +136,11 @@ stop
 start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
 check "with a key that has spent everything" --header "Authorization: Bearer $key" --include-path /api/transcript \
   --phases examples,coverage
+stop
+
+start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=0
+account="$(account cem@example.org)"
+check "with an account without credits" --header "Authorization: Bearer $account" \
+  --include-path /api/v1/transcript --phases examples,coverage
 stop
 echo "conformance: the server keeps to its document, and subtitles are what others read"

@@ -14,6 +14,12 @@ PROMISED = {
     "getTranscript": ("get", "/api/transcript"),
     "createApiKey": ("post", "/api/keys"),
     "getKeyStatus": ("get", "/api/keys/me"),
+    "registerAccount": ("post", "/api/v1/register"),
+    "openVerificationLink": ("get", "/api/v1/verify"),
+    "confirmVerification": ("post", "/api/v1/verify"),
+    "getAccount": ("get", "/api/v1/me"),
+    "rotateKey": ("post", "/api/v1/rotate-key"),
+    "getVideoTranscript": ("get", "/api/v1/transcript"),
 }
 
 

@@ -143,7 +143,8 @@ fn watch_url(options: &LookupOptions) -> String {
     format!("{}/watch/{}/{VIDEO}", options.base_url.trim_end_matches('/'), Platform::VideoSite)
 }
 
-fn segments() -> Vec<transcript::Segment> {
+/// The segments of the transcript in the examples.
+pub(super) fn segments() -> Vec<transcript::Segment> {
     vec![
         transcript::Segment::new("It is so", 1_500, 1_250),
         transcript::Segment::new("quiet here.", 2_750, 2_000),
@@ -171,7 +172,8 @@ fn status(options: &LookupOptions, used: u64) -> KeyStatus {
     }
 }
 
-fn value(body: impl Serialize) -> Value {
+/// A body as JSON.
+pub(super) fn value(body: impl Serialize) -> Value {
     // A structure of texts, numbers and lists always becomes JSON.
     serde_json::to_value(body).unwrap_or_default()
 }

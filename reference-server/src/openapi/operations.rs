@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use transcript_core::{
+    accounts::AccountsOptions,
     lookup::LookupOptions,
     wire::lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
 };
@@ -12,6 +13,7 @@ use super::{
         answer, cache_control, example, fault, json_body, refusal, retry_after, text_body, vary,
         www_authenticate,
     },
+    v1,
 };
 use crate::{
     http::{HEAD_BYTES_MAX, READ_BYTES_MAX},
@@ -22,7 +24,7 @@ use crate::{
 };
 
 /// All paths with their operations.
-pub(super) fn paths(options: &LookupOptions) -> Value {
+pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Value {
     let mut paths = json!({
         "/api/transcript": { "get": get_transcript(options), "head": head_transcript(options) },
         "/api/keys": { "post": create_api_key(options) },
@@ -32,6 +34,9 @@ pub(super) fn paths(options: &LookupOptions) -> Value {
         "/version": { "get": get_version() },
         "/openapi.json": { "get": get_open_api() }
     });
+    if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), v1::paths(accounts)) {
+        paths.extend(more);
+    }
     let items = paths.as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     for operation in items.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
         // Answered before anything of the request is known but its size.

@@ -7,7 +7,7 @@ use transcript_core::wire::Problem;
 use super::{examples, schemas::reference};
 
 /// One header: its name and what it is.
-type Header = (&'static str, Value);
+pub(super) type Header = (&'static str, Value);
 
 /// A JSON body of this type.
 pub(super) fn json_body<T: JsonSchema>(named_examples: Value) -> Value {
@@ -93,6 +93,12 @@ pub(super) fn fault() -> Value {
     refusal((500, "Internal Server Error"), "A fault of the service.", &[("fault", detail)], [])
 }
 
-fn header(description: &str, schema: Value) -> Value {
+/// A header that always comes.
+pub(super) fn header(description: &str, schema: Value) -> Value {
     json!({ "description": description, "required": true, "schema": schema })
+}
+
+/// A header that comes where it has something to say.
+pub(super) fn optional_header(description: &str, schema: Value) -> Value {
+    json!({ "description": description, "required": false, "schema": schema })
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use transcript_core::wire::{
     Problem,
     lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+    v1::{ErrorBody, KeyRotated, Me, Register, Registered, Verified, VideoTranscript},
 };
 
 use crate::routes::health::{Health, Version};
@@ -21,11 +22,18 @@ pub(super) fn all() -> Map<String, Value> {
         // What a reader must find there is what the specification requires; the server sends more.
         generator.subschema_for::<TranscriptResult>();
         generator.subschema_for::<KeyRequest>();
+        generator.subschema_for::<Register>();
     });
     schemas.append(&mut of(Contract::Serialize, |generator| {
         generator.subschema_for::<KeyCreated>();
         generator.subschema_for::<KeyStatus>();
         generator.subschema_for::<Problem>();
+        generator.subschema_for::<ErrorBody>();
+        generator.subschema_for::<KeyRotated>();
+        generator.subschema_for::<Me>();
+        generator.subschema_for::<Registered>();
+        generator.subschema_for::<Verified>();
+        generator.subschema_for::<VideoTranscript>();
         generator.subschema_for::<Health>();
         generator.subschema_for::<Version>();
     }));

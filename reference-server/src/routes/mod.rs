@@ -55,7 +55,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let own = || CorsRule::own("GET, HEAD, OPTIONS");
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
-    let document: Arc<Value> = Arc::new(openapi::document(app.lookup.options()));
+    let document: Arc<Value> = Arc::new(openapi::document(app.lookup.options(), app.accounts.options()));
     Router::new()
         .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))

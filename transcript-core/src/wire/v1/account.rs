@@ -14,6 +14,7 @@ use crate::{
 /// The body of `POST /api/v1/register`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Register {
     /// The e-mail address that the verification link is sent to.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]

@@ -1,0 +1,63 @@
+//! Examples of every body, as values of the wire types. No check digits are right, so that nobody takes a key
+//! for a real one.
+
+use serde_json::Value;
+use transcript_core::{
+    accounts::AccountsOptions,
+    directory::Plan,
+    wire::{
+        lookup::Segment,
+        v1::{ErrorBody, KeyRotated, Me, Register, Registered, Verified, VideoTranscript},
+    },
+};
+
+use crate::openapi::examples::{VIDEO, segments, value};
+
+pub(super) fn register() -> Value {
+    value(Register { email: "ann@example.org".to_owned() })
+}
+
+pub(super) fn registered() -> Value {
+    value(Registered {
+        success: true,
+        message: "Please look into your mailbox: the link in our mail gives you an API key.".to_owned(),
+    })
+}
+
+pub(super) fn verified() -> Value {
+    let plan = Plan::Free.as_str().to_owned();
+    value(Verified { success: true, api_key: key('0'), credits: 200, plan })
+}
+
+pub(super) fn me(options: &AccountsOptions) -> Value {
+    let credits = options.plans.of(Plan::Free).credits;
+    value(Me {
+        email: "ann@example.org".to_owned(),
+        plan: Plan::Free.as_str().to_owned(),
+        credits_remaining: credits.saturating_sub(1),
+        credits_total: credits,
+        resets_at: "2026-12-20T09:30:00Z".to_owned(),
+    })
+}
+
+pub(super) fn rotated() -> Value {
+    value(KeyRotated { success: true, api_key: key('1') })
+}
+
+pub(super) fn transcript() -> Value {
+    value(VideoTranscript {
+        video_id: VIDEO.to_owned(),
+        title: "A talk".to_owned(),
+        language: "en".to_owned(),
+        is_generated: false,
+        segments: segments().iter().map(Segment::from).collect(),
+    })
+}
+
+pub(super) fn error(code: u16, message: &str) -> Value {
+    value(ErrorBody { error: message.to_owned(), code })
+}
+
+fn key(digit: char) -> String {
+    format!("vba_{}", String::from(digit).repeat(36))
+}

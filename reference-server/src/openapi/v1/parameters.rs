@@ -1,0 +1,84 @@
+//! The parameters of the operations, each with its rule.
+
+use serde_json::{Value, json};
+use transcript_core::video::VideoLink;
+
+use crate::openapi::examples::VIDEO;
+
+/// `video_id`: an id on the long-form site.
+pub(super) fn video_id() -> Value {
+    json!({
+        "name": "video_id",
+        "in": "query",
+        "description": "The 11-character id of a YouTube video. Give either `video_id` or `url`.",
+        "schema": { "type": "string", "minLength": 11, "maxLength": 11, "pattern": "^[A-Za-z0-9_-]{11}$" },
+        "examples": { "id": { "value": VIDEO } }
+    })
+}
+
+/// `url`: a link to the long-form site.
+pub(super) fn url() -> Value {
+    json!({
+        "name": "url",
+        "in": "query",
+        "description": "The full link of a YouTube video, percent-encoded. Give either `video_id` or `url`.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": VideoLink::LENGTH_MAX },
+        "examples": {
+            "watchPage": { "value": format!("https://www.youtube.com/watch?v={VIDEO}") },
+            "shortLink": { "value": format!("https://youtu.be/{VIDEO}?t=43") }
+        }
+    })
+}
+
+/// `lang`: a language.
+pub(super) fn lang() -> Value {
+    json!({
+        "name": "lang",
+        "in": "query",
+        "description": "The language as a tag (BCP 47); English without it. A tag matches by its language and \
+                        likely script: `zh-Hans` is never answered with `zh-Hant`.",
+        "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$", "default": "en" },
+        "examples": { "french": { "value": "fr" }, "brazil": { "value": "pt-BR" } }
+    })
+}
+
+/// `Idempotency-Key`: the name of a request, under which it may be repeated.
+pub(super) fn idempotency_key() -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "A name for this request, such as a UUID. Repeated with the same name, the same request \
+                        gets its first successful reply for 24 hours, and costs nothing.",
+        "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
+        "examples": { "uuid": { "value": "6f1e2d3c-0000-4000-8000-5a4b3c2d1e0f" } }
+    })
+}
+
+/// `token` in the link of a mail.
+pub(super) fn token() -> Value {
+    json!({
+        "name": "token",
+        "in": "query",
+        "required": true,
+        "description": "The verification token of the mail: good once, for 24 hours.",
+        "schema": token_schema(),
+        "examples": { "token": { "value": "0".repeat(64) } }
+    })
+}
+
+/// A body with the token.
+pub(super) fn token_body() -> Value {
+    json!({
+        "schema": {
+            "type": "object",
+            "required": ["token"],
+            "additionalProperties": false,
+            "properties": { "token": token_schema() }
+        },
+        "examples": { "token": { "value": { "token": "0".repeat(64) } } }
+    })
+}
+
+fn token_schema() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The verification token." })
+}
