@@ -1,7 +1,5 @@
 //! `verbatim archive`: what is archived, and what becomes of it.
 
-use std::io::{self, BufRead, IsTerminal};
-
 use serde_json::json;
 use transcript_core::{archive::ArchivedTrack, transcript::TrackKind};
 use verbatim::{Archived, Get, Refreshed, Shown, Verbatim};
@@ -9,7 +7,9 @@ use verbatim::{Archived, Get, Refreshed, Shown, Verbatim};
 use super::{
     Failure,
     archive_arguments::{ArchiveCommand, Delete, Refresh, Show, Stats, Withdraw},
-    archive_export, open, print, print_json, shown,
+    archive_export,
+    confirm::confirmed,
+    open, print, print_json, shown,
 };
 use crate::config::Settings;
 
@@ -145,26 +145,12 @@ async fn delete(verbatim: &Verbatim, ask: &Delete) -> Result<(), Failure> {
     if !video.is_known() {
         return Err(unknown(&video));
     }
-    if !ask.yes && !confirmed(&video)? {
+    let question = format!("Delete all {} transcripts of {}?", video.archived.len(), video.video);
+    if !ask.yes && !confirmed(&question)? {
         return Err(Failure::Fault("nothing was deleted".to_owned()));
     }
     verbatim.delete(&video.video).await?;
     print(&format!("{}: deleted\n", video.video))
-}
-
-/// Asks the person at the terminal.
-fn confirmed(video: &Shown) -> Result<bool, Failure> {
-    let mut input = io::stdin().lock();
-    if !input.is_terminal() {
-        return Err(Failure::Wrong(
-            "deleting cannot be undone, and there is no terminal to ask at: say --yes".to_owned(),
-        ));
-    }
-    eprint!("Delete all {} transcripts of {}? [y/N] ", video.archived.len(), video.video);
-    let mut answer = String::new();
-    let read = input.read_line(&mut answer);
-    read.map_err(|error| Failure::Fault(format!("standard input cannot be read: {error}")))?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 async fn withdraw(verbatim: &Verbatim, ask: &Withdraw) -> Result<(), Failure> {

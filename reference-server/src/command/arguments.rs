@@ -4,7 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::archive_arguments::{ArchiveCommand, LedgerCommand};
+use super::{
+    accounts_arguments::AccountsCommand,
+    archive_arguments::{ArchiveCommand, LedgerCommand},
+};
 
 /// A link to a video in, the words that are spoken in it out, with the time of each.
 #[derive(Debug, Parser)]
@@ -54,7 +57,7 @@ pub(super) struct Common {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Serve the look-up API and the watch pages over HTTP
+    /// Serve both APIs and the watch pages over HTTP
     Serve(Serve),
     /// Print the transcript of a video; fetch and archive it when it is new
     Get(Get),
@@ -66,6 +69,9 @@ pub(super) enum Command {
     /// Keys of the look-up API
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Accounts of the v1 API: list, show, grant, block, unblock, statement, export, delete
+    #[command(subcommand)]
+    Accounts(AccountsCommand),
     /// The ledger of what was spent
     #[command(subcommand)]
     Ledger(LedgerCommand),

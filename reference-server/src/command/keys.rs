@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
-    PageRequest,
     ids::KeyId,
     lookup::{CreateKey, CreateKeyOutcome, ListedKey, Origin},
     wire::lookup::KeyStatus,
@@ -14,7 +13,8 @@ use verbatim::Verbatim;
 use super::{
     Failure,
     arguments::{CreateKeys, KeysCommand, ListKeys, RevokeKey},
-    open, print, print_json, shown,
+    listing::{print_all, seconds},
+    open, print, shown,
 };
 use crate::config::Settings;
 
@@ -50,22 +50,8 @@ async fn create(verbatim: &Verbatim, ask: CreateKeys) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints all keys, page by page.
 async fn list(verbatim: &Verbatim, ask: ListKeys) -> Result<(), Failure> {
-    let mut request = PageRequest::first();
-    let mut is_first = true;
-    loop {
-        let page = verbatim.lookup().keys(request).await?;
-        match ask.json {
-            true => print_json(&array_part(&page.items, is_first, page.next.is_none()))?,
-            false => print(&table_part(&page.items, is_first))?,
-        }
-        is_first = false;
-        match page.next {
-            Some(after) => request = PageRequest { after: Some(after), ..PageRequest::first() },
-            None => return Ok(()),
-        }
-    }
+    print_all::<KeyRow, _, _>(ask.json, |page| verbatim.lookup().keys(page), table_part).await
 }
 
 async fn revoke(verbatim: &Verbatim, ask: RevokeKey) -> Result<(), Failure> {
@@ -106,43 +92,26 @@ fn table_part(keys: &[ListedKey], with_heading: bool) -> String {
     text
 }
 
-/// A moment without its milliseconds, for people.
-fn seconds(moment: &str) -> String {
-    moment.split_once('.').map_or_else(|| moment.to_owned(), |(whole, _)| format!("{whole}Z"))
-}
-
-/// Items of one JSON array that is written in parts.
-fn array_part(keys: &[ListedKey], is_first: bool, is_last: bool) -> String {
-    let mut text = String::from(if is_first { "[" } else { "" });
-    for (number, key) in keys.iter().enumerate() {
-        text.push_str(if is_first && number == 0 { "\n" } else { ",\n" });
-        // A structure of texts and numbers is always JSON.
-        text.push_str(&serde_json::to_string(&KeyRow::from(key)).unwrap_or_default());
-    }
-    text.push_str(if is_last { "\n]\n" } else { "" });
-    text
-}
-
 /// A key in `keys list --json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct KeyRow<'a> {
+struct KeyRow {
     #[serde(flatten)]
     status: KeyStatus,
-    hint: &'a str,
-    email: Option<&'a str>,
-    subject: Option<&'a str>,
+    hint: String,
+    email: Option<String>,
+    subject: Option<String>,
     entitled_until: Option<String>,
     revoked_at: Option<String>,
 }
 
-impl<'a> From<&'a ListedKey> for KeyRow<'a> {
-    fn from(key: &'a ListedKey) -> Self {
+impl From<&ListedKey> for KeyRow {
+    fn from(key: &ListedKey) -> Self {
         Self {
             status: KeyStatus::from(&key.status),
-            hint: &key.hint,
-            email: key.email.as_deref(),
-            subject: key.subject.as_deref(),
+            hint: key.hint.clone(),
+            email: key.email.clone(),
+            subject: key.subject.clone(),
             entitled_until: key.entitled_until.map(|until| until.to_string()),
             revoked_at: key.revoked_at.map(|at| at.to_string()),
         }

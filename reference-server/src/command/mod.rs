@@ -1,14 +1,18 @@
 //! The command line: what each command takes, and how it ends.
 
+mod accounts;
+mod accounts_arguments;
 mod archive;
 mod archive_arguments;
 mod archive_export;
 mod arguments;
 mod check_config;
+mod confirm;
 mod get;
 mod import;
 mod keys;
 mod ledger;
+mod listing;
 mod progress;
 mod serve;
 mod terminal;
@@ -112,6 +116,7 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Import(import) => import::run(&settings, import).await,
             Command::Archive(command) => archive::run(&settings, command).await,
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
+            Command::Accounts(command) => accounts::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::CheckConfig => Ok(()),
         };

@@ -14,4 +14,4 @@ mod social;
 mod storage;
 mod surface;
 mod terminal;
-mod v1;
+pub(crate) mod v1;

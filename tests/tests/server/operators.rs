@@ -1,5 +1,6 @@
 //! The commands of an operator, also while a server runs over the same data folder.
 
+mod accounts;
 mod auditing;
 mod exporting;
 mod importing;
