@@ -59,6 +59,9 @@ pub enum StorageOptions {
         /// The file of transcripts.
         archive: PathBuf,
     },
+    /// Transcripts in a SQLite file, the rest in memory: for work that costs nobody anything, and must not
+    /// depend on whether the file of keys and the ledger can be used (feature `sqlite`).
+    ArchiveFile(PathBuf),
 }
 
 /// The suppliers of each platform by name, in the order in which they are asked.

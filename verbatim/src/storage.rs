@@ -28,7 +28,7 @@ pub(crate) struct Stores {
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) replies: Arc<dyn Replies>,
     #[cfg(feature = "sqlite")]
-    files: Option<(Arc<storage_sqlx::SqliteStore>, Arc<storage_sqlx::SqliteArchive>)>,
+    files: Option<(Option<Arc<storage_sqlx::SqliteStore>>, Arc<storage_sqlx::SqliteArchive>)>,
 }
 
 impl Stores {
@@ -38,12 +38,16 @@ impl Stores {
             StorageOptions::Memory => Ok(Self::memory()),
             #[cfg(feature = "sqlite")]
             StorageOptions::Files { main, archive } => Self::files(main, archive).await,
+            #[cfg(feature = "sqlite")]
+            StorageOptions::ArchiveFile(archive) => Self::archive_file(archive).await,
             #[cfg(not(feature = "sqlite"))]
-            StorageOptions::Files { .. } => Err(transcript_core::Error::new(
-                transcript_core::ErrorKind::Unsupported,
-                transcript_core::Retry::Never,
-                "this build keeps nothing in files: it lacks the feature sqlite",
-            )),
+            StorageOptions::Files { .. } | StorageOptions::ArchiveFile(_) => {
+                Err(transcript_core::Error::new(
+                    transcript_core::ErrorKind::Unsupported,
+                    transcript_core::Retry::Never,
+                    "this build keeps nothing in files: it lacks the feature sqlite",
+                ))
+            }
         }
     }
 
@@ -74,8 +78,15 @@ impl Stores {
             secrets: Arc::clone(&main) as _,
             outbox: Arc::clone(&main) as _,
             replies: Arc::clone(&main) as _,
-            files: Some((main, archive)),
+            files: Some((Some(main), archive)),
         })
+    }
+
+    #[cfg(feature = "sqlite")]
+    async fn archive_file(archive: &std::path::Path) -> Result<Self> {
+        use storage_sqlx::{SqliteArchive, SqliteOptions};
+        let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
+        Ok(Self { archive: Arc::clone(&archive) as _, files: Some((None, archive)), ..Self::memory() })
     }
 
     /// Finishes what is under way and closes the files.
@@ -83,7 +94,9 @@ impl Stores {
         #[cfg(feature = "sqlite")]
         if let Some((main, archive)) = &self.files {
             archive.close().await;
-            main.close().await;
+            if let Some(main) = main {
+                main.close().await;
+            }
         }
     }
 }

@@ -11,13 +11,13 @@ use verbatim::{Found, Get, GetOutcome, Verbatim};
 use super::{
     Failure,
     arguments::{self, Format},
-    open, print, print_json, tell,
+    open_archive, print, print_json, tell,
 };
 use crate::config::Settings;
 
 /// Prints the transcript.
 pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), Failure> {
-    let verbatim = open(settings).await?;
+    let verbatim = open_archive(settings).await?;
     let outcome = verbatim.get(Get { link: ask.link, language: ask.lang.clone() }).await;
     let printed = match outcome {
         Ok(GetOutcome::Found(found)) => {

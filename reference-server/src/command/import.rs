@@ -18,7 +18,7 @@ use transcript_core::{
 };
 use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
 
-use super::{Failure, arguments, open, print, print_json, progress::Progress, tell};
+use super::{Failure, arguments, open_archive, print, print_json, progress::Progress, tell};
 use crate::config::Settings;
 use info::{Info, Infos};
 use name::Name;
@@ -32,7 +32,7 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Import) -> Result<(
         return Err(Failure::Wrong(message.to_owned()));
     }
     let files = if is_one { ask.paths.clone() } else { folder::files(&ask.paths)? };
-    let verbatim = open(settings).await?;
+    let verbatim = open_archive(settings).await?;
     let done = import(&verbatim, &ask, language, &files, is_one).await;
     verbatim.close().await;
     done

@@ -22,7 +22,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
 use transcript_core::{Error, ErrorKind, engine::EngineOptions};
-use verbatim::{Options, Verbatim};
+use verbatim::{Options, StorageOptions, Verbatim};
 
 use crate::{
     bodies::EXPIRE,
@@ -159,7 +159,20 @@ fn default_data() -> Result<PathBuf, Failure> {
 ///
 /// `limits.wait` is how long a request over HTTP waits; whoever typed a command waits for its end.
 async fn open(settings: &Settings) -> Result<Verbatim, Failure> {
+    Ok(Verbatim::open(options(settings)?).await?)
+}
+
+/// The same for a command that is about transcripts alone: it works also while the file of keys and the ledger
+/// is locked, damaged or read-only.
+async fn open_archive(settings: &Settings) -> Result<Verbatim, Failure> {
+    let mut options = options(settings)?;
+    if let StorageOptions::Files { archive, .. } = options.storage {
+        options.storage = StorageOptions::ArchiveFile(archive);
+    }
+    Ok(Verbatim::open(options).await?)
+}
+
+fn options(settings: &Settings) -> Result<Options, Failure> {
     let base_url = settings.server.base_url_at(settings.server.listen);
-    let options = wiring::options(settings, base_url)?;
-    Ok(Verbatim::open(Options { wait: EngineOptions::default().work, ..options }).await?)
+    Ok(Options { wait: EngineOptions::default().work, ..wiring::options(settings, base_url)? })
 }

@@ -22,8 +22,9 @@ pub(crate) enum Content {
 
 /// Makes the file ready to be opened and returns its full path.
 ///
-/// A missing file is made, empty, with its folder. What is made for a `private` file is its owner's
-/// only: it will hold addresses and digests.
+/// A missing file is made, empty, with its folder: both are their owner's only, whatever the umask allows others,
+/// and SQLite gives the files that it puts beside a database the rights of the database. An empty file that
+/// somebody made before becomes so too when it is a `private` one: it will hold addresses and digests.
 pub(crate) fn prepare(path: &Path, private: bool) -> Result<(PathBuf, Content)> {
     // A full path is also never taken for a URI: SQLite would take one that begins with `file:`.
     let file = std::path::absolute(path).map_err(|error| cannot("find", path, &error))?;
@@ -49,7 +50,7 @@ pub(crate) fn prepare(path: &Path, private: bool) -> Result<(PathBuf, Content)> 
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             check_folder(folder)?;
-            make_file(&file, private).map_err(|error| cannot("make", &file, &error))?;
+            make_file(&file).map_err(|error| cannot("make", &file, &error))?;
             Ok((file, Content::Fresh))
         }
         Err(error) => Err(cannot("open", &file, &error)),
@@ -71,15 +72,17 @@ fn check_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) && there.permissions().readonly() { Err(read_only(folder)) } else { Ok(()) }
 }
 
-fn make_file(file: &Path, private: bool) -> io::Result<()> {
+fn make_file(file: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     // Another process may make it at the same moment: both open the same file then.
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
-    if private {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    options.open(file)?.sync_all()?;
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = options.open(file)?;
+    // A umask that takes rights from the owner too is meant for others' files.
+    #[cfg(unix)]
+    made.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    made.sync_all()?;
     // The file's name must survive a power cut as well as its content.
     #[cfg(unix)]
     if let Some(folder) = file.parent() {

@@ -9,7 +9,13 @@ use std::{
 
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
-use transcript_core::{Error, ErrorKind, PageRequest, Retry, directory::Secrets, ledger::Ledger};
+use transcript_core::{
+    Error, ErrorKind, PageRequest, Retry, Timestamp,
+    archive::Archive,
+    directory::Secrets,
+    ledger::Ledger,
+    video::{Platform, VideoId},
+};
 
 /// A connection that is not the store's.
 pub(crate) async fn stranger(file: &Path) -> SqliteConnection {
@@ -225,16 +231,21 @@ async fn what_is_read_only_is_refused() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn money_and_people_are_their_owners_only() {
+async fn what_is_made_is_its_owners_only() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = tempfile::tempdir().unwrap();
-    let inner = folder.path().join("data");
+    let inner = folder.path().join("outer/data");
     let store = SqliteStore::open(SqliteOptions::new(inner.join("verbatim.db"))).await.unwrap();
     store.secret("cookies", vec![1]).await.unwrap();
-    assert_eq!(mode(inner.clone()), 0o700);
-    for name in ["verbatim.db", "verbatim.db-wal", "verbatim.db-shm"] {
-        assert_eq!(mode(inner.join(name)), 0o600, "{name}");
+    let archive = SqliteArchive::open(SqliteOptions::new(inner.join("archive.db"))).await.unwrap();
+    let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap();
+    archive.withdraw(&video, true, Timestamp::from_millis(1)).await.unwrap();
+    assert_eq!((mode(folder.path().join("outer")), mode(inner.clone())), (0o700, 0o700));
+    for name in ["verbatim.db", "archive.db"] {
+        for beside in ["", "-wal", "-shm"] {
+            assert_eq!(mode(inner.join(format!("{name}{beside}"))), 0o600, "{name}{beside}");
+        }
     }
     // An empty file that somebody made before is as fresh as none.
     fs::write(inner.join("empty.db"), b"").unwrap();

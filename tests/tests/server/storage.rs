@@ -62,6 +62,57 @@ fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() -> Result<()> {
     Ok(())
 }
 
+/// Who only wants a transcript does not need the file of keys and the ledger.
+#[test]
+fn what_is_archived_is_had_whatever_is_wrong_with_the_ledger() -> Result<()> {
+    use std::{os::unix::fs::PermissionsExt, process::Stdio};
+    let data = good()?;
+    let file = data.path().join("verbatim.db");
+    let import = ["import", "-", "--video", "dyke-walk-0", "--lang", "en"];
+    let words = b"1\n00:00:01,000 --> 00:00:02,000\nThe sheep keep the grass short.\n";
+    let told = |arguments: &[&str], input: &[u8]| -> Result<String> {
+        let output = run(verbatim(data.path(), arguments), input)?;
+        anyhow::ensure!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let works = |why: &str| -> Result<()> {
+        assert!(told(&import, words)?.contains("segments read"), "{why}");
+        assert!(told(&["get", "dyke-walk-0"], b"")?.contains("sheep"), "{why}");
+        assert!(told(&["archive", "show", "dyke-walk-0"], b"")?.contains("revision 1"), "{why}");
+        Ok(())
+    };
+    works("sound")?;
+
+    let mut locking = std::process::Command::new("sqlite3");
+    let mut holder = locking.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut statements = holder.stdin.take().expect("it is piped");
+    std::io::Write::write_all(
+        &mut statements,
+        b"PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; SELECT 'it is locked';\n",
+    )?;
+    let mut answer = std::io::BufReader::new(holder.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    while !line.contains("it is locked") {
+        line.clear();
+        anyhow::ensure!(std::io::BufRead::read_line(&mut answer, &mut line)? > 0, "sqlite3 ended");
+    }
+    works("locked")?;
+    assert!(!run(verbatim(data.path(), &["keys", "list"]), b"")?.status.success(), "it is not locked");
+    drop(statements);
+    holder.wait()?;
+
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400))?;
+    works("read-only")?;
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::write(&file, "somebody's novel")?;
+    works("no database")?;
+    Ok(())
+}
+
 #[test]
 fn a_folder_in_place_of_a_file_and_a_file_in_place_of_the_folder() -> Result<()> {
     let data = TempDir::new()?;
