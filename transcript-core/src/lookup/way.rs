@@ -223,9 +223,14 @@ impl Lookup {
         if attempt.count == 0 {
             return Ok(Some(too_many_attempts(attempt.per_ms)));
         }
-        let take = self.parts.limiter.take(vec![attempt], self.parts.clock.now());
-        Ok(match self.bounded(take).await? {
-            Taken::Allowed { remaining: 0, reset_ms } => Some(too_many_attempts(reset_ms)),
+        let now = self.parts.clock.now();
+        let taken = self.bounded(self.parts.limiter.take(vec![attempt], now)).await?;
+        Ok(match taken {
+            // How long that lasts only a take that is refused tells. Should one have become free just now, it is
+            // taken, and the look-up goes on.
+            Taken::Allowed { remaining: 0, .. } => {
+                self.limited(vec![self.attempt(key)], now).await?.map(too_many_attempts)
+            }
             Taken::Allowed { .. } => None,
             Taken::Limited { retry_after_ms, .. } => Some(too_many_attempts(retry_after_ms)),
         })
@@ -255,7 +260,7 @@ impl Lookup {
         let Some(retry_after_ms) = self.limited(takes, now).await? else { return Ok(None) };
         Ok(Some(match visit.caller {
             Ok(Caller::Key(_)) => too_many_attempts(retry_after_ms),
-            _ => too_many_misses(),
+            _ => too_many_misses(retry_after_ms),
         }))
     }
 
@@ -352,21 +357,31 @@ fn unsupplied(platform: Platform) -> Availability {
     Availability::none(FailureReason::ConfigError, message)
 }
 
-fn too_many_misses() -> Availability {
-    Availability::none(
-        FailureReason::FairUse,
-        "Too many videos that are not archived were asked for from your network: please try again in a minute, \
-         or send an API key.",
-    )
+fn too_many_misses(retry_after_ms: u64) -> Availability {
+    let message = format!(
+        "Too many videos that are not archived were asked for from your network: please try again in {}, or \
+         send an API key.",
+        wait(retry_after_ms)
+    );
+    Availability::none(FailureReason::FairUse, message)
 }
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {
     let message = format!(
         "This key has asked in vain for too many new transcripts within an hour: please try again in {} \
-         minutes (archived transcripts stay free).",
-        retry_after_ms.div_ceil(60_000)
+         (archived transcripts stay free).",
+        wait(retry_after_ms)
     );
     Availability::none(FailureReason::FairUse, message)
+}
+
+/// A wait for people; it suffices.
+fn wait(ms: u64) -> String {
+    match ms.div_ceil(1_000) {
+        0 | 1 => "1 second".to_owned(),
+        seconds @ 2..120 => format!("{seconds} seconds"),
+        seconds => format!("{} minutes", seconds.div_ceil(60)),
+    }
 }
 
 /// The stores were slow at every step. Work that was begun goes on.

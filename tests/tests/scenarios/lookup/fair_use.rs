@@ -9,7 +9,8 @@ use transcript_core::{
 
 use crate::{
     scenarios::{
-        End, ask, asks, captions_do, check, keyed, new_key, other_video, pass, play, service_spent, video,
+        End, ask, asks, captions_do, check, check_message, keyed, new_key, other_video, pass, play,
+        service_spent, video,
     },
     simulation::{
         ops::{Caller, Target},
@@ -34,7 +35,10 @@ fn a_network_has_so_many_misses_a_minute() {
         for _ in 0..3 {
             check(&miss("192.0.2.1").await, End::None(FailureReason::NeedsVerification));
         }
-        check(&miss("192.0.2.1").await, End::None(FailureReason::FairUse));
+        pass(20).await;
+        let refused = miss("192.0.2.1").await;
+        check(&refused, End::None(FailureReason::FairUse));
+        check_message(&refused, "try again in 40 seconds");
         check(&miss("192.0.2.2").await, End::None(FailureReason::NeedsVerification));
         // Never for what is archived, and never for a key.
         let archived = Target::of(other_video());
@@ -59,12 +63,20 @@ fn a_key_has_so_many_attempts_in_vain_an_hour() {
         captions_do(&life, &[Act::fail(SupplyReason::Timeout)]);
         for _ in 0..3 {
             check(&keyed(&life, &key, video()).await, End::None(FailureReason::FetchError));
+            pass(600).await;
         }
-        check(&keyed(&life, &key, video()).await, End::None(FailureReason::FairUse));
+        // The first one is 30 minutes ago: what is told is when that one no longer counts, however often the
+        // key asks meanwhile.
+        for (told, wait) in [("try again in 30 minutes", 1_000), ("try again in 14 minutes", 800)] {
+            let refused = keyed(&life, &key, video()).await;
+            check(&refused, End::None(FailureReason::FairUse));
+            check_message(&refused, told);
+            pass(wait).await;
+        }
         assert_eq!((asks(&life, &video()), service_spent(&life)), (3, 4));
         check(&keyed(&life, &key, other_video()).await, End::Archived);
-        pass(3_600).await;
         check(&keyed(&life, &key, video()).await, End::None(FailureReason::FetchError));
+        check(&keyed(&life, &key, video()).await, End::None(FailureReason::FairUse));
     });
 }
 
