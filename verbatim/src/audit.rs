@@ -19,6 +19,8 @@ use crate::Verbatim;
 
 /// How often a wallet that others write to is read again before it is given up.
 const READINGS_MAX: u32 = 100;
+/// How many pools a ledger is asked for at once: as many as terms may have.
+const POOLS_AT_ONCE: usize = 8;
 /// The longest pause between two readings.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
@@ -58,6 +60,11 @@ pub enum Disagreement {
         /// The entry's number.
         entry: u64,
     },
+    /// A hold is open in the wallet, but neither a pool nor an entry knows of it.
+    Baseless {
+        /// The wallet.
+        wallet: WalletId,
+    },
     /// The wallet changed each time that it was read, so that nothing can be said about it.
     Restless {
         /// The wallet.
@@ -83,7 +90,10 @@ impl Verbatim {
             for balance in &wallets.items {
                 audit.wallets += 1;
                 let mut reading = Reading::new(ledger.as_ref(), balance);
-                let found = reading.run().await?;
+                let mut found = reading.run().await?;
+                if balance.pools.is_empty() && reading.entries == 0 {
+                    found.disagreements.push(Disagreement::Baseless { wallet: balance.wallet.clone() });
+                }
                 audit.entries = audit.entries.saturating_add(reading.entries);
                 open.extend(reading.open.into_keys());
                 audit.take(found);
@@ -212,7 +222,14 @@ impl<'a> Reading<'a> {
                 pools.push(pool.pool.clone());
             }
         }
-        self.ledger.balance(&self.wallet, &Terms { pools, resets_at: None }).await
+        // A wallet gets a pool a day, and terms have a few: it is asked for in parts. They belong together, since a
+        // balance only counts where no entry came since.
+        let mut balance = Balance { wallet: self.wallet.clone(), pools: Vec::new() };
+        for pools in pools.chunks(POOLS_AT_ONCE) {
+            let terms = Terms { pools: pools.to_vec(), resets_at: None };
+            balance.pools.extend(self.ledger.balance(&self.wallet, &terms).await?.pools);
+        }
+        Ok(balance)
     }
 }
 

@@ -47,6 +47,9 @@ fn as_text(audit: &Audit) -> String {
             Disagreement::Entry { wallet, entry } => {
                 format!("wallet {wallet}: entry {entry} takes more out of a pool than there is\n")
             }
+            Disagreement::Baseless { wallet } => {
+                format!("wallet {wallet}: a hold is open in it, but it has neither pools nor entries\n")
+            }
             Disagreement::Restless { wallet } => {
                 format!("wallet {wallet}: it changed each time that it was read; run the audit again\n")
             }
@@ -86,6 +89,7 @@ fn as_json(audit: &Audit) -> Value {
         Disagreement::Entry { wallet, entry } => {
             json!({ "wallet": wallet.as_str(), "kind": "entry", "entry": entry })
         }
+        Disagreement::Baseless { wallet } => json!({ "wallet": wallet.as_str(), "kind": "baseless" }),
         Disagreement::Restless { wallet } => json!({ "wallet": wallet.as_str(), "kind": "restless" }),
     });
     json!({

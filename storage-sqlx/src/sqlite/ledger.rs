@@ -106,13 +106,17 @@ const POOLS_SINCE: &str = "SELECT
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
-const WALLETS: &str = "SELECT wallet, json_group_array(json_object('wallet', wallet, 'bucket', bucket,
-        'cap', cap, 'spent', spent, 'held', held, 'granted', granted) ORDER BY id)
-    FROM ledger_pools
-    WHERE wallet IN (
-        SELECT DISTINCT wallet FROM ledger_pools WHERE wallet > ?1 ORDER BY wallet LIMIT ?2
+/// A wallet that only entries or open holds name has lost its pools, which the audit must see.
+const WALLETS: &str = "WITH named AS (
+        SELECT wallet FROM ledger_pools WHERE wallet > ?1
+        UNION SELECT wallet FROM ledger_entries WHERE wallet > ?1
+        UNION SELECT wallet FROM ledger_open WHERE wallet > ?1
+        ORDER BY wallet LIMIT ?2
     )
-    GROUP BY wallet ORDER BY wallet";
+    SELECT named.wallet, json_group_array(json_object('wallet', p.wallet, 'bucket', bucket, 'cap', cap,
+            'spent', spent, 'held', held, 'granted', granted) ORDER BY id) FILTER (WHERE id IS NOT NULL)
+    FROM named LEFT JOIN ledger_pools p ON p.wallet = named.wallet
+    GROUP BY named.wallet ORDER BY named.wallet";
 
 /// What runs with every request, for the test of the plans.
 #[cfg(test)]

@@ -129,6 +129,7 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
 
     /// All wallets with all pools that were ever used, page by page. With the entries: the audit.
     ///
-    /// **Behaviour**: an allowance's limit is the one last seen.
+    /// **Behaviour**: an allowance's limit is the one last seen. A wallet that only entries or open holds name
+    /// is there too, without pools: no ledger may come to that, so whoever audits one must see it.
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>>;
 }

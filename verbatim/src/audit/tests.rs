@@ -133,6 +133,28 @@ async fn a_sound_wallet_agrees() {
     assert_eq!(read(&ledger(0, 0).await).await, (vec![], 14, 1));
 }
 
+/// The service's wallet gets a bucket a day.
+#[tokio::test]
+async fn a_wallet_with_a_bucket_for_every_day_is_read_whole() {
+    let odd = Odd { inner: Arc::default(), lie: 0, grants: AtomicU32::new(0) };
+    for day in 0..30 {
+        let pools = vec![Pool::Allowance { bucket: format!("day/{day:02}"), limit: 5 }];
+        let ask = HoldRequest {
+            id: HoldId::new(format!("h{day}")),
+            legs: vec![Leg {
+                wallet: WalletId::new("w"),
+                terms: Terms { pools, resets_at: None },
+                amount: 1,
+            }],
+            now: at(),
+            expires_at: Timestamp::from_millis(60_000),
+            memo: String::new(),
+        };
+        odd.inner.spend(ask).await.unwrap();
+    }
+    assert_eq!(read(&odd).await, (vec![], 60, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wallet_that_changes_is_read_until_it_is_at_rest() {
     assert_eq!(read(&ledger(0, 20).await).await, (vec![], 34, 1));

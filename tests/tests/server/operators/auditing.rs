@@ -59,6 +59,19 @@ async fn an_audit_finds_what_does_not_add_up() -> Result<()> {
     )?;
     let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
     assert!(odd.contains("differences: 2\n") && odd.contains("day/1999-01-01"), "{odd}");
+
+    // A wallet whose pools are all gone, and one of which there is nothing but an open hold.
+    sqlite(
+        data.path(),
+        "DELETE FROM ledger_pools WHERE wallet LIKE 'service%';
+         INSERT INTO ledger_open VALUES ('hold-of-nobody', 'wallet-of-nobody', 0);",
+    )?;
+    let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
+    for line in
+        ["wallets checked: 3\n", "differences: 2\n", "entries add up to spent 1", "wallet-of-nobody: a hold"]
+    {
+        assert!(odd.contains(line), "{line}: {odd}");
+    }
     Ok(())
 }
 
