@@ -215,9 +215,12 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-fn tell(site: &Site, rounds: &[(f64, f64, Option<(f64, f64)>)]) {
+/// Our CPU and wall seconds a look-up in one round, and yt-dlp's.
+type Figures = (f64, f64, Option<(f64, f64)>);
+
+fn tell(site: &Site, rounds: &[Figures]) {
     let name = site.name;
-    let of = |figure: fn(&(f64, f64, Option<(f64, f64)>)) -> f64| median(rounds.iter().map(figure).collect());
+    let of = |figure: fn(&Figures) -> f64| median(rounds.iter().map(figure).collect());
     line(&format!("{name}: our CPU"), of(|round| round.0 * 1e3), "ms a look-up");
     line(&format!("{name}: our wall time"), of(|round| round.1 * 1e3), "ms a look-up");
     if rounds.iter().any(|round| round.2.is_none()) {
@@ -234,6 +237,6 @@ fn tell(site: &Site, rounds: &[(f64, f64, Option<(f64, f64)>)]) {
     ratio(&format!("{name}: wall time beside yt-dlp"), of(|round| round.1 / peer_of(round).1), Goal::None);
 }
 
-fn peer_of(round: &(f64, f64, Option<(f64, f64)>)) -> (f64, f64) {
+fn peer_of(round: &Figures) -> (f64, f64) {
     round.2.unwrap_or((f64::NAN, f64::NAN))
 }
