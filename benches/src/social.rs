@@ -121,7 +121,7 @@ fn tiktok_page(post: u64, padding: &str) -> String {
 
 fn x_post(post: u64) -> serde_json::Value {
     let video = json!({
-        "type": "video", "id_str": "9001", "media_key": "13_9001", "ext_media_availability": { "status": "Available" },
+        "type": "video", "id_str": post.to_string(), "media_key": format!("13_{post}"), "ext_media_availability": { "status": "Available" },
         "media_url_https": "https://pbs.twimg.com/a.jpg", "sizes": {},
         "video_info": { "duration_millis": 60_000, "aspect_ratio": [16, 9], "variants": [
             { "content_type": "application/x-mpegURL", "url": format!("https://video.twimg.com/pl/{post}.m3u8") },

@@ -176,8 +176,8 @@ impl Refusal {
             Self::NoVideo => format!("This post on {name} has no video."),
             Self::NoSound => format!("This video on {name} has no sound."),
             Self::Quoted(post) => format!(
-                "This post on {name} has no video of its own, but the post that it quotes has one: give the \
-                 link of that post, x.com/i/status/{post} ."
+                "This post on {name} has no video of its own, but the post that it quotes has one: \
+                 x.com/i/status/{post} is the link of that post."
             ),
             Self::NoCaptions => format!("{name} has no captions for this video."),
             Self::NoWords => "This video's captions hold no words.".to_owned(),
