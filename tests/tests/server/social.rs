@@ -131,10 +131,17 @@ async fn how_x_is_asked_can_be_set() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reels_have_no_supplier_yet() -> Result<()> {
-    let proxy = playing("tiktok", Vec::new())?;
+    let target = "https://www.instagram.com/reel/DdG4RIxIPyf/?igsh=MzRl";
+    let short = Rule::new("HEAD", "www.instagram.com", "/share/reel/BARSSL4rTu/")
+        .answer(Answer::status(301).header("location", target));
+    let proxy = playing("tiktok", vec![short])?;
     let (_data, server, key) = stage(&proxy)?;
-    let told = look_up(&server, &key, "https://www.instagram.com/reel/DdG4RIxIPyf/").await?;
-    assert_eq!(told["failureReason"], json!("config_error"), "{told}");
-    assert_eq!(proxy.requests().len(), 0);
+    for link in [target, "https://www.instagram.com/share/reel/BARSSL4rTu"] {
+        let told = look_up(&server, &key, link).await?;
+        assert_eq!(told["failureReason"], json!("config_error"), "{told}");
+        assert_eq!((&told["platform"], &told["videoId"]), (&json!("reels"), &json!("DdG4RIxIPyf")));
+    }
+    // Where the short link leads was asked, and nothing else.
+    assert_eq!(proxy.requests().len(), 1, "{:?}", proxy.requests());
     Ok(())
 }
