@@ -11,6 +11,7 @@ mod fact;
 mod fulfil;
 mod plan;
 mod price;
+mod sandbox;
 mod sell;
 mod sweep;
 mod turns;
@@ -20,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
 pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
 pub use price::{CURRENCY, Pack};
+pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
 pub use sell::{Sold, SubscribeOutcome};
 
 use turns::Turns;
