@@ -81,10 +81,12 @@ impl Shop {
     /// A shop with one account, in a runtime whose time is paused.
     pub(crate) async fn open() -> Self {
         let ledger = Arc::new(MemoryLedger::default());
-        let limits = Limits { key: 0, service: 0 };
-        let oracle = Oracle::new(Arc::new(MemoryArchive::default()), Arc::clone(&ledger) as _, limits);
+        let limits = Limits { key: 0, service: 0, free_account: 0 };
+        let directory = Arc::new(MemoryDirectory::default());
+        let archive = Arc::new(MemoryArchive::default());
+        let oracle = Oracle::new((archive, Arc::clone(&ledger) as _, Arc::clone(&directory) as _), limits);
         let gate = Arc::new(Gate::new(Arc::new(oracle), Weather::Calm, false));
-        let (orders, directory) = (Arc::default(), Arc::default());
+        let orders = Arc::default();
         let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_millis(BEGIN_MS)));
         let provider = Provider::new(Arc::clone(&gate));
         let (payments, lives) = (Mutex::default(), AtomicU32::new(0));

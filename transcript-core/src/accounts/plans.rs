@@ -99,9 +99,8 @@ impl Run {
     fn and_then(self, payment: &PlanPayment, now: Timestamp) -> Self {
         let PlanPayment { plan, credits, credits_back, from, through } = *payment;
         let old = self.period;
-        if through < old.through {
-            return self;
-        }
+        // What begins later is the successor, also where its month ends earlier: one from 31 August 09:00 ends on
+        // 30 September 09:00, one from 30 August 18:00 at 18:00 of that day.
         if from >= old.through && now.plus(CLOCKS_APART) >= from {
             return Self::begin(payment, self.anchor);
         }

@@ -126,6 +126,19 @@ fn a_month_that_begins_within_another_becomes_one_with_it() {
 }
 
 #[test]
+fn a_later_month_that_ends_earlier_takes_over() {
+    let [begun, changed] = ["2026-08-30T18:00:00", "2026-08-31T09:00:00"].map(at);
+    let [early, late] = ["2026-09-30T09:00:00", "2026-09-30T18:00:00"].map(at);
+    let both = [payment(Starter, begun, late), payment(Pro, changed, early)];
+    let account = after_payments(&free(), &both, changed);
+    let paid = account.paid.unwrap();
+    assert_eq!((account.plan, account.anchor, paid.from, paid.through), (Pro, changed, begun, early));
+    // 15 of 744 hours on the smaller plan, and a month of the larger one.
+    assert_eq!(paid.credits, 10_000 + 2_000 - 2_000 * 729 / 744);
+    assert_eq!(after_payments(&account, &both, changed), account, "told again");
+}
+
+#[test]
 fn what_a_refund_took_back_is_not_given() {
     let refunded = PlanPayment { credits_back: 500, ..days(Starter, 10, 40) };
     assert_eq!(period(&after_payments(&free(), &[refunded], day(11))), (10, 40, 1_500));
