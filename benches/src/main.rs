@@ -4,6 +4,7 @@
 mod ask;
 mod bare;
 mod budgets;
+mod charged;
 mod corpus;
 mod fetch;
 mod library;
@@ -28,6 +29,8 @@ enum Topic {
     Fetch,
     /// Look-ups of TikTok and X, beside yt-dlp.
     Social,
+    /// Archived transcripts for credits, beside what the disk can keep.
+    Charged,
     /// Start, memory, links, captions.
     Budgets,
     /// All of them.
@@ -58,11 +61,13 @@ async fn main() -> Result<()> {
         Topic::Lookup => lookup::run().await,
         Topic::Fetch => fetch::run().await,
         Topic::Social => social::run().await,
+        Topic::Charged => charged::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
             lookup::run().await?;
             fetch::run().await?;
             social::run().await?;
+            charged::run().await?;
             budgets::run().await
         }
         Topic::Bare { answer } => bare::serve(&answer).await,

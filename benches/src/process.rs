@@ -95,7 +95,21 @@ pub(crate) fn serve(data: &Path, settings: &[(&str, String)]) -> Result<Server> 
     Server::start(&mut verbatim(data, &["serve", "--listen", "127.0.0.1:0"], settings)?)
 }
 
-/// Has wrk ask a server with 32 connections; returns how many answers came, and how many a second.
+/// What wrk is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load<'a> {
+    /// How many connections ask at once.
+    pub(crate) connections: u32,
+    /// The script that makes the requests, where they are not all the same.
+    pub(crate) script: Option<&'a str>,
+    /// What the script is told.
+    pub(crate) variables: &'a [(&'a str, String)],
+    /// For how long.
+    pub(crate) time: Duration,
+}
+
+/// Has wrk ask a server with 32 connections, for one path or for many videos at random; returns how many
+/// answers came, and how many a second.
 pub(crate) fn wrk(
     server: &Server,
     path: &str,
@@ -103,14 +117,21 @@ pub(crate) fn wrk(
     videos: Option<u64>,
     time: Duration,
 ) -> Result<(u64, f64)> {
+    let script = videos.map(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/paths.lua"));
+    let variables = [("VIDEOS", videos.unwrap_or_default().to_string())];
+    wrk_with(server, path, headers, &Load { connections: 32, script, variables: &variables, time })
+}
+
+/// Has wrk ask a server as it is told; returns how many answers came, and how many a second.
+pub(crate) fn wrk_with(server: &Server, path: &str, headers: &[&str], load: &Load<'_>) -> Result<(u64, f64)> {
     let mut command = Command::new("wrk");
-    command.args(["-t1", "-c32", &format!("-d{}s", time.as_secs().max(1))]);
+    let connections = format!("-c{}", load.connections);
+    command.args(["-t1", &connections, &format!("-d{}s", load.time.as_secs().max(1))]);
     for header in headers {
         command.args(["-H", header]);
     }
-    if let Some(videos) = videos {
-        command.args(["-s", concat!(env!("CARGO_MANIFEST_DIR"), "/paths.lua")]);
-        command.env("VIDEOS", videos.to_string());
+    if let Some(script) = load.script {
+        command.args(["-s", script]).envs(load.variables.iter().map(|(name, value)| (name, value)));
     }
     command.arg(format!("http://{}{path}", server.address()));
     let output = command.output().context("wrk is missing: apt-get install wrk")?;
