@@ -38,7 +38,7 @@ const NAME_MAX: usize = 100;
 ///
 /// let options = XOptions::new(None, Some(&["interactive_text_enabled", "vibe_api_enabled=false"]))?;
 /// assert_eq!(options, XOptions { query_id: XOptions::default().query_id, ..options.clone() });
-/// assert!(XOptions::new(Some("not/an/id"), None).is_err());
+/// assert!(XOptions::new::<&str>(Some("not/an/id"), None).is_err());
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
