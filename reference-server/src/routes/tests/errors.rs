@@ -159,6 +159,9 @@ async fn no_bytes_cause_a_fault() {
                 format!("/api/transcript?{a}={b}&v={NEW}"),
                 format!("/watch/{a}/{b}"),
                 format!("/watch/video_site/{a}?{b}"),
+                format!("/api/v1/{a}/{b}"),
+                format!("/api/v1/transcript?url={a}{b}&lang={b}"),
+                format!("/api/v1/verify?token={a}{b}"),
             ] {
                 let headers = [("authorization", one), ("content-type", other), ("origin", one)];
                 let answer = service.send(request("GET", &target, &headers, one)).await;
@@ -166,8 +169,10 @@ async fn no_bytes_cause_a_fault() {
             }
             let headers = [("content-type", "application/json"), ("authorization", one)];
             let body = format!("{one}{other}");
-            let answer = service.send(request("POST", "/api/keys", &headers, &body)).await;
-            assert!(answer.status.as_u16() < 500, "{body}: {answer:?}");
+            for target in ["/api/keys", "/api/v1/register", "/api/v1/verify", "/api/v1/rotate-key"] {
+                let answer = service.send(request("POST", target, &headers, &body)).await;
+                assert!(answer.status.as_u16() < 500, "{body}: {answer:?}");
+            }
         }
     }
 }
