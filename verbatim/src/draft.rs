@@ -44,6 +44,8 @@ pub struct Draft {
     pub wishes: Vec<Wish>,
     /// The tracks that the video is known to have.
     pub known_tracks: Vec<TrackInfo>,
+    /// Whether it is no transcript but says that the operator took the video down.
+    pub withdrawn: bool,
     /// The segments, by start.
     pub segments: Vec<Segment>,
     /// The characters of its body that could not be read, and are U+FFFD in the segments.

@@ -48,6 +48,23 @@ impl Verbatim {
     }
 }
 
+/// A withdrawal as JSON, from which [`crate::Draft::read`] gives it back: nothing of the video's words is in it.
+///
+/// # Errors
+/// None that is known.
+pub fn withdrawal_to_json(video: &VideoId) -> Result<String> {
+    let document = Withdrawal {
+        format: FORMAT,
+        platform: video.platform().as_str(),
+        video_id: video.id(),
+        available: false,
+        withdrawn: true,
+        transcript: [],
+    };
+    let json = serde_json::to_string_pretty(&document);
+    json.map(|json| json + "\n").map_err(|error| Error::unexpected(error.to_string()))
+}
+
 impl Archived {
     /// A name for it that no other transcript of the video has, of letters, digits, `-`, `_` and `.` only:
     /// its language, with the wish that it answers in front where that is another one.
@@ -119,6 +136,17 @@ struct Document<'a> {
     stored_at: String,
     parser_version: u32,
     transcript: Vec<Snippet<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Withdrawal<'a> {
+    format: &'a str,
+    platform: &'a str,
+    video_id: &'a str,
+    available: bool,
+    withdrawn: bool,
+    transcript: [(); 0],
 }
 
 #[derive(Serialize)]

@@ -60,6 +60,8 @@ pub struct Imported {
     pub left_out: Occurrences,
     /// What the import did for each wish that the captions can answer.
     pub wishes: Vec<ImportedWish>,
+    /// What became of a withdrawal that was imported in place of a transcript.
+    pub withdrawal: Option<Effect>,
 }
 
 /// What an import did for one wish.
@@ -126,6 +128,9 @@ impl Verbatim {
                 "it does not say which video it is of, and neither does the file's name",
             ));
         };
+        if draft.withdrawn {
+            return self.admit_withdrawal(video, dry_run).await;
+        }
         let named_wishes = draft.wishes.clone();
         let mut known: Vec<TrackInfo> =
             self.archive().tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
@@ -160,7 +165,26 @@ impl Verbatim {
             wish: wish.as_str().to_owned(),
             effect: effect(before.as_ref(), &digest, replace),
         });
-        Ok(Imported { video, language, segments, unreadable, left_out, wishes: wishes.collect() })
+        let (wishes, withdrawal) = (wishes.collect(), None);
+        Ok(Imported { video, language, segments, unreadable, left_out, wishes, withdrawal })
+    }
+
+    /// Takes a video down that was taken down in the archive that the draft comes from.
+    async fn admit_withdrawal(&self, video: VideoId, dry_run: bool) -> Result<Imported> {
+        let found = self.archive().find(&video, &Wish::Default, self.now()).await?;
+        let is_withdrawn = found == Found::Withdrawn;
+        if !is_withdrawn && !dry_run {
+            self.archive().withdraw(&video, true, self.now()).await?;
+        }
+        Ok(Imported {
+            video,
+            language: LanguageTag::unknown(),
+            segments: 0,
+            unreadable: Occurrences::default(),
+            left_out: Occurrences::default(),
+            wishes: Vec::new(),
+            withdrawal: Some(if is_withdrawn { Effect::Unchanged } else { Effect::Added }),
+        })
     }
 
     /// What each wish has in the archive.

@@ -20,7 +20,7 @@ pub use audit::{Audit, Disagreement};
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
-pub use export::Archived;
+pub use export::{Archived, withdrawal_to_json};
 pub use facade::Verbatim;
 pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};

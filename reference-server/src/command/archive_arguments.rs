@@ -46,7 +46,8 @@ pub(super) struct Show {
 Each transcript gets a file of its own, DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON keeps
 everything: `verbatim import DIR` puts it into another archive without loss. Files that exist stay as
 they are, unless --force is given; the exit status is 1 when one of them has another content.
-Withdrawn videos are left out. Exit status 3: nothing is archived of a video that was named.")]
+Of withdrawn videos no words are written, but with JSON that they are withdrawn (withdrawn.json), and importing
+that withdraws them. Exit status 3: nothing is archived of a video that was named.")]
 pub(super) struct Export {
     /// The links to the videos; or YouTube ids (behind -- when one begins with -)
     #[arg(value_name = "LINK", required_unless_present = "all", conflicts_with = "all")]

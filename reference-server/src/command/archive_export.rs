@@ -12,10 +12,11 @@ use transcript_core::{
     transcript::{markdown, prose, srt, webvtt},
     video::VideoId,
 };
-use verbatim::{Archived, Verbatim};
+use verbatim::{Archived, Verbatim, withdrawal_to_json};
 
 use super::{
-    Failure, archive::unknown, archive_arguments::Export, arguments::Format, print, progress::Progress, tell,
+    Failure, WITHDRAWN, archive::unknown, archive_arguments::Export, arguments::Format, print,
+    progress::Progress, tell,
 };
 
 /// What became of the files.
@@ -36,7 +37,9 @@ pub(super) async fn run(verbatim: &Verbatim, ask: &Export) -> Result<(), Failure
         let mut progress = Progress::new("exported", Some(ask.links.len() as u64));
         for link in &ask.links {
             let video = verbatim.show(link).await?;
-            if video.archived.is_empty() {
+            if video.withdrawn && ask.format == Format::Json {
+                export_withdrawal(ask, &video.video, &mut written, &progress)?;
+            } else if video.archived.is_empty() {
                 progress.note(&format!("nothing is archived of {}", video.video));
                 missing.get_or_insert_with(|| unknown(&video));
             }
@@ -54,7 +57,8 @@ pub(super) async fn run(verbatim: &Verbatim, ask: &Export) -> Result<(), Failure
     missing.map_or(Ok(()), Err)
 }
 
-/// Exports all videos, page by page: their tracks come together.
+/// Exports all videos, page by page: their tracks come together. Then the withdrawals, which only our own JSON
+/// can say: else whoever imports the files would serve what was taken down.
 async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) -> Result<(), Failure> {
     let mut progress = Progress::new("exported", Some(verbatim.stats().await?.videos));
     let mut page = PageRequest::first();
@@ -72,9 +76,40 @@ async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) ->
         }
         match tracks.next {
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
-            None => return Ok(()),
+            None => break,
         }
     }
+    let mut page = PageRequest::first();
+    while ask.format == Format::Json {
+        let withdrawn = verbatim.archive().withdrawn(page).await?;
+        for video in withdrawn.items {
+            export_withdrawal(ask, &video, written, &progress)?;
+        }
+        match withdrawn.next {
+            Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the file that says that a video is withdrawn; nothing of its words.
+fn export_withdrawal(
+    ask: &Export,
+    video: &VideoId,
+    written: &mut Written,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let folder = folder_of(ask, video)?;
+    let is_words = |file: io::Result<fs::DirEntry>| {
+        file.is_ok_and(|file| {
+            file.file_name() != WITHDRAWN && !file.file_name().as_encoded_bytes().starts_with(b".")
+        })
+    };
+    if fs::read_dir(&folder).is_ok_and(|mut files| files.any(is_words)) {
+        progress.note(&format!("{} has files from before {video} was withdrawn", folder.display()));
+    }
+    put(ask, &folder, WITHDRAWN, &withdrawal_to_json(video)?, written, progress)
 }
 
 fn export(
@@ -87,26 +122,52 @@ fn export(
     if archived.is_empty() {
         return Ok(());
     }
+    let folder = folder_of(ask, video)?;
+    let withdrawal = folder.join(WITHDRAWN);
+    if ask.force && withdrawal.is_file() {
+        fs::remove_file(&withdrawal).map_err(|error| cannot_write(&withdrawal, &error))?;
+    } else if withdrawal.is_file() {
+        written.kept += 1;
+        progress
+            .note(&format!("{} says that {video} is withdrawn, which it is no more", withdrawal.display()));
+    }
+    for one in archived {
+        let (text, ending) = rendered(one, ask.format)?;
+        put(ask, &folder, &format!("{}.{ending}", one.name()), &text, written, progress)?;
+    }
+    Ok(())
+}
+
+/// The folder of a video's files, which is there now.
+fn folder_of(ask: &Export, video: &VideoId) -> Result<PathBuf, Failure> {
     // Both are letters, digits, `-` and `_` only.
     let folder = ask.to.join(video.platform().as_str()).join(video.id());
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
-    for one in archived {
-        let (text, ending) = rendered(one, ask.format)?;
-        let file = folder.join(format!("{}.{ending}", one.name()));
-        if !ask.force && file.symlink_metadata().is_ok() {
-            if is_same(&file, &text) {
-                written.same += 1;
-            } else {
-                written.kept += 1;
-                progress.note(&format!("{} exists with another content", file.display()));
-            }
-            continue;
+    Ok(folder)
+}
+
+/// Writes one file, unless it is there already.
+fn put(
+    ask: &Export,
+    folder: &Path,
+    name: &str,
+    text: &str,
+    written: &mut Written,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let file = folder.join(name);
+    if !ask.force && file.symlink_metadata().is_ok() {
+        if is_same(&file, text) {
+            written.same += 1;
+        } else {
+            written.kept += 1;
+            progress.note(&format!("{} exists with another content", file.display()));
         }
-        write(&file, &folder, &text, ask.force).map_err(|error| cannot_write(&file, &error))?;
-        written.new += 1;
-        print(&format!("{}\n", file.display()))?;
+        return Ok(());
     }
-    Ok(())
+    write(&file, folder, text, ask.force).map_err(|error| cannot_write(&file, &error))?;
+    written.new += 1;
+    print(&format!("{}\n", file.display()))
 }
 
 /// The transcript in its form, and the ending of a file's name.

@@ -20,6 +20,7 @@ use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
 
 use super::{Failure, arguments, open_archive, print, print_json, progress::Progress, tell};
 use crate::config::Settings;
+pub(super) use folder::WITHDRAWN;
 use info::{Info, Infos};
 use name::Name;
 
@@ -82,12 +83,17 @@ struct Counts {
     failed: u64,
     left_out: u64,
     unreadable: u64,
+    withdrawn: u64,
 }
 
 impl Counts {
     fn count(&mut self, imported: &Imported) {
         self.left_out = self.left_out.saturating_add(imported.left_out.count);
         self.unreadable = self.unreadable.saturating_add(imported.unreadable.count);
+        if let Some(effect) = imported.withdrawal {
+            self.withdrawn += u64::from(effect == Effect::Added);
+            return;
+        }
         let any = |effects: &[Effect]| imported.wishes.iter().any(|wish| effects.contains(&wish.effect));
         if any(&[Effect::Added, Effect::Replaced]) {
             self.imported += 1;
@@ -100,12 +106,15 @@ impl Counts {
 
     /// All of it in one line.
     fn told(&self, files: usize, dry_run: bool) -> String {
-        let Self { imported, kept, unchanged, failed, left_out, unreadable } = self;
+        let Self { imported, kept, unchanged, failed, left_out, unreadable, withdrawn } = self;
         let would = if dry_run { "would be " } else { "" };
         let mut line = format!(
             "{files} files: {imported} transcripts {would}imported, {unchanged} were archived already, \
              {kept} kept as they were archived, {failed} files failed"
         );
+        if *withdrawn > 0 {
+            line.push_str(&format!("; {withdrawn} videos {would}withdrawn"));
+        }
         if left_out + unreadable > 0 {
             line.push_str(&format!("; {left_out} cues left out, {unreadable} characters unreadable"));
         }

@@ -31,6 +31,7 @@ use crate::{
 };
 use archive_arguments::{ArchiveCommand, LedgerCommand};
 use arguments::{Arguments, Command, Common};
+use import::WITHDRAWN;
 use terminal::{print, print_json, shown, tell};
 
 /// How a command ends when it does not end well.

@@ -1,6 +1,6 @@
 //! Who calls: the address of the socket, or what a trusted proxy says of it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, header::FORWARDED};
 use ipnet::IpNet;
@@ -80,11 +80,22 @@ fn hops(
     hops
 }
 
-/// An address, with or without a port: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`.
+/// An address, with or without a port, be that one a name that hides it (RFC 7239, 6.3): `192.0.2.1`,
+/// `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:_hidden`.
 fn node(text: &str) -> Option<IpAddr> {
-    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-    let address = bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
-    address.map(|address: IpAddr| address.to_canonical())
+    let (address, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        // Without brackets the colons of an address are its own.
+        None if text.matches(':').count() != 1 => (text, ""),
+        None => text.split_at(text.find(':')?),
+    };
+    let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    address.parse().ok().filter(|_| is_port).map(|address: IpAddr| address.to_canonical())
+}
+
+fn is_port(text: &str) -> bool {
+    let is_hidden = |name: &str| name.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c));
+    text.parse::<u16>().is_ok() || text.strip_prefix('_').is_some_and(is_hidden)
 }
 
 #[cfg(test)]
@@ -122,6 +133,8 @@ mod tests {
         check("fd00::1", &list("2001:db8::1"), "2001:db8::1");
         check("fd00::1", &list("[2001:db8::1]:80"), "2001:db8::1");
         check("10.0.0.1", &list("::ffff:1.1.1.1"), "1.1.1.1");
+        check("10.0.0.1", &list("[2001:db8::1]"), "2001:db8::1");
+        check("10.0.0.1", &list("6.6.6.6, 2001:db8::1, fd00::2, 10.0.0.2"), "2001:db8::1");
         check("10.0.0.1", &[("x-forwarded-for", "6.6.6.6"), ("x-forwarded-for", "1.1.1.1")], "1.1.1.1");
     }
 
@@ -130,6 +143,11 @@ mod tests {
         let list = |value| [("x-forwarded-for", value)];
         check("10.0.0.1", &list("unknown"), "10.0.0.1");
         check("10.0.0.1", &list(""), "10.0.0.1");
+        for odd in
+            ["1.1.1.1:", "1.1.1.1:port", "1.1.1.1:99999", "[1.1.1.1", "[::1]x", "fe80::1%eth0", "1.1.1.1/8"]
+        {
+            check("10.0.0.1", &list(odd), "10.0.0.1");
+        }
         check("10.0.0.1", &list("6.6.6.6, nonsense, 10.0.0.2"), "10.0.0.2");
         check("10.0.0.1", &list(&"10.0.0.2,".repeat(5_000)), "10.0.0.1");
     }
@@ -138,6 +156,12 @@ mod tests {
     fn the_standard_header_is_read_too() {
         check("10.0.0.1", &[("forwarded", "for=6.6.6.6, For=\"1.1.1.1:80\";proto=https")], "1.1.1.1");
         check("10.0.0.1", &[("forwarded", "proto=http;for=\"[2001:db8::1]:4711\"")], "2001:db8::1");
+        check("10.0.0.1", &[("forwarded", "for=\"[2001:db8::1]:_port\"")], "2001:db8::1");
+        check("10.0.0.1", &[("forwarded", "for=\"1.1.1.1:_a.b-c\"")], "1.1.1.1");
+        check("10.0.0.1", &[("forwarded", "for=6.6.6.6, for=_hidden, for=10.0.0.2")], "10.0.0.2");
+        check("10.0.0.1", &[("forwarded", "for=_hidden, for=1.1.1.1, for=\"[fd00::2]\"")], "1.1.1.1");
+        check("10.0.0.1", &[("forwarded", "for=unknown")], "10.0.0.1");
+        check("10.0.0.1", &[("forwarded", "for=6.6.6.6"), ("forwarded", "for=1.1.1.1")], "1.1.1.1");
         check("10.0.0.1", &[("forwarded", "for=_hidden")], "10.0.0.1");
         check("10.0.0.1", &[("forwarded", "by=1.1.1.1")], "10.0.0.1");
     }

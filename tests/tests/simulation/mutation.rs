@@ -179,6 +179,10 @@ impl Archive for BrokenArchive {
         self.inner.page(page).await
     }
 
+    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        self.inner.withdrawn(page).await
+    }
+
     async fn stats(&self) -> Result<Stats> {
         self.inner.stats().await
     }

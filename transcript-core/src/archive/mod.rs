@@ -131,6 +131,9 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// tracks that are only known are not.
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;
 
+    /// The videos that are withdrawn, whether anything is stored of them or not, by video, page by page.
+    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>>;
+
     /// How much the archive holds.
     async fn stats(&self) -> Result<Stats>;
 }

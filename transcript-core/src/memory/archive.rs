@@ -272,6 +272,17 @@ impl Archive for MemoryArchive {
         Ok(Page { items: page.items.into_iter().map(|(_, track)| track).collect(), next: page.next })
     }
 
+    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let shelves = self.shelves.lock();
+        let withdrawn = shelves.videos.iter().filter(|(_, shelf)| shelf.withdrawn);
+        let mut videos: Vec<_> = withdrawn.map(|(video, _)| (video.to_string(), video.clone())).collect();
+        videos.sort();
+        let after = page.after.as_ref().map(Cursor::as_str);
+        let rest = videos.into_iter().filter(|(name, _)| after.is_none_or(|after| name.as_str() > after));
+        let page = page_of(rest, page.size(), |(name, _)| name.clone());
+        Ok(Page { items: page.items.into_iter().map(|(_, video)| video).collect(), next: page.next })
+    }
+
     async fn stats(&self) -> Result<Stats> {
         let shelves = self.shelves.lock();
         let mut stats = Stats { links: shelves.links.len() as u64, ..Stats::default() };

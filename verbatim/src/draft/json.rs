@@ -52,6 +52,8 @@ struct Whole {
     #[serde(alias = "video_id")]
     video_id: Option<String>,
     available: Option<bool>,
+    #[serde(default)]
+    withdrawn: bool,
     failure_reason: Option<String>,
     #[serde(alias = "language_code")]
     language_code: Option<String>,
@@ -152,11 +154,12 @@ fn snippets(text: &str) -> Result<Draft> {
 
 fn whole(text: &str) -> Result<Draft> {
     let whole: Whole = from_str(text)?;
-    if whole.available == Some(false) {
+    let is_ours = whole.format.as_deref() == Some(FORMAT);
+    let withdrawn = is_ours && whole.withdrawn;
+    if whole.available == Some(false) && !withdrawn {
         let reason = whole.failure_reason.unwrap_or_else(|| "no reason".to_owned());
         return Err(Error::invalid(format!("it says that there is no transcript: {reason}")));
     }
-    let is_ours = whole.format.as_deref() == Some(FORMAT);
     if let Some(other) = whole.format.filter(|_| !is_ours) {
         let other: String = other.chars().take(COMPLAINT_MAX).collect();
         return Err(Error::invalid(format!("it is in the format {other:?}; this version knows {FORMAT:?}")));
@@ -195,6 +198,7 @@ fn whole(text: &str) -> Result<Draft> {
         parser_version: whole.parser_version,
         wishes: whole.wishes.iter().map(|wish| self::wish(wish)).collect::<Result<_>>()?,
         known_tracks: whole.tracks.into_iter().map(track).collect::<Result<_>>()?,
+        withdrawn,
         segments,
         unreadable,
         left_out: Occurrences::default(),

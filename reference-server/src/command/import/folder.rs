@@ -17,8 +17,11 @@ const DEPTH_MAX: usize = 64;
 /// The most files that are imported at once.
 const FILES_MAX: usize = 500_000;
 
+/// The name of the file that says that its video is withdrawn.
+pub(in crate::command) const WITHDRAWN: &str = "withdrawn.json";
+
 /// All files to import, those of one video together, its English ones first: what comes first stays the
-/// default.
+/// default. A withdrawal comes before all, so that nothing of its video is archived for a moment.
 pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -43,7 +46,15 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     files.sort_by_cached_key(|file| {
         let name = Name::read(file);
         let is_english = name.language.is_some_and(|language| language.is_english());
-        (file.parent().map(Path::to_owned), name.base, !is_english, name.is_original, file.clone())
+        let is_withdrawal = file.file_name().is_some_and(|name| name == WITHDRAWN);
+        (
+            file.parent().map(Path::to_owned),
+            !is_withdrawal,
+            name.base,
+            !is_english,
+            name.is_original,
+            file.clone(),
+        )
     });
     files.dedup();
     Ok(files)

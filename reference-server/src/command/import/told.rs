@@ -8,6 +8,14 @@ use verbatim::{Effect, Imported};
 
 /// What was imported, what of the file could not be read, and what became of each wish.
 pub(super) fn in_sentences(imported: &Imported, dry_run: bool) -> String {
+    if let Some(effect) = imported.withdrawal {
+        let became = match (effect, dry_run) {
+            (Effect::Unchanged, _) => "withdrawn already",
+            (_, true) => "would be withdrawn",
+            (_, false) => "withdrawn",
+        };
+        return format!("{}: {became}\n", imported.video);
+    }
     let mut text = format!("{}: {} segments read\n", imported.video, imported.segments);
     for flaw in flaws(imported) {
         // Writing to a string cannot fail.
@@ -78,6 +86,7 @@ pub(super) fn in_json(file: &Path, imported: &Imported, dry_run: bool) -> String
         "leftOut": occurrences(&imported.left_out),
         "unreadable": occurrences(&imported.unreadable),
         "dryRun": dry_run,
+        "withdrawal": imported.withdrawal.map(effect),
         "wishes": wishes.collect::<Vec<Value>>(),
     });
     format!("{line}\n")

@@ -97,6 +97,8 @@ const PAGE: &str = tracks!(
     ORDER BY t.video, t.id LIMIT ?3"
 );
 
+const WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > ?1 ORDER BY video LIMIT ?2";
+
 const STATS: &str = "SELECT
     (SELECT count(DISTINCT video) FROM transcripts), (SELECT count(*) FROM transcripts),
     (SELECT count(*) FROM absences), (SELECT count(*) FROM withdrawals), (SELECT count(*) FROM links),
@@ -264,6 +266,13 @@ impl Archive for SqliteArchive {
         let found = self.database.find(ask, archived).await?;
         let found = codec::page_of(found, &page, |(id, track)| format!("{}/{id}", track.video));
         Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
+    }
+
+    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let after = page.after.as_ref().map_or("", Cursor::as_str).to_owned();
+        let ask = || sqlx::query(WITHDRAWN).bind(after.clone()).bind(codec::one_more(&page));
+        let found = self.database.find(ask, |row| Ok(codec::video(row.try_get(0)?)?)).await?;
+        Ok(codec::page_of(found, &page, VideoId::to_string))
     }
 
     async fn stats(&self) -> Result<Stats> {

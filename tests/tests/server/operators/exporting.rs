@@ -117,6 +117,54 @@ fn subtitles_come_back_with_the_same_words_and_times() -> Result<()> {
     Ok(())
 }
 
+/// An archive that is restored from an export serves nothing that was taken down.
+#[test]
+fn a_withdrawal_is_exported_and_imported_as_such() -> Result<()> {
+    let data = filled()?;
+    let files = TempDir::new()?;
+    let to = files.path().display().to_string();
+    // One that was archived, and one of which there never was anything.
+    for video in [VIDEO, "never-there"] {
+        told(data.path(), &["archive", "withdraw", video])?;
+    }
+    told(data.path(), &["archive", "export", "--all", "--to", &to])?;
+    let expect = [
+        "microblog/20/pt-BR.json",
+        "video_site/-wtIMTCHWuI/und.json",
+        "video_site/dyke-walk-0/withdrawn.json",
+        "video_site/never-there/withdrawn.json",
+    ];
+    assert_eq!(names(files.path())?, expect);
+    for name in &expect[2..] {
+        assert!(!fs::read_to_string(files.path().join(name))?.contains("sheep"));
+    }
+    let again = told(data.path(), &["archive", "export", VIDEO, "--to", &to])?;
+    assert_eq!(again, "", "it is there already");
+    ends(data.path(), &["archive", "export", VIDEO, "--to", &to, "--format", "srt"], "", 3)?;
+
+    let restored = TempDir::new()?;
+    let planned = told(restored.path(), &["import", &to, "--dry-run"])?;
+    assert!(planned.contains("video_site/never-there: would be withdrawn\n"), "{planned}");
+    let done = told(restored.path(), &["import", &to])?;
+    assert!(done.contains("2 transcripts imported") && done.contains("; 2 videos withdrawn"), "{done}");
+    for video in [VIDEO, "never-there"] {
+        let gone = ends(restored.path(), &["get", video], "", 3)?;
+        assert!(text(&gone.stderr).contains("withdrawn by the operator"), "{gone:?}");
+    }
+    let done = told(restored.path(), &["import", &to])?;
+    assert!(!done.contains("withdrawn"), "{done}");
+
+    // What was written before and after a withdrawal does not go unnoticed.
+    told(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?;
+    let odd = ends(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 1)?;
+    assert!(text(&odd.stderr).contains("is withdrawn, which it is no more"), "{odd:?}");
+    told(data.path(), &["archive", "export", VIDEO, "--to", &to, "--force"])?;
+    told(data.path(), &["archive", "withdraw", VIDEO])?;
+    let odd = ends(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 0)?;
+    assert!(text(&odd.stderr).contains("has files from before"), "{odd:?}");
+    Ok(())
+}
+
 #[test]
 fn an_export_overwrites_nothing_unless_it_is_told_to() -> Result<()> {
     let data = archived()?;

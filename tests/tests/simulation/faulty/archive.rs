@@ -109,6 +109,12 @@ impl Archive for FaultyArchive {
         self.gate.pass("archive.page", String::new, async move { inner.page(page).await }, nothing).await
     }
 
+    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let inner = self.inner();
+        let work = async move { inner.withdrawn(page).await };
+        self.gate.pass("archive.withdrawn", String::new, work, nothing).await
+    }
+
     async fn stats(&self) -> Result<Stats> {
         let inner = self.inner();
         self.gate.pass("archive.stats", String::new, async move { inner.stats().await }, nothing).await

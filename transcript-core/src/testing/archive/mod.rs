@@ -62,6 +62,7 @@ macro_rules! archive_conformance {
             forgetting_deletes_all_of_a_video
             forgetting_keeps_withdrawal_lease_and_links
             archived_tracks_come_in_pages
+            withdrawn_videos_come_in_pages
             stats_count_what_is_there
             what_was_found_before_is_known_to_hold
 

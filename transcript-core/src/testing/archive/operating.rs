@@ -156,6 +156,31 @@ pub async fn forgetting_keeps_withdrawal_lease_and_links(store: Store) {
     assert_eq!(find(&store, 1, &Wish::Default).await, Found::Nothing, "the transcripts are gone");
 }
 
+/// Withdrawn videos come once each, with or without transcripts, until they are put back.
+pub async fn withdrawn_videos_come_in_pages(store: Store) {
+    done(store.keep(keep(3, "en", "text", &[Wish::Default])).await);
+    let withdrawn = [1, 2, 3, 4, 5];
+    for number in withdrawn.into_iter().chain([2]) {
+        done(store.withdraw(&video(number), true, at(0)).await);
+    }
+    done(store.withdraw(&video(4), false, at(1)).await);
+    done(store.withdraw(&video(9), false, at(1)).await);
+    let mut found = Vec::new();
+    let mut page = PageRequest { after: None, limit: 2 };
+    loop {
+        let part = done(store.withdrawn(page.clone()).await);
+        assert!(part.items.len() <= 2, "a page has as many as were asked for: {:?}", part.items);
+        found.extend(part.items);
+        match part.next {
+            Some(next) => page.after = Some(next),
+            None => break,
+        }
+    }
+    assert!(found.is_sorted_by_key(|video| video.to_string()), "they come by video: {found:?}");
+    found.sort();
+    assert_eq!(found, [1, 2, 3, 5].map(video), "each withdrawn one comes once");
+}
+
 /// Every archived track comes once, those of a video together, with its newest revision.
 pub async fn archived_tracks_come_in_pages(store: Store) {
     for number in (0..12).rev() {
