@@ -35,6 +35,14 @@ enum Topic {
     Budgets,
     /// All of them.
     All,
+    /// Fills an archive, for who looks at a server of their own.
+    #[command(hide = true)]
+    Archive {
+        /// The data folder.
+        data: PathBuf,
+        /// How many transcripts.
+        videos: u64,
+    },
     /// The bare server that the others start.
     #[command(hide = true)]
     Bare {
@@ -70,6 +78,7 @@ async fn main() -> Result<()> {
             charged::run().await?;
             budgets::run().await
         }
+        Topic::Archive { data, videos } => lookup::fill(&data, videos).await,
         Topic::Bare { answer } => bare::serve(&answer).await,
         Topic::Library { proxy, ca_file, prefix, at_once } => {
             library::serve(proxy, ca_file, prefix, at_once).await

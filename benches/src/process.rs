@@ -4,6 +4,7 @@ use std::{
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -65,8 +66,17 @@ impl Drop for Server {
     }
 }
 
-/// The built `verbatim`, with the profile of this program.
+/// The built `verbatim`, with the profile of this program. It is built once.
 pub(crate) fn verbatim_binary() -> Result<PathBuf> {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(binary) = &*built {
+        return Ok(binary.clone());
+    }
+    Ok(built.insert(build()?).clone())
+}
+
+fn build() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let folder = this.parent().context("this program is in no folder")?;
     ensure!(folder.ends_with("release"), "measure with --release");

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Holds the running server to the OpenAPI document that it serves: the document is validated, and schemathesis
-# sends what the document allows and what it forbids, with all checks. SEED=n makes other requests.
+# sends what the document allows and what it forbids, with all checks. SEED=n makes other requests. Archived answers
+# are read in every encoding by decoders that are not ours.
 #
 # What the command writes as subtitles is given to other people's readers of them.
 #
@@ -96,6 +97,9 @@ while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ |
 install
 (cd "$root" && cargo build --quiet --package reference-server --bin verbatim)
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
+"$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \
+  >"$work/long.srt"
+verbatim import "$work/long.srt" --video https://youtu.be/longlonglon --lang en >/dev/null
 key="$(verbatim keys create)"
 
 # Every recording of captions that has words, and those beyond our own where they are.
@@ -119,6 +123,8 @@ for document in "$work/openapi.json" "$root/docs/openapi.json"; do
   printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo the docs)"
   "$venv/bin/python" validate.py "$document"
 done
+printf '  %-36s ' "archived answers"
+"$venv/bin/python" encodings.py "$address" dQw4w9WgXcQ longlonglon
 # Accounts come first: the checks try more tokens in a minute than a network may.
 ann="$(account ann@example.org)"
 ben="$(account ben@example.org)"

@@ -68,8 +68,11 @@ impl Stores {
     #[cfg(feature = "sqlite")]
     async fn files(main: &std::path::Path, archive: &std::path::Path) -> Result<Self> {
         use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
-        let main = Arc::new(SqliteStore::open(SqliteOptions::new(main)).await?);
-        let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
+        let (main, archive) = tokio::try_join!(
+            SqliteStore::open(SqliteOptions::new(main)),
+            SqliteArchive::open(SqliteOptions::new(archive)),
+        )?;
+        let (main, archive) = (Arc::new(main), Arc::new(archive));
         Ok(Self {
             archive: Arc::clone(&archive) as _,
             ledger: Arc::clone(&main) as _,

@@ -37,7 +37,7 @@ impl Options {
     /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
     pub fn check(&self) -> Result<()> {
         entitlements(self)?;
-        Sources::open(self, Arc::new(SystemClock::default())).map(drop)
+        Sources::open(self, Arc::new(SystemClock::default()))?.wait_for_roots()
     }
 }
 
@@ -49,6 +49,7 @@ fn unknown(platform: Platform, name: &str) -> Error {
 /// What suppliers are made of; one transport for all of them.
 #[cfg(feature = "upstream")]
 struct Sources {
+    http: Arc<upstream_reqwest::Http>,
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
     tiktok: Arc<upstream_reqwest::TikTokCaptions>,
     x: Arc<upstream_reqwest::XCaptions>,
@@ -81,13 +82,19 @@ impl Sources {
         let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
         let x = XOptions::new(options.x.query_id.as_deref(), options.x.features.as_deref())?;
         let x = XCaptions::new(Arc::clone(&http), x, Arc::clone(&clock));
-        let youtube = YouTubeCaptions::new(http, youtube, clock);
+        let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, clock);
         Ok(Self {
+            http,
             youtube: Arc::new(youtube),
             tiktok: Arc::new(tiktok),
             x: Arc::new(x),
             links: Arc::new(links),
         })
+    }
+
+    /// Waits for the certificates that the system trusts.
+    fn wait_for_roots(&self) -> Result<()> {
+        self.http.wait_for_roots()
     }
 
     /// Adds who follows short links, on each platform that has some.
@@ -119,6 +126,10 @@ struct Sources;
 impl Sources {
     fn open(_: &Options, _: Arc<dyn Clock>) -> Result<Self> {
         Ok(Self)
+    }
+
+    fn wait_for_roots(&self) -> Result<()> {
+        Ok(())
     }
 
     fn follow_links(&self, engine: Builder) -> Builder {

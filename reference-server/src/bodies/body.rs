@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use axum::{body::Body, response::Response};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
     header::{
         CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
+use http_body_util::Full;
 use sha2::{Digest, Sha256};
 
 use super::{Encoding, precondition::has_already};
@@ -54,16 +54,32 @@ impl ReadyBody {
     /// # Errors
     /// The compressor's.
     pub(super) fn make(rendered: Rendered, encoding: Encoding) -> io::Result<Self> {
-        let bytes = Bytes::from(compressed(rendered.bytes, encoding)?);
+        let bytes = compressed(rendered.bytes, encoding)?;
         let digest = Sha256::digest(&bytes);
-        let tag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(&digest[..TAG_BYTES]));
-        let etag = HeaderValue::try_from(tag).map_err(io::Error::other)?;
-        let mut headers = HeaderMap::with_capacity(12);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(rendered.kind));
+        Self::named(rendered.kind, bytes, encoding, &digest)
+    }
+
+    /// A body that is compressed already. Its name is made of a digest over whatever tells its bytes from
+    /// all others.
+    ///
+    /// # Errors
+    /// None; one that headers have.
+    pub(super) fn named(
+        kind: &'static str,
+        bytes: Vec<u8>,
+        encoding: Encoding,
+        digest: &[u8],
+    ) -> io::Result<Self> {
+        let bytes = Bytes::from(bytes);
+        let digest = digest.get(..TAG_BYTES).unwrap_or(digest);
+        let etag = HeaderValue::try_from(format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest)));
+        let etag = etag.map_err(io::Error::other)?;
+        // One more, and a copy of the map is too large for what the allocator keeps at hand.
+        let mut headers = HeaderMap::with_capacity(9);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if let Some(encoding) = encoding.header() {
             headers.insert(CONTENT_ENCODING, encoding);
         }
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         headers.insert(ETAG, etag.clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(VARY, VARIES_BY);
@@ -81,17 +97,25 @@ impl ReadyBody {
 
     /// The answer that has this body, or says that the caller has it already. Dates and ranges are not
     /// looked at: the tag says more, and a whole body is always a right answer.
-    pub(crate) fn response(&self, asked: &HeaderMap, method: &Method) -> Response {
-        let mut headers = self.headers.clone();
-        let (status, body) = if has_already(asked, &self.etag) {
-            for of_the_body in [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LENGTH] {
+    pub(crate) fn response(&self, asked: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
+        let once = Self { bytes: self.bytes.clone(), etag: self.etag.clone(), headers: self.headers.clone() };
+        once.into_response(asked, method)
+    }
+
+    /// The same, for a body that is sent once.
+    pub(super) fn into_response(self, asked: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
+        let Self { bytes, etag, mut headers } = self;
+        let (status, body) = if has_already(asked, &etag) {
+            for of_the_body in [CONTENT_TYPE, CONTENT_ENCODING] {
                 headers.remove(of_the_body);
             }
-            (StatusCode::NOT_MODIFIED, Body::empty())
+            (StatusCode::NOT_MODIFIED, Full::default())
         } else if method == Method::HEAD {
-            (StatusCode::OK, Body::empty())
+            // Where there is a body, its length is told with it.
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+            (StatusCode::OK, Full::default())
         } else {
-            (StatusCode::OK, Body::from(self.bytes.clone()))
+            (StatusCode::OK, Full::new(bytes))
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;
@@ -100,7 +124,7 @@ impl ReadyBody {
     }
 }
 
-fn compressed(bytes: Vec<u8>, encoding: Encoding) -> io::Result<Vec<u8>> {
+pub(super) fn compressed(bytes: Vec<u8>, encoding: Encoding) -> io::Result<Vec<u8>> {
     match encoding {
         Encoding::Identity => Ok(bytes),
         Encoding::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),

@@ -5,31 +5,41 @@
 //! content's digest, and the count of the archive's changes when that was found. The other has the bodies,
 //! each under the digest of its content: those never become untrue, they only stop being asked for.
 //!
+//! What is not ready is made ready. Where the archive stores a transcript as it is sent, an answer is put
+//! around it ([`stored`]): for callers who accept zstd nothing is decompressed, read or compressed. That costs
+//! little more than to send what is ready, so only what is asked for again is kept ([`doorkeeper`]).
+//!
 //! An operator's command changes the archive from another process. So before anything is sent from here,
 //! the archive's count of changes must have been read within the last 50 ms, and be the same as when the
 //! answer was found ([`freshness`]).
 
 mod accept;
 mod body;
+mod doorkeeper;
 mod freshness;
 mod precondition;
+mod stored;
 
-use std::{sync::Arc, time::Instant};
+use std::{io, sync::Arc, time::Instant};
 
-use axum::response::Response;
-use http::{HeaderMap, Method, Request, header::AUTHORIZATION};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, header::AUTHORIZATION, request::Parts};
+use http_body_util::Full;
 use quick_cache::{Weighter, sync::Cache};
 use transcript_core::{
     archive::StoredTranscript,
-    engine::Transcripts,
-    lookup::{LookupAnswer, SourceTag},
+    lookup::{Lookup, LookupAnswer, SourceTag, StoredAnswer},
 };
 
 pub(crate) use accept::Encoding;
 pub(crate) use body::{ReadyBody, Rendered, VARIES_BY};
 pub(crate) use freshness::EXPIRE;
 
-use crate::{http::Refusal, routes::Format};
+use crate::{
+    http::Refusal,
+    routes::{Format, LookupQuery},
+};
+use doorkeeper::Doorkeeper;
 use freshness::Freshness;
 
 /// The only path whose answers are kept.
@@ -88,13 +98,18 @@ impl Weighter<Box<str>, Known> for Bytewise {
 pub(crate) struct Bodies {
     queries: Cache<Box<str>, Known, Bytewise>,
     bodies: Cache<BodyKey, Arc<ReadyBody>, Bytewise>,
+    doorkeeper: Doorkeeper,
     freshness: Arc<Freshness>,
+    lookup: Lookup,
 }
 
 impl Bodies {
-    /// None yet, of what this engine's archive holds.
-    pub(crate) fn new(transcripts: Transcripts) -> Self {
+    /// None yet, of what this look-up's archive holds.
+    pub(crate) fn new(lookup: Lookup) -> Self {
+        let transcripts = lookup.transcripts().clone();
         Self {
+            lookup,
+            doorkeeper: Doorkeeper::default(),
             queries: Cache::with_weighter((QUERIES_MAX / (2 * OVERHEAD)) as usize, QUERIES_MAX, Bytewise),
             bodies: Cache::with_weighter((BODIES_MAX >> 14) as usize, BODIES_MAX, Bytewise),
             freshness: Arc::new(Freshness::new(transcripts)),
@@ -103,7 +118,7 @@ impl Bodies {
 
     /// The ready answer to a request, where there is one that is known to be true `now`. Nothing is waited
     /// for, and nothing is copied.
-    pub(crate) fn ready<B>(&self, request: &Request<B>, now: Instant) -> Option<Response> {
+    pub(crate) fn ready<B>(&self, request: &Request<B>, now: Instant) -> Option<Response<Full<Bytes>>> {
         if request.uri().path() != PATH || !matches!(*request.method(), Method::GET | Method::HEAD) {
             return None;
         }
@@ -117,7 +132,7 @@ impl Bodies {
         headers: &HeaderMap,
         method: &Method,
         now: Instant,
-    ) -> Option<Response> {
+    ) -> Option<Response<Full<Bytes>>> {
         if query.len() > QUERY_LENGTH_MAX || headers.contains_key(AUTHORIZATION) {
             return None;
         }
@@ -127,6 +142,57 @@ impl Bodies {
         }
         let key = BodyKey { content_sha256, form, encoding: Encoding::chosen(headers)? };
         Some(self.bodies.get(&key)?.response(headers, method))
+    }
+
+    /// The answer to a request that was not ready, where an archived transcript is stored as it is sent and
+    /// the request has no key. With none nothing is said: the route has the answer.
+    pub(crate) async fn archived(&self, head: &Parts, now: Instant) -> Option<Response<Full<Bytes>>> {
+        if head.uri.path() != PATH || !matches!(head.method, Method::GET | Method::HEAD) {
+            return None;
+        }
+        let (query, headers) = (head.uri.query()?, &head.headers);
+        if headers.contains_key(AUTHORIZATION) {
+            return None;
+        }
+        let asked = LookupQuery::read(query).ok().filter(|asked| asked.format == Format::Json)?;
+        let encoding = Encoding::chosen(headers)?;
+        // Read before the archive is, so that a change in between shows.
+        let changes = match self.freshness.changes(now) {
+            Some(changes) => changes,
+            None => {
+                let changes = self.freshness.read().await?;
+                if let Some(ready) = self.found(query, headers, &head.method, Instant::now()) {
+                    return Some(ready);
+                }
+                changes
+            }
+        };
+        let answer = self.lookup.stored(&asked.reference, asked.src).await?;
+        let content_sha256 = answer.body.content_sha256.as_slice().try_into().ok()?;
+        let form = Form { format: asked.format, src: asked.src };
+        let key = BodyKey { content_sha256, form, encoding };
+        if encoding == Encoding::Zstd && !self.doorkeeper.has_seen(&content_sha256) {
+            let once = stored::around(&answer, encoding).inspect_err(not_sent).ok()?;
+            return Some(once.into_response(headers, &head.method));
+        }
+        let body = self.around(answer, key).await.inspect_err(not_sent).ok()?;
+        self.remember(query, Known { content_sha256, form, changes });
+        Some(body.response(headers, &head.method))
+    }
+
+    /// The ready body with this key, made from what is stored where there is none.
+    async fn around(&self, answer: StoredAnswer, key: BodyKey) -> io::Result<Arc<ReadyBody>> {
+        let encoding = key.encoding;
+        if !stored::is_cheap(&answer, encoding) {
+            let make = away(move || stored::around(&answer, encoding));
+            return self.bodies.get_or_insert_async(&key, make).await;
+        }
+        if let Some(body) = self.bodies.get(&key) {
+            return Ok(body);
+        }
+        let body = Arc::new(stored::around(&answer, encoding)?);
+        self.bodies.insert(key, Arc::clone(&body));
+        Ok(body)
     }
 
     /// The archive's count of changes, read within the last 50 ms. None when it cannot be read: nothing is
@@ -149,30 +215,37 @@ impl Bodies {
         render: fn(&LookupAnswer, Format) -> Rendered,
     ) -> Result<Arc<ReadyBody>, Refusal> {
         let content_sha256 = digest(stored).ok_or_else(Refusal::fault)?;
-        let make = async {
-            let answer = answer.clone();
-            let making = move || ReadyBody::make(render(&answer, form.format), encoding);
-            match tokio::task::spawn_blocking(making).await {
-                Ok(Ok(body)) => Ok(Arc::new(body)),
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "a body could not be compressed");
-                    Err(Refusal::fault())
-                }
-                // The panic hook has logged what and where.
-                Err(_) => Err(Refusal::fault()),
-            }
-        };
-        self.bodies.get_or_insert_async(&BodyKey { content_sha256, form, encoding }, make).await
+        let answer = answer.clone();
+        let make = away(move || ReadyBody::make(render(&answer, form.format), encoding));
+        let made = self.bodies.get_or_insert_async(&BodyKey { content_sha256, form, encoding }, make).await;
+        made.map_err(|error| {
+            tracing::error!(%error, "a body could not be made");
+            Refusal::fault()
+        })
     }
 
-    /// Remembers what a query meant when the archive had counted this many changes.
-    pub(crate) fn remember(&self, query: &str, stored: &StoredTranscript, form: Form, changes: u64) {
-        if let Some(content_sha256) = digest(stored)
-            && query.len() <= QUERY_LENGTH_MAX
-        {
-            self.queries.insert(query.into(), Known { content_sha256, form, changes });
+    /// Remembers what a query meant, with what this transcript was when the archive had counted this many
+    /// changes.
+    pub(crate) fn means(&self, query: &str, stored: &StoredTranscript, form: Form, changes: u64) {
+        if let Some(content_sha256) = digest(stored) {
+            self.remember(query, Known { content_sha256, form, changes });
         }
     }
+
+    fn remember(&self, query: &str, known: Known) {
+        if query.len() <= QUERY_LENGTH_MAX {
+            self.queries.insert(query.into(), known);
+        }
+    }
+}
+
+fn not_sent(error: &io::Error) {
+    tracing::warn!(%error, "a stored body could not be sent as it is");
+}
+
+/// Makes a body away from the threads that serve. A panic has been logged by its hook.
+async fn away(make: impl FnOnce() -> io::Result<ReadyBody> + Send + 'static) -> io::Result<Arc<ReadyBody>> {
+    tokio::task::spawn_blocking(make).await.map_err(io::Error::other).flatten().map(Arc::new)
 }
 
 /// The digest as a key; it always has 32 bytes.

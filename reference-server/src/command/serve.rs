@@ -23,6 +23,7 @@ const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
 
 /// Serves until it is told to stop.
 pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
+    keep_a_little_memory();
     let log = log::start(&settings.log);
     // From here on a signal is heard, also while the storage is being opened.
     let stop = signalled().map_err(|error| Failure::Fault(format!("signals cannot be heard: {error}")))?;
@@ -58,6 +59,14 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     tracing::info!("stopped");
     drop(log);
     Ok(())
+}
+
+/// The bodies of one statement are half a megabyte. glibc gives as much back to the system whenever it is free,
+/// and asks for it again for the next statement, page by page. From a larger block that was given back it
+/// learns to keep twice that. To other allocators this says nothing.
+fn keep_a_little_memory() {
+    const BLOCK: usize = 1 << 20;
+    drop(std::hint::black_box(vec![0_u8; BLOCK]));
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {

@@ -2,17 +2,14 @@
 
 use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Instant};
 
-use axum::{
-    BoxError, Router,
-    body::Body,
-    response::{IntoResponse, Response},
-};
+use axum::{BoxError, Router, body::Body, response::IntoResponse};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
-    HeaderValue, Request, StatusCode,
+    HeaderValue, Request, Response, StatusCode,
     header::{CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
 };
+use http_body_util::{Either, Full};
 use hyper::body::Body as _;
 use ipnet::IpNet;
 use tower::Service;
@@ -27,6 +24,9 @@ use crate::{
     log::{AccessLine, Log},
     routes::in_form_of,
 };
+
+/// The body of an answer: ready bytes, or what a route makes.
+pub(crate) type AnswerBody = Either<Full<Bytes>, Body>;
 
 /// The router, and what every request passes on its way there and back.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Front {
     }
 
     /// Answers a request that came from `peer`. It never fails: a panic becomes a 500.
-    pub(crate) async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    pub(crate) async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response<AnswerBody>
     where
         B: hyper::body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
@@ -58,10 +58,10 @@ impl Front {
         let id = request_id(request.headers());
         let method = request.method().clone();
         let path = self.log.path(request.uri());
-        let ready = self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started));
-        let mut response = match ready {
-            Some(response) => response,
-            None => self.route(request.map(Body::new), peer).await,
+        let mut response = match self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started)) {
+            Some(response) => response.map(Either::Left),
+            // In a box: a ready answer need not carry around the room for one that is made.
+            None => Box::pin(self.make(request, peer, started)).await,
         };
         if let Some(path) = path {
             self.log.access(AccessLine {
@@ -79,25 +79,40 @@ impl Front {
         response
     }
 
-    async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response {
+    /// Makes the answer that was not ready. A panic becomes a 500.
+    async fn make<B>(&self, request: Request<B>, peer: IpAddr, started: Instant) -> Response<AnswerBody>
+    where
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
         if let Some(refusal) = too_large(&request) {
-            return in_form_of(request.uri().path(), refusal);
+            return in_form_of(request.uri().path(), refusal).map(Either::Right);
         }
+        let (head, body) = request.into_parts();
+        let call = AssertUnwindSafe(async {
+            if let Some(bodies) = &self.bodies
+                && let Some(response) = bodies.archived(&head, started).await
+            {
+                return response.map(Either::Left);
+            }
+            self.route(Request::from_parts(head, Body::new(body)), peer).await.map(Either::Right)
+        });
+        // The panic hook has logged what and where.
+        call.catch_unwind().await.unwrap_or_else(|_| Refusal::fault().into_response().map(Either::Right))
+    }
+
+    async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {
         let client = ClientAddress::of(peer, request.headers(), &self.trusted_proxies);
         request.extensions_mut().insert(client);
-        let mut router = self.router.clone();
-        let call = AssertUnwindSafe(async move { router.call(request).await });
-        match call.catch_unwind().await {
-            Ok(Ok(mut response)) => {
+        match self.router.clone().call(request).await {
+            Ok(mut response) => {
                 if response.status() == StatusCode::NOT_MODIFIED {
                     // The router counts the bytes of the body that is not there.
                     response.headers_mut().remove(CONTENT_LENGTH);
                 }
                 response
             }
-            Ok(Err(never)) => match never {},
-            // The panic hook has logged what and where.
-            Err(_) => Refusal::fault().into_response(),
+            Err(never) => match never {},
         }
     }
 
@@ -106,7 +121,7 @@ impl Front {
         &self,
         request: Request<hyper::body::Incoming>,
         peer: IpAddr,
-    ) -> Result<Response, Infallible> {
+    ) -> Result<Response<AnswerBody>, Infallible> {
         Ok(self.answer(request, peer).await)
     }
 }

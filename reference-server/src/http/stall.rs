@@ -24,7 +24,7 @@ use tokio::{
 /// How long a peer may keep a connection open for nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Between two requests, and before the first.
+    /// Between two requests, and before the first; at least, and hardly longer.
     pub(crate) idle: Duration,
     /// From the first byte of a request's head to its last.
     pub(crate) head: Duration,
@@ -73,6 +73,9 @@ pub(crate) struct Guarded<S> {
     busy: Busy,
     /// When the bytes that are waited for are overdue.
     read_by: Instant,
+    /// Whether the idle time began anew since the alarm was set. Then it is counted from the alarm's next
+    /// ring: to look at the clock for every request would cost more.
+    has_rested: bool,
     /// Rings then, or earlier: setting it for every request would cost more than to let it ring in vain.
     alarm: Pin<Box<Sleep>>,
     /// Whether a part of a head has arrived.
@@ -87,21 +90,34 @@ impl<S> Guarded<S> {
     pub(crate) fn new(stream: S, patience: Patience, busy: Busy) -> Self {
         let read_by = Instant::now() + patience.idle;
         let alarm = Box::pin(tokio::time::sleep_until(read_by));
-        Self { stream, patience, busy, read_by, alarm, in_head: false, was_busy: false, write_by: None }
+        Self {
+            stream,
+            patience,
+            busy,
+            read_by,
+            has_rested: false,
+            alarm,
+            in_head: false,
+            was_busy: false,
+            write_by: None,
+        }
     }
 
     fn rest(&mut self) {
         self.in_head = false;
-        self.read_by = Instant::now() + self.patience.idle;
+        self.has_rested = true;
     }
 
     /// Whether the bytes are overdue; if not, the task is woken when they will be.
     fn is_overdue(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.alarm.deadline() > self.read_by {
+        if !self.has_rested && self.alarm.deadline() > self.read_by {
             self.alarm.as_mut().reset(self.read_by);
         }
         while self.alarm.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= self.read_by {
+            let now = Instant::now();
+            if std::mem::take(&mut self.has_rested) {
+                self.read_by = now + self.patience.idle;
+            } else if now >= self.read_by {
                 return true;
             }
             self.alarm.as_mut().reset(self.read_by);
@@ -130,6 +146,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         match read {
             Poll::Ready(_) if into.filled().len() > before && !this.in_head => {
                 this.in_head = true;
+                this.has_rested = false;
                 this.read_by = Instant::now() + this.patience.head;
                 read
             }

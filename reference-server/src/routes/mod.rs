@@ -9,9 +9,10 @@ mod transcript;
 pub(crate) mod v1;
 mod watch;
 
-pub(crate) use query::Format;
+pub(crate) use query::{Format, LookupQuery};
+pub(crate) use transcript::JSON;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     Router,
@@ -44,7 +45,7 @@ pub(crate) struct App {
 impl App {
     /// Routes over these, with no body ready yet.
     pub(crate) fn new(lookup: Lookup, accounts: Accounts) -> Self {
-        let bodies = Arc::new(Bodies::new(lookup.transcripts().clone()));
+        let bodies = Arc::new(Bodies::new(lookup.clone()));
         Self { lookup, accounts, bodies }
     }
 }
@@ -55,7 +56,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let own = || CorsRule::own("GET, HEAD, OPTIONS");
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
-    let document: Arc<Value> = Arc::new(openapi::document(app.lookup.options(), app.accounts.options()));
+    let document = Arc::new(Document { app: app.clone(), text: OnceLock::new() });
     Router::new()
         .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
@@ -65,7 +66,7 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .route("/version", with(get(health::version), own()))
         .route(
             "/openapi.json",
-            with(get(move || document_of(document)), CorsRule::open("GET, HEAD, OPTIONS")),
+            with(get(move || async move { document.answer() }), CorsRule::open("GET, HEAD, OPTIONS")),
         )
         .nest(v1::PREFIX, v1::routes())
         .fallback(not_found)
@@ -78,8 +79,18 @@ fn with(route: MethodRouter<App>, rule: CorsRule) -> MethodRouter<App> {
     route.fallback(move || wrong_method(methods)).layer(from_fn_with_state(rule, cors))
 }
 
-async fn document_of(document: Arc<Value>) -> Response {
-    json(StatusCode::OK, document.as_ref())
+/// The interface's own document. It is made for whoever asks first: hardly anybody does, and a server that
+/// starts has others to answer.
+struct Document {
+    app: App,
+    text: OnceLock<Value>,
+}
+
+impl Document {
+    fn answer(&self) -> Response {
+        let make = || openapi::document(self.app.lookup.options(), self.app.accounts.options());
+        json(StatusCode::OK, self.text.get_or_init(make))
+    }
 }
 
 async fn not_found(uri: Uri) -> Response {

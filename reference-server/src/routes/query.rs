@@ -1,5 +1,7 @@
 //! The parameters of a look-up.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 use transcript_core::lookup::{Reference, SourceTag};
 
@@ -69,8 +71,8 @@ impl LookupQuery {
             tag.map(Some).ok_or_else(|| Refusal::bad("src", format!("it must be one of {}", allowed())))
         })?;
         let reference = match (url, id) {
-            (Some(url), None) => Reference::Url(url),
-            (None, Some(id)) => Reference::Id(id),
+            (Some(url), None) => Reference::Url(url.into_owned()),
+            (None, Some(id)) => Reference::Id(id.into_owned()),
             (Some(_), Some(_)) => {
                 return Err(Refusal::bad(
                     "url and v",
@@ -92,7 +94,7 @@ impl LookupQuery {
 ///
 /// # Errors
 /// 400 when it is there twice, or is not percent-encoded UTF-8.
-pub(super) fn parameter(query: &str, name: &'static str) -> Result<Option<String>, Refusal> {
+pub(super) fn parameter<'a>(query: &'a str, name: &'static str) -> Result<Option<Cow<'a, str>>, Refusal> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut found = None;
     for (key, value) in pairs {
@@ -109,14 +111,17 @@ pub(super) fn parameter(query: &str, name: &'static str) -> Result<Option<String
 }
 
 /// A name or value decoded; none when an escape is incomplete or the bytes are no UTF-8.
-fn decode(text: &str) -> Option<String> {
+fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains(['%', '+']) {
+        return Some(Cow::Borrowed(text));
+    }
     let hex = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_hexdigit);
     let escapes_complete = text.match_indices('%').all(|(at, _)| hex(at + 1) && hex(at + 2));
     if !escapes_complete {
         return None;
     }
     let spaced = text.replace('+', " ");
-    percent_decode_str(&spaced).decode_utf8().ok().map(|text| text.into_owned())
+    percent_decode_str(&spaced).decode_utf8().ok().map(|text| Cow::Owned(text.into_owned()))
 }
 
 #[cfg(test)]

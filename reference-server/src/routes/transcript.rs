@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use axum::{
     Extension,
+    body::Body,
     extract::State,
     response::{IntoResponse, Response},
 };
@@ -27,7 +28,8 @@ use crate::{
     http::{ClientAddress, Refusal},
 };
 
-const JSON: &str = "application/json; charset=utf-8";
+/// The media type of an answer in JSON.
+pub(crate) const JSON: &str = "application/json; charset=utf-8";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 const SRT: &str = "application/x-subrip; charset=utf-8";
@@ -51,7 +53,7 @@ pub(crate) async fn look_up(
     if changes.is_some()
         && let Some(ready) = app.bodies.found(query, &headers, &method, Instant::now())
     {
-        return Ok(ready);
+        return Ok(ready.map(Body::new));
     }
     let answer = match method {
         Method::HEAD => app.lookup.peek(ask).await,
@@ -64,9 +66,9 @@ pub(crate) async fn look_up(
             let encoding = Encoding::chosen(&headers).ok_or_else(not_acceptable)?;
             let body = app.bodies.of(stored, &answer, form, encoding, render).await?;
             if let Some(changes) = changes {
-                app.bodies.remember(query, stored, form, changes);
+                app.bodies.means(query, stored, form, changes);
             }
-            body.response(&headers, &method)
+            body.response(&headers, &method).map(Body::new)
         }
         _ => reply(&answer, format),
     };

@@ -112,6 +112,7 @@ async fn encodings_and_conditions_over_the_wire() -> Result<()> {
         let mut text = String::new();
         flate2::read::GzDecoder::new(&gzip.body[..]).read_to_string(&mut text)?;
         assert!(text == plain.text() && gzip.body.len() < plain.body.len() / 4, "round {round}");
+        assert_eq!(gzip.header("content-length"), gzip.body.len().to_string());
         let tag = gzip.header("etag");
         assert_ne!(tag, plain.header("etag"));
         let same = ask(&server, &[("accept-encoding", "gzip"), ("if-none-match", tag)]).await?;

@@ -38,6 +38,7 @@ pub(super) struct Exit {
 /// All ways out.
 pub(super) struct Exits {
     exits: Vec<Exit>,
+    trust: Trust,
     turns: Mutex<Turns>,
 }
 
@@ -53,7 +54,12 @@ impl Exits {
             exits.push(Exit { client, name: "direct".to_owned() });
         }
         let turns = Mutex::new(Turns::new(exits.len()));
-        Ok(Self { exits, turns })
+        Ok(Self { exits, trust, turns })
+    }
+
+    /// Whom all of them trust.
+    pub(super) fn trust(&self) -> &Trust {
+        &self.trust
     }
 
     /// The place of the exit whose turn it is to ask this platform.

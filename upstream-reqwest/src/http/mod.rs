@@ -52,13 +52,22 @@ impl Http {
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, a proxy address is none, or the
-    /// certificate file cannot be read; [`transcript_core::ErrorKind::Unsupported`] when the system has no
-    /// root certificates and none were given.
+    /// certificate file cannot be read. For the system's root certificates see [`Http::wait_for_roots`].
     pub fn new(options: HttpOptions) -> Result<Self> {
         options.check()?;
         let exits = Exits::new(&options)?;
         let permits = Semaphore::new(options.concurrency as usize);
         Ok(Self { options, exits, permits })
+    }
+
+    /// Waits until the system's root certificates are read, which begins with the transport. Nobody need
+    /// wait: a connection that comes earlier waits by itself.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unsupported`] when the system has none and none were given. Every
+    /// connection then fails, and says so.
+    pub fn wait_for_roots(&self) -> Result<()> {
+        self.exits.trust().wait()
     }
 
     /// Begins a series of requests that belong together: they leave through the same proxy as long as it

@@ -1,5 +1,7 @@
 //! `GET /api/v1/transcript`: a transcript for credits.
 
+use std::borrow::Cow;
+
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode, Uri};
 use transcript_core::{
@@ -39,9 +41,9 @@ pub(crate) async fn transcript(State(app): State<App>, headers: HeaderMap, uri: 
 /// What a query asks for; parameters that it does not know are ignored.
 fn ask(query: &str) -> Result<TranscriptAsk, Denial> {
     Ok(TranscriptAsk {
-        video_id: parameter(query, "video_id")?,
-        url: parameter(query, "url")?,
-        lang: parameter(query, "lang")?,
+        video_id: parameter(query, "video_id")?.map(Cow::into_owned),
+        url: parameter(query, "url")?.map(Cow::into_owned),
+        lang: parameter(query, "lang")?.map(Cow::into_owned),
     })
 }
 

@@ -4,6 +4,8 @@
 //! nothing for a browser, and nothing that could end a live key for anybody; only the button does, which is a
 //! POST.
 
+use std::borrow::Cow;
+
 use axum::{
     Extension,
     extract::{Request, State},
@@ -105,9 +107,10 @@ fn varying(mut response: Response) -> Response {
     response
 }
 
-fn token<E: Into<Denial>>(given: Result<Option<String>, E>) -> Result<String, Denial> {
+fn token<E: Into<Denial>>(given: Result<Option<Cow<'_, str>>, E>) -> Result<String, Denial> {
     let missing = || Denial::bad("token", "it is missing: open the whole link of the mail");
-    given.map_err(Into::into)?.filter(|token| !token.is_empty()).ok_or_else(missing)
+    let token = given.map_err(Into::into)?.filter(|token| !token.is_empty());
+    token.map(Cow::into_owned).ok_or_else(missing)
 }
 
 fn sent_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, Denial> {
