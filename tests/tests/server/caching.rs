@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::Result;
 use http::Method;
+use serde_json::Value;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
 use transcript_core::{
@@ -64,10 +65,15 @@ async fn ask(server: &Server, headers: &[(&str, &str)]) -> Result<Reply> {
 }
 
 /// Asks until the answer is as it must become.
-async fn soon(server: &Server, what: &str, expect: impl Fn(&Reply) -> bool) -> Result<Reply> {
+async fn soon(
+    server: &Server,
+    headers: &[(&str, &str)],
+    what: &str,
+    expect: impl Fn(&Reply) -> bool,
+) -> Result<Reply> {
     let until = Instant::now() + SOON;
     loop {
-        let reply = server.get(PATH).await?;
+        let reply = ask(server, headers).await?;
         if expect(&reply) {
             return Ok(reply);
         }
@@ -75,28 +81,50 @@ async fn soon(server: &Server, what: &str, expect: impl Fn(&Reply) -> bool) -> R
     }
 }
 
+/// The JSON of an answer, whatever its encoding.
+fn read(reply: &Reply) -> Result<Value> {
+    let body = match reply.header("content-encoding") {
+        "zstd" => zstd::decode_all(&reply.body[..])?,
+        _ => reply.body.to_vec(),
+    };
+    Ok(serde_json::from_slice(&body)?)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_process_changes_is_seen_at_once() -> Result<()> {
+    // What is stored is sent as it is to the first, and made for the second.
+    for encoding in ["zstd", "identity"] {
+        changes_are_seen_by(&[("accept-encoding", encoding)]).await?;
+    }
+    Ok(())
+}
+
+async fn changes_are_seen_by(headers: &[(&str, &str)]) -> Result<()> {
     let (archive, server, _data) = stage().await?;
     let now = Timestamp::from_millis(0);
-    let first = soon(&server, "the first", |reply| reply.text().contains("sheep")).await?;
+    let says = |reply: &Reply, words: &str| {
+        read(reply).is_ok_and(|json| json["transcript"][0]["text"].as_str().is_some_and(|is| is == words))
+    };
+    let sheep = |reply: &Reply| says(reply, "The sheep keep the grass short.");
+    let first = soon(&server, headers, "the first", sheep).await?;
     for _ in 0..3 {
         archive.withdraw(&video()?, true, now).await?;
-        let withdrawn = |reply: &Reply| reply.json()["failureReason"] == "no_captions";
-        let gone = soon(&server, "a withdrawal", withdrawn).await?;
+        let withdrawn = |reply: &Reply| read(reply).is_ok_and(|json| json["failureReason"] == "no_captions");
+        let gone = soon(&server, headers, "a withdrawal", withdrawn).await?;
         assert_eq!((gone.header("etag"), gone.header("cache-control")), ("", "no-store"));
         archive.withdraw(&video()?, false, now).await?;
-        let back = soon(&server, "its end", |reply| reply.json()["available"] == true).await?;
+        let back = soon(&server, headers, "its end", sheep).await?;
         assert_eq!((back.header("etag"), &back.body), (first.header("etag"), &first.body));
     }
     archive.keep(keep("The cows do.", true)?).await?;
-    let renewed = soon(&server, "a refresh", |reply| reply.text().contains("cows")).await?;
+    let renewed = soon(&server, headers, "a refresh", |reply| says(reply, "The cows do.")).await?;
     assert_ne!(renewed.header("etag"), first.header("etag"));
-    let stale = ask(&server, &[("if-none-match", first.header("etag"))]).await?;
-    assert_eq!(stale.status, 200);
+    let stale = [headers, &[("if-none-match", first.header("etag"))]].concat();
+    assert_eq!(ask(&server, &stale).await?.status, 200);
     archive.forget(&video()?).await?;
-    let forgotten = |reply: &Reply| reply.json()["failureReason"] == "needs_verification";
-    soon(&server, "forgetting", forgotten).await?;
+    let forgotten =
+        |reply: &Reply| read(reply).is_ok_and(|json| json["failureReason"] == "needs_verification");
+    soon(&server, headers, "forgetting", forgotten).await?;
     archive.close().await;
     Ok(())
 }
@@ -126,6 +154,23 @@ async fn encodings_and_conditions_over_the_wire() -> Result<()> {
         assert_eq!(head.header("content-length"), gzip.body.len().to_string());
         let part = ask(&server, &[("range", "bytes=0-9"), ("if-range", tag)]).await?;
         assert_eq!((part.status.as_u16(), &part.body), (200, &plain.body));
+    }
+    // Made for the first, for the second, and ready.
+    for round in 0..3 {
+        let headers = [("accept-encoding", "gzip;q=0.3, zstd")];
+        let zstd = ask(&server, &headers).await?;
+        assert_eq!((zstd.header("content-encoding"), zstd.status.as_u16()), ("zstd", 200));
+        assert!(zstd::decode_all(&zstd.body[..])? == plain.body, "round {round}");
+        assert_eq!(zstd.header("content-length"), zstd.body.len().to_string());
+        let head = server.send(Method::HEAD, PATH, &headers, "").await?;
+        assert_eq!(head.header("content-length"), zstd.body.len().to_string());
+        assert_eq!((head.header("etag"), head.body.len()), (zstd.header("etag"), 0));
+        let same = ask(&server, &[headers[0], ("if-none-match", zstd.header("etag"))]).await?;
+        assert_eq!(
+            (same.status.as_u16(), same.body.len(), same.header("etag")),
+            (304, 0, zstd.header("etag"))
+        );
+        assert_ne!(zstd.header("etag"), plain.header("etag"));
     }
     for hostile in ["gzip;q=0,".repeat(2_000), "*".repeat(20_000), ";q=1;".repeat(4_000), "\t,".repeat(9_000)]
     {
