@@ -24,7 +24,7 @@ use tokio::{
 /// How long a peer may keep a connection open for nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Between two requests, and before the first; at least, and hardly longer.
+    /// Between two requests, and before the first; at least, and at most twice as long.
     pub(crate) idle: Duration,
     /// From the first byte of a request's head to its last.
     pub(crate) head: Duration,
