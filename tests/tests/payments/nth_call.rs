@@ -215,6 +215,23 @@ fn a_sweep_gives_what_no_event_told() {
 }
 
 #[test]
+fn a_sweep_ends_the_subscription_of_a_blocked_account_with_its_month() {
+    let end = check_story(|shop| {
+        async {
+            let order = shop.subscribe("one", Plan::Starter).await;
+            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            shop.sweep().await;
+            assert!(!shop.provider.is_stopped());
+            shop.deliver_all(&shop.provider.dispute(&order)).await;
+            shop.sweep().await;
+            assert!(shop.provider.is_stopped(), "nobody pays for what they cannot use");
+        }
+        .boxed()
+    });
+    assert_eq!((end.plan, end.blocked, end.paid_through()), (Plan::Starter, true, Some(day(30))));
+}
+
+#[test]
 fn a_sweep_finds_a_renewal_that_no_event_told() {
     let end = check_story(|shop| {
         async {

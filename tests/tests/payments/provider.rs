@@ -42,6 +42,8 @@ struct Subscription {
     customer: String,
     anchor: Timestamp,
     is_ended: bool,
+    /// It ends with its month.
+    is_stopped: bool,
     orders: BTreeMap<Plan, OrderId>,
     invoices: Vec<PaidInvoice>,
 }
@@ -104,6 +106,7 @@ impl Provider {
             customer,
             anchor: day(on),
             is_ended: false,
+            is_stopped: false,
             orders: BTreeMap::new(),
             invoices: Vec::new(),
         };
@@ -168,6 +171,11 @@ impl Provider {
         let invoice = subscription.invoices.last_mut().unwrap();
         change(&mut invoice.money);
         vec![Subject { object: invoice.invoice.clone(), customer: Some(subscription.customer.clone()) }]
+    }
+
+    /// Whether all subscriptions end with their month.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.books().subscriptions.values().all(|subscription| subscription.is_stopped)
     }
 
     /// How many subscriptions are there.
@@ -271,6 +279,19 @@ impl Checkout for Provider {
             Ok(books.facts(&object))
         };
         self.gate.pass("checkout.facts", || what, work, |_, _| ()).await
+    }
+
+    async fn stop(&self, subscription: &str) -> Result<()> {
+        let (books, name) = (Arc::clone(&self.books), subscription.to_owned());
+        let what = name.clone();
+        let work = async move {
+            let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(subscription) = books.subscriptions.get_mut(&name) {
+                subscription.is_stopped = true;
+            }
+            Ok(())
+        };
+        self.gate.pass("checkout.stop", || what, work, |_, _| ()).await
     }
 
     fn knows(&self, name: &str) -> bool {

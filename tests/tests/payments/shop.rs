@@ -13,12 +13,14 @@ use transcript_core::{
     Clock, PageRequest, Timestamp,
     accounts::{
         Order, OrderState, Orders, PlanTable,
-        payments::{Heard, Pack, PaymentParts, Payments, Sold, Subject, SubscribeOutcome, WebhookCall},
+        payments::{
+            BuyOutcome, Heard, Pack, PaymentParts, Payments, Sold, Subject, SubscribeOutcome, WebhookCall,
+        },
     },
     directory::{Account, AccountRef, Directory, NewKey, PaidPeriod, Plan, Redeem, Redeemed, Token},
     ids::{AccountId, KeyId, OrderId, WalletId},
     ledger::{Ledger, Pool, Terms, audit},
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders},
+    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter},
 };
 
 use super::provider::{Provider, SIGNATURE};
@@ -52,6 +54,7 @@ pub(crate) struct Shop {
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
+    limiter: MemoryRateLimiter,
     /// The process that runs now.
     payments: Mutex<Option<Payments>>,
     /// How many processes there were.
@@ -90,7 +93,17 @@ impl Shop {
         let clock = Arc::new(VirtualClock::starting_at(Timestamp::from_millis(BEGIN_MS)));
         let provider = Provider::new(Arc::clone(&gate));
         let (payments, lives) = (Mutex::default(), AtomicU32::new(0));
-        let shop = Self { gate, provider, clock, orders, directory, ledger, payments, lives };
+        let shop = Self {
+            gate,
+            provider,
+            clock,
+            orders,
+            directory,
+            ledger,
+            limiter: MemoryRateLimiter::default(),
+            payments,
+            lives,
+        };
         shop.restart();
         shop.register().await;
         shop
@@ -128,6 +141,7 @@ impl Shop {
             orders: Arc::new(FaultyOrders { inner: Arc::clone(&self.orders) as _, gate: gate() }),
             directory: Arc::new(FaultyDirectory { inner: Arc::clone(&self.directory) as _, gate: gate() }),
             ledger: Arc::new(FaultyLedger { inner: Arc::clone(&self.ledger) as _, gate: gate() }),
+            limiter: Arc::new(self.limiter.clone()),
             checkout: Some(Arc::new(self.provider.clone())),
             clock: Arc::clone(&self.clock) as _,
             plans: plans(),
@@ -177,7 +191,7 @@ impl Shop {
             let (account, id) = (account.clone(), id.clone());
             async move { payments.buy(&account, pack, id).await }
         };
-        self.persist("buying", buy).await.order
+        opened(self.persist("buying", buy).await).order
     }
 
     /// Subscribes to a plan; a request that fails is repeated.
@@ -211,7 +225,7 @@ impl Shop {
         id: &str,
     ) -> transcript_core::Result<Sold> {
         let pack = Pack::from_wire(pack).unwrap();
-        self.payments().buy(account, pack, OrderId::new(id)).await
+        Ok(opened(self.payments().buy(account, pack, OrderId::new(id)).await?))
     }
 
     /// Asks about everything that no event told.
@@ -290,6 +304,13 @@ impl Shop {
     /// An order as it is stored.
     pub(crate) async fn order(&self, id: &str) -> Option<Order> {
         self.orders.order(&OrderId::new(id)).await.unwrap()
+    }
+}
+
+fn opened(outcome: BuyOutcome) -> Sold {
+    match outcome {
+        BuyOutcome::Opened(sold) => sold,
+        other => panic!("{other:?}"),
     }
 }
 

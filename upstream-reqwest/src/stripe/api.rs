@@ -141,6 +141,11 @@ impl Api {
         self.ask(Method::POST, path, form, Some(key)).await
     }
 
+    /// Changes or makes something that may be done once more: what is answered is never an old answer.
+    pub(super) async fn post_anew<T: DeserializeOwned>(&self, path: &str, form: &Form) -> Result<T> {
+        self.ask(Method::POST, path, form, None).await
+    }
+
     async fn ask<T: DeserializeOwned>(
         &self,
         method: Method,

@@ -113,7 +113,7 @@ impl StripeCheckout {
             invoices: self.paid_invoices(paid.data, asked, &subscription.metadata).await?,
             customer: Some(subscription.customer.id().to_owned()),
             anchor: moment(subscription.billing_cycle_anchor),
-            is_ended: matches!(subscription.status.as_str(), "canceled" | "incomplete_expired"),
+            is_ended: subscription.is_over(),
             replaces: None,
             subscription: subscription.id,
         })])

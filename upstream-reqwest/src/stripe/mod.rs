@@ -15,6 +15,7 @@ mod objects;
 mod open;
 mod options;
 mod signature;
+mod stop;
 #[cfg(test)]
 mod tests;
 
@@ -68,6 +69,10 @@ impl Checkout for StripeCheckout {
 
     async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
         Ok(self.facts_of(&subject.object).await?)
+    }
+
+    async fn stop(&self, subscription: &str) -> Result<()> {
+        Ok(self.stop_renewing(subscription).await?)
     }
 
     fn knows(&self, name: &str) -> bool {

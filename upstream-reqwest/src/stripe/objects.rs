@@ -85,6 +85,17 @@ pub(super) struct Subscription {
     pub(super) metadata: Metadata,
     pub(super) items: List<SubscriptionItem>,
     pub(super) latest_invoice: Option<Link<Named>>,
+    #[serde(default)]
+    pub(super) cancel_at_period_end: bool,
+    /// What changes it later, such as at the month's end.
+    pub(super) schedule: Option<Link<Named>>,
+}
+
+impl Subscription {
+    /// Whether nothing will be paid for it any more.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.status.as_str(), "canceled" | "incomplete_expired")
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

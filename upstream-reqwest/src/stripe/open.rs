@@ -58,7 +58,7 @@ impl StripeCheckout {
     async fn page_for(&self, sale: &Sale, customer: &str, key: &str) -> Result<CheckoutPage> {
         let Item::Plan(plan) = sale.order.item else { return self.sell_pack(sale, customer, key).await };
         if let Some(present) = self.present_subscription(customer).await? {
-            return self.change(sale, plan, &present, customer, key).await;
+            return self.change(sale, plan, &present, customer).await;
         }
         self.close_others(sale, customer).await?;
         self.sell_plan(sale, plan, customer, key).await
@@ -149,13 +149,12 @@ impl StripeCheckout {
         plan: Plan,
         present: &Subscription,
         customer: &str,
-        key: &str,
     ) -> Result<CheckoutPage> {
         let item = present.items.data.first().ok_or(Fault::Unreadable("a subscription has no item"))?;
         let url = if plan_of(item.price.product.id()) == Some(plan) {
             match self.overdue(present).await? {
                 Some(url) => url,
-                None => self.portal_page(sale, customer, Form::new(), key).await?,
+                None => self.portal_page(sale, customer, Form::new()).await?,
             }
         } else {
             self.note_order(sale, plan, present).await?;
@@ -167,12 +166,10 @@ impl StripeCheckout {
                 .with(format!("{confirm}[items][0][id]"), &item.id)
                 .with(format!("{confirm}[items][0][price]"), price)
                 .with(format!("{confirm}[items][0][quantity]"), "1");
-            match self.portal_page(sale, customer, flow, key).await {
+            match self.portal_page(sale, customer, flow).await {
                 // Its next step is settled already (it ends, or changes at the month's end): the buyer sees
                 // all of it, and can undo that first.
-                Err(fault) if fault.is_refused() => {
-                    self.portal_page(sale, customer, Form::new(), &format!("{key}-portal")).await?
-                }
+                Err(fault) if fault.is_refused() => self.portal_page(sale, customer, Form::new()).await?,
                 outcome => outcome?,
             }
         };
@@ -200,13 +197,14 @@ impl StripeCheckout {
         Ok(invoice.hosted_invoice_url.filter(|_| invoice.status.as_deref() == Some("open")))
     }
 
-    async fn portal_page(&self, sale: &Sale, customer: &str, flow: Form, key: &str) -> Result<String> {
+    async fn portal_page(&self, sale: &Sale, customer: &str, flow: Form) -> Result<String> {
         let back = format!("{}/checkout/{}", self.options.base_url, sale.order.id);
         let form = flow
             .with("customer", customer)
             .with("configuration", self.portal().await?)
             .with("return_url", back);
-        let session: PortalSession = self.api.post("/v1/billing_portal/sessions", &form, key).await?;
+        // A page is good for minutes, so whoever asks again needs another one.
+        let session: PortalSession = self.api.post_anew("/v1/billing_portal/sessions", &form).await?;
         Ok(session.url)
     }
 }

@@ -108,6 +108,11 @@ pub trait Checkout: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: none for what is unknown, or was not sold through this port.
     async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>>;
 
+    /// Lets a subscription end when its paid month does: nothing is charged for it any more.
+    ///
+    /// **Behaviour**: one that has ended, or is unknown, is success.
+    async fn stop(&self, subscription: &str) -> Result<()>;
+
     /// Whether this name of a checkout, a subscription or a buyer can be one of this provider's: what another
     /// provider left behind means nothing to it.
     fn knows(&self, name: &str) -> bool;

@@ -196,6 +196,7 @@ impl Payments {
         self.update(&Order { state: reached, ..order.clone() }, order).await
     }
 
+    /// Blocks an account. The next sweep lets its subscription end: nobody pays for what they cannot use.
     async fn block(&self, id: &AccountId) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
             let Some(account) = self.account(id).await? else { return Ok(()) };

@@ -22,7 +22,8 @@ pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
 pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
 pub use price::{CURRENCY, Pack};
 pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
-pub use sell::{Sold, SubscribeOutcome};
+pub use sell::{BuyOutcome, Sold, SubscribeOutcome};
+pub use sweep::SWEEP_EVERY;
 
 use turns::Turns;
 
@@ -33,6 +34,7 @@ use crate::{
     error::{Error, Result},
     ids::{AccountId, OrderId},
     ledger::Ledger,
+    limits::RateLimiter,
     time::{Clock, Timestamp},
 };
 
@@ -52,6 +54,8 @@ pub struct PaymentParts {
     pub directory: Arc<dyn Directory>,
     /// Where bought credits are.
     pub ledger: Arc<dyn Ledger>,
+    /// How many orders an account may open.
+    pub limiter: Arc<dyn RateLimiter>,
     /// Whoever takes the money; none: nothing is sold.
     pub checkout: Option<Arc<dyn Checkout>>,
     /// The clock.

@@ -1,13 +1,25 @@
 //! Selling: an order is written, then the buyer is sent to pay.
 
+use std::time::Duration;
+
 use super::{CURRENCY, CheckoutPage, PATIENCE, Pack, Payments, ROUNDS_MAX, Sale, contended};
 use crate::{
     accounts::{Item, Order, OrderState},
     directory::{Account, Changed, Plan},
-    engine::retry::persistently,
+    engine::retry::{bounded, persistently},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, OrderId},
+    limits::{Take, Taken},
 };
+
+/// How many pages an account may open in any 24 hours: each open order is asked about for weeks.
+const ORDERS_PER_DAY: u32 = 50;
+const DAY_MS: u64 = 24 * 3_600 * 1_000;
+/// For how long the same id is the same request: a little less than replies are kept, and providers know their
+/// idempotency keys.
+const REPEATED_FOR: Duration = Duration::from_secs(23 * 3_600);
+/// How often one id may have been used in all.
+const REPEATS_MAX: u32 = 1_000;
 
 /// An order that waits to be paid.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,6 +36,18 @@ impl std::fmt::Debug for Sold {
     }
 }
 
+/// What came of wanting a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BuyOutcome {
+    /// A page waits.
+    Opened(Sold),
+    /// The account opened as many pages as it may in a day.
+    Limited {
+        /// After how many milliseconds there is room for one more.
+        retry_after_ms: u64,
+    },
+}
+
 /// What came of wanting a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubscribeOutcome {
@@ -33,17 +57,23 @@ pub enum SubscribeOutcome {
     HasIt,
     /// The operator gave this plan no price.
     NotSold,
+    /// The account opened as many pages as it may in a day.
+    Limited {
+        /// After how many milliseconds there is room for one more.
+        retry_after_ms: u64,
+    },
 }
 
 impl Payments {
     /// Sells a pack (specification 4, buy-credits).
     ///
-    /// `id` names the order: the same id gives the same order and page. No other order may have it.
+    /// `id` names the order: the same id gives the same order and page, for almost a day. No other kind of
+    /// order may have it.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when payments are not configured; [`ErrorKind::Conflict`] when the order of
     /// this id is paid, or is another one; the faults of stores and provider.
-    pub async fn buy(&self, buyer: &Account, pack: Pack, id: OrderId) -> Result<Sold> {
+    pub async fn buy(&self, buyer: &Account, pack: Pack, id: OrderId) -> Result<BuyOutcome> {
         let item = Item::Pack(pack.name.to_owned());
         self.sell(buyer, item, pack.credits, pack.price_minor(), id).await
     }
@@ -60,11 +90,15 @@ impl Payments {
         let Some(price_minor) = terms.price_cents.filter(|_| plan != Plan::Free) else {
             return Ok(SubscribeOutcome::NotSold);
         };
-        if buyer.plan == plan && buyer.paid.is_some_and(|paid| paid.through > self.now()) {
+        // One that will not be renewed can be had again.
+        let goes_on = buyer.subscription.is_some();
+        if goes_on && buyer.plan == plan && buyer.paid.is_some_and(|paid| paid.through > self.now()) {
             return Ok(SubscribeOutcome::HasIt);
         }
-        let sold = self.sell(buyer, Item::Plan(plan), terms.credits, price_minor, id).await?;
-        Ok(SubscribeOutcome::Opened(sold))
+        Ok(match self.sell(buyer, Item::Plan(plan), terms.credits, price_minor, id).await? {
+            BuyOutcome::Opened(sold) => SubscribeOutcome::Opened(sold),
+            BuyOutcome::Limited { retry_after_ms } => SubscribeOutcome::Limited { retry_after_ms },
+        })
     }
 
     async fn sell(
@@ -74,9 +108,25 @@ impl Payments {
         credits: u64,
         amount_minor: u64,
         id: OrderId,
-    ) -> Result<Sold> {
+    ) -> Result<BuyOutcome> {
         let checkout = self.checkout()?;
-        let order = self.write(buyer, item, credits, amount_minor, id).await?;
+        let wanted = Order {
+            id,
+            version: 1,
+            account: buyer.id.clone(),
+            item,
+            credits,
+            amount_minor,
+            currency: CURRENCY.to_owned(),
+            state: OrderState::Open,
+            payment: None,
+            taken_back: Vec::new(),
+            created_at: self.now(),
+        };
+        let order = match self.write(wanted).await? {
+            Ok(order) => order,
+            Err(retry_after_ms) => return Ok(BuyOutcome::Limited { retry_after_ms }),
+        };
         let known = |name: &Option<String>| name.clone().filter(|name| checkout.knows(name));
         let sale = Sale {
             order: order.clone(),
@@ -90,44 +140,50 @@ impl Payments {
             self.note_customer(&buyer.id, customer).await?;
         }
         self.note_page(&order, &page).await?;
-        Ok(Sold { order: order.id, checkout_url: page.url })
+        Ok(BuyOutcome::Opened(Sold { order: order.id, checkout_url: page.url }))
     }
 
-    /// Writes the order, or finds the one that was written when the same request came before.
-    async fn write(
-        &self,
-        buyer: &Account,
-        item: Item,
-        credits: u64,
-        amount_minor: u64,
-        id: OrderId,
-    ) -> Result<Order> {
-        if let Some(written) = self.order(&id).await? {
-            let same = written.account == buyer.id && written.item == item;
-            return match same && written.state == OrderState::Open {
-                true => Ok(written),
-                false => Err(Error::new(
-                    ErrorKind::Conflict,
-                    Retry::Never,
-                    "this order was completed already, or is another one",
-                )),
+    /// Writes the order, or finds the one that was written when the same request came before; or tells how
+    /// long it takes until there is room for one more.
+    ///
+    /// A request is not repeated for longer than replies are kept. So an order that is older was another
+    /// request's, whatever its id, and this one gets the next id.
+    async fn write(&self, mut wanted: Order) -> Result<std::result::Result<Order, u64>> {
+        let name = wanted.id.clone();
+        for number in 1..=REPEATS_MAX {
+            let Some(written) = self.order(&wanted.id).await? else {
+                if let Some(retry_after_ms) = self.full(&wanted).await? {
+                    return Ok(Err(retry_after_ms));
+                }
+                persistently(PATIENCE, || self.parts.orders.open(wanted.clone())).await?;
+                return Ok(Ok(wanted));
             };
+            if wanted.created_at.since(written.created_at) < REPEATED_FOR {
+                let same = written.account == wanted.account && written.item == wanted.item;
+                return match same && written.state == OrderState::Open {
+                    true => Ok(Ok(written)),
+                    false => Err(completed()),
+                };
+            }
+            wanted.id = OrderId::new(format!("{name}-{}", number + 1));
         }
-        let order = Order {
-            id,
-            version: 1,
-            account: buyer.id.clone(),
-            item,
-            credits,
-            amount_minor,
-            currency: CURRENCY.to_owned(),
-            state: OrderState::Open,
-            payment: None,
-            taken_back: Vec::new(),
-            created_at: self.now(),
+        Err(completed())
+    }
+
+    /// Counts a new order of an account; when it has as many as it may, returns after how many milliseconds
+    /// there is room for one more.
+    async fn full(&self, order: &Order) -> Result<Option<u64>> {
+        let take = Take {
+            bucket: format!("orders/{}", order.account),
+            count: ORDERS_PER_DAY,
+            per_ms: DAY_MS,
+            cost: 1,
         };
-        persistently(PATIENCE, || self.parts.orders.open(order.clone())).await?;
-        Ok(order)
+        let taken = bounded(PATIENCE.attempt, self.parts.limiter.take(vec![take], order.created_at)).await?;
+        Ok(match taken {
+            Taken::Allowed { .. } => None,
+            Taken::Limited { retry_after_ms, .. } => Some(retry_after_ms),
+        })
     }
 
     /// Keeps the provider's name for the buyer.
@@ -167,4 +223,9 @@ impl Payments {
         }
         Err(contended())
     }
+}
+
+#[cold]
+fn completed() -> Error {
+    Error::new(ErrorKind::Conflict, Retry::Never, "this order was completed already, or is another one")
 }

@@ -8,13 +8,17 @@ use crate::{
     accounts::Order,
     directory::Account,
     engine::retry::persistently,
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     page::PageRequest,
     time::Timestamp,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
+/// How often orders are swept. Whoever sweeps at another pace asks about old ones at another pace, too.
+pub const SWEEP_EVERY: Duration = Duration::from_secs(30 * 60);
+/// After how many failures in a row a sweep gives up.
+const FAILURES_MAX: u32 = 5;
 /// How old an order is before it is asked about: by then its event should have come.
 const ORDER_AGE_MIN: Duration = Duration::from_secs(600);
 /// How old an order is when nobody will pay it any more. Bank transfers take up to two weeks.
@@ -29,17 +33,18 @@ impl Payments {
     ///
     /// # Errors
     /// [`ErrorKind::Unavailable`] when stores or provider are away: what was not asked about is by the next
-    /// sweep.
+    /// sweep. The first fault, when something could not be settled; everything else was.
     pub async fn sweep_orders(&self) -> Result<()> {
         let mut page = PageRequest { limit: 100, ..PageRequest::first() };
+        let mut failures = Failures::default();
         loop {
             let found = persistently(PATIENCE, || self.parts.orders.unsettled(page.clone())).await?;
             for order in found.items {
-                self.tolerate(self.ask_about(&order).await)?;
+                failures.note(self.ask_about(&order).await)?;
             }
             match found.next {
                 Some(next) => page.after = Some(next),
-                None => return Ok(()),
+                None => return failures.end(),
             }
         }
     }
@@ -47,7 +52,7 @@ impl Payments {
     async fn ask_about(&self, order: &Order) -> Result<()> {
         let age = self.now().since(order.created_at);
         let known = order.payment.as_ref().filter(|name| self.knows(name));
-        if age < ORDER_AGE_MIN {
+        if age < ORDER_AGE_MIN || !is_due(order, age, self.now()) {
             return Ok(());
         }
         if let Some(payment) = known {
@@ -61,23 +66,37 @@ impl Payments {
         Ok(())
     }
 
-    /// Asks about every plan whose paid month is over: its renewal may have been paid without an event.
+    /// Asks about every plan whose paid month is over: its renewal may have been paid without an event. Lets the
+    /// subscriptions of blocked accounts end with their month.
     ///
     /// # Errors
     /// As [`Payments::sweep_orders`].
     pub async fn sweep_plans(&self) -> Result<()> {
         let mut page = PageRequest::first();
+        let mut failures = Failures::default();
         loop {
             let found = persistently(PATIENCE, || self.parts.directory.accounts(page.clone())).await?;
             for account in found.items {
+                if account.blocked {
+                    failures.note(self.stop(&account).await)?;
+                }
                 if let Some(subject) = self.lapsed(&account, self.now()) {
-                    self.tolerate(self.follow(&subject).await)?;
+                    failures.note(self.follow(&subject).await)?;
                 }
             }
             match found.next {
                 Some(next) => page.after = Some(next),
-                None => return Ok(()),
+                None => return failures.end(),
             }
+        }
+    }
+
+    /// Lets a blocked account's subscription end: nobody pays for what they cannot use. It is the sweep that
+    /// does so, since an operator's command may have no way to the provider.
+    async fn stop(&self, account: &Account) -> Result<()> {
+        match account.subscription.as_ref().filter(|name| self.knows(name)) {
+            Some(subscription) => self.asked(self.checkout()?.stop(subscription)).await,
+            None => Ok(()),
         }
     }
 
@@ -96,16 +115,48 @@ impl Payments {
     fn knows(&self, name: &str) -> bool {
         self.parts.checkout.as_ref().is_some_and(|checkout| checkout.knows(name))
     }
+}
 
-    /// One thing that cannot be settled does not keep the others waiting; a store or a provider that is
-    /// away would fail them all.
-    fn tolerate(&self, result: Result<()>) -> Result<()> {
-        match result {
-            Err(error) if error.kind() != ErrorKind::Unavailable => {
-                tracing::error!(%error, "a payment cannot be settled");
-                Ok(())
-            }
-            other => other,
+/// Whether it is this sweep's turn to ask about an order: the older it is, the more rarely it is asked about.
+fn is_due(order: &Order, age: Duration, now: Timestamp) -> bool {
+    let every = match age.as_secs() / HOUR.as_secs() {
+        0..6 => 1,
+        6..48 => 4,
+        _ => 24,
+    };
+    let turn = now.since(Timestamp::from_millis(0)).as_secs() / SWEEP_EVERY.as_secs();
+    let place =
+        order.id.as_str().bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    age > ORDER_AGE_MAX || turn % every == place % every
+}
+
+/// What went wrong in a sweep: one thing that cannot be settled does not keep the others waiting; several in a
+/// row mean that a store or the provider is away.
+#[derive(Debug, Default)]
+struct Failures {
+    in_a_row: u32,
+    first: Option<Error>,
+}
+
+impl Failures {
+    /// Notes how one thing went; fails when the sweep had better give up.
+    fn note(&mut self, result: Result<()>) -> Result<()> {
+        let Err(error) = result else {
+            self.in_a_row = 0;
+            return Ok(());
+        };
+        // What fails for a reason of its own says nothing of the others.
+        self.in_a_row = if error.kind() == ErrorKind::Unavailable { self.in_a_row + 1 } else { 0 };
+        if self.in_a_row >= FAILURES_MAX {
+            return Err(error);
         }
+        tracing::error!(%error, "a payment cannot be settled");
+        self.first.get_or_insert(error);
+        Ok(())
+    }
+
+    /// How the sweep went.
+    fn end(self) -> Result<()> {
+        self.first.map_or(Ok(()), Err)
     }
 }

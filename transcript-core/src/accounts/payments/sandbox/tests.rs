@@ -4,12 +4,12 @@ use super::*;
 use crate::{
     accounts::{
         Item, OrderState, PlanTable,
-        payments::{Pack, PaymentParts, Payments, SubscribeOutcome},
+        payments::{BuyOutcome, Pack, PaymentParts, Payments, SubscribeOutcome},
     },
     directory::{Account, AccountRef, Directory, NewKey, Plan, Redeem, Token},
     ids::{AccountId, KeyId, WalletId},
     ledger::{Ledger, Pool, Terms},
-    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemorySecrets},
+    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter, MemorySecrets},
 };
 
 #[derive(Debug)]
@@ -59,6 +59,7 @@ impl Shop {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
             ledger: Arc::clone(&ledger) as _,
+            limiter: Arc::new(MemoryRateLimiter::default()),
             checkout: Some(Arc::new(sandbox.clone())),
             clock: Arc::clone(&clock) as _,
             plans,
@@ -85,7 +86,10 @@ impl Shop {
 
     async fn buy(&self, id: &str) -> OrderId {
         let pack = Pack::from_wire("1k").unwrap();
-        self.payments.buy(&self.account().await, pack, OrderId::new(id)).await.unwrap().order
+        match self.payments.buy(&self.account().await, pack, OrderId::new(id)).await.unwrap() {
+            BuyOutcome::Opened(sold) => sold.order,
+            other => panic!("{other:?}"),
+        }
     }
 
     async fn subscribe(&self, id: &str, plan: Plan) -> OrderId {

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what Stripe publishes for tests into target/stripe, and prints that folder: stripe-mock, which knows
+# every request of Stripe's interface, its description of all answers, and its Python library.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+folder="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/stripe"
+mock=v0.203.0
+# What stripe-mock is compiled with where the machine's Go is older than it needs.
+go_minor_min=22
+toolchain=v0.0.1-go1.24.4.linux
+cd "$here"
+mkdir -p "$folder"
+# Tests run beside each other: one of them installs, the others wait.
+exec 9>"$folder.lock"
+flock 9
+
+install() { { apt-get update -q && apt-get install -qy --no-install-recommends "$@"; } >&2; }
+
+if ! cmp -s requirements.txt "$folder/installed.txt"; then
+  rm -rf "$folder/venv"
+  # Without python3-venv the module is there, but cannot put pip into what it makes.
+  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then install python3 python3-venv; fi
+  python3 -m venv "$folder/venv"
+  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt >&2
+  cp requirements.txt "$folder/installed.txt"
+fi
+
+if [ "$(cat "$folder/mock.txt" 2>/dev/null)" != "$mock" ]; then
+  command -v go >/dev/null || install golang-go ca-certificates
+  export GOPATH="$folder/go" GOBIN="$folder/bin" GOFLAGS=-modcacherw
+  go=go
+  if [ "$(go env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" -lt "$go_minor_min" ]; then
+    # A newer Go, which is a module like others; its programs only have to be made programs.
+    name="golang.org/toolchain@$toolchain-$(go env GOARCH)"
+    (cd "$folder" && go mod download "$name")
+    chmod -R +x "$GOPATH/pkg/mod/$name/bin" "$GOPATH/pkg/mod/$name/pkg/tool"
+    go="$GOPATH/pkg/mod/$name/bin/go"
+  fi
+  "$go" install "github.com/stripe/stripe-mock@$mock" >&2
+  cp "$GOPATH/pkg/mod/github.com/stripe/stripe-mock@$mock/embedded/openapi/spec3.json" "$folder/spec3.json"
+  chmod u+w "$folder/spec3.json"
+  rm -rf "$GOPATH"
+  echo "$mock" >"$folder/mock.txt"
+fi
+echo "$folder"

@@ -1,0 +1,165 @@
+//! Payments, charges, invoices and subscriptions in the books.
+
+use serde_json::{Value, json};
+
+use super::books::Books;
+
+/// A month, in seconds: 30 days.
+pub(crate) const MONTH_S: i64 = 30 * 86_400;
+
+/// A month of a plan to be invoiced.
+pub(super) struct Bill<'a> {
+    pub(super) subscription: &'a str,
+    pub(super) reason: &'a str,
+    /// When the month begins, in seconds.
+    pub(super) from: i64,
+    pub(super) is_paid: bool,
+    /// What the rest of the month before is worth.
+    pub(super) credit: i64,
+}
+
+impl Books {
+    /// A payment that succeeded, with its charge.
+    pub(super) fn charge(
+        &mut self,
+        amount: i64,
+        currency: &Value,
+        customer: &Value,
+        metadata: &Value,
+    ) -> String {
+        let (intent, charge) = (self.name("pi"), self.name("ch"));
+        self.keep(json!({
+            "id": charge,
+            "object": "charge",
+            "amount": amount,
+            "amount_captured": amount,
+            "amount_refunded": 0,
+            "captured": true,
+            "currency": currency,
+            "customer": customer,
+            "disputed": false,
+            "metadata": metadata,
+            "paid": true,
+            "payment_intent": intent,
+            "refunded": false,
+            "status": "succeeded",
+        }));
+        self.keep(json!({
+            "id": intent,
+            "object": "payment_intent",
+            "amount": amount,
+            "amount_received": amount,
+            "currency": currency,
+            "customer": customer,
+            "latest_charge": charge,
+            "metadata": metadata,
+            "status": "succeeded",
+        }));
+        intent
+    }
+
+    /// A subscription that begins with a checkout.
+    pub(super) fn begin_subscription(&mut self, session: &str, from: i64) -> String {
+        let (id, item) = (self.name("sub"), self.name("si"));
+        let made = self.subscription_metadata[session].clone();
+        let price = self.object(made["price"].as_str().unwrap_or_default());
+        self.keep(json!({
+            "id": id,
+            "object": "subscription",
+            "status": "active",
+            "billing_cycle_anchor": from,
+            "cancel_at_period_end": false,
+            "schedule": null,
+            "created": from,
+            "customer": self.object(session)["customer"],
+            "items": {
+                "object": "list",
+                "has_more": false,
+                "url": "/v1/subscription_items",
+                "data": [{ "id": item, "object": "subscription_item", "price": price, "quantity": 1 }],
+            },
+            "latest_invoice": null,
+            "metadata": made["metadata"],
+        }));
+        id
+    }
+
+    /// An invoice for a month of a subscription's plan.
+    pub(super) fn invoice(&mut self, bill: &Bill<'_>) -> String {
+        let subscription = self.object(bill.subscription);
+        let price = subscription["items"]["data"][0]["price"].clone();
+        let full = price["unit_amount"].as_i64().unwrap_or(0);
+        let (id, total) = (self.name("in"), (full - bill.credit).max(0));
+        let mut lines = vec![self.line(&id, full, &price, bill.from, bill.from + MONTH_S)];
+        if bill.credit > 0 {
+            lines.insert(0, self.line(&id, -bill.credit, &price, bill.from - 86_400, bill.from));
+        }
+        let payments = match bill.is_paid && total > 0 {
+            true => self.invoice_payment(&id, total, &price["currency"], &subscription["customer"]),
+            false => Vec::new(),
+        };
+        self.keep(json!({
+            "id": id,
+            "object": "invoice",
+            "status": if bill.is_paid { "paid" } else { "open" },
+            "amount_due": total,
+            "amount_paid": if bill.is_paid { total } else { 0 },
+            "billing_reason": bill.reason,
+            "created": bill.from,
+            "currency": price["currency"],
+            "customer": subscription["customer"],
+            "hosted_invoice_url": format!("https://invoice.stripe.example/i/{id}"),
+            "lines": { "object": "list", "has_more": false, "url": "/v1/lines", "data": lines },
+            "parent": {
+                "type": "subscription_details",
+                "quote_details": null,
+                "subscription_details": {
+                    "subscription": bill.subscription,
+                    "metadata": subscription["metadata"],
+                },
+            },
+            "payments": { "object": "list", "has_more": false, "url": "/v1/payments", "data": payments },
+            "total": total,
+        }));
+        self.change(bill.subscription, "latest_invoice", id.clone());
+        id
+    }
+
+    fn line(&mut self, invoice: &str, amount: i64, price: &Value, start: i64, end: i64) -> Value {
+        json!({
+            "id": self.name("il"),
+            "object": "line_item",
+            "amount": amount,
+            "currency": price["currency"],
+            "discount_amounts": [],
+            "invoice": invoice,
+            "period": { "start": start, "end": end },
+            "pricing": {
+                "type": "price_details",
+                "price_details": { "price": price["id"], "product": price["product"] },
+                "unit_amount_decimal": price["unit_amount"].to_string(),
+            },
+            "quantity": 1,
+        })
+    }
+
+    fn invoice_payment(
+        &mut self,
+        invoice: &str,
+        total: i64,
+        currency: &Value,
+        customer: &Value,
+    ) -> Vec<Value> {
+        let intent = self.charge(total, currency, customer, &json!({}));
+        vec![json!({
+            "id": self.name("inpay"),
+            "object": "invoice_payment",
+            "amount_paid": total,
+            "amount_requested": total,
+            "currency": currency,
+            "invoice": invoice,
+            "payment": { "type": "payment_intent", "payment_intent": intent },
+            "status": "paid",
+        })]
+    }
+}

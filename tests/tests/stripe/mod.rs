@@ -1,0 +1,10 @@
+//! Stripe: our client and the rules behind it, against a stand-in that remembers, and both against what
+//! Stripe itself publishes.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub(crate) mod fake;
+mod packs;
+mod plans;
+mod real;
+mod till;
