@@ -7,16 +7,22 @@
 //! captions; the suppliers of TikTok and X do so too ([`MediaSource`]). [`ShortLinks`] follows the short links of
 //! all but the first.
 //!
+//! With the feature `ytdlp`, [`YtDlp`] asks the program of that name, for all four.
+//!
 //! [`StripeCheckout`] is how credits and plans are paid for. It is no platform and has a client of its own.
 
 mod http;
 mod instagram;
 mod links;
+#[cfg(feature = "ytdlp")]
+mod program;
 mod social;
 mod stripe;
 mod tiktok;
 mod x;
 mod youtube;
+#[cfg(feature = "ytdlp")]
+mod ytdlp;
 
 pub use http::{Http, HttpOptions};
 pub use instagram::InstagramVideos;
@@ -26,3 +32,5 @@ pub use stripe::{StripeCheckout, StripeOptions};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};
+#[cfg(feature = "ytdlp")]
+pub use ytdlp::YtDlp;

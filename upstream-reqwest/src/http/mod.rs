@@ -11,6 +11,8 @@
 mod backoff;
 mod body;
 mod cookies;
+#[cfg(feature = "ytdlp")]
+mod egress;
 mod exits;
 mod fault;
 mod options;
@@ -31,6 +33,8 @@ use transcript_core::Result;
 pub(crate) use backoff::pause;
 pub(crate) use body::read as read_body;
 pub(crate) use cookies::Cookies;
+#[cfg(feature = "ytdlp")]
+pub(crate) use egress::Egress;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
 pub(crate) use request::{Answer, Request, is_allowed};

@@ -3,7 +3,7 @@
 
 mod page;
 mod post;
-mod request;
+pub(crate) mod request;
 mod signals;
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The platform, as the transport tells platforms apart.
-pub(super) const PLATFORM: &str = "www.instagram.com";
+pub(crate) const PLATFORM: &str = "www.instagram.com";
 const PAGES: &[&str] = &[PLATFORM];
 /// The hosts of files: its delivery networks have one in every town.
 pub(super) const FILES: &[&str] = &["cdninstagram.com", ".cdninstagram.com", ".fbcdn.net"];

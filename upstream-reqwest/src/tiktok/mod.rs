@@ -3,7 +3,7 @@
 mod call;
 mod media;
 mod page;
-mod request;
+pub(crate) mod request;
 mod signals;
 mod state;
 mod subtitles;

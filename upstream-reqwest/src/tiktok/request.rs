@@ -11,11 +11,11 @@ use crate::{
 };
 
 /// The platform that these hosts belong to, as the transport tells platforms apart.
-pub(super) const PLATFORM: &str = "www.tiktok.com";
+pub(crate) const PLATFORM: &str = "www.tiktok.com";
 /// The hosts of pages.
 const PAGES: &[&str] = &[PLATFORM, "m.tiktok.com"];
 /// The hosts of captions: TikTok's own, and those of its delivery networks.
-pub(super) const FILES: &[&str] = &[
+pub(crate) const FILES: &[&str] = &[
     PLATFORM,
     ".tiktok.com",
     ".tiktokv.com",

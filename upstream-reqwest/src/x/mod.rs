@@ -5,7 +5,7 @@ mod guest;
 mod media;
 mod options;
 mod playlist;
-mod request;
+pub(crate) mod request;
 mod signals;
 mod syndication;
 mod tweet;

@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// The platform that the API's hosts belong to, as the transport tells platforms apart.
-pub(super) const PLATFORM: &str = "x.com";
+pub(crate) const PLATFORM: &str = "x.com";
 const API: &[&str] = &[PLATFORM, "api.x.com"];
 /// The service for pages that show a post: another platform to the transport, since X throttles it apart.
 pub(super) const SYNDICATION: &[&str] = &["cdn.syndication.twimg.com"];
 /// The host of videos and their captions.
-pub(super) const VIDEO: &[&str] = &["video.twimg.com"];
+pub(crate) const VIDEO: &[&str] = &["video.twimg.com"];
 
 /// What X's own pages give as their right to ask: the same for every visitor of the site.
 const BEARER: &str = "Bearer AAAAAAAAAAAAAAAAAAAAANRILgAAAAAAnNwIzUejRCOuH5E6I8xnZz4puTs%3D1Zv7ttfk8LF81IUq16c\

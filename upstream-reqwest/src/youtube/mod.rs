@@ -8,7 +8,7 @@ mod player;
 #[cfg(test)]
 mod recordings;
 mod refusal;
-mod request;
+pub(crate) mod request;
 mod signals;
 #[cfg(test)]
 mod tests;

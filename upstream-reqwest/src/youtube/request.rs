@@ -10,9 +10,9 @@ use super::{clients::ClientIdentity, tracks::Format};
 use crate::http::Request;
 
 /// The hosts that this supplier goes to. YouTube's answers name no other for captions.
-const HOSTS: &[&str] = &[PLATFORM];
+pub(crate) const HOSTS: &[&str] = &[PLATFORM];
 /// The platform that these hosts belong to, as the transport tells platforms apart.
-pub(super) const PLATFORM: &str = "www.youtube.com";
+pub(crate) const PLATFORM: &str = "www.youtube.com";
 const ORIGIN: &str = "https://www.youtube.com";
 const PLAYER: &str = "https://www.youtube.com/youtubei/v1/player?prettyPrint=false";
 
