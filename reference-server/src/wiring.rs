@@ -10,6 +10,7 @@ use transcript_core::{
 };
 use verbatim::{
     EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
+    YtDlpOptions,
 };
 
 use crate::config::{Problem, Settings, StoreUrl};
@@ -43,6 +44,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         },
         youtube: YouTubeOptions { clients: settings.youtube.clients.clone().unwrap_or_default() },
         x: XOptions { query_id: settings.x.query_id.clone(), features: settings.x.features.clone() },
+        ytdlp: YtDlpOptions { program: settings.ytdlp.program.clone() },
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,

@@ -13,3 +13,4 @@ mod tidy;
 mod tiktok;
 mod x;
 mod youtube;
+mod ytdlp;

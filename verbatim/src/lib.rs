@@ -27,6 +27,7 @@ pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
     EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
+    YtDlpOptions,
 };
 pub use system::{SystemClock, SystemRandom};
 

@@ -18,6 +18,8 @@ pub struct Options {
     pub youtube: YouTubeOptions,
     /// How X is asked.
     pub x: XOptions,
+    /// The yt-dlp program.
+    pub ytdlp: YtDlpOptions,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
     /// For how long it is remembered that a video has nothing.
@@ -38,6 +40,7 @@ impl Default for Options {
             upstream: UpstreamOptions::default(),
             youtube: YouTubeOptions::default(),
             x: XOptions::default(),
+            ytdlp: YtDlpOptions::default(),
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
@@ -66,8 +69,8 @@ pub enum StorageOptions {
 
 /// The suppliers of each platform by name, in the order in which they are asked.
 ///
-/// The names are those of `source` on the wire. This version has `youtube-captions`,
-/// `tiktok-captions` and `x-captions`.
+/// The names are those of `source` on the wire. This version has `youtube-captions`, `tiktok-captions`,
+/// `x-captions` and, for every platform and where its program is named, `yt-dlp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
     /// For the long-form video site.
@@ -144,6 +147,13 @@ pub struct XOptions {
     /// The switches that the query is asked with, such as `vibe_api_enabled` or `vibe_api_enabled=false`; none:
     /// those built in.
     pub features: Option<Vec<String>>,
+}
+
+/// The yt-dlp program (feature `ytdlp`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct YtDlpOptions {
+    /// Its path, or its name in the `PATH`; none: it is not asked.
+    pub program: Option<PathBuf>,
 }
 
 /// Whose proofs of paid plans are believed (feature `entitlement`).

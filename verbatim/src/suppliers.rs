@@ -53,6 +53,8 @@ struct Sources {
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
     tiktok: Arc<upstream_reqwest::TikTokCaptions>,
     x: Arc<upstream_reqwest::XCaptions>,
+    #[cfg(feature = "ytdlp")]
+    ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
     links: Arc<upstream_reqwest::ShortLinks>,
 }
 
@@ -82,12 +84,18 @@ impl Sources {
         let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
         let x = XOptions::new(options.x.query_id.as_deref(), options.x.features.as_deref())?;
         let x = XCaptions::new(Arc::clone(&http), x, Arc::clone(&clock));
+        #[cfg(feature = "ytdlp")]
+        let ytdlp = options.ytdlp.program.as_deref().map(|program| {
+            upstream_reqwest::YtDlp::new(program, Arc::clone(&http), Arc::clone(&clock)).map(Arc::new)
+        });
         let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, clock);
         Ok(Self {
             http,
             youtube: Arc::new(youtube),
             tiktok: Arc::new(tiktok),
             x: Arc::new(x),
+            #[cfg(feature = "ytdlp")]
+            ytdlp: ytdlp.transpose()?,
             links: Arc::new(links),
         })
     }
@@ -113,6 +121,11 @@ impl Sources {
                 Ok(engine.supplier(platform, Arc::clone(&self.tiktok) as _))
             }
             (Platform::Microblog, "x-captions") => Ok(engine.supplier(platform, Arc::clone(&self.x) as _)),
+            #[cfg(feature = "ytdlp")]
+            (_, "yt-dlp") => match &self.ytdlp {
+                Some(ytdlp) => Ok(engine.supplier(platform, Arc::clone(ytdlp) as _)),
+                None => Err(Error::invalid("yt-dlp is named as a supplier, but not where its program is")),
+            },
             _ => Err(unknown(platform, name)),
         }
     }

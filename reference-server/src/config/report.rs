@@ -106,4 +106,4 @@ impl Settings {
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 6] = ["ytdlp", "speech", "chat", "stripe", "checkout", "metrics"];
+const LATER: [&str; 5] = ["speech", "chat", "stripe", "checkout", "metrics"];

@@ -58,7 +58,7 @@ impl SupplierName {
 
     /// Whether this version has it.
     pub fn is_available(self) -> bool {
-        matches!(self, Self::YoutubeCaptions | Self::TiktokCaptions | Self::XCaptions)
+        self != Self::SpeechToText
     }
 }
 
