@@ -79,18 +79,20 @@ async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) ->
             None => break,
         }
     }
+    if ask.format != Format::Json {
+        return Ok(());
+    }
     let mut page = PageRequest::first();
-    while ask.format == Format::Json {
+    loop {
         let withdrawn = verbatim.archive().withdrawn(page).await?;
         for video in withdrawn.items {
             export_withdrawal(ask, &video, written, &progress)?;
         }
         match withdrawn.next {
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
-            None => break,
+            None => return Ok(()),
         }
     }
-    Ok(())
 }
 
 /// Writes the file that says that a video is withdrawn; nothing of its words.
