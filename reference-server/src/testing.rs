@@ -1,5 +1,7 @@
 //! What the tests of this crate share: the whole router over stores in memory.
 
+mod selling;
+
 use std::{
     net::IpAddr,
     sync::{
@@ -41,6 +43,8 @@ use crate::{
     log::{Log, LogGuard},
     routes::{App, router},
 };
+
+pub(crate) use selling::Selling;
 
 const BASE_URL: &str = "https://v.example";
 /// A video that is archived from the start.
@@ -87,6 +91,15 @@ impl Service {
     }
 
     pub(crate) async fn with(options: LookupOptions) -> Self {
+        Self::made(options, Selling::Sandbox).await
+    }
+
+    /// A service that sells so.
+    pub(crate) async fn selling(selling: Selling) -> Self {
+        Self::made(LookupOptions::default(), selling).await
+    }
+
+    async fn made(options: LookupOptions, selling: Selling) -> Self {
         let clock = Arc::new(StoppedClock(AtomicI64::new(1_795_132_800_000)));
         let random = Arc::new(CountingRandom(AtomicU32::new(0)));
         let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
@@ -141,7 +154,8 @@ impl Service {
         let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
         let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
         let settings = Settings::load(sources).unwrap();
-        let app = App::new(lookup, accounts);
+        let (payments, sandbox) = selling.till(accounts.parts(), &secrets).await;
+        let app = App::new(lookup, accounts, payments, sandbox);
         let bodies = Arc::clone(&app.bodies);
         let routes = router(app, &settings.server.cors_origins);
         let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_bodies(bodies);

@@ -9,11 +9,11 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
-    YtDlpOptions,
+    CheckoutOptions, EntitlementOptions, Options, StorageOptions, StripeAccount, SupplierOptions,
+    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
-use crate::config::{Problem, Settings, StoreUrl};
+use crate::config::{Problem, Settings, StoreUrl, Till};
 
 /// The options that these settings mean, with links that begin with `base_url`.
 ///
@@ -52,6 +52,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             login: settings.absence.login,
         },
         accounts: accounts(settings, base_url.clone()),
+        checkout: checkout(settings),
         lookup: LookupOptions {
             base_url,
             free_per_month: limits.free_per_month,
@@ -91,6 +92,20 @@ fn accounts(settings: &Settings, base_url: String) -> AccountsOptions {
     }
 }
 
+/// Who takes the money.
+fn checkout(settings: &Settings) -> CheckoutOptions {
+    let payment = &settings.payment;
+    match (settings.till(), &payment.secret_key) {
+        (Till::Stripe, Some(key)) => CheckoutOptions::Stripe(StripeAccount {
+            secret_key: key.reveal().to_owned(),
+            webhook_secrets: payment.webhook_secrets.iter().map(|one| one.reveal().to_owned()).collect(),
+            api_url: payment.api_url.as_ref().map(|url| url.as_str().to_owned()),
+        }),
+        (Till::Sandbox, _) => CheckoutOptions::Sandbox,
+        (Till::Stripe | Till::None, _) => CheckoutOptions::None,
+    }
+}
+
 fn file(setting: &str, url: &StoreUrl) -> Result<PathBuf, Problem> {
     match url {
         StoreUrl::Sqlite(path) => Ok(path.clone()),
@@ -118,8 +133,9 @@ mod tests {
             StorageOptions::Files { main: "/data/verbatim.db".into(), archive: "/data/archive.db".into() };
         assert_eq!(server.storage, files);
         assert_eq!(
+            // A server that only this machine reaches lets payments be tried out.
             format!("{:?}", Options { storage: StorageOptions::Memory, ..server }),
-            format!("{library:?}")
+            format!("{:?}", Options { checkout: CheckoutOptions::Sandbox, ..library })
         );
     }
 

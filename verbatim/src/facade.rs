@@ -8,6 +8,7 @@ use transcript_core::{
     accounts::{
         Accounts, AccountsParts,
         mail::{Bell, RingingOutbox},
+        payments::{Payments, Sandbox},
     },
     archive::Archive,
     engine::{EngineOptions, Transcripts},
@@ -18,6 +19,7 @@ use transcript_core::{
 use crate::{
     housekeeping::Housekeeping,
     options::Options,
+    payments::payments,
     storage::Stores,
     suppliers::supply,
     system::{SystemClock, SystemRandom},
@@ -30,6 +32,8 @@ pub struct Verbatim {
     clock: Arc<SystemClock>,
     lookup: Lookup,
     accounts: Accounts,
+    pub(crate) payments: Payments,
+    pub(crate) sandbox: Option<Sandbox>,
     /// Wakes whoever sends mails.
     pub(crate) bell: Bell,
     /// Ends with the last handle.
@@ -63,6 +67,8 @@ impl Verbatim {
             ..EngineOptions::default()
         });
         let transcripts = supply(engine, &options, Arc::clone(&clock) as _)?.build();
+        let (payments, sandbox) =
+            payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;
         let bell = Bell::default();
         let accounts = AccountsParts {
             transcripts: transcripts.clone(),
@@ -91,7 +97,16 @@ impl Verbatim {
         }
         let housekeeping =
             Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
-        Ok(Self { stores, clock, lookup, accounts, bell, _housekeeping: Arc::new(housekeeping) })
+        Ok(Self {
+            stores,
+            clock,
+            lookup,
+            accounts,
+            payments,
+            sandbox,
+            bell,
+            _housekeeping: Arc::new(housekeeping),
+        })
     }
 
     /// Surface A: who may have what.

@@ -12,8 +12,10 @@ mod import;
 mod mail;
 mod operate;
 mod options;
+mod payments;
 mod storage;
 mod suppliers;
+mod sweep;
 mod system;
 
 pub use audit::{Audit, Disagreement};
@@ -29,6 +31,8 @@ pub use options::{
     EntitlementOptions, Options, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
     YtDlpOptions,
 };
+pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
+pub use sweep::RunningSweep;
 pub use system::{SystemClock, SystemRandom};
 
 /// The core, whose types this facade takes and gives.

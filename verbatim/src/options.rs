@@ -4,6 +4,8 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{accounts::AccountsOptions, engine::AbsencePolicy, lookup::LookupOptions};
 
+use crate::payments::CheckoutOptions;
+
 /// Everything that can be chosen. The defaults keep nothing beyond the process, and ask the platforms
 /// directly.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Options {
     pub lookup: LookupOptions,
     /// Plans, prices and limits of Surface B.
     pub accounts: AccountsOptions,
+    /// Who takes the money for packs and plans.
+    pub checkout: CheckoutOptions,
     /// Whose proofs of paid plans are believed; none: nobody's, and every key is free.
     pub entitlement: Option<EntitlementOptions>,
 }
@@ -45,6 +49,7 @@ impl Default for Options {
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
             accounts: AccountsOptions::default(),
+            checkout: CheckoutOptions::default(),
             entitlement: None,
         }
     }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use transcript_core::{
     Result,
-    accounts::{Outbox, Replies},
+    accounts::{Orders, Outbox, Replies},
     archive::Archive,
     directory::{Directory, Secrets},
     ledger::Ledger,
     limits::RateLimiter,
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies,
-        MemorySecrets,
+        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
+        MemoryReplies, MemorySecrets,
     },
 };
 
@@ -25,6 +25,7 @@ pub(crate) struct Stores {
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
     pub(crate) secrets: Arc<dyn Secrets>,
+    pub(crate) orders: Arc<dyn Orders>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) replies: Arc<dyn Replies>,
     #[cfg(feature = "sqlite")]
@@ -58,6 +59,7 @@ impl Stores {
             directory: Arc::new(MemoryDirectory::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             secrets: Arc::new(MemorySecrets::default()),
+            orders: Arc::new(MemoryOrders::default()),
             outbox: Arc::new(MemoryOutbox::default()),
             replies: Arc::new(MemoryReplies::default()),
             #[cfg(feature = "sqlite")]
@@ -79,6 +81,7 @@ impl Stores {
             directory: Arc::clone(&main) as _,
             limiter: Arc::clone(&main) as _,
             secrets: Arc::clone(&main) as _,
+            orders: Arc::clone(&main) as _,
             outbox: Arc::clone(&main) as _,
             replies: Arc::clone(&main) as _,
             files: Some((Some(main), archive)),

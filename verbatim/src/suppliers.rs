@@ -30,13 +30,14 @@ pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Cloc
 }
 
 impl Options {
-    /// Whether the options of suppliers and entitlements are sound; asks nobody.
+    /// Whether the options of suppliers, payments and entitlements are sound; asks nobody.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`], naming the setting that is wrong;
     /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
     pub fn check(&self) -> Result<()> {
         entitlements(self)?;
+        crate::payments::check(self)?;
         Sources::open(self, Arc::new(SystemClock::default()))?.wait_for_roots()
     }
 }

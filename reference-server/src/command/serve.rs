@@ -33,11 +33,16 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     let base_url = settings.server.base_url_at(address);
     let mailer = mail::mailer(&settings)?;
     let verbatim = Verbatim::open(wiring::options(&settings, base_url)?).await?;
-    let sender = verbatim.start_mail(mailer);
+    let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
     for warning in settings.warnings() {
         tracing::info!("{warning}");
     }
-    let app = App::new(verbatim.lookup().clone(), verbatim.accounts().clone());
+    let app = App::new(
+        verbatim.lookup().clone(),
+        verbatim.accounts().clone(),
+        verbatim.payments().clone(),
+        verbatim.sandbox().cloned(),
+    );
     let bodies = Arc::clone(&app.bodies);
     let routes = router(app, &settings.server.cors_origins);
     let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_bodies(bodies);
@@ -48,6 +53,9 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
         tracing::warn!("standard output is closed; {}", line.trim_end());
     }
     http::serve(listener, front, bounds, stop).await;
+    if let Some(sweep) = sweep {
+        sweep.stop().await;
+    }
     if tokio::time::timeout(MAIL_DRAIN, sender.stop()).await.is_err() {
         tracing::warn!("a mail that was on its way was cut off; it is sent again after the next start");
     }

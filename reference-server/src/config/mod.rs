@@ -30,7 +30,7 @@ pub use limits::{Absence, Limits};
 pub use log::{Log, LogFormat, LogLevel};
 pub(crate) use mail::OUTBOX_FOLDER;
 pub use mail::{Mail, SmtpSecurity, SmtpUrl};
-pub use payment::{Entitlement, KeySet, Payment};
+pub use payment::{Entitlement, KeySet, Payment, Till};
 pub use plans::{PlanTerms, Plans, Price};
 pub use problem::Problem;
 pub use reader::Effective;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     layers::Raw,
     reader::Reader,
+    server::Server,
     value::{BaseUrl, Secret, Setting},
 };
 
@@ -16,13 +17,14 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// `stripe.*` and `checkout.*`
 #[derive(Clone, Debug)]
 pub struct Payment {
-    /// `stripe.secret_key`: the key of the payment provider; when absent, nothing is sold.
+    /// `stripe.secret_key`: the key of the payment provider; when absent, nothing is sold but in the sandbox.
     pub secret_key: Option<Secret>,
     /// `stripe.webhook_secrets`: what its events are signed with; several during a rotation.
     pub webhook_secrets: Vec<Secret>,
     /// `stripe.api_url`: where its interface is, when it is not the provider's own.
     pub api_url: Option<BaseUrl>,
-    /// `checkout.sandbox`: whether the plainly marked test checkout is open to everyone.
+    /// `checkout.sandbox`: whether the plainly marked test checkout is open to everyone, and not on this
+    /// machine alone.
     pub sandbox: bool,
     /// `checkout.grace`: how long a paid plan goes on when its payment fails.
     pub grace: Duration,
@@ -43,6 +45,29 @@ impl Payment {
             reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
         }
         payment
+    }
+}
+
+/// Who takes the money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Till {
+    /// Stripe.
+    Stripe,
+    /// Our own test checkout, in which nobody pays.
+    Sandbox,
+    /// Nobody: nothing is sold.
+    None,
+}
+
+impl Till {
+    /// Who takes the money under these settings: Stripe, where it is set up; else the sandbox, while nobody
+    /// but this machine's own people can reach it, or the operator opened it to everyone.
+    pub fn of(payment: &Payment, server: &Server) -> Self {
+        match (&payment.secret_key, payment.sandbox || server.is_here()) {
+            (Some(_), _) => Self::Stripe,
+            (None, true) => Self::Sandbox,
+            (None, false) => Self::None,
+        }
     }
 }
 

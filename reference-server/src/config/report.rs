@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use transcript_core::video::Platform;
+use transcript_core::{directory::Plan, video::Platform};
 
-use super::{Origin, Settings, SmtpSecurity, mail::OUTBOX_FOLDER};
+use super::{Origin, Settings, SmtpSecurity, Till, mail::OUTBOX_FOLDER};
 
 impl Settings {
     /// Every setting in effect with where it was given, as TOML; secrets are not shown.
@@ -20,7 +20,25 @@ impl Settings {
             };
         }
         let _ = writeln!(report, "# mail: {}", self.mail_route());
+        let _ = writeln!(report, "# payments: {}", self.payment_route());
         report
+    }
+
+    /// Who takes the money for packs and plans.
+    pub fn till(&self) -> Till {
+        Till::of(&self.payment, &self.server)
+    }
+
+    /// Who takes the money, in words.
+    fn payment_route(&self) -> String {
+        match self.till() {
+            Till::Stripe => {
+                let base_url = self.server.base_url_at(self.server.listen);
+                format!("by Stripe, whose events are to be sent to {base_url}/api/v1/webhooks/stripe")
+            }
+            Till::Sandbox => "in the sandbox: nobody pays, and everybody gets what they order".to_owned(),
+            Till::None => "not configured: nothing is sold".to_owned(),
+        }
     }
 
     /// Where mails go, in words.
@@ -68,9 +86,7 @@ impl Settings {
         if self.speech.base_url.is_none() {
             warnings.push("speech.base_url is not set: videos without captions get no transcript".to_owned());
         }
-        if self.payment.secret_key.is_none() {
-            warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
-        }
+        warnings.extend(self.payment_warnings());
         match &self.mail.smtp_url {
             None => {
                 let outbox = self.data.join(OUTBOX_FOLDER);
@@ -103,7 +119,47 @@ impl Settings {
         }
         warnings
     }
+
+    /// What an operator should know about how things are sold.
+    fn payment_warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        match self.till() {
+            Till::None => {
+                warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
+            }
+            Till::Sandbox if self.server.is_here() => warnings.push(
+                "stripe.secret_key is not set: credits and plans are sold in the sandbox, where nobody pays, \
+                 since links lead to this machine only"
+                    .to_owned(),
+            ),
+            Till::Sandbox => warnings.push(
+                "checkout.sandbox is true: whoever has an account gets credits and plans for nothing".to_owned(),
+            ),
+            Till::Stripe => {
+                if self.server.is_here() {
+                    warnings.push(
+                        "stripe.secret_key is set, but links lead to this machine only: Stripe's events cannot \
+                         get here, and payments are noticed by asking every half hour"
+                            .to_owned(),
+                    );
+                }
+                if self.payment.sandbox {
+                    warnings.push(
+                        "checkout.sandbox is true, but stripe.secret_key is set: the sandbox stays closed"
+                            .to_owned(),
+                    );
+                }
+                for terms in &self.plans.plans {
+                    if terms.plan != Plan::Free && terms.price.is_none() {
+                        let plan = terms.plan.as_str();
+                        warnings.push(format!("plans.{plan}.price_usd is not set: the plan {plan} is not sold"));
+                    }
+                }
+            }
+        }
+        warnings
+    }
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 5] = ["speech", "chat", "stripe", "checkout", "metrics"];
+const LATER: [&str; 3] = ["speech", "chat", "metrics"];

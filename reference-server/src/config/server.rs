@@ -38,6 +38,11 @@ impl Server {
         }
     }
 
+    /// Whether links lead to this machine: nobody else can follow them.
+    pub fn is_here(&self) -> bool {
+        self.base_url.as_ref().map_or_else(|| self.listen.ip().is_loopback(), BaseUrl::is_here)
+    }
+
     /// What links begin with when the server listens at `address`.
     pub fn base_url_at(&self, address: SocketAddr) -> String {
         self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())

@@ -196,14 +196,54 @@ fn the_operator_is_warned() {
 }
 
 #[test]
+fn who_takes_the_money_is_told() {
+    let check = |toml: &str, till: Till, route: &str, warnings: &[&str]| {
+        let settings = load(toml, &[], &[]).unwrap();
+        assert_eq!(settings.till(), till, "{toml}");
+        assert!(settings.report().ends_with(&format!("\n# payments: {route}\n")), "{}", settings.report());
+        let told = settings.warnings().join("\n");
+        for warning in warnings {
+            assert!(told.contains(warning), "{warning}: {told}");
+        }
+        assert!(!format!("{told}{}", settings.report()).contains("hush"));
+    };
+    let sandbox = "in the sandbox: nobody pays, and everybody gets what they order";
+    check("", Till::Sandbox, sandbox, &["sold in the sandbox, where nobody pays"]);
+    for here in ["http://localhost:8080", "http://[::1]", "https://v.localhost"] {
+        check(&format!("server.base_url = \"{here}\""), Till::Sandbox, sandbox, &[]);
+    }
+    let none = "not configured: nothing is sold";
+    let unset = "stripe.secret_key is not set: payments are not configured";
+    for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\""] {
+        check(elsewhere, Till::None, none, &[unset]);
+        let open = format!("{elsewhere}\ncheckout.sandbox = true");
+        check(&open, Till::Sandbox, sandbox, &["whoever has an account gets credits and plans for nothing"]);
+    }
+    let stripe = "stripe.secret_key = \"sk_hush\"\nstripe.webhook_secrets = [\"whsec_hush\"]\n";
+    let to = "by Stripe, whose events are to be sent to";
+    check(
+        &format!("{stripe}server.base_url = \"https://v.example\"\ncheckout.sandbox = true"),
+        Till::Stripe,
+        &format!("{to} https://v.example/api/v1/webhooks/stripe"),
+        &["the sandbox stays closed", "plans.pro.price_usd is not set: the plan pro is not sold"],
+    );
+    check(
+        stripe,
+        Till::Stripe,
+        &format!("{to} http://127.0.0.1:8080/api/v1/webhooks/stripe"),
+        &["Stripe's events cannot get here"],
+    );
+}
+
+#[test]
 fn where_mails_go_is_told() {
     let route = |toml: &str| load(toml, &[], &[]).unwrap().report();
-    assert!(route("").ends_with("# mail: into the folder /data/outbox\n"));
+    assert!(route("").contains("\n# mail: into the folder /data/outbox\n"));
     let server =
         route("[mail]\nsmtp_url = \"smtp://me:hush@mail.example?tls=required\"\nfrom = \"a@b.example\"");
     let line =
         "# mail: by SMTP to mail.example, port 587, with STARTTLS, or not at all, as me; from a@b.example\n";
-    assert!(server.ends_with(line) && !server.contains("hush"), "{server}");
+    assert!(server.contains(line) && !server.contains("hush"), "{server}");
     let problem = load("mail.smtp_url = \"smtp://me:hush@mail.example\"", &[], &[]).unwrap_err();
     assert!(problem.contains("mail.from: it is not set") && !problem.contains("hush"), "{problem}");
 }

@@ -265,13 +265,17 @@ impl BaseUrl {
 
     /// Whether what is sent there can be read on the way: neither TLS nor this machine.
     pub fn is_exposed(&self) -> bool {
-        let here = match self.0.host() {
+        self.0.scheme() != "https" && !self.is_here()
+    }
+
+    /// Whether it is on this machine, where only this machine's own people find it.
+    pub fn is_here(&self) -> bool {
+        match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
             None => false,
-        };
-        self.0.scheme() != "https" && !here
+        }
     }
 }
 

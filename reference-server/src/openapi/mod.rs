@@ -33,6 +33,7 @@ pub(crate) fn document(options: &LookupOptions, accounts: &AccountsOptions) -> V
             { "name": "transcripts", "description": "Looking transcripts up." },
             { "name": "keys", "description": "Making keys, and what is left of their allowances." },
             { "name": "accounts", "description": "The v1 API: accounts with credits, and transcripts for them." },
+            { "name": "payments", "description": "Plans and packs of credits, paid for on a hosted page." },
             { "name": "service", "description": "About the service itself." }
         ],
         "paths": operations::paths(options, accounts),

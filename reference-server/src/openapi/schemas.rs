@@ -9,7 +9,10 @@ use serde_json::{Map, Value, json};
 use transcript_core::wire::{
     Problem,
     lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
-    v1::{ErrorBody, KeyRotated, Me, Register, Registered, Verified, VideoTranscript},
+    v1::{
+        BuyCredits, CreditsCheckout, ErrorBody, EventTaken, KeyRotated, Me, PlanCheckout, Register,
+        Registered, Subscribe, Verified, VideoTranscript,
+    },
 };
 
 use crate::routes::health::{Health, Version};
@@ -23,6 +26,8 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<TranscriptResult>();
         generator.subschema_for::<KeyRequest>();
         generator.subschema_for::<Register>();
+        generator.subschema_for::<Subscribe>();
+        generator.subschema_for::<BuyCredits>();
     });
     schemas.append(&mut of(Contract::Serialize, |generator| {
         generator.subschema_for::<KeyCreated>();
@@ -32,6 +37,9 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<KeyRotated>();
         generator.subschema_for::<Me>();
         generator.subschema_for::<Registered>();
+        generator.subschema_for::<PlanCheckout>();
+        generator.subschema_for::<CreditsCheckout>();
+        generator.subschema_for::<EventTaken>();
         generator.subschema_for::<Verified>();
         generator.subschema_for::<VideoTranscript>();
         generator.subschema_for::<Health>();

@@ -3,6 +3,7 @@
 //! Everything that comes from outside is escaped by the template; texts of a transcript carry their
 //! language, and their direction is found from themselves.
 
+pub(crate) mod checkout;
 mod style;
 pub(crate) mod verify;
 

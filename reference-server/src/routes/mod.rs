@@ -1,6 +1,7 @@
 //! The routes of both surfaces, the watch page, and what operators ask.
 
 mod bearer;
+mod checkout;
 pub(crate) mod health;
 mod html;
 pub(crate) mod keys;
@@ -22,7 +23,13 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, Uri};
 use serde_json::Value;
-use transcript_core::{accounts::Accounts, lookup::Lookup};
+use transcript_core::{
+    accounts::{
+        Accounts,
+        payments::{Payments, Sandbox},
+    },
+    lookup::Lookup,
+};
 
 use crate::{
     bodies::{self, Bodies},
@@ -38,15 +45,24 @@ pub(crate) struct App {
     pub(crate) lookup: Lookup,
     /// Surface B.
     pub(crate) accounts: Accounts,
+    /// What is sold on it.
+    pub(crate) payments: Payments,
+    /// The checkout in which nobody pays, where it is in use.
+    pub(crate) sandbox: Option<Sandbox>,
     /// What can be sent as it is.
     pub(crate) bodies: Arc<Bodies>,
 }
 
 impl App {
     /// Routes over these, with no body ready yet.
-    pub(crate) fn new(lookup: Lookup, accounts: Accounts) -> Self {
+    pub(crate) fn new(
+        lookup: Lookup,
+        accounts: Accounts,
+        payments: Payments,
+        sandbox: Option<Sandbox>,
+    ) -> Self {
         let bodies = Arc::new(Bodies::new(lookup.clone()));
-        Self { lookup, accounts, bodies }
+        Self { lookup, accounts, payments, sandbox, bodies }
     }
 }
 
@@ -62,6 +78,11 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
         .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
         .route("/watch/{platform}/{id}", with(get(watch::page), own()))
+        .route("/checkout/{order}", with(get(checkout::back), own()))
+        .route(
+            "/checkout/{order}/sandbox",
+            with(get(checkout::show).post(checkout::act), CorsRule::own("GET, HEAD, POST, OPTIONS")),
+        )
         .route("/health", with(get(health::health), own()))
         .route("/version", with(get(health::version), own()))
         .route(

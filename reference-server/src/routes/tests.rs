@@ -1,6 +1,7 @@
 //! Every route, status and header, in process.
 
 mod caching;
+mod checkout;
 mod errors;
 mod keys;
 mod transcript;

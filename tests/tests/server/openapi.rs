@@ -50,7 +50,10 @@ async fn every_address_has_the_methods_that_the_document_says() -> Result<()> {
     assert!(paths.len() >= 7, "{:?}", paths.keys());
     for (path, item) in paths {
         let methods: Vec<_> = item.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        let address = path.replace("{platform}", "video_site").replace("{id}", "dQw4w9WgXcQ");
+        let address = path
+            .replace("{platform}", "video_site")
+            .replace("{id}", "dQw4w9WgXcQ")
+            .replace("{order}", "order");
         let reply = server.send(Method::OPTIONS, &address, &[], "").await?;
         assert_eq!(reply.status, 204, "{path}");
         let allowed = reply.header("allow").to_ascii_lowercase();

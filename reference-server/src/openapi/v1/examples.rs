@@ -3,11 +3,14 @@
 
 use serde_json::Value;
 use transcript_core::{
-    accounts::AccountsOptions,
+    accounts::{AccountsOptions, payments::Pack},
     directory::Plan,
     wire::{
         lookup::Segment,
-        v1::{ErrorBody, KeyRotated, Me, Register, Registered, Verified, VideoTranscript},
+        v1::{
+            CreditsCheckout, ErrorBody, KeyRotated, Me, PlanCheckout, Register, Registered, Verified,
+            VideoTranscript,
+        },
     },
 };
 
@@ -52,6 +55,29 @@ pub(super) fn transcript() -> Value {
         is_generated: false,
         segments: segments().iter().map(Segment::from).collect(),
     })
+}
+
+pub(super) fn plan_checkout(options: &AccountsOptions) -> Value {
+    value(PlanCheckout { success: true, checkout_url: sandbox(options) })
+}
+
+pub(super) fn credits_checkout(options: &AccountsOptions) -> Value {
+    let [pack, ..] = Pack::ALL;
+    value(CreditsCheckout {
+        checkout_url: sandbox(options),
+        pack: pack.name.to_owned(),
+        credits: pack.credits,
+        price_usd: pack.price_usd as f64,
+    })
+}
+
+/// The id of an order.
+pub(super) fn order() -> String {
+    format!("buy-credits-{}", "0".repeat(32))
+}
+
+fn sandbox(options: &AccountsOptions) -> String {
+    format!("{}/checkout/{}/sandbox?token={}", options.base_url, order(), "0".repeat(64))
 }
 
 pub(super) fn error(code: u16, message: &str) -> Value {

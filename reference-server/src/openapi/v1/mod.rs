@@ -3,6 +3,7 @@
 mod examples;
 mod operations;
 mod parameters;
+mod payments;
 mod responses;
 
 use serde_json::Value;
@@ -10,5 +11,9 @@ use transcript_core::accounts::AccountsOptions;
 
 /// All paths with their operations.
 pub(super) fn paths(options: &AccountsOptions) -> Value {
-    operations::paths(options)
+    let mut paths = operations::paths(options);
+    if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), payments::paths(options)) {
+        paths.extend(more);
+    }
+    paths
 }

@@ -7,7 +7,7 @@ use transcript_core::{
 };
 
 use super::{
-    super::responses::{example, header, json_body, text_body},
+    super::responses::{Header, example, header, json_body, optional_header, text_body},
     examples, parameters,
     responses::{
         X_CACHE, X_CREDITS_REMAINING, answer, body_denials, denial, fault, no_key, rate_limit, retry_after,
@@ -211,11 +211,10 @@ pub(super) fn too_fast() -> Value {
 
 fn transcript(options: &AccountsOptions) -> Value {
     let cost = options.credits_per_transcript;
-    let replayed = json!({ "type": "string", "const": "true" });
     let mut headers = vec![
         X_CACHE.header("Whether the transcript came from the archive."),
         X_CREDITS_REMAINING.header("The credits that are left, where that is known."),
-        ("Idempotent-Replayed", optional("The reply was given before, and costs nothing now.", replayed)),
+        replayed(),
     ];
     headers.extend(rate_limit());
     json!({
@@ -281,6 +280,8 @@ fn transcript(options: &AccountsOptions) -> Value {
     })
 }
 
-fn optional(description: &str, schema: Value) -> Value {
-    super::super::responses::optional_header(description, schema)
+/// `Idempotent-Replayed`, where it is so.
+pub(super) fn replayed() -> Header {
+    let schema = json!({ "type": "string", "const": "true" });
+    ("Idempotent-Replayed", optional_header("The reply was given before, and costs nothing now.", schema))
 }

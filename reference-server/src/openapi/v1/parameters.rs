@@ -54,6 +54,30 @@ pub(super) fn idempotency_key() -> Value {
     })
 }
 
+/// `order` in the path of an order's pages.
+pub(super) fn order() -> Value {
+    json!({
+        "name": "order",
+        "in": "path",
+        "required": true,
+        "description": "The id of the order.",
+        "schema": { "type": "string", "pattern": "^[A-Za-z0-9-]{1,128}$" },
+        "examples": { "order": { "value": super::examples::order() } }
+    })
+}
+
+/// `token` of the sandbox's page of an order.
+pub(super) fn page_token() -> Value {
+    json!({
+        "name": "token",
+        "in": "query",
+        "required": true,
+        "description": "The secret of the page's address, as `checkout_url` has it.",
+        "schema": { "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The page's secret." },
+        "examples": { "token": { "value": "0".repeat(64) } }
+    })
+}
+
 /// `token` in the link of a mail.
 pub(super) fn token() -> Value {
     json!({

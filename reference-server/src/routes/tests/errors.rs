@@ -162,6 +162,8 @@ async fn no_bytes_cause_a_fault() {
                 format!("/api/v1/{a}/{b}"),
                 format!("/api/v1/transcript?url={a}{b}&lang={b}"),
                 format!("/api/v1/verify?token={a}{b}"),
+                format!("/checkout/{a}"),
+                format!("/checkout/{a}/sandbox?token={b}"),
             ] {
                 let headers = [("authorization", one), ("content-type", other), ("origin", one)];
                 let answer = service.send(request("GET", &target, &headers, one)).await;
@@ -169,7 +171,16 @@ async fn no_bytes_cause_a_fault() {
             }
             let headers = [("content-type", "application/json"), ("authorization", one)];
             let body = format!("{one}{other}");
-            for target in ["/api/keys", "/api/v1/register", "/api/v1/verify", "/api/v1/rotate-key"] {
+            for target in [
+                "/api/keys",
+                "/api/v1/register",
+                "/api/v1/verify",
+                "/api/v1/rotate-key",
+                "/api/v1/subscribe",
+                "/api/v1/buy-credits",
+                "/api/v1/webhooks/stripe",
+                "/checkout/x/sandbox",
+            ] {
                 let answer = service.send(request("POST", target, &headers, &body)).await;
                 assert!(answer.status.as_u16() < 500, "{body}: {answer:?}");
             }

@@ -2,6 +2,8 @@
 
 mod account;
 mod errors;
+mod payments;
 mod register;
 mod transcript;
 mod verify;
+mod webhook;

@@ -11,7 +11,8 @@ use transcript_core::accounts::{Call, Entry, Header, RateState, Refused, Reply, 
 use super::{Denial, rate};
 use crate::routes::{App, bearer::bearer};
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The name under which a request may be repeated.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Lets a call in: key, then the reply to repeat, then the rate limit. `body` is what an idempotency key is
 /// bound to: the query, where there is no body.

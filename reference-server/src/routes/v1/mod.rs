@@ -7,10 +7,12 @@ mod account;
 pub(crate) mod body;
 mod denial;
 pub(crate) mod door;
+mod payments;
 pub(crate) mod rate;
 mod register;
 mod transcript;
 mod verify;
+pub(crate) mod webhook;
 
 use std::panic::AssertUnwindSafe;
 
@@ -48,6 +50,9 @@ pub(super) fn routes() -> Router<App> {
         .route("/me", only("GET, OPTIONS", get(account::me)))
         .route("/rotate-key", only("POST, OPTIONS", post(account::rotate_key)))
         .route("/transcript", only("GET, OPTIONS", get(transcript::transcript)))
+        .route("/subscribe", only("POST, OPTIONS", post(payments::subscribe)))
+        .route("/buy-credits", only("POST, OPTIONS", post(payments::buy_credits)))
+        .route("/webhooks/stripe", only("POST, OPTIONS", post(webhook::stripe)))
         .fallback(unknown)
         .layer(from_fn(contain))
 }

@@ -9,6 +9,7 @@
 mod checkout;
 mod fact;
 mod fulfil;
+mod offer;
 mod plan;
 mod price;
 mod sandbox;
@@ -20,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
 pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
+pub use offer::Offer;
 pub use price::{CURRENCY, Pack};
 pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
 pub use sell::{BuyOutcome, Sold, SubscribeOutcome};

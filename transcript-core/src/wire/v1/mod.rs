@@ -9,7 +9,7 @@ mod transcript;
 pub use account::{KeyRotated, Me, Register, Registered, Verified};
 pub use error::ErrorBody;
 pub use export::{AccountExport, StatementLine};
-pub use payments::{BuyCredits, CreditsCheckout, PlanCheckout, Subscribe};
+pub use payments::{BuyCredits, CreditsCheckout, EventTaken, PlanCheckout, Subscribe};
 pub use transcript::VideoTranscript;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::directory::Plan;
 /// The body of `POST /api/v1/subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Subscribe {
     /// The plan.
     #[cfg_attr(
@@ -35,6 +36,7 @@ pub struct PlanCheckout {
 /// The body of `POST /api/v1/buy-credits`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct BuyCredits {
     /// The pack (specification 2.8).
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = ["1k", "2k", "5k", "10k", "25k", "50k"])))]
@@ -59,4 +61,18 @@ pub struct CreditsCheckout {
     /// What it costs, in US dollars.
     #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub price_usd: f64,
+}
+
+/// The answer to an event of the payment provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(
+        description = "What the event is about was asked after, and all that follows from it was done."
+    )
+)]
+pub struct EventTaken {
+    /// True.
+    pub received: bool,
 }

@@ -42,6 +42,9 @@ async fn other_methods_are_told_which_there_are() {
         ("/api/v1/me", "GET, OPTIONS"),
         ("/api/v1/rotate-key", "POST, OPTIONS"),
         ("/api/v1/transcript", "GET, OPTIONS"),
+        ("/api/v1/subscribe", "POST, OPTIONS"),
+        ("/api/v1/buy-credits", "POST, OPTIONS"),
+        ("/api/v1/webhooks/stripe", "POST, OPTIONS"),
     ] {
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "NONSENSE"] {
             if methods.split(", ").any(|known| known == method) {
@@ -74,9 +77,13 @@ async fn a_missing_or_wrong_key_is_told_what_it_is() {
     let other = service.key().await;
     let account = service.account("ann@example.org").await;
     let typo = format!("{}x", &account[..account.len() - 1]);
-    for (method, target) in
-        [("GET", "/api/v1/me"), ("POST", "/api/v1/rotate-key"), ("GET", "/api/v1/transcript?video_id=x")]
-    {
+    for (method, target) in [
+        ("GET", "/api/v1/me"),
+        ("POST", "/api/v1/rotate-key"),
+        ("GET", "/api/v1/transcript?video_id=x"),
+        ("POST", "/api/v1/subscribe"),
+        ("POST", "/api/v1/buy-credits"),
+    ] {
         let missing = service.send(request(method, target, &[], "")).await;
         check(&missing, 401, "This needs an API key");
         assert_eq!(missing.header("www-authenticate"), Some("Bearer realm=\"verbatim\""));

@@ -1,0 +1,222 @@
+//! The pages of an order: where buyers come back to, and the sandbox, in which nobody pays.
+
+use maud::{Markup, html};
+use transcript_core::accounts::{
+    Item, Order, OrderState,
+    payments::{SandboxOrder, SandboxStep},
+};
+
+use super::document;
+
+/// How an order stands.
+pub(crate) fn back(order: &Order) -> Markup {
+    let (title, said) = match order.state {
+        OrderState::Open => (
+            "Not paid yet",
+            html! {
+                p {
+                    "Nothing has been charged as far as we know. If you left the payment page, you can go back to \
+                     it, or order again."
+                }
+                p { "If you have just paid, the money may be under way: " a href="" { "look again" } "." }
+            },
+        ),
+        OrderState::Fulfilled => ("Paid", given(order)),
+        OrderState::Expired => {
+            ("Cancelled", html! { p { "Nothing was paid, and nothing will be: this order is closed." } })
+        }
+        OrderState::Refunded => (
+            "Refunded",
+            html! { p { "Money went back, and the credits that it paid for were taken back in proportion." } },
+        ),
+        OrderState::Disputed => (
+            "Disputed",
+            html! {
+                p {
+                    "The payment is contested, and the account is blocked until the operator of this service \
+                     decides."
+                }
+            },
+        ),
+    };
+    document(
+        title,
+        html! {
+            h1 { (title) }
+            (said)
+            (facts(order))
+            p.about { "You can close this page." }
+        },
+    )
+}
+
+/// What a buyer has who paid.
+fn given(order: &Order) -> Markup {
+    match &order.item {
+        Item::Pack(_) => html! {
+            p { (grouped(order.credits)) " credits were added to your account. They do not expire." }
+        },
+        Item::Plan(plan) => html! {
+            p {
+                "Your account has the plan " (plan.as_str()) " now, with " (grouped(order.credits))
+                " credits a month."
+            }
+        },
+    }
+}
+
+/// The sandbox's page of an order. `token` is the secret of its address.
+pub(crate) fn sandbox(shown: &SandboxOrder, token: &str) -> Markup {
+    let order = &shown.order;
+    let left = order.amount_minor.saturating_sub(shown.returned_minor);
+    document(
+        "Test checkout",
+        html! {
+            p.notice role="note" {
+                strong { "This is a test." }
+                " Nobody pays anything here, no card is asked for, and no money moves."
+            }
+            h1 { "Test checkout" }
+            (facts(order))
+            @match shown.step {
+                SandboxStep::Open => {
+                    (form(token, html! {
+                        (button("pay", &format!("Pretend to pay {}", dollars(order.amount_minor))))
+                        (other("pay-later", "Pretend to pay by a slow transfer"))
+                        (other("cancel", "Cancel"))
+                    }))
+                }
+                SandboxStep::Pending => {
+                    p { "The money is said to be under way. Nothing was given yet." }
+                    (form(token, html! {
+                        (button("arrive", "Let the money arrive"))
+                        (other("fail", "Let it never arrive"))
+                    }))
+                }
+                SandboxStep::Paid => {
+                    p { "This is said to be paid, and what was ordered was given." }
+                    @if left > 0 {
+                        (form(token, html! {
+                            label for="cents" { "Pretend to give back, in US cents:" }
+                            input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
+                            (other("refund", "Refund"))
+                        }))
+                    }
+                    @if shown.returned_minor > 0 {
+                        p { (dollars(shown.returned_minor)) " were given back." }
+                    }
+                }
+                SandboxStep::Ended => {
+                    p { "This was cancelled: nothing was paid, and nothing was given." }
+                }
+            }
+            @if shown.step != SandboxStep::Open {
+                p { a href=(format!("../{}", order.id)) { "What the buyer sees" } }
+            }
+        },
+    )
+}
+
+/// For an order that there is not, and for a page whose secret is another's: both alike.
+pub(crate) fn missing() -> Markup {
+    document(
+        "No such order",
+        html! {
+            h1 { "No such order" }
+            p {
+                "There is no order at this address, or its page is closed. Check that the address was copied \
+                 whole, or order again."
+            }
+        },
+    )
+}
+
+/// Says what went wrong.
+pub(crate) fn wrong(why: &str) -> Markup {
+    document(
+        "That did not work",
+        html! {
+            h1 { "That did not work" }
+            p { (why) }
+        },
+    )
+}
+
+/// What nobody sees: the browser goes on.
+pub(crate) fn onward() -> Markup {
+    document("Done", html! { h1 { "Done" } })
+}
+
+fn facts(order: &Order) -> Markup {
+    html! {
+        dl.facts {
+            dt { "Ordered" }
+            dd {
+                @match &order.item {
+                    Item::Pack(name) => { (grouped(order.credits)) " credits (pack " (name) ")" }
+                    Item::Plan(plan) => {
+                        "plan " (plan.as_str()) ", " (grouped(order.credits)) " credits a month"
+                    }
+                }
+            }
+            dt { "Price" }
+            dd {
+                (dollars(order.amount_minor))
+                @if matches!(order.item, Item::Plan(_)) { " a month" }
+            }
+            dt { "Order" }
+            dd { code { (order.id) } }
+        }
+    }
+}
+
+/// The address is the page's own: wherever the service lies, the form finds it.
+fn form(token: &str, inside: Markup) -> Markup {
+    html! {
+        form method="post" action="sandbox" {
+            input type="hidden" name="token" value=(token);
+            (inside)
+        }
+    }
+}
+
+fn button(deed: &str, text: &str) -> Markup {
+    html! { button type="submit" name="deed" value=(deed) { (text) } }
+}
+
+fn other(deed: &str, text: &str) -> Markup {
+    html! { button.other type="submit" name="deed" value=(deed) { (text) } }
+}
+
+/// An amount in US cents as people write it.
+fn dollars(cents: u64) -> String {
+    format!("${}.{:02}", grouped(cents / 100), cents % 100)
+}
+
+/// A number with its thousands set apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_as_people_write_them() {
+        let shown = [0, 5, 1_200, 99_999, 123_456_789].map(dollars);
+        assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
+        assert_eq!(
+            [0, 999, 1_000, 50_000, 1_000_000].map(grouped),
+            ["0", "999", "1,000", "50,000", "1,000,000"]
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! The sandbox's page, and the one to which buyers come back.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::testing::{Answer, Selling, Service, request};
+
+/// Orders something; returns the path and query of its page.
+async fn order(service: &Service, key: &str, what: &str) -> String {
+    service.clock.advance(Duration::from_secs(7));
+    let (path, body) = match what {
+        "starter" | "pro" => ("subscribe", json!({ "plan": what })),
+        pack => ("buy-credits", json!({ "pack": pack })),
+    };
+    let headers = [("authorization", format!("Bearer {key}"))];
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let answer = service.send(request("POST", &format!("/api/v1/{path}"), &headers, &body.to_string())).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let url = answer.json()["checkout_url"].as_str().unwrap().to_owned();
+    url.strip_prefix("https://v.example").unwrap().to_owned()
+}
+
+/// Presses a button of a page.
+async fn press(service: &Service, page: &str, deed: &str) -> Answer {
+    let (path, token) = page.split_once("?token=").unwrap();
+    service.send(request("POST", path, &[], &format!("token={token}&deed={deed}"))).await
+}
+
+async fn me(service: &Service, key: &str) -> (String, u64) {
+    service.clock.advance(Duration::from_secs(7));
+    let me = service.get_with("/api/v1/me", key).await.json();
+    (me["plan"].as_str().unwrap().to_owned(), me["credits_remaining"].as_u64().unwrap())
+}
+
+/// Where buyers come back to from a page.
+fn back(page: &str) -> &str {
+    page.split_once("/sandbox").unwrap().0
+}
+
+fn is_page(answer: &Answer, status: u16, title: &str) {
+    assert_eq!(answer.status.as_u16(), status, "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+    assert_eq!(
+        (answer.header("cache-control"), answer.header("referrer-policy")),
+        (Some("no-store"), Some("no-referrer"))
+    );
+    let policy = answer.header("content-security-policy").unwrap();
+    for part in ["default-src 'none'", "form-action 'self'", "frame-ancestors 'none'"] {
+        assert!(policy.contains(part) && !policy.contains("script"), "{policy}");
+    }
+    assert!(answer.text.contains(&format!("<title>{title}</title>")), "{title}: {}", answer.text);
+    assert!(!answer.text.contains("<script") && !answer.text.contains(" style="), "{}", answer.text);
+}
+
+#[tokio::test]
+async fn a_pack_is_paid_for_and_given_once() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    let shown = service.get(&page).await;
+    is_page(&shown, 200, "Test checkout");
+    for text in ["This is a test.", "1,000 credits (pack 1k)", "$12.00", "Pretend to pay $12.00", "Cancel"] {
+        assert!(shown.text.contains(text), "{text}: {}", shown.text);
+    }
+    // Looking changes nothing, however often and by whichever method.
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        for path in [&page, back(&page)] {
+            assert!(service.send(request(method, path, &[], "")).await.status.is_success());
+        }
+    }
+    is_page(&service.get(back(&page)).await, 200, "Not paid yet");
+    assert_eq!(me(&service, &key).await, ("free".to_owned(), 200));
+
+    for _ in 0..3 {
+        let paid = press(&service, &page, "pay").await;
+        assert_eq!(paid.status, 303, "{paid:?}");
+        let order = back(&page).rsplit('/').next().unwrap();
+        assert_eq!(paid.header("location"), Some(format!("../{order}").as_str()));
+        assert_eq!(me(&service, &key).await, ("free".to_owned(), 1_200));
+    }
+    let paid = service.get(back(&page)).await;
+    is_page(&paid, 200, "Paid");
+    assert!(paid.text.contains("1,000 credits were added to your account."), "{}", paid.text);
+    // What is paid is not cancelled.
+    assert_eq!(press(&service, &page, "cancel").await.status, 303);
+    assert_eq!(me(&service, &key).await.1, 1_200);
+}
+
+#[tokio::test]
+async fn a_plan_is_paid_for_and_another_takes_its_place() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "starter").await;
+    assert!(service.get(&page).await.text.contains("plan starter, 2,000 credits a month"));
+    press(&service, &page, "pay").await;
+    assert_eq!(me(&service, &key).await, ("starter".to_owned(), 2_000));
+    let shown = service.get(back(&page)).await;
+    assert!(shown.text.contains("Your account has the plan starter now"), "{}", shown.text);
+    let headers = [("authorization", format!("Bearer {key}"))];
+    let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let again = service.send(request("POST", "/api/v1/subscribe", &headers, "{\"plan\": \"starter\"}")).await;
+    assert_eq!(again.json()["error"], "plan: this account has the plan starter already");
+    let page = order(&service, &key, "pro").await;
+    press(&service, &page, "pay").await;
+    assert_eq!(me(&service, &key).await.0, "pro");
+}
+
+#[tokio::test]
+async fn slow_money_is_given_when_it_arrives_and_not_before() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for (end, credits, title) in [("fail", 200, "Cancelled"), ("arrive", 2_200, "Paid")] {
+        let page = order(&service, &key, "2k").await;
+        let under_way = press(&service, &page, "pay-later").await;
+        assert_eq!(under_way.status, 303);
+        assert!(under_way.header("location").unwrap().starts_with("sandbox?token="), "{under_way:?}");
+        assert!(service.get(&page).await.text.contains("The money is said to be under way."));
+        is_page(&service.get(back(&page)).await, 200, "Not paid yet");
+        assert_eq!(me(&service, &key).await.1, 200);
+        assert_eq!(press(&service, &page, end).await.status, 303);
+        assert_eq!(me(&service, &key).await.1, credits, "{end}");
+        is_page(&service.get(back(&page)).await, 200, title);
+    }
+}
+
+#[tokio::test]
+async fn refunds_take_credits_back_in_proportion() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    press(&service, &page, "pay").await;
+    let refund = async |cents: &str| press(&service, &page, &format!("refund&cents={cents}")).await;
+    for wrong in ["", "0", "-1", "1201", "1.5", "x", "99999999999999999999"] {
+        is_page(&refund(wrong).await, 400, "That did not work");
+    }
+    assert_eq!(refund("300").await.status, 303);
+    assert_eq!(me(&service, &key).await.1, 950);
+    assert!(service.get(&page).await.text.contains("$3.00 were given back."));
+    is_page(&refund("901").await, 400, "That did not work");
+    assert_eq!(refund("900").await.status, 303);
+    assert_eq!(me(&service, &key).await.1, 200);
+    is_page(&service.get(back(&page)).await, 200, "Refunded");
+}
+
+#[tokio::test]
+async fn a_cancelled_order_gives_nothing() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    assert_eq!(press(&service, &page, "cancel").await.status, 303);
+    let cancelled = service.get(back(&page)).await;
+    is_page(&cancelled, 200, "Cancelled");
+    assert!(service.get(&page).await.text.contains("This was cancelled"));
+    press(&service, &page, "pay").await;
+    assert_eq!(me(&service, &key).await.1, 200);
+}
+
+#[tokio::test]
+async fn only_the_secret_of_its_address_opens_a_page() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let page = order(&service, &key, "1k").await;
+    let other = order(&service, &key, "50k").await;
+    let (path, token) = page.split_once("?token=").unwrap();
+    let stolen = other.split_once("?token=").unwrap().1;
+    for target in [
+        path.to_owned(),
+        format!("{path}?token="),
+        format!("{path}?token={}", &token[..62]),
+        format!("{path}?token={stolen}"),
+        format!("{page}&token={token}"),
+        format!("/checkout/nobody/sandbox?token={token}"),
+        format!("/checkout/%ff/sandbox?token={token}"),
+        format!("/checkout/{}/sandbox?token={token}", "x".repeat(500)),
+    ] {
+        is_page(&service.get(&target).await, 404, "No such order");
+    }
+    for body in [
+        "",
+        "deed=pay",
+        "token=&deed=pay",
+        &format!("token={stolen}&deed=pay"),
+        &format!("token={token}&token={token}&deed=pay"),
+    ] {
+        is_page(&service.send(request("POST", path, &[], body)).await, 404, "No such order");
+    }
+    // The secret in the query is no permission to act: a link does nothing.
+    is_page(&service.send(request("POST", &page, &[], "deed=pay")).await, 404, "No such order");
+    for deed in ["", "Pay", "arrive%00", "pay&deed=pay"] {
+        is_page(&press(&service, &page, deed).await, 400, "That did not work");
+    }
+    let huge = format!("token={token}&deed=pay&{}", "x".repeat(100_000));
+    is_page(&service.send(request("POST", path, &[], &huge)).await, 413, "That did not work");
+    assert_eq!(me(&service, &key).await.1, 200);
+    for path in ["/checkout/nobody", "/checkout/%00", "/checkout/a%2Fb", "/checkout/<b>"] {
+        is_page(&service.get(&path.replace('<', "%3C").replace('>', "%3E")).await, 404, "No such order");
+    }
+    let put = service.send(request("PUT", path, &[], "")).await;
+    assert_eq!((put.status.as_u16(), put.header("allow")), (405, Some("GET, HEAD, POST, OPTIONS")));
+}
+
+#[tokio::test]
+async fn without_the_sandbox_its_pages_are_closed() {
+    let sandbox = Service::start().await;
+    let key = sandbox.account("ann@example.org").await;
+    let page = order(&sandbox, &key, "1k").await;
+    for selling in [Selling::Nothing, Selling::Away] {
+        let service = Service::selling(selling).await;
+        is_page(&service.get(&page).await, 404, "No such order");
+        is_page(&press(&service, &page, "pay").await, 404, "No such order");
+        is_page(&service.get(back(&page)).await, 404, "No such order");
+    }
+}

@@ -1,0 +1,182 @@
+use std::time::Duration;
+
+use axum::body::Body;
+use http::Request;
+use serde_json::json;
+
+use super::errors::check;
+use crate::testing::{Answer, Selling, Service, request};
+
+const BUY: &str = "/api/v1/buy-credits";
+const SUBSCRIBE: &str = "/api/v1/subscribe";
+
+async fn post(service: &Service, key: &str, path: &str, body: &str) -> Answer {
+    post_as(service, path, &[("authorization", &format!("Bearer {key}"))], body.as_bytes()).await
+}
+
+async fn post_once(service: &Service, key: &str, path: &str, name: &str, body: &str) -> Answer {
+    let headers = [("authorization", &*format!("Bearer {key}")), ("idempotency-key", name)];
+    post_as(service, path, &headers, body.as_bytes()).await
+}
+
+async fn post_as(service: &Service, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    // More calls than a free account has in a minute.
+    service.clock.advance(Duration::from_secs(7));
+    let mut request = Request::post(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    service.send(request.body(Body::from(body.to_vec())).unwrap()).await
+}
+
+#[tokio::test]
+async fn packs_are_sold_to_the_letter_of_the_specification() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for (pack, credits, price) in [
+        ("1k", 1_000, 12),
+        ("2k", 2_000, 20),
+        ("5k", 5_000, 40),
+        ("10k", 10_000, 70),
+        ("25k", 25_000, 150),
+        ("50k", 50_000, 250),
+    ] {
+        let answer = post(&service, &key, BUY, &format!("{{\"pack\": \"{pack}\"}}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert!(answer.header("ratelimit").is_some());
+        let body = answer.json();
+        assert_eq!(body.as_object().unwrap().len(), 4, "{body}");
+        assert_eq!((&body["pack"], &body["credits"]), (&json!(pack), &json!(credits)));
+        assert_eq!(body["price_usd"].as_f64(), Some(f64::from(price)));
+        let url = body["checkout_url"].as_str().unwrap();
+        assert!(url.starts_with("https://v.example/checkout/buy-credits-"), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn plans_are_sold_to_the_letter_of_the_specification() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for plan in ["starter", "pro"] {
+        let answer = post(&service, &key, SUBSCRIBE, &format!("{{\"plan\": \"{plan}\"}}")).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let body = answer.json();
+        assert_eq!((body.as_object().unwrap().len(), &body["success"]), (2, &json!(true)), "{body}");
+        let url = body["checkout_url"].as_str().unwrap();
+        assert!(url.starts_with("https://v.example/checkout/subscribe-"), "{url}");
+    }
+    let unpriced = post(&service, &key, SUBSCRIBE, "{\"plan\": \"scale\"}").await;
+    check(&unpriced, 400, "plan: scale is not for sale here");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_an_order_is_named() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let bearer = format!("Bearer {key}");
+    let authorized = ("authorization", bearer.as_str());
+    let huge = [b"{\"pack\": \"".as_slice(), &vec![b'x'; 2 << 20], b"\"}"].concat();
+    let packs = "pack: it must be one of 1k, 2k, 5k, 10k, 25k, 50k";
+    let plans = "plan: it must be one of starter, pro, scale";
+    for (path, body, status, begins) in [
+        (BUY, &b""[..], 400, "body: it is missing: send JSON such as {\"pack\": …}"),
+        (BUY, b"{}", 400, "pack: it is missing"),
+        (BUY, b"{\"pack\": null}", 400, "pack: it is missing"),
+        (BUY, b"{\"pack\": 1000}", 400, "pack: it must be a string"),
+        (BUY, b"{\"pack\": [\"1k\"]}", 400, "pack: it must be a string"),
+        (BUY, b"{\"pack\": \"\"}", 400, packs),
+        (BUY, b"{\"pack\": \"1K\"}", 400, packs),
+        (BUY, b"{\"pack\": \"3k\"}", 400, packs),
+        (BUY, b"{\"pack\": \"1k\", \"plan\": \"pro\"}", 400, "body: there is no field \"plan\""),
+        (BUY, b"{\"pack\": \"1k\", \"credits\": 9}", 400, "body: there is no field \"credits\""),
+        (BUY, b"[\"1k\"]", 400, "body: it must be a JSON object"),
+        (BUY, b"{\"pack\": \"1k\"", 400, "body: it is no valid JSON"),
+        (BUY, b"{\"pack\": \"\xff\xfe\"}", 400, "body: it is no valid JSON"),
+        (BUY, &huge, 413, "The body is too large"),
+        (SUBSCRIBE, b"", 400, "body: it is missing: send JSON such as {\"plan\": …}"),
+        (SUBSCRIBE, b"{\"pack\": \"1k\"}", 400, "body: there is no field \"pack\""),
+        (SUBSCRIBE, b"{\"plan\": 3}", 400, "plan: it must be a string"),
+        (SUBSCRIBE, b"{\"plan\": \"free\"}", 400, plans),
+        (SUBSCRIBE, b"{\"plan\": \"Pro\"}", 400, plans),
+        (SUBSCRIBE, b"\"pro\"", 400, "body: it must be a JSON object"),
+        (SUBSCRIBE, b"\xc3\x28", 400, "body: it is no valid JSON"),
+        (SUBSCRIBE, &huge, 413, "The body is too large"),
+    ] {
+        let answer = post_as(&service, path, &[authorized], body).await;
+        check(&answer, status, begins);
+        assert!(answer.header("ratelimit").is_some(), "{answer:?}");
+        // The key is looked at first, whatever the body is.
+        check(&post_as(&service, path, &[], body).await, 401, "This needs an API key");
+    }
+    let text = [authorized, ("content-type", "text/plain")];
+    check(&post_as(&service, BUY, &text, b"{\"pack\": \"1k\"}").await, 415, "The body must be JSON");
+}
+
+#[tokio::test]
+async fn a_repeated_order_is_the_same_order() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let (one, two) = ("{\"pack\": \"1k\"}", "{\"pack\": \"2k\"}");
+    let first = post_once(&service, &key, BUY, "mine", one).await;
+    let again = post_once(&service, &key, BUY, "mine", one).await;
+    assert_eq!((first.status.as_u16(), &first.text), (200, &again.text));
+    assert_eq!(
+        (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
+        (None, Some("true"))
+    );
+    check(&post_once(&service, &key, BUY, "mine", two).await, 400, "Idempotency-Key: it was used");
+    check(&post_once(&service, &key, BUY, "", one).await, 400, "Idempotency-Key: give");
+    // The same name elsewhere, or of somebody else, is another one.
+    assert_eq!(post_once(&service, &key, SUBSCRIBE, "mine", "{\"plan\": \"pro\"}").await.status, 200);
+    let ben = service.account("ben@example.org").await;
+    assert_ne!(post_once(&service, &ben, BUY, "mine", one).await.text, first.text);
+    // Without a name each is an order of its own.
+    assert_ne!(post(&service, &key, BUY, one).await.text, post(&service, &key, BUY, one).await.text);
+    // What failed may be asked again under its name.
+    check(&post_once(&service, &key, BUY, "other", "{\"pack\": \"9k\"}").await, 400, "pack: ");
+    assert_eq!(post_once(&service, &key, BUY, "other", two).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_rate_limit_counts_orders_before_their_bodies_are_looked_at() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let bearer = format!("Bearer {key}");
+    let headers = [("authorization", bearer.as_str())];
+    for _ in 0..10 {
+        let answer = service.send(request("POST", BUY, &headers, "{\"pack\": \"9k\"}")).await;
+        check(&answer, 400, "pack: ");
+    }
+    for path in [BUY, SUBSCRIBE] {
+        check(&service.send(request("POST", path, &headers, "nonsense")).await, 429, "Too many requests");
+    }
+}
+
+#[tokio::test]
+async fn without_a_provider_nothing_is_sold() {
+    let service = Service::selling(Selling::Nothing).await;
+    let key = service.account("ann@example.org").await;
+    for (path, body) in [(BUY, "{\"pack\": \"1k\"}"), (SUBSCRIBE, "{\"plan\": \"pro\"}")] {
+        let answer = post_once(&service, &key, path, "name", body).await;
+        check(&answer, 500, "Nothing can be bought here: payments are not configured.");
+        // What is wrong with the body is told first.
+        check(&post(&service, &key, path, "{}").await, 400, "p");
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_away_is_a_500_and_the_order_may_be_asked_again() {
+    let service = Service::selling(Selling::Away).await;
+    let key = service.account("ann@example.org").await;
+    for (path, body) in [(BUY, "{\"pack\": \"1k\"}"), (SUBSCRIBE, "{\"plan\": \"pro\"}")] {
+        for _ in 0..2 {
+            let answer = post_once(&service, &key, path, "name", body).await;
+            check(&answer, 500, "The payment page could not be opened: nothing was charged");
+        }
+    }
+    // The order of that name is written: it is for what was asked then.
+    let other = post_once(&service, &key, BUY, "name", "{\"pack\": \"2k\"}").await;
+    check(&other, 409, "This Idempotency-Key was used for another order");
+}

@@ -1,0 +1,83 @@
+//! Asking now and then about payments of which no event told.
+
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::{JoinHandle, JoinSet},
+};
+use transcript_core::accounts::payments::{Payments, SWEEP_EVERY};
+
+use crate::Verbatim;
+
+impl Verbatim {
+    /// Begins to ask about open orders and renewals whose event may have been lost: at once, and then every
+    /// half hour. None where nothing is sold.
+    ///
+    /// Without it a payment whose event is lost gives nothing: whoever serves Surface B calls this once. It
+    /// must be called inside a tokio runtime.
+    pub fn start_sweep(&self) -> Option<RunningSweep> {
+        let payments = self.payments();
+        payments.is_configured().then(|| RunningSweep::start(&Handle::current(), payments.clone()))
+    }
+}
+
+/// The sweep at work. Dropping it ends it at once; the next one goes on where it broke off.
+#[derive(Debug)]
+pub struct RunningSweep {
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl RunningSweep {
+    fn start(runtime: &Handle, payments: Payments) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        Self { stop: Some(stop), task: runtime.spawn(run(payments, stopped)) }
+    }
+
+    /// Ends it, and waits until it has: a question that is under way is left unanswered.
+    pub async fn stop(mut self) {
+        drop(self.stop.take());
+        // An end by a panic was logged where it happened.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for RunningSweep {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn run(payments: Payments, mut stopped: oneshot::Receiver<()>) {
+    loop {
+        // In a task of its own, so that a defect ends one sweep and not all.
+        let mut alone = JoinSet::new();
+        alone.spawn(sweep(payments.clone()));
+        tokio::select! {
+            _ = &mut stopped => {
+                alone.shutdown().await;
+                return;
+            }
+            ended = alone.join_next() => if let Some(Err(error)) = ended {
+                tracing::error!(%error, "a sweep of payments ended in a defect; there is another one later");
+            }
+        }
+        tokio::select! {
+            _ = &mut stopped => return,
+            // Whatever came of it: a provider that is away is not asked more often.
+            () = tokio::time::sleep(SWEEP_EVERY) => {}
+        }
+    }
+}
+
+async fn sweep(payments: Payments) {
+    if let Err(error) = payments.sweep_orders().await {
+        tracing::warn!(%error, "open orders could not all be asked about; it is tried again");
+    }
+    if let Err(error) = payments.sweep_plans().await {
+        tracing::warn!(%error, "renewals could not all be asked about; it is tried again");
+    }
+}
+
+#[cfg(test)]
+mod tests;
