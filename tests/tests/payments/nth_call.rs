@@ -142,6 +142,7 @@ fn a_plan_is_paid_and_renewed() {
         async {
             let order = shop.subscribe("one", Plan::Starter).await;
             shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            shop.pass_hours(30 * 24).await;
             shop.deliver_all(&shop.provider.renew(&order, 30)).await;
         }
         .boxed()
@@ -157,6 +158,7 @@ fn a_plan_is_exchanged_and_the_new_month_refunded() {
             let order = shop.subscribe("one", Plan::Starter).await;
             shop.deliver_all(&shop.provider.pay(&order, 0)).await;
             let order = shop.subscribe("two", Plan::Pro).await;
+            shop.pass_hours(24).await;
             shop.deliver_all(&shop.provider.pay(&order, 1)).await;
             let account = shop.account().await;
             assert_eq!((account.plan, account.paid.map(|paid| paid.through)), (Plan::Pro, Some(day(31))));
@@ -194,6 +196,39 @@ fn a_plan_is_refunded_and_disputed() {
         .boxed()
     });
     assert_eq!((end.plan, end.paid_through(), end.blocked), (Plan::Free, None, true));
+}
+
+#[test]
+fn a_month_that_was_paid_early_is_given_when_it_begins() {
+    let end = check_story(|shop| {
+        async {
+            let order = shop.subscribe("one", Plan::Starter).await;
+            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            shop.deliver_all(&shop.provider.renew(&order, 30)).await;
+            assert_eq!(shop.account().await.paid.map(|paid| paid.through), Some(day(30)));
+            shop.pass_hours(30 * 24 + 2).await;
+            shop.sweep().await;
+        }
+        .boxed()
+    });
+    assert_eq!((end.paid_through(), end.paid.map(|paid| paid.credits)), (Some(day(60)), Some(2_000)));
+}
+
+#[test]
+fn what_is_paid_beside_a_plan_is_given_as_credits_and_taken_back() {
+    let end = check_story(|shop| {
+        async {
+            let one = shop.subscribe("one", Plan::Starter).await;
+            let two = shop.subscribe("two", Plan::Pro).await;
+            shop.deliver_all(&shop.provider.pay(&one, 0)).await;
+            shop.deliver_all(&shop.provider.pay_beside(&two, 0)).await;
+            shop.deliver_all(&shop.provider.refund(&two, 290)).await;
+            // The plan's own money goes back: what was paid beside it stays.
+            shop.deliver_all(&shop.provider.refund(&one, 900)).await;
+        }
+        .boxed()
+    });
+    assert_eq!((end.plan, end.paid_through(), end.purchased), (Plan::Free, None, 9_000));
 }
 
 #[test]

@@ -15,6 +15,7 @@ const SEEDS: u64 = 400;
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Pay(&'static str, i64),
+    PayBeside(&'static str, i64),
     Renew(&'static str, i64),
     Refund(&'static str, u64),
     Dispute(&'static str),
@@ -38,6 +39,7 @@ fn happen(shop: &Shop, step: Step) -> Vec<Subject> {
     let provider = &shop.provider;
     match step {
         Step::Pay(order, on) => provider.pay(&OrderId::new(order), on),
+        Step::PayBeside(order, on) => provider.pay_beside(&OrderId::new(order), on),
         Step::Renew(order, on) => provider.renew(&OrderId::new(order), on),
         Step::Refund(order, minor) => provider.refund(&OrderId::new(order), minor),
         Step::Dispute(order) => provider.dispute(&OrderId::new(order)),
@@ -127,7 +129,7 @@ fn packs() {
 
 #[test]
 fn a_plan_and_its_renewals() {
-    let steps = [Step::Pay("one", -20), Step::Renew("one", 10), Step::Dispute("one")];
+    let steps = [Step::Pay("one", -40), Step::Renew("one", -10), Step::Dispute("one")];
     let end = check(&[("one", "starter")], &steps);
     assert_eq!((end.plan, end.blocked), (Plan::Starter, true));
 }
@@ -151,4 +153,17 @@ fn a_plan_that_is_refunded_beside_a_pack() {
     let steps = [Step::Pay("one", 0), Step::Refund("two", 0), Step::Pay("two", 0), Step::Refund("one", 900)];
     let end = check(&[("one", "starter"), ("two", "1k")], &steps);
     assert_eq!((end.plan, end.purchased), (Plan::Free, 1_000));
+}
+
+#[test]
+fn two_subscriptions_that_are_both_paid() {
+    // Which of them is the account's plan depends on which is heard of first; what is given does not.
+    let bought = &[("one", "starter"), ("two", "pro")];
+    let steps = [Step::Pay("one", -5), Step::PayBeside("two", -3), Step::Refund("two", 290)];
+    let given = |end: &End| end.purchased + end.paid.map_or(0, |paid| paid.credits);
+    assert_eq!(given(&in_order(bought, &steps)), 2_000 + 9_000);
+    for seed in 0..SEEDS {
+        let end = in_disorder(bought, &steps, seed);
+        assert_eq!(given(&end), 2_000 + 9_000, "seed {seed}: {end:?}");
+    }
 }

@@ -84,11 +84,20 @@ impl Provider {
 
     /// The buyer pays, or the money that was under way arrives: the events that tell of it.
     pub(crate) fn pay(&self, order: &OrderId, on: i64) -> Vec<Subject> {
-        self.pay_amount(order, on, None)
+        self.pay_for(order, on, None, false)
     }
 
     /// Somebody pays another amount than was asked for.
     pub(crate) fn pay_amount(&self, order: &OrderId, on: i64, amount: Option<u64>) -> Vec<Subject> {
+        self.pay_for(order, on, amount, false)
+    }
+
+    /// The buyer pays for a second subscription.
+    pub(crate) fn pay_beside(&self, order: &OrderId, on: i64) -> Vec<Subject> {
+        self.pay_for(order, on, None, true)
+    }
+
+    fn pay_for(&self, order: &OrderId, on: i64, amount: Option<u64>, is_beside: bool) -> Vec<Subject> {
         let mut books = self.books();
         let name = format!("cs_{order}");
         let payment = books.payments.get_mut(&name).expect("an order that was opened");
@@ -100,7 +109,8 @@ impl Provider {
         let mut subjects = vec![Subject { object: name.clone(), customer: Some(customer.clone()) }];
         let Item::Plan(plan) = sold.item else { return subjects };
         // An order for another plan changes the subscription that there is.
-        let present = books.subscriptions.iter().find(|(_, present)| present.customer == customer);
+        let present =
+            books.subscriptions.iter().find(|(_, present)| present.customer == customer && !is_beside);
         let id = present.map_or_else(|| format!("sub_{order}"), |(id, _)| id.clone());
         let fresh = Subscription {
             customer,
@@ -191,7 +201,7 @@ impl Books {
         let invoice = format!("in_{}", self.invoices);
         subscription.invoices.push(PaidInvoice {
             invoice: invoice.clone(),
-            order: subscription.orders[&plan].clone(),
+            order: Some(subscription.orders[&plan].clone()),
             first,
             plan,
             created_at: day(on),
@@ -256,7 +266,8 @@ impl Checkout for Provider {
                 order: sale.order.clone(),
             });
             let customer = Some(format!("cus_{}", sale.order.account));
-            Ok(CheckoutPage { url: format!("https://pay.example/{name}"), payment: Some(name), customer })
+            let url = format!("https://pay.example/{name}");
+            Ok(CheckoutPage { url, payment: Some(name), customer, is_lasting: true })
         };
         self.gate.pass("checkout.open", || what, work, |_, _| ()).await
     }

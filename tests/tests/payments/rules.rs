@@ -4,7 +4,7 @@ use transcript_core::{
     ErrorKind,
     accounts::{
         OrderState,
-        payments::{Heard, Subject, SubscribeOutcome, WebhookCall},
+        payments::{BuyOutcome, Heard, Pack, Subject, SubscribeOutcome, WebhookCall},
     },
     directory::Plan,
     ids::OrderId,
@@ -76,12 +76,13 @@ fn the_plan_one_has_is_not_sold_again_and_another_changes_the_subscription() {
         let outcome = payments.subscribe(&account, Plan::Scale, OrderId::new("two")).await.unwrap();
         assert_eq!(outcome, SubscribeOutcome::NotSold, "it has no price");
         let order = shop.subscribe("two", Plan::Pro).await;
+        shop.pass_hours(10 * 24).await;
         shop.deliver_all(&shop.provider.pay(&order, 10)).await;
         let account = shop.account().await;
         assert_eq!((account.plan, account.paid.map(|paid| paid.through)), (Plan::Pro, Some(day(40))));
         assert_eq!(shop.provider.subscriptions(), 1, "nobody pays for two");
         // Once the month is over without a renewal, the same plan can be paid again.
-        shop.pass_hours(41 * 24).await;
+        shop.pass_hours(31 * 24).await;
         assert!(matches!(
             payments.subscribe(&account, Plan::Pro, OrderId::new("three")).await.unwrap(),
             SubscribeOutcome::Opened(_)
@@ -153,5 +154,57 @@ fn an_order_that_nobody_pays_is_given_up() {
         shop.deliver_all(&shop.provider.pay(&order, 41)).await;
         assert_eq!(shop.end().await.purchased, 1_000);
         assert_eq!(shop.order("one").await.unwrap().id, OrderId::new("one"));
+    });
+}
+
+#[test]
+fn a_plan_that_will_not_be_renewed_can_be_had_again() {
+    in_virtual_time(async {
+        let shop = Shop::open().await;
+        let order = shop.subscribe("one", Plan::Starter).await;
+        shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+        shop.deliver_all(&shop.provider.cancel(&order)).await;
+        assert!(shop.account().await.paid.is_some_and(|paid| paid.through == day(30)));
+        shop.subscribe("two", Plan::Starter).await;
+    });
+}
+
+#[test]
+fn an_id_that_is_older_than_replies_are_kept_is_another_request() {
+    in_virtual_time(async {
+        let shop = Shop::open().await;
+        let order = shop.buy("one", "1k").await;
+        shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+        let account = shop.account().await;
+        shop.pass_hours(22).await;
+        let again = shop.payments_buy(&account, "1k", "one").await;
+        assert_eq!(again.unwrap_err().kind(), ErrorKind::Conflict, "it is the same request");
+        shop.pass_hours(2).await;
+        let other = shop.buy("one", "2k").await;
+        assert_ne!(other, order);
+        assert_eq!(shop.buy("one", "2k").await, other);
+        shop.deliver_all(&shop.provider.pay(&other, 1)).await;
+        assert_eq!(shop.end().await.purchased, 3_000);
+    });
+}
+
+#[test]
+fn an_account_opens_so_many_pages_a_day() {
+    in_virtual_time(async {
+        let (shop, mut opened) = (Shop::open().await, 0);
+        let account = shop.account().await;
+        let retry_after_ms = loop {
+            let pack = Pack::from_wire("1k").unwrap();
+            match shop.payments().buy(&account, pack, OrderId::new(format!("n{opened}"))).await.unwrap() {
+                BuyOutcome::Opened(_) => opened += 1,
+                BuyOutcome::Limited { retry_after_ms } => break retry_after_ms,
+            }
+        };
+        assert_eq!(opened, 50);
+        shop.buy("n7", "1k").await;
+        let limited = shop.payments().subscribe(&account, Plan::Pro, OrderId::new("plan")).await.unwrap();
+        assert!(matches!(limited, SubscribeOutcome::Limited { .. }), "{limited:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(retry_after_ms)).await;
+        shop.subscribe("plan", Plan::Pro).await;
     });
 }

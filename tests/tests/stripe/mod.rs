@@ -3,8 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod changes;
 pub(crate) mod fake;
 mod packs;
 mod plans;
 mod real;
-mod till;
+mod storm;
+pub(crate) mod till;
+mod twice;

@@ -1,6 +1,12 @@
 //! The rules of payments over stores in memory, with our client and the stand-in for Stripe.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use transcript_core::{
     Clock, Timestamp,
@@ -28,12 +34,16 @@ pub(crate) fn plans() -> PlanTable {
 
 /// Our client of a Stripe at this address.
 pub(crate) fn checkout(url: &str) -> StripeCheckout {
+    checkout_with(url, plans())
+}
+
+fn checkout_with(url: &str, plans: PlanTable) -> StripeCheckout {
     let options = StripeOptions {
         secret_key: KEY.to_owned(),
         webhook_secrets: vec!["whsec_old".to_owned(), SECRET.to_owned()],
         api_url: Some(url.to_owned()),
         base_url: "https://v.example".to_owned(),
-        plans: plans(),
+        plans,
         ..StripeOptions::default()
     };
     StripeCheckout::new(options).unwrap()
@@ -46,28 +56,62 @@ pub(crate) struct Till {
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
+    /// What each process works with.
+    parts: PaymentParts,
+    clock: Arc<Ahead>,
+}
+
+/// The system's clock, and how much it was put forward, in seconds.
+#[derive(Debug, Default)]
+struct Ahead {
+    system: SystemClock,
+    seconds: AtomicU64,
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        self.system.now().plus(Duration::from_secs(self.seconds.load(Ordering::Relaxed)))
+    }
 }
 
 impl Till {
     pub(crate) async fn open() -> Self {
         let stripe = Stripe::start().await.unwrap();
-        let clock = Arc::new(SystemClock::default());
+        let clock = Arc::<Ahead>::default();
         let (orders, directory, ledger) = (
             Arc::<MemoryOrders>::default(),
             Arc::<MemoryDirectory>::default(),
             Arc::<MemoryLedger>::default(),
         );
         register(&directory, clock.now()).await;
-        let payments = Payments::new(PaymentParts {
+        let parts = PaymentParts {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
             ledger: Arc::clone(&ledger) as _,
-            limiter: Arc::new(MemoryRateLimiter::default()),
+            limiter: Arc::<MemoryRateLimiter>::default(),
             checkout: Some(Arc::new(checkout(stripe.url()))),
-            clock,
+            clock: Arc::clone(&clock) as _,
             plans: plans(),
-        });
-        Self { stripe, payments, orders, directory, ledger }
+        };
+        let payments = Payments::new(parts.clone());
+        Self { stripe, payments, parts, orders, directory, ledger, clock }
+    }
+
+    /// Another process over the same stores, with these plans.
+    pub(crate) fn process(&self, plans: PlanTable) -> Payments {
+        let checkout = checkout_with(self.stripe.url(), plans);
+        Payments::new(PaymentParts { checkout: Some(Arc::new(checkout)), plans, ..self.parts.clone() })
+    }
+
+    /// Puts the clock forward. What is signed then is as old as that.
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.clock.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// The operator blocks the account.
+    pub(crate) async fn block(&self) {
+        let blocked = Account { blocked: true, ..self.account().await };
+        self.directory.change_account(blocked).await.unwrap();
     }
 
     pub(crate) async fn account(&self) -> Account {

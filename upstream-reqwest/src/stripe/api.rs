@@ -32,6 +32,8 @@ pub(super) enum Fault {
     Refused(Refusal),
     /// Its answer is not what it should be; what was asked for.
     Unreadable(&'static str),
+    /// A checkout was used already, or is closed.
+    Closed,
 }
 
 /// What Stripe said no with.
@@ -81,6 +83,7 @@ impl fmt::Display for Fault {
                 f.write_str(")")
             }
             Self::Unreadable(what) => write!(f, "Stripe's answer is not what it should be: {what}"),
+            Self::Closed => f.write_str("the page of this order was used already, or is closed"),
         }
     }
 }
@@ -89,6 +92,7 @@ impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Away(_) => Self::new(ErrorKind::Unavailable, Retry::Backoff, fault.to_string()),
+            Fault::Closed => Self::new(ErrorKind::Conflict, Retry::Never, fault.to_string()),
             Fault::Refused(_) | Fault::Unreadable(_) => Self::unexpected(fault.to_string()),
         }
     }

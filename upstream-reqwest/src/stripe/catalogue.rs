@@ -27,7 +27,16 @@ pub(super) struct Catalogue {
 #[derive(Debug, Default)]
 struct Known {
     prices: BTreeMap<Plan, String>,
-    portal: Option<String>,
+    portals: BTreeMap<Portal, String>,
+}
+
+/// What a page of Stripe's portal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Portal {
+    /// To confirm another plan, which was ordered before.
+    Changing,
+    /// To see everything else. No plan is picked there: nobody would know what was sold.
+    Plain,
 }
 
 /// The plan whose product this is.
@@ -99,23 +108,26 @@ impl StripeCheckout {
 
     /// How the portal is set up: plans are changed at once where more is paid, at the month's end where less
     /// is, and a subscription ends when its month does.
-    pub(super) async fn portal(&self) -> Result<String> {
-        if let Some(portal) = &self.catalogue.known.lock().await.portal {
-            return Ok(portal.clone());
+    pub(super) async fn portal(&self, portal: Portal) -> Result<String> {
+        if let Some(known) = self.catalogue.known.lock().await.portals.get(&portal) {
+            return Ok(known.clone());
         }
         let mut offered = Vec::new();
-        for plan in Plan::ALL.into_iter().filter(|plan| *plan != Plan::Free) {
+        for plan in Plan::ALL.into_iter().filter(|plan| *plan != Plan::Free && portal == Portal::Changing) {
             if let Some(amount) = self.options.plans.of(plan).price_cents {
                 offered.push((plan, self.price(plan, amount).await?));
             }
         }
-        let portal = self.find_or_make_portal(&offered).await?;
-        self.catalogue.known.lock().await.portal = Some(portal.clone());
-        Ok(portal)
+        let id = self.find_or_make_portal(&offered).await?;
+        self.catalogue.known.lock().await.portals.insert(portal, id.clone());
+        Ok(id)
     }
 
     async fn find_or_make_portal(&self, offered: &[(Plan, String)]) -> Result<String> {
-        let mark = offered.iter().map(|(_, price)| price.as_str()).collect::<Vec<_>>().join(" ");
+        let mark = match offered {
+            [] => "nothing".to_owned(),
+            _ => offered.iter().map(|(_, price)| price.as_str()).collect::<Vec<_>>().join(" "),
+        };
         let query = Form::new().with("active", "true").with("limit", "100");
         let found: List<PortalConfiguration> =
             self.api.get("/v1/billing_portal/configurations", &query).await?;
@@ -125,26 +137,33 @@ impl StripeCheckout {
         if let Some(configuration) = found.data.iter().find(has_mark) {
             return Ok(configuration.id.clone());
         }
-        let update = "features[subscription_update]";
-        let mut form = Form::new()
+        let form = Form::new()
             .with(format!("metadata[{OFFERS}]"), &mark)
             .with("features[invoice_history][enabled]", "true")
             .with("features[payment_method_update][enabled]", "true")
             .with("features[subscription_cancel][enabled]", "true")
-            .with("features[subscription_cancel][mode]", "at_period_end")
-            .with(format!("{update}[enabled]"), "true")
-            .with(format!("{update}[default_allowed_updates][0]"), "price")
-            .with(format!("{update}[proration_behavior]"), "always_invoice")
-            // A month that is paid in full starts with the change, so what an invoice says is the whole price.
-            .with(format!("{update}[billing_cycle_anchor]"), "now")
-            .with(format!("{update}[schedule_at_period_end][conditions][0][type]"), "decreasing_item_amount");
-        for (place, (plan, price)) in offered.iter().enumerate() {
-            form = form
-                .with(format!("{update}[products][{place}][product]"), product_of(*plan))
-                .with(format!("{update}[products][{place}][prices][0]"), price);
-        }
+            .with("features[subscription_cancel][mode]", "at_period_end");
+        let form = if offered.is_empty() { form } else { with_offers(form, offered) };
         let key = format!("portal-{}", mark.replace(' ', "-"));
         let made: Named = self.api.post("/v1/billing_portal/configurations", &form, &key).await?;
         Ok(made.id)
     }
+}
+
+/// Lets the portal change plans to these.
+fn with_offers(form: Form, offered: &[(Plan, String)]) -> Form {
+    let update = "features[subscription_update]";
+    let mut form = form
+        .with(format!("{update}[enabled]"), "true")
+        .with(format!("{update}[default_allowed_updates][0]"), "price")
+        .with(format!("{update}[proration_behavior]"), "always_invoice")
+        // A month that is paid in full starts with the change, so what an invoice says is the whole price.
+        .with(format!("{update}[billing_cycle_anchor]"), "now")
+        .with(format!("{update}[schedule_at_period_end][conditions][0][type]"), "decreasing_item_amount");
+    for (place, (plan, price)) in offered.iter().enumerate() {
+        form = form
+            .with(format!("{update}[products][{place}][product]"), product_of(*plan))
+            .with(format!("{update}[products][{place}][prices][0]"), price);
+    }
+    form
 }

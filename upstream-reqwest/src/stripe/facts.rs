@@ -18,7 +18,7 @@ use super::{
 };
 
 /// How many of a subscription's paid invoices are looked at: the latest ones.
-const INVOICES_MAX: &str = "12";
+const INVOICES_MAX: &str = "24";
 
 impl StripeCheckout {
     pub(super) async fn facts_of(&self, object: &str) -> Result<Vec<PaymentFact>> {
@@ -97,7 +97,7 @@ impl StripeCheckout {
     async fn of_subscription(&self, id: &str, asked: Option<Invoice>) -> Result<Vec<PaymentFact>> {
         let subscription: Subscription =
             self.api.get(&format!("/v1/subscriptions/{id}"), &Form::new()).await?;
-        if !subscription.metadata.keys().any(|name| name.starts_with(ORDER)) {
+        if !subscription.is_ours() {
             return Ok(Vec::new());
         }
         let query = Form::new()
@@ -149,7 +149,12 @@ impl StripeCheckout {
         Ok(found)
     }
 
-    async fn paid_invoice(&self, invoice: &Invoice, line: &Line, order: OrderId) -> Result<PaidInvoice> {
+    async fn paid_invoice(
+        &self,
+        invoice: &Invoice,
+        line: &Line,
+        order: Option<OrderId>,
+    ) -> Result<PaidInvoice> {
         let plan = plan_of_line(line).ok_or(Fault::Unreadable("an invoice's line lost its plan"))?;
         let discounts = line.discount_amounts.iter().flatten().map(|discount| discount.amount).sum::<i64>();
         let mut money =
@@ -225,17 +230,20 @@ fn progress(session: &Session) -> Progress {
     }
 }
 
-/// The line of an invoice by which a month of a plan is paid, and the order under which it was sold.
-fn plan_line<'a>(invoice: &'a Invoice, metadata: &Metadata) -> Option<(&'a Line, OrderId)> {
-    let is_month = |line: &&Line| {
-        line.amount > 0 && line.quantity.is_none_or(|quantity| quantity == 1) && plan_of_line(line).is_some()
-    };
-    let line = invoice.lines.data.iter().filter(is_month).max_by_key(|line| line.period.end)?;
-    let name = order_of_plan(plan_of_line(line)?);
+/// The line of an invoice by which a month of a plan is paid, and the order under which it was sold, if one was.
+fn plan_line<'a>(invoice: &'a Invoice, metadata: &Metadata) -> Option<(&'a Line, Option<OrderId>)> {
+    let is_plan = |line: &&Line| line.amount > 0 && plan_of_line(line).is_some();
+    let is_month = |line: &&Line| is_plan(line) && line.quantity.is_none_or(|quantity| quantity == 1);
+    let line = invoice.lines.data.iter().filter(is_month).max_by_key(|line| line.period.end);
+    if line.is_none() && invoice.lines.data.iter().any(|line| is_plan(&line)) {
+        tracing::error!(invoice = %invoice.id, "several of a plan were paid at once: nothing was given");
+    }
+    let line = line?;
+    let name = order_of_plan(plan_of_line(line)?, minor(Some(line.amount)));
     let details = invoice.parent.as_ref().and_then(|parent| parent.subscription_details.as_ref());
-    // As it was when the invoice was made out: the plan may have been sold again since, for another price.
+    // As it was when the invoice was made out comes first: the plan may have been sold again since.
     let then = details.and_then(|details| details.metadata.as_ref()).and_then(|metadata| metadata.get(&name));
-    then.or_else(|| metadata.get(&name)).map(|order| (line, OrderId::new(order.clone())))
+    Some((line, then.or_else(|| metadata.get(&name)).map(|order| OrderId::new(order.clone()))))
 }
 
 fn plan_of_line(line: &Line) -> Option<transcript_core::directory::Plan> {

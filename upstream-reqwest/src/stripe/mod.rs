@@ -62,7 +62,7 @@ impl Checkout for StripeCheckout {
         let secrets = &self.options.webhook_secrets;
         let signature = call.signature.as_deref();
         Ok(match signature::verify(signature, &call.body, secrets, now) {
-            Ok(()) => event::subjects(&call.body),
+            Ok(()) => event::subjects(&call.body)?,
             Err(forged) => Heard::Refused { why: forged.to_string() },
         })
     }

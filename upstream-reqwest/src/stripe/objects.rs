@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::{catalogue::plan_of, open::ORDER};
+
 /// Texts that somebody attached to an object.
 pub(super) type Metadata = BTreeMap<String, String>;
 
@@ -95,6 +97,12 @@ impl Subscription {
     /// Whether nothing will be paid for it any more.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.status.as_str(), "canceled" | "incomplete_expired")
+    }
+
+    /// Whether a plan of ours is sold by it, or was. Operators may make one by hand.
+    pub(super) fn is_ours(&self) -> bool {
+        self.metadata.keys().any(|name| name.starts_with(ORDER))
+            || self.items.data.iter().any(|item| plan_of(item.price.product.id()).is_some())
     }
 }
 

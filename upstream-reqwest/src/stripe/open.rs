@@ -12,7 +12,7 @@ use transcript_core::{
 use super::{
     StripeCheckout,
     api::{Fault, Result, is_id},
-    catalogue::plan_of,
+    catalogue::{Portal, plan_of},
     form::Form,
     objects::{Invoice, List, Named, PortalSession, Session, Subscription},
 };
@@ -20,13 +20,24 @@ use super::{
 /// Under which name an order is attached to what it is paid with.
 pub(super) const ORDER: &str = "verbatim_order";
 
-/// Under which name the order is attached to a subscription by which a plan was sold in it.
-pub(super) fn order_of_plan(plan: Plan) -> String {
-    format!("{ORDER}_{}", plan.as_str())
+/// Under which name the order is attached to a subscription by which a plan was sold in it, for so much. An order
+/// that nobody confirmed stands beside those that were paid, and never for them.
+pub(super) fn order_of_plan(plan: Plan, amount_minor: u64) -> String {
+    format!("{ORDER}_{}_{amount_minor}", plan.as_str())
 }
 
 impl StripeCheckout {
     pub(super) async fn open_page(&self, sale: Sale) -> Result<CheckoutPage> {
+        if let Some(known) =
+            sale.order.payment.as_deref().filter(|name| name.starts_with("cs_") && is_id(name))
+        {
+            match self.session(known).await {
+                // Of the test mode, or of another account.
+                Err(fault) if fault.is_unknown() => {}
+                // A second one could be paid beside the first.
+                known => return page(known?, sale.customer.as_deref()),
+            }
+        }
         let customer = match &sale.customer {
             Some(customer) => customer.clone(),
             None => self.customer(&sale, None).await?,
@@ -60,14 +71,25 @@ impl StripeCheckout {
         if let Some(present) = self.present_subscription(customer).await? {
             return self.change(sale, plan, &present, customer).await;
         }
-        self.close_others(sale, customer).await?;
-        self.sell_plan(sale, plan, customer, key).await
+        let own = self.sell_plan(sale, plan, customer, key).await?;
+        // Whoever opens two pages at once, here or on two servers, closes one of them or both: each looks for
+        // others once its own is there. What was paid before that is a subscription by now.
+        self.close_others(&own, customer).await?;
+        let Some(present) = self.present_subscription(customer).await? else {
+            return page(self.session(&own.id).await?, Some(customer));
+        };
+        self.close(&own).await?;
+        self.change(sale, plan, &present, customer).await
+    }
+
+    async fn session(&self, id: &str) -> Result<Session> {
+        self.api.get(&format!("/v1/checkout/sessions/{id}"), &Form::new()).await
     }
 
     /// What every checkout has.
     fn checkout(&self, sale: &Sale, customer: &str, mode: &str) -> Form {
         let order = sale.order.id.as_str();
-        let back = format!("{}/checkout/{order}", self.options.base_url);
+        let back = self.back(sale);
         Form::new()
             .with("mode", mode)
             .with("customer", customer)
@@ -91,21 +113,25 @@ impl StripeCheckout {
             .with("payment_intent_data[description]", name)
             .with(format!("payment_intent_data[metadata][{ORDER}]"), order.id.as_str());
         let session: Session = self.api.post("/v1/checkout/sessions", &form, key).await?;
-        page(session, customer)
+        page(session, Some(customer))
     }
 
-    async fn sell_plan(&self, sale: &Sale, plan: Plan, customer: &str, key: &str) -> Result<CheckoutPage> {
-        let price = self.price(plan, sale.order.amount_minor).await?;
-        let form = self
-            .checkout(sale, customer, "subscription")
-            .with("line_items[0][price]", price)
-            .with(format!("subscription_data[metadata][{}]", order_of_plan(plan)), sale.order.id.as_str());
+    async fn sell_plan(&self, sale: &Sale, plan: Plan, customer: &str, key: &str) -> Result<Session> {
+        let amount = sale.order.amount_minor;
+        let price = self.price(plan, amount).await?;
+        let form = self.checkout(sale, customer, "subscription").with("line_items[0][price]", price).with(
+            format!("subscription_data[metadata][{}]", order_of_plan(plan, amount)),
+            sale.order.id.as_str(),
+        );
         let session: Result<Session> = self.api.post("/v1/checkout/sessions", &form, key).await;
         if session.as_ref().is_err_and(Fault::is_refused) {
             // The price may have been archived by hand: the next try looks for it anew.
             self.forget_catalogue().await;
         }
-        page(session?, customer)
+        session.and_then(|session| match is_id(&session.id) {
+            true => Ok(session),
+            false => Err(Fault::Unreadable("a checkout's name is none")),
+        })
     }
 
     /// The customer's subscription by which a plan of ours was sold, when it goes on.
@@ -113,33 +139,35 @@ impl StripeCheckout {
         let query = Form::new().with("customer", customer).with("limit", "100");
         let found: List<Subscription> = self.api.get("/v1/subscriptions", &query).await?;
         let goes_on = |subscription: &Subscription| {
-            ["active", "past_due", "trialing", "unpaid", "paused"].contains(&subscription.status.as_str())
-                && subscription.metadata.keys().any(|name| name.starts_with(ORDER))
+            // One that is `incomplete` may yet be paid.
+            !subscription.is_over() && subscription.is_ours()
         };
         Ok(found.data.into_iter().find(goes_on))
     }
 
     /// Closes the customer's other pages for plans, so that nobody pays on two of them.
-    async fn close_others(&self, sale: &Sale, customer: &str) -> Result<()> {
+    async fn close_others(&self, own: &Session, customer: &str) -> Result<()> {
         let query = Form::new().with("customer", customer).with("status", "open").with("limit", "100");
         let open: List<Session> = self.api.get("/v1/checkout/sessions", &query).await?;
-        for session in open.data.iter().filter(|session| session.mode == "subscription" && is_id(&session.id))
-        {
-            let order = session.client_reference_id.as_deref();
-            if order.is_none_or(|order| order == sale.order.id.as_str()) {
-                continue;
-            }
-            let path = format!("/v1/checkout/sessions/{}/expire", session.id);
-            let closed: Result<Session> =
-                self.api.post(&path, &Form::new(), &format!("close-{}", session.id)).await;
-            match closed {
-                Ok(_) => {}
-                // It was paid or closed meanwhile.
-                Err(fault) if fault.is_refused() => {}
-                Err(fault) => return Err(fault),
+        let is_other = |session: &&Session| session.mode == "subscription" && session.id != own.id;
+        for other in open.data.iter().filter(is_other).filter(|session| is_id(&session.id)) {
+            // Another shop's page is none of ours.
+            if other.client_reference_id.is_some() {
+                self.close(other).await?;
             }
         }
         Ok(())
+    }
+
+    async fn close(&self, session: &Session) -> Result<()> {
+        let path = format!("/v1/checkout/sessions/{}/expire", session.id);
+        let closed: Result<Session> = self.api.post_anew(&path, &Form::new()).await;
+        match closed {
+            Ok(_) => Ok(()),
+            // It was paid or closed meanwhile.
+            Err(fault) if fault.is_refused() => Ok(()),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// A page that changes a subscription, or on which its overdue invoice is paid.
@@ -151,29 +179,44 @@ impl StripeCheckout {
         customer: &str,
     ) -> Result<CheckoutPage> {
         let item = present.items.data.first().ok_or(Fault::Unreadable("a subscription has no item"))?;
-        let url = if plan_of(item.price.product.id()) == Some(plan) {
-            match self.overdue(present).await? {
-                Some(url) => url,
-                None => self.portal_page(sale, customer, Form::new()).await?,
-            }
-        } else {
-            self.note_order(sale, plan, present).await?;
-            let price = self.price(plan, sale.order.amount_minor).await?;
-            let confirm = "flow_data[subscription_update_confirm]";
-            let flow = Form::new()
-                .with("flow_data[type]", "subscription_update_confirm")
-                .with(format!("{confirm}[subscription]"), &present.id)
-                .with(format!("{confirm}[items][0][id]"), &item.id)
-                .with(format!("{confirm}[items][0][price]"), price)
-                .with(format!("{confirm}[items][0][quantity]"), "1");
-            match self.portal_page(sale, customer, flow).await {
-                // Its next step is settled already (it ends, or changes at the month's end): the buyer sees
-                // all of it, and can undo that first.
-                Err(fault) if fault.is_refused() => self.portal_page(sale, customer, Form::new()).await?,
-                outcome => outcome?,
-            }
+        let is_same = plan_of(item.price.product.id()) == Some(plan);
+        let found = |url: String, is_lasting| {
+            Ok(CheckoutPage {
+                url,
+                payment: Some(present.id.clone()),
+                customer: Some(customer.to_owned()),
+                is_lasting,
+            })
         };
-        Ok(CheckoutPage { url, payment: Some(present.id.clone()), customer: Some(customer.to_owned()) })
+        // What is owed comes first: no other plan is begun on top of it.
+        let is_owing = ["past_due", "unpaid", "incomplete"].contains(&present.status.as_str());
+        if (is_same || is_owing)
+            && let Some(url) = self.overdue(present).await?
+        {
+            return found(url, true);
+        }
+        self.note_order(sale, plan, present).await?;
+        let plain = async || self.portal_page(sale, customer, Portal::Plain, Form::new()).await;
+        if is_same {
+            return found(plain().await?, false);
+        }
+        let price = self.price(plan, sale.order.amount_minor).await?;
+        let confirm = "flow_data[subscription_update_confirm]";
+        let flow = Form::new()
+            .with("flow_data[type]", "subscription_update_confirm")
+            .with(format!("{confirm}[subscription]"), &present.id)
+            .with(format!("{confirm}[items][0][id]"), &item.id)
+            .with(format!("{confirm}[items][0][price]"), price)
+            .with(format!("{confirm}[items][0][quantity]"), "1")
+            // Back to us, not on to the portal's other pages.
+            .with("flow_data[after_completion][type]", "redirect")
+            .with("flow_data[after_completion][redirect][return_url]", self.back(sale));
+        match self.portal_page(sale, customer, Portal::Changing, flow).await {
+            // Its next step is settled already (it ends, or changes at the month's end): the buyer sees all of it,
+            // and can undo that first.
+            Err(fault) if fault.is_refused() => found(plain().await?, false),
+            outcome => found(outcome?, false),
+        }
     }
 
     /// Attaches the order to the subscription before it can be changed: its next invoice tells it.
@@ -182,9 +225,10 @@ impl StripeCheckout {
             return Err(Fault::Unreadable("a subscription's name is none"));
         }
         let order = sale.order.id.as_str();
-        let form = Form::new().with(format!("metadata[{}]", order_of_plan(plan)), order);
+        let name = order_of_plan(plan, sale.order.amount_minor);
+        let form = Form::new().with(format!("metadata[{name}]"), order);
         let path = format!("/v1/subscriptions/{}", present.id);
-        let _: Named = self.api.post(&path, &form, &format!("{order}-note")).await?;
+        let _: Named = self.api.post_anew(&path, &form).await?;
         Ok(())
     }
 
@@ -197,19 +241,26 @@ impl StripeCheckout {
         Ok(invoice.hosted_invoice_url.filter(|_| invoice.status.as_deref() == Some("open")))
     }
 
-    async fn portal_page(&self, sale: &Sale, customer: &str, flow: Form) -> Result<String> {
-        let back = format!("{}/checkout/{}", self.options.base_url, sale.order.id);
+    async fn portal_page(&self, sale: &Sale, customer: &str, portal: Portal, flow: Form) -> Result<String> {
         let form = flow
             .with("customer", customer)
-            .with("configuration", self.portal().await?)
-            .with("return_url", back);
+            .with("configuration", self.portal(portal).await?)
+            .with("return_url", self.back(sale));
         // A page is good for minutes, so whoever asks again needs another one.
         let session: PortalSession = self.api.post_anew("/v1/billing_portal/sessions", &form).await?;
         Ok(session.url)
     }
+
+    /// Where the buyer comes back to.
+    fn back(&self, sale: &Sale) -> String {
+        format!("{}/checkout/{}", self.options.base_url, sale.order.id)
+    }
 }
 
-fn page(session: Session, customer: &str) -> Result<CheckoutPage> {
-    let url = session.url.ok_or(Fault::Unreadable("a checkout has no address: it was closed meanwhile"))?;
-    Ok(CheckoutPage { url, payment: Some(session.id), customer: Some(customer.to_owned()) })
+/// A checkout's page, which lasts for a day.
+fn page(session: Session, customer: Option<&str>) -> Result<CheckoutPage> {
+    let is_open = session.status.as_deref() == Some("open");
+    let url = session.url.filter(|_| is_open).ok_or(Fault::Closed)?;
+    let customer = customer.map(str::to_owned);
+    Ok(CheckoutPage { url, payment: Some(session.id), customer, is_lasting: true })
 }

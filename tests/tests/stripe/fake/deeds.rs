@@ -12,6 +12,16 @@ impl Stripe {
         found.and_then(|session| session["id"].as_str()).expect("a checkout was opened").to_owned()
     }
 
+    /// Whether a checkout was opened for an order.
+    pub(crate) fn has_session(&self, order: &str) -> bool {
+        self.books().all("cs").iter().any(|session| session["client_reference_id"] == order)
+    }
+
+    /// All idempotency keys are a day old.
+    pub(crate) fn forget_replies(&self) {
+        self.books().replies.clear();
+    }
+
     /// An object as it is now.
     pub(crate) fn object(&self, id: &str) -> Value {
         self.books().object(id)
@@ -95,34 +105,52 @@ impl Stripe {
     }
 
     fn complete(&self, order: &str, at: i64, kind: &str) -> Vec<Event> {
-        let (id, mut books) = (self.session(order), self.books());
-        let session = books.object(&id);
-        let mut events = Vec::new();
-        if session["mode"] == "subscription" {
-            let subscription = books.begin_subscription(&id, at);
-            let bill = Bill {
-                subscription: &subscription,
-                reason: "subscription_create",
-                from: at,
-                is_paid: true,
-                credit: 0,
-            };
-            let invoice = books.invoice(&bill);
-            books.change(&id, "subscription", subscription.clone());
-            events.push(Event::new("customer.subscription.created", &books.object(&subscription)));
-            events.push(Event::new("invoice.paid", &books.object(&invoice)));
-            events.push(Event::new("invoice.payment_succeeded", &books.object(&invoice)));
-        } else {
-            let metadata = books.subscription_metadata[&id]["payment"].clone();
-            let amount = session["amount_total"].as_i64().unwrap_or(0);
-            let intent = books.charge(amount, &session["currency"], &session["customer"], &metadata);
-            books.change(&id, "payment_intent", intent.clone());
-            events.push(Event::new("payment_intent.succeeded", &books.object(&intent)));
-        }
-        books.change(&id, "status", "complete");
-        books.change(&id, "payment_status", "paid");
-        events.push(Event::new(kind, &books.object(&id)));
-        events
+        let session = self.session(order);
+        self.books().complete(&session, at, kind)
+    }
+
+    /// The buyer pays an order's checkout in the moment when somebody wants to close it.
+    pub(crate) fn pay_when_closed(&self, order: &str) {
+        let session = self.session(order);
+        self.books().paid_when_closed.push(session);
+    }
+
+    /// The operator makes a price for a plan.
+    pub(crate) fn offer(&self, plan: &str, amount: i64) {
+        let mut books = self.books();
+        let (product, id) = (format!("verbatim_plan_{plan}"), books.name("price"));
+        books.keep(json!({ "id": product, "object": "product", "name": plan, "active": true }));
+        books.keep(json!({
+            "id": id, "object": "price", "active": true, "currency": "usd", "lookup_key": null,
+            "product": product, "unit_amount": amount, "type": "recurring",
+        }));
+    }
+
+    /// The operator starts a subscription for a customer, who pays it at a moment.
+    pub(crate) fn start_by_hand(&self, customer: &str, plan: &str, at: i64) -> Vec<Event> {
+        let mut books = self.books();
+        let price = books.price_of(plan);
+        let subscription = books.subscription(&json!(customer), price, &json!({}), at);
+        let bill = Bill {
+            subscription: &subscription,
+            reason: "subscription_create",
+            from: at,
+            is_paid: true,
+            credit: 0,
+        };
+        let invoice = books.invoice(&bill);
+        vec![Event::new("invoice.paid", &books.object(&invoice))]
+    }
+
+    /// The payment of an invoice.
+    pub(crate) fn payment_of_invoice(&self, invoice: &str) -> String {
+        let payment = &self.object(invoice)["payments"]["data"][0]["payment"]["payment_intent"];
+        payment.as_str().expect("it was paid").to_owned()
+    }
+
+    /// The subscription's latest invoice.
+    pub(crate) fn latest_invoice(&self, subscription: &str) -> String {
+        self.object(subscription)["latest_invoice"].as_str().expect("one was made out").to_owned()
     }
 
     /// A subscription's next month is invoiced, and paid or not.
@@ -141,13 +169,8 @@ impl Stripe {
 
     /// The buyer confirms on the portal's page that a subscription changes to another plan.
     pub(crate) fn exchange(&self, subscription: &str, plan: &str, at: i64, credit: i64) -> Vec<Event> {
+        self.switch(subscription, plan);
         let mut books = self.books();
-        let product = format!("verbatim_plan_{plan}");
-        let price = books.all("price").into_iter().find(|price| price["product"] == product);
-        let price = price.expect("a price was made");
-        let mut items = books.object(subscription)["items"].clone();
-        items["data"][0]["price"] = price;
-        books.change(subscription, "items", items);
         books.change(subscription, "billing_cycle_anchor", at);
         let bill = Bill { subscription, reason: "subscription_update", from: at, is_paid: true, credit };
         let invoice = books.invoice(&bill);
@@ -166,6 +189,15 @@ impl Stripe {
             "id": id, "object": "subscription_schedule", "subscription": subscription, "status": "active",
         }));
         books.change(subscription, "schedule", id);
+    }
+
+    /// From its next invoice on a subscription is one of another plan.
+    pub(crate) fn switch(&self, subscription: &str, plan: &str) {
+        let mut books = self.books();
+        let price = books.price_of(plan);
+        let mut items = books.object(subscription)["items"].clone();
+        items["data"][0]["price"] = price;
+        books.change(subscription, "items", items);
     }
 
     /// A subscription ends.

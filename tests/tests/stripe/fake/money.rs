@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::books::Books;
+use super::{Event, books::Books};
 
 /// A month, in seconds: 30 days.
 pub(crate) const MONTH_S: i64 = 30 * 86_400;
@@ -58,11 +58,53 @@ impl Books {
         intent
     }
 
-    /// A subscription that begins with a checkout.
-    pub(super) fn begin_subscription(&mut self, session: &str, from: i64) -> String {
-        let (id, item) = (self.name("sub"), self.name("si"));
+    /// A checkout is paid, or the money for it arrives.
+    pub(super) fn complete(&mut self, session: &str, at: i64, kind: &str) -> Vec<Event> {
+        let (whole, mut events) = (self.object(session), Vec::new());
         let made = self.subscription_metadata[session].clone();
-        let price = self.object(made["price"].as_str().unwrap_or_default());
+        if whole["mode"] == "subscription" {
+            let price = self.object(made["price"].as_str().unwrap_or_default());
+            let subscription = self.subscription(&whole["customer"], price, &made["metadata"], at);
+            let bill = Bill {
+                subscription: &subscription,
+                reason: "subscription_create",
+                from: at,
+                is_paid: true,
+                credit: 0,
+            };
+            let invoice = self.invoice(&bill);
+            self.change(session, "subscription", subscription.clone());
+            events.push(Event::new("customer.subscription.created", &self.object(&subscription)));
+            events.push(Event::new("invoice.paid", &self.object(&invoice)));
+            events.push(Event::new("invoice.payment_succeeded", &self.object(&invoice)));
+        } else {
+            let amount = whole["amount_total"].as_i64().unwrap_or(0);
+            let intent = self.charge(amount, &whole["currency"], &whole["customer"], &made["payment"]);
+            self.change(session, "payment_intent", intent.clone());
+            events.push(Event::new("payment_intent.succeeded", &self.object(&intent)));
+        }
+        self.change(session, "status", "complete");
+        self.change(session, "payment_status", "paid");
+        events.push(Event::new(kind, &self.object(session)));
+        events
+    }
+
+    /// The latest price of a plan.
+    pub(super) fn price_of(&self, plan: &str) -> Value {
+        let product = format!("verbatim_plan_{plan}");
+        let price = self.all("price").into_iter().find(|price| price["product"] == product);
+        price.expect("a price was made")
+    }
+
+    /// A subscription that begins.
+    pub(super) fn subscription(
+        &mut self,
+        customer: &Value,
+        price: Value,
+        metadata: &Value,
+        from: i64,
+    ) -> String {
+        let (id, item) = (self.name("sub"), self.name("si"));
         self.keep(json!({
             "id": id,
             "object": "subscription",
@@ -71,7 +113,7 @@ impl Books {
             "cancel_at_period_end": false,
             "schedule": null,
             "created": from,
-            "customer": self.object(session)["customer"],
+            "customer": customer,
             "items": {
                 "object": "list",
                 "has_more": false,
@@ -79,7 +121,7 @@ impl Books {
                 "data": [{ "id": item, "object": "subscription_item", "price": price, "quantity": 1 }],
             },
             "latest_invoice": null,
-            "metadata": made["metadata"],
+            "metadata": metadata,
         }));
         id
     }

@@ -30,6 +30,8 @@ pub struct CheckoutPage {
     pub payment: Option<String>,
     /// The provider's name for the buyer, where it knows buyers.
     pub customer: Option<String>,
+    /// Whether the page is there for a day or longer. One that is not is made anew for whoever asks again.
+    pub is_lasting: bool,
 }
 
 impl fmt::Debug for CheckoutPage {
@@ -37,6 +39,7 @@ impl fmt::Debug for CheckoutPage {
         f.debug_struct("CheckoutPage")
             .field("payment", &self.payment)
             .field("customer", &self.customer)
+            .field("is_lasting", &self.is_lasting)
             .finish_non_exhaustive()
     }
 }
@@ -97,10 +100,18 @@ pub trait Checkout: fmt::Debug + Send + Sync + 'static {
     /// - The order's id is the provider's idempotency key and comes back with the payment: opening an order
     ///   again opens nothing new.
     /// - A buyer without a name at the provider gets one, once for each account, which is returned.
-    /// - Where the buyer has a subscription that goes on, the page changes that one: nobody pays for two.
+    /// - Where the buyer has a subscription that goes on, the page changes that one: nobody pays for two. Of
+    ///   several pages for plans that one buyer opens, one is left that can be paid.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the order's page was used already, or is closed.
     async fn open(&self, sale: Sale) -> Result<CheckoutPage>;
 
     /// Verifies a call, and tells what it is about. Nothing else in it is believed.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unexpected`] when it comes from the provider and cannot be read, though it should
+    /// be: it has to be made again, for a newer version of this program.
     async fn hear(&self, call: WebhookCall, now: Timestamp) -> Result<Heard>;
 
     /// What the provider says of something now, read anew with every call.

@@ -86,8 +86,8 @@ pub struct SubscriptionState {
 pub struct PaidInvoice {
     /// The provider's name for it.
     pub invoice: String,
-    /// The order under which the plan was sold.
-    pub order: OrderId,
+    /// The order under which the plan was sold; none when it was picked at the provider.
+    pub order: Option<OrderId>,
     /// Whether it is that order's own payment, not a renewal.
     pub first: bool,
     /// The plan that was paid.

@@ -101,7 +101,7 @@ impl Payments {
 
     /// Gives a pack that was paid, and takes back what was refunded of it. False when somebody else changed
     /// the order meanwhile.
-    async fn give(&self, order: &Order, money: &Money) -> Result<bool> {
+    pub(super) async fn give(&self, order: &Order, money: &Money) -> Result<bool> {
         if !is_as_sold(order, money) {
             return Ok(true);
         }

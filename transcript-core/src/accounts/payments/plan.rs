@@ -1,14 +1,27 @@
 //! Plans: an account has the plan whose invoice is paid, until the paid month ends (design 4, Payments).
+//!
+//! What a stretch of a plan gives is worked out anew from all payments that it is made of, each time that
+//! something is heard of one: so a refund of any of them counts, whenever it comes. As long as a stretch runs,
+//! only the subscription that it is of changes it. Nobody should have two; what is paid for another one
+//! meanwhile is given beside it, as credits that do not expire.
 
-use super::{PATIENCE, PaidInvoice, Payments, ROUNDS_MAX, SubscriptionState, contended, fulfil::is_as_sold};
+use std::time::Duration;
+
+use super::{
+    CURRENCY, Money, PATIENCE, PaidInvoice, Payments, ROUNDS_MAX, SubscriptionState, contended,
+    fulfil::is_as_sold,
+};
 use crate::{
     accounts::{Item, Order, OrderState, PlanPayment, after_payments},
-    directory::{Account, Changed, Plan},
+    directory::{Account, Changed, PaidPeriod, Plan},
     engine::retry::persistently,
     error::Result,
     ids::{AccountId, OrderId},
     time::Timestamp,
 };
+
+/// A month that begins later than this is given when it begins, so that nothing of the present one is cut short.
+const CLOCKS_APART: Duration = Duration::from_secs(3_600);
 
 impl Payments {
     /// Brings an account to where its subscription is. Returns whose account has to be read before the
@@ -22,9 +35,9 @@ impl Payments {
         state: &SubscriptionState,
         account: Option<&Account>,
     ) -> Result<Option<AccountId>> {
-        let sold = self.sold(state).await?;
-        let Some(owner) = sold.first().map(|(_, order)| order.account.clone()) else {
-            tracing::debug!("a subscription has no paid invoice for an order of ours");
+        let mut sold = self.sold(state).await?;
+        let Some(owner) = sold.first().map(|one| one.terms.account.clone()) else {
+            tracing::debug!("a subscription has no paid invoice of ours");
             return Ok(None);
         };
         let Some(account) = account.filter(|account| account.id == owner) else {
@@ -41,11 +54,19 @@ impl Payments {
             return Ok(None);
         }
         // Should this break off after the account was changed, the sweep finds an open order.
-        for (invoice, order) in sold.iter().filter(|(invoice, _)| !invoice.first) {
-            self.write_renewal(invoice, order).await?;
+        for one in sold.iter().filter(|one| !one.is_first && one.record.is_none()) {
+            self.write_renewal(one).await?;
         }
-        let changed = after(account, state, &sold, self.now());
-        if changed != *account {
+        let now = self.now();
+        sold.retain(|one| one.invoice.period_start <= now.plus(CLOCKS_APART));
+        let is_beside = is_running(account, now) && !is_own(account, state, &sold);
+        if is_beside {
+            self.set_aside(account, state, &mut sold).await?;
+        }
+        let changed = after(account, state, &sold, now);
+        // What was set aside is given only when it is sure that nobody gave it to the plan meanwhile: whoever
+        // did changed the account, and whoever comes later finds it set aside.
+        if changed != *account || sold.iter().any(|one| one.waits_aside(account, state)) {
             let change = || self.parts.directory.change_account(changed.clone());
             match persistently(PATIENCE, change).await? {
                 Changed::Changed(now) => {
@@ -55,50 +76,140 @@ impl Payments {
                 Changed::Missing => return Ok(None),
             }
         }
-        for (invoice, _) in sold {
-            self.record(invoice).await?;
+        for one in &sold {
+            self.keep(one, account, state).await?;
         }
         Ok(None)
     }
 
-    /// The invoices that are paid as they were sold, each with the order under which it was.
+    /// The invoices that are paid as they were sold.
     async fn sold<'a>(&self, state: &'a SubscriptionState) -> Result<Vec<Sold<'a>>> {
         let mut sold = Vec::new();
         for invoice in &state.invoices {
-            let Some(order) = self.order(&invoice.order).await? else { continue };
-            if order.item != Item::Plan(invoice.plan) {
-                tracing::error!(order = %order.id, "another plan was paid than was sold: nothing was given");
-            } else if is_as_sold(&order, &invoice.money) {
-                sold.push((invoice, order));
+            let sale = match &invoice.order {
+                Some(id) => self.order(id).await?,
+                None => None,
+            };
+            let is_first = invoice.first && sale.is_some();
+            let record = match is_first {
+                true => sale.clone(),
+                false => self.order(&OrderId::new(invoice.invoice.clone())).await?,
+            };
+            // What a renewal was recorded with stays, whatever is sold by now.
+            let terms = match record.as_ref().or(sale.as_ref()) {
+                Some(order) => Some(order.clone()),
+                None => self.listed(state, invoice).await?,
+            };
+            let Some(terms) = terms else { continue };
+            if terms.item != Item::Plan(invoice.plan) {
+                tracing::error!(order = %terms.id, "another plan was paid than was sold: nothing was given");
+            } else if is_as_sold(&terms, &invoice.money) {
+                let aside = self.order(&aside_of(invoice)).await?;
+                sold.push(Sold { invoice, is_first, terms, sale, record, aside });
             }
         }
-        let owner = sold.first().map(|(_, order)| order.account.clone());
-        if sold.iter().any(|(_, order)| Some(&order.account) != owner.as_ref()) {
+        let owner = sold.first().map(|one| one.terms.account.clone());
+        if sold.iter().any(|one| Some(&one.terms.account) != owner.as_ref()) {
             tracing::error!("a subscription has orders of several accounts: nothing was given");
             sold.clear();
         }
         Ok(sold)
     }
 
-    /// Gives a renewal an order of its own.
-    async fn write_renewal(&self, invoice: &PaidInvoice, sold: &Order) -> Result<()> {
-        let renewal = Order {
-            id: record_of(invoice),
+    /// What an invoice would have been sold as that names no order of ours: the plan was picked at the provider,
+    /// by the buyer or the operator. None when that is not what it costs.
+    async fn listed(&self, state: &SubscriptionState, invoice: &PaidInvoice) -> Result<Option<Order>> {
+        let Some(customer) = &state.customer else { return Ok(None) };
+        let Some(account) = self.account_of_customer(customer).await? else {
+            tracing::debug!("a plan was paid by nobody that is known here");
+            return Ok(None);
+        };
+        let listed = self.parts.plans.of(invoice.plan);
+        let Money { amount_minor, currency, .. } = &invoice.money;
+        if listed.price_cents != Some(*amount_minor) || currency != CURRENCY {
+            tracing::error!(
+                account = %account.id,
+                invoice = %invoice.invoice,
+                paid = amount_minor,
+                "a plan was paid that nobody ordered, and not with what it costs: nothing was given"
+            );
+            return Ok(None);
+        }
+        tracing::warn!(account = %account.id, invoice = %invoice.invoice, "a plan was paid that was picked at the provider");
+        Ok(Some(Order {
+            id: OrderId::new(invoice.invoice.clone()),
             version: 1,
+            account: account.id,
+            item: Item::Plan(invoice.plan),
+            credits: listed.credits,
+            amount_minor: *amount_minor,
+            currency: currency.clone(),
             state: OrderState::Open,
-            payment: Some(invoice.invoice.clone()),
+            payment: None,
             taken_back: Vec::new(),
             created_at: invoice.created_at,
-            ..sold.clone()
-        };
+        }))
+    }
+
+    /// Gives a renewal an order of its own.
+    async fn write_renewal(&self, one: &Sold<'_>) -> Result<()> {
+        let renewal = one.copy(one.record_id());
         persistently(PATIENCE, || self.parts.orders.open(renewal.clone())).await
     }
 
-    /// Keeps what became of an invoice, in its order.
-    async fn record(&self, invoice: &PaidInvoice) -> Result<()> {
-        let id = record_of(invoice);
+    /// Sets aside what was paid beside the plan that runs, so that it is given as credits.
+    async fn set_aside(
+        &self,
+        account: &Account,
+        state: &SubscriptionState,
+        sold: &mut [Sold<'_>],
+    ) -> Result<()> {
+        if account.subscription.is_some() && !follows(account, state) && !state.is_ended {
+            tracing::error!(account = %account.id, "an account pays for two subscriptions at once: end one of them");
+        }
+        for one in sold.iter_mut().filter(|one| one.is_new()) {
+            let aside = one.copy(aside_of(one.invoice));
+            persistently(PATIENCE, || self.parts.orders.open(aside.clone())).await?;
+            one.aside = Some(aside);
+        }
+        Ok(())
+    }
+
+    /// Keeps what became of an invoice, and gives what was set aside.
+    async fn keep(&self, one: &Sold<'_>, account: &Account, state: &SubscriptionState) -> Result<()> {
+        if let Some(aside) = &one.aside {
+            self.settle_aside(aside, one, one.is_of_plan(account, state)).await?;
+        }
+        self.record(&one.record_id(), one.invoice).await?;
+        // A change that waited for the month's end comes with a renewal.
+        let waited = one.sale.as_ref().filter(|sale| !one.is_first && !is_recorded(sale));
+        match waited {
+            Some(sale) => self.record(&sale.id, one.invoice).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives what was set aside, or ends that when somebody else gave it to the plan before it was set aside.
+    async fn settle_aside(&self, aside: &Order, one: &Sold<'_>, is_of_plan: bool) -> Result<()> {
+        // It is the invoice's own order that a dispute is told of.
+        let money = Money { disputed: false, ..one.invoice.money.clone() };
         for _ in 0..ROUNDS_MAX {
-            let Some(order) = self.order(&id).await? else { return Ok(()) };
+            let Some(aside) = self.order(&aside.id).await? else { return Ok(()) };
+            let is_settled = match is_of_plan {
+                true => self.end(&aside).await?,
+                false => self.give(&aside, &money).await?,
+            };
+            if is_settled {
+                return Ok(());
+            }
+        }
+        Err(contended())
+    }
+
+    /// Keeps what became of an invoice, in this order.
+    async fn record(&self, id: &OrderId, invoice: &PaidInvoice) -> Result<()> {
+        for _ in 0..ROUNDS_MAX {
+            let Some(order) = self.order(id).await? else { return Ok(()) };
             let Some(order) = self.plan_taking_back(&order, &invoice.money).await? else { continue };
             if self.conclude(&order, &invoice.money).await? {
                 return Ok(());
@@ -108,261 +219,187 @@ impl Payments {
     }
 }
 
-/// The order in which it is kept what became of an invoice.
-fn record_of(invoice: &PaidInvoice) -> OrderId {
-    match invoice.first {
-        true => invoice.order.clone(),
-        false => OrderId::new(invoice.invoice.clone()),
+/// The order under which an invoice is given as credits.
+fn aside_of(invoice: &PaidInvoice) -> OrderId {
+    OrderId::new(format!("{}-beside", invoice.invoice))
+}
+
+fn is_recorded(order: &Order) -> bool {
+    !matches!(order.state, OrderState::Open | OrderState::Expired)
+}
+
+/// An invoice that is paid as it was sold.
+struct Sold<'a> {
+    invoice: &'a PaidInvoice,
+    /// Whether it is the own payment of the order that it names.
+    is_first: bool,
+    /// What was sold with it, as an order.
+    terms: Order,
+    /// The order that it names.
+    sale: Option<Order>,
+    /// The order in which it is kept what became of it.
+    record: Option<Order>,
+    /// The order under which it is given as credits, where it is.
+    aside: Option<Order>,
+}
+
+impl Sold<'_> {
+    /// The order in which it is kept what became of it: the one that was paid with it, or one of its own.
+    fn record_id(&self) -> OrderId {
+        match self.sale.as_ref().filter(|_| self.is_first) {
+            Some(sale) => sale.id.clone(),
+            None => OrderId::new(self.invoice.invoice.clone()),
+        }
+    }
+
+    /// Whether it counts for the account's plan, rather than being given beside it.
+    fn is_of_plan(&self, account: &Account, state: &SubscriptionState) -> bool {
+        match self.aside.as_ref().map(|aside| aside.state) {
+            None | Some(OrderState::Expired) => true,
+            // Set aside by somebody who did not know yet that the plan had it already.
+            Some(OrderState::Open) => follows(account, state) && ends_with(account, self.invoice),
+            Some(_) => false,
+        }
+    }
+
+    fn waits_aside(&self, account: &Account, state: &SubscriptionState) -> bool {
+        let is_open = self.aside.as_ref().is_some_and(|aside| aside.state == OrderState::Open);
+        is_open && !self.is_of_plan(account, state)
+    }
+
+    /// Whether nothing was given for it yet that is still to be given.
+    fn is_new(&self) -> bool {
+        self.aside.is_none()
+            && !self.record.as_ref().is_some_and(is_recorded)
+            && !self.invoice.money.is_returned()
+    }
+
+    /// The same sale under another id, which is not paid yet.
+    fn copy(&self, id: OrderId) -> Order {
+        Order {
+            id,
+            version: 1,
+            state: OrderState::Open,
+            payment: Some(self.invoice.invoice.clone()),
+            taken_back: Vec::new(),
+            created_at: self.invoice.created_at,
+            ..self.terms.clone()
+        }
     }
 }
 
-/// An invoice that is paid as it was sold, and the order under which it was.
-type Sold<'a> = (&'a PaidInvoice, Order);
+/// Whether a stretch of a plan that is paid runs now.
+fn is_running(account: &Account, now: Timestamp) -> bool {
+    account.plan != Plan::Free && account.paid.is_some_and(|paid| now < paid.through)
+}
+
+/// Whether a subscription is the account's, or takes its place.
+fn follows(account: &Account, state: &SubscriptionState) -> bool {
+    let present = account.subscription.as_ref();
+    present.is_some_and(|present| *present == state.subscription || Some(present) == state.replaces.as_ref())
+}
+
+fn ends_with(account: &Account, invoice: &PaidInvoice) -> bool {
+    account.paid.is_some_and(|paid| invoice.period_end == paid.through)
+}
+
+/// Whether the account's paid stretch is of this subscription.
+///
+/// The account's subscription may be another one by now, or none: the stretch is of the one whose invoice ends
+/// with it, and was given.
+fn is_own(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>]) -> bool {
+    let follows = follows(account, state);
+    sold.iter().filter(|one| one.is_of_plan(account, state)).any(|one| {
+        let is_given = follows || one.record.as_ref().is_some_and(is_recorded);
+        // Its next month may be heard of a moment before it begins.
+        let is_next = follows && account.paid.is_some_and(|paid| one.invoice.period_start == paid.through);
+        is_next || is_given && ends_with(account, one.invoice)
+    })
+}
 
 /// The account as it is once a subscription is known to stand like this.
 fn after(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>], now: Timestamp) -> Account {
-    let kept: Vec<PlanPayment> =
-        sold.iter().filter(|(invoice, _)| !invoice.money.is_returned()).map(payment).collect();
-    let end = kept.iter().map(|payment| payment.through).max();
-    let is_returned = rests_on_returned(account, state, sold);
-    if !is_returned && !decides(account, state, end, now) {
-        return account.clone();
-    }
-    // A subscription that is another one's successor by the provider's own doing goes on with what that gave.
-    let goes_on = account.subscription.is_none()
-        || account.subscription.as_ref() == Some(&state.subscription)
-        || account.subscription == state.replaces;
-    let base = match is_returned || !goes_on {
-        true => Account { plan: Plan::Free, paid: None, ..account.clone() },
-        false => account.clone(),
+    let stretch = stretch(account, state, sold, now);
+    let follows = follows(account, state);
+    let subscription = match (state.is_ended, &account.subscription) {
+        (true, present) => present.clone().filter(|_| !follows),
+        (false, Some(present)) if stretch.is_none() && !follows => Some(present.clone()),
+        (false, _) => Some(state.subscription.clone()),
     };
-    let paid = after_payments(&base, &kept, now);
-    Account {
-        anchor: if end.is_some() { state.anchor } else { paid.anchor },
-        subscription: (!state.is_ended).then(|| state.subscription.clone()),
-        customer: state.customer.clone().or_else(|| account.customer.clone()),
-        ..paid
+    let mut changed = Account {
+        subscription,
+        customer: account.customer.clone().or_else(|| state.customer.clone()),
+        ..account.clone()
+    };
+    if let Some((plan, paid)) = stretch {
+        (changed.plan, changed.paid) = (plan, paid);
+        if paid.is_some() {
+            changed.anchor = state.anchor;
+        }
+    }
+    changed
+}
+
+/// The plan and the paid stretch that a subscription's payments make, where it is for them to decide.
+fn stretch(
+    account: &Account,
+    state: &SubscriptionState,
+    sold: &[Sold<'_>],
+    now: Timestamp,
+) -> Option<(Plan, Option<PaidPeriod>)> {
+    let of_plan = || sold.iter().filter(|one| one.is_of_plan(account, state));
+    let is_own = is_own(account, state, sold);
+    let kept = payments(of_plan());
+    // Worked out from nothing but what was paid: what is stored is never added to.
+    let nothing = Account { plan: Plan::Free, paid: None, ..account.clone() };
+    let made = after_payments(&nothing, &kept, now);
+    match (account.paid, made.paid) {
+        (_, Some(_)) if !is_own && is_running(account, now) => None,
+        // Everything went back.
+        (Some(_), None) => is_own.then_some((Plan::Free, None)),
+        // Old news never shorten what was paid, unless its money went back.
+        (Some(known), Some(paid)) if paid.through < known.through => {
+            let is_returned =
+                |one: &Sold<'_>| one.invoice.money.is_returned() && ends_with(account, one.invoice);
+            (is_own && of_plan().any(is_returned)).then_some((made.plan, made.paid))
+        }
+        (Some(known), Some(paid)) if is_own && known.from < paid.from && paid.from < known.through => {
+            tracing::error!(account = %account.id, "not all payments of a plan are told: it stays as it is");
+            None
+        }
+        (_, Some(_)) => Some((made.plan, made.paid)),
+        (None, None) => None,
     }
 }
 
-fn payment((invoice, order): &Sold<'_>) -> PlanPayment {
+/// The payments that count, in the order of time: what was kept, and what went back of the beginning of that.
+fn payments<'a, 'b: 'a>(of_plan: impl Iterator<Item = &'a Sold<'b>>) -> Vec<PlanPayment> {
+    let mut latest_first: Vec<&Sold<'_>> = of_plan.collect();
+    latest_first
+        .sort_unstable_by_key(|one| std::cmp::Reverse((one.invoice.period_start, one.invoice.period_end)));
+    let (mut counted, mut begun): (Vec<PlanPayment>, Option<Timestamp>) = (Vec::new(), None);
+    for one in latest_first {
+        let invoice = one.invoice;
+        let is_followed = begun.is_some_and(|begun| invoice.period_end > begun);
+        if invoice.money.is_returned() && !is_followed {
+            continue;
+        }
+        begun = Some(invoice.period_start);
+        counted.push(payment(one));
+    }
+    counted.reverse();
+    counted
+}
+
+fn payment(Sold { invoice, terms, .. }: &Sold<'_>) -> PlanPayment {
     PlanPayment {
         plan: invoice.plan,
-        credits: order.credits,
-        credits_back: invoice.money.credits_back(order.credits),
+        credits: terms.credits,
+        credits_back: invoice.money.credits_back(terms.credits),
         from: invoice.period_start,
         through: invoice.period_end,
     }
 }
 
-/// Whether the money for the month that the account's plan rests on went back: then the plan ends at once.
-fn rests_on_returned(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>]) -> bool {
-    let is_own = account.subscription.as_ref().is_none_or(|present| *present == state.subscription);
-    let end = account.paid.map(|paid| paid.through);
-    is_own
-        && sold.iter().any(|(invoice, _)| invoice.money.is_returned() && Some(invoice.period_end) == end)
-        // Another payment may reach as far.
-        && !sold.iter().any(|(invoice, _)| !invoice.money.is_returned() && Some(invoice.period_end) == end)
-}
-
-/// Whether a subscription that is paid until `end` decides about the account's plan.
-///
-/// Nobody should have two. Should two be paid all the same, the one that began later does, whichever is
-/// heard of first.
-fn decides(account: &Account, state: &SubscriptionState, end: Option<Timestamp>, now: Timestamp) -> bool {
-    let present = account.subscription.as_ref();
-    let is_own = present == Some(&state.subscription);
-    let Some(end) = end else { return is_own };
-    // Old news never shorten what was paid.
-    let reaches = account.paid.is_none_or(|paid| end >= paid.through);
-    let Some(other) = present.filter(|_| !is_own && present != state.replaces.as_ref()) else {
-        return reaches;
-    };
-    if account.paid.is_none_or(|paid| paid.through <= now) {
-        return reaches;
-    }
-    if end <= now {
-        return false;
-    }
-    tracing::error!(account = %account.id, "an account pays for two subscriptions at once: end one of them");
-    (state.anchor, &state.subscription) > (account.anchor, other)
-}
-
 #[cfg(test)]
-mod tests {
-    use Plan::{Free, Pro, Starter};
-
-    use super::*;
-    use crate::{accounts::payments::Money, directory::PaidPeriod, ids::WalletId};
-
-    fn day(day: i64) -> Timestamp {
-        Timestamp::from_millis(day * 86_400_000)
-    }
-
-    fn free() -> Account {
-        Account {
-            id: AccountId::new("a"),
-            version: 1,
-            email: "ann@example.org".to_owned(),
-            wallet: WalletId::new("w"),
-            plan: Free,
-            anchor: day(0),
-            paid: None,
-            customer: Some("cus_1".to_owned()),
-            subscription: None,
-            blocked: false,
-        }
-    }
-
-    /// A paid month: plan, start, end, and how much of the 900 cents went back.
-    type Month = (Plan, i64, i64, u64);
-
-    fn credits(plan: Plan) -> u64 {
-        if plan == Pro { 10_000 } else { 2_000 }
-    }
-
-    fn invoice((plan, start, end, returned_minor): Month) -> PaidInvoice {
-        PaidInvoice {
-            invoice: format!("in_{start}"),
-            order: OrderId::new("o"),
-            first: true,
-            plan,
-            created_at: day(start),
-            period_start: day(start),
-            period_end: day(end),
-            money: Money {
-                amount_minor: 900,
-                currency: "usd".to_owned(),
-                paid_minor: 900,
-                returned_minor,
-                disputed: false,
-            },
-        }
-    }
-
-    fn order(plan: Plan) -> Order {
-        Order {
-            id: OrderId::new("o"),
-            version: 1,
-            account: AccountId::new("a"),
-            item: Item::Plan(plan),
-            credits: credits(plan),
-            amount_minor: 900,
-            currency: "usd".to_owned(),
-            state: OrderState::Open,
-            payment: None,
-            taken_back: Vec::new(),
-            created_at: day(0),
-        }
-    }
-
-    fn subscription(name: &str, anchor: i64, months: &[Month]) -> SubscriptionState {
-        SubscriptionState {
-            subscription: name.to_owned(),
-            customer: Some("cus_1".to_owned()),
-            anchor: day(anchor),
-            is_ended: false,
-            replaces: None,
-            invoices: months.iter().copied().map(invoice).collect(),
-        }
-    }
-
-    fn heard(account: &Account, state: &SubscriptionState, now: i64) -> Account {
-        let sold: Vec<Sold<'_>> =
-            state.invoices.iter().map(|invoice| (invoice, order(invoice.plan))).collect();
-        after(account, state, &sold, day(now))
-    }
-
-    fn check(account: &Account, plan: Plan, paid: Option<(i64, i64, u64)>, anchor: i64) {
-        let found = account.paid.map(|PaidPeriod { from, through, credits, .. }| (from, through, credits));
-        let paid = paid.map(|(from, through, credits)| (day(from), day(through), credits));
-        assert_eq!((account.plan, found, account.anchor), (plan, paid, day(anchor)));
-    }
-
-    #[test]
-    fn a_paid_month_starts_the_plan_and_the_next_one_goes_on() {
-        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
-        check(&account, Starter, Some((10, 40, 2_000)), 10);
-        assert_eq!(account.subscription.as_deref(), Some("sub_1"));
-        let next = subscription("sub_1", 10, &[(Starter, 40, 70, 0), (Starter, 10, 40, 0)]);
-        let account = heard(&account, &next, 40);
-        check(&account, Starter, Some((40, 70, 2_000)), 10);
-        assert_eq!(heard(&account, &next, 41), account, "told again");
-    }
-
-    #[test]
-    fn old_news_never_shorten_what_is_paid() {
-        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 40, 70, 0)]), 41);
-        for name in ["sub_1", "sub_0"] {
-            for returned in [0, 900] {
-                let old = subscription(name, 10, &[(Starter, 10, 40, returned)]);
-                assert_eq!(heard(&account, &old, 75), account, "{name} {returned}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_ended_subscription_is_paid_until_its_month_ends_and_then_no_more() {
-        let mut state = subscription("sub_1", 10, &[(Starter, 10, 40, 0)]);
-        let account = heard(&free(), &state, 11);
-        state.is_ended = true;
-        let account = heard(&account, &state, 20);
-        check(&account, Starter, Some((10, 40, 2_000)), 10);
-        assert_eq!(account.subscription, None, "there is no grace for what will not be paid");
-        assert_eq!(heard(&account, &state, 41), account);
-        // Its money goes back as well, in whichever order it is heard.
-        let returned = SubscriptionState { invoices: vec![invoice((Starter, 10, 40, 900))], ..state.clone() };
-        let ended = heard(&account, &returned, 21);
-        check(&ended, Free, None, 10);
-        assert_eq!(heard(&ended, &returned, 21), ended);
-    }
-
-    #[test]
-    fn an_upgrade_counts_months_anew_and_forgets_nothing_that_was_used() {
-        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
-        let months = [(Starter, 10, 40, 0), (Pro, 25, 55, 0)];
-        let upgraded = heard(&account, &subscription("sub_1", 25, &months), 25);
-        check(&upgraded, Pro, Some((10, 55, 11_000)), 25);
-        assert_eq!(
-            heard(&free(), &subscription("sub_1", 25, &months), 25).paid,
-            upgraded.paid,
-            "heard at once"
-        );
-    }
-
-    #[test]
-    fn a_refund_takes_back_in_proportion_and_ends_the_plan_when_it_is_whole() {
-        let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
-        let part = subscription("sub_1", 10, &[(Starter, 10, 40, 300)]);
-        let account = heard(&account, &part, 12);
-        check(&account, Starter, Some((10, 40, 1_334)), 10);
-        assert_eq!(heard(&account, &part, 13), account, "told again");
-        let whole = subscription("sub_1", 10, &[(Starter, 10, 40, 900)]);
-        let ended = heard(&account, &whole, 12);
-        check(&ended, Free, None, 10);
-        assert_eq!(heard(&ended, &whole, 12), ended, "told again");
-        // An upgrade whose money went back leaves the month below it.
-        let months = [(Starter, 10, 40, 0), (Pro, 20, 50, 0)];
-        let account = heard(&free(), &subscription("sub_1", 20, &months), 21);
-        let months = [(Starter, 10, 40, 0), (Pro, 20, 50, 900)];
-        check(&heard(&account, &subscription("sub_1", 20, &months), 21), Starter, Some((10, 40, 2_000)), 20);
-    }
-
-    #[test]
-    fn of_two_subscriptions_the_later_one_decides_whichever_is_heard_of_first() {
-        let one = subscription("sub_1", 10, &[(Starter, 10, 40, 0)]);
-        let two = subscription("sub_2", 12, &[(Pro, 12, 42, 0)]);
-        for [first, second] in [[&one, &two], [&two, &one]] {
-            let account = heard(&heard(&free(), first, 13), second, 13);
-            check(&account, Pro, Some((12, 42, 10_000)), 12);
-            assert_eq!(account.subscription.as_deref(), Some("sub_2"));
-        }
-        // Once it has run out, the other one counts.
-        let later = subscription("sub_1", 10, &[(Starter, 40, 70, 0)]);
-        check(&heard(&heard(&free(), &two, 13), &later, 43), Starter, Some((40, 70, 2_000)), 10);
-        // A successor is no second one.
-        let successor = SubscriptionState { replaces: Some("sub_1".to_owned()), ..two };
-        let account = heard(&heard(&free(), &one, 13), &successor, 13);
-        assert_eq!((account.plan, account.paid.map(|paid| paid.from)), (Pro, Some(day(10))));
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CURRENCY, CheckoutPage, PATIENCE, Pack, Payments, ROUNDS_MAX, Sale, contended};
+use super::{CURRENCY, CheckoutPage, PATIENCE, Pack, Payments, ROUNDS_MAX, Sale, Subject, contended};
 use crate::{
     accounts::{Item, Order, OrderState},
     directory::{Account, Changed, Plan},
@@ -28,6 +28,9 @@ pub struct Sold {
     pub order: OrderId,
     /// The address of the page on which it is paid. Whoever has it may act for the buyer.
     pub checkout_url: String,
+    /// Whether the page is there as long as a reply is repeated. Where it is not, the same order asks for another
+    /// one: an address that was told before leads nowhere.
+    pub is_lasting: bool,
 }
 
 impl std::fmt::Debug for Sold {
@@ -90,12 +93,28 @@ impl Payments {
         let Some(price_minor) = terms.price_cents.filter(|_| plan != Plan::Free) else {
             return Ok(SubscribeOutcome::NotSold);
         };
+        // One after the other: of two pages for plans that are opened at once, both could be paid.
+        self.turns
+            .alone(&format!("plans of {}", buyer.id), || self.sell_plan(buyer, plan, price_minor, id))
+            .await
+    }
+
+    async fn sell_plan(
+        &self,
+        buyer: &Account,
+        plan: Plan,
+        price_minor: u64,
+        id: OrderId,
+    ) -> Result<SubscribeOutcome> {
+        // It may have waited for another page, which was paid meanwhile.
+        let buyer = &self.account(&buyer.id).await?.ok_or_else(gone)?;
         // One that will not be renewed can be had again.
         let goes_on = buyer.subscription.is_some();
         if goes_on && buyer.plan == plan && buyer.paid.is_some_and(|paid| paid.through > self.now()) {
             return Ok(SubscribeOutcome::HasIt);
         }
-        Ok(match self.sell(buyer, Item::Plan(plan), terms.credits, price_minor, id).await? {
+        let credits = self.parts.plans.of(plan).credits;
+        Ok(match self.sell(buyer, Item::Plan(plan), credits, price_minor, id).await? {
             BuyOutcome::Opened(sold) => SubscribeOutcome::Opened(sold),
             BuyOutcome::Limited { retry_after_ms } => SubscribeOutcome::Limited { retry_after_ms },
         })
@@ -127,6 +146,7 @@ impl Payments {
             Ok(order) => order,
             Err(retry_after_ms) => return Ok(BuyOutcome::Limited { retry_after_ms }),
         };
+        let order = self.asked_about(order).await?;
         let known = |name: &Option<String>| name.clone().filter(|name| checkout.knows(name));
         let sale = Sale {
             order: order.clone(),
@@ -140,7 +160,19 @@ impl Payments {
             self.note_customer(&buyer.id, customer).await?;
         }
         self.note_page(&order, &page).await?;
-        Ok(BuyOutcome::Opened(Sold { order: order.id, checkout_url: page.url }))
+        Ok(BuyOutcome::Opened(Sold { order: order.id, checkout_url: page.url, is_lasting: page.is_lasting }))
+    }
+
+    /// An order whose page was opened before, once it is known what became of that: it may be paid without
+    /// anybody having heard.
+    async fn asked_about(&self, order: Order) -> Result<Order> {
+        let checkout = self.checkout()?;
+        let Some(payment) = order.payment.as_ref().filter(|name| checkout.knows(name)) else {
+            return Ok(order);
+        };
+        self.follow(&Subject::new(payment.clone())).await?;
+        let order = self.order(&order.id).await?;
+        order.filter(|order| order.state == OrderState::Open).ok_or_else(completed)
     }
 
     /// Writes the order, or finds the one that was written when the same request came before; or tells how
@@ -190,7 +222,7 @@ impl Payments {
     async fn note_customer(&self, id: &AccountId, customer: &str) -> Result<()> {
         for _ in 0..ROUNDS_MAX {
             let Some(account) = self.account(id).await? else {
-                return Err(Error::new(ErrorKind::NotFound, Retry::Never, "the account is gone"));
+                return Err(gone());
             };
             if account.customer.as_deref() == Some(customer) {
                 return Ok(());
@@ -223,6 +255,11 @@ impl Payments {
         }
         Err(contended())
     }
+}
+
+#[cold]
+fn gone() -> Error {
+    Error::new(ErrorKind::NotFound, Retry::Never, "the account is gone")
 }
 
 #[cold]

@@ -48,6 +48,17 @@ impl Turns {
         Ok(())
     }
 
+    /// Does the work while nobody else works on this subject in this process.
+    pub(super) async fn alone<T, F: Future<Output = Result<T>>>(
+        &self,
+        subject: &str,
+        work: impl FnOnce() -> F,
+    ) -> Result<T> {
+        let guest = self.enter(subject);
+        let _done = guest.turn.done.lock().await;
+        work().await
+    }
+
     fn enter(&self, subject: &str) -> Guest<'_> {
         let turn = Arc::clone(self.lock().entry(subject.to_owned()).or_default());
         Guest { turns: self, subject: subject.to_owned(), turn }

@@ -184,7 +184,12 @@ impl Checkout for Sandbox {
         let state = State::opened(self.parts.clock.now(), sale.subscription.clone());
         // One that was opened before is as far as it is.
         let payment = order.payment.clone().unwrap_or_else(|| state.kept(&order.id));
-        Ok(CheckoutPage { url: self.address(&order.id), payment: Some(payment), customer: None })
+        Ok(CheckoutPage {
+            url: self.address(&order.id),
+            payment: Some(payment),
+            customer: None,
+            is_lasting: true,
+        })
     }
 
     async fn hear(&self, _: WebhookCall, _: Timestamp) -> Result<Heard> {

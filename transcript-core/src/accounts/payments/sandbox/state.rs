@@ -111,7 +111,7 @@ impl State {
         let month = Month::of(anchor, anchor);
         (self.step == SandboxStep::Paid).then(|| PaidInvoice {
             invoice: name_of(&order.id),
-            order: order.id.clone(),
+            order: Some(order.id.clone()),
             first: true,
             plan,
             created_at: anchor,
