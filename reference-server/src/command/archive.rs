@@ -9,7 +9,7 @@ use super::{
     archive_arguments::{ArchiveCommand, Delete, Refresh, Show, Stats, Withdraw},
     archive_export,
     confirm::confirmed,
-    open_archive, print, print_json, shown,
+    open_archive, open_existing_archive, print, print_json, shown,
 };
 use crate::config::Settings;
 
@@ -18,7 +18,11 @@ const TEXT_MAX: usize = 300;
 
 /// Runs one of the archive's commands.
 pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<(), Failure> {
-    let verbatim = open_archive(settings).await?;
+    // What was never archived can be withdrawn, or fetched.
+    let verbatim = match command {
+        ArchiveCommand::Withdraw(_) | ArchiveCommand::Refresh(_) => open_archive(settings).await?,
+        _ => open_existing_archive(settings).await?,
+    };
     let done = match command {
         ArchiveCommand::Show(ask) => show(&verbatim, &ask).await,
         ArchiveCommand::Export(ask) => archive_export::run(&verbatim, &ask).await,

@@ -18,7 +18,9 @@ use transcript_core::{
 };
 use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
 
-use super::{Failure, arguments, open_archive, print, print_json, progress::Progress, tell};
+use super::{
+    Failure, arguments, open_archive, open_archive_to_look, print, print_json, progress::Progress, tell,
+};
 use crate::config::Settings;
 pub(super) use folder::WITHDRAWN;
 use info::{Info, Infos};
@@ -33,7 +35,8 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Import) -> Result<(
         return Err(Failure::Wrong(message.to_owned()));
     }
     let files = if is_one { ask.paths.clone() } else { folder::files(&ask.paths)? };
-    let verbatim = open_archive(settings).await?;
+    let verbatim =
+        if ask.dry_run { open_archive_to_look(settings).await? } else { open_archive(settings).await? };
     let done = import(&verbatim, &ask, language, &files, is_one).await;
     verbatim.close().await;
     done

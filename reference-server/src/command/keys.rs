@@ -14,13 +14,16 @@ use super::{
     Failure,
     arguments::{CreateKeys, KeysCommand, ListKeys, RevokeKey},
     listing::{print_all, seconds},
-    open, print, shown,
+    open, open_existing, print, shown,
 };
 use crate::config::Settings;
 
 /// Runs one of the commands about keys.
 pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(), Failure> {
-    let verbatim = open(settings).await?;
+    let verbatim = match command {
+        KeysCommand::Create(_) => open(settings).await?,
+        KeysCommand::List(_) | KeysCommand::Revoke(_) => open_existing(settings).await?,
+    };
     let done = match command {
         KeysCommand::Create(ask) => create(&verbatim, ask).await,
         KeysCommand::List(ask) => list(&verbatim, ask).await,

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use transcript_core::ledger::{PoolBalance, audit::Difference};
 use verbatim::{Audit, Disagreement};
 
-use super::{Failure, archive_arguments, open, print, print_json};
+use super::{Failure, archive_arguments, open_existing, print, print_json};
 use crate::config::Settings;
 
 /// Checks the ledger and tells what was found.
 pub(super) async fn run(settings: &Settings, ask: archive_arguments::Audit) -> Result<(), Failure> {
-    let verbatim = open(settings).await?;
+    let verbatim = open_existing(settings).await?;
     let audit = verbatim.audit().await;
     verbatim.close().await;
     let audit = audit?;

@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod ledger;
 mod listing;
+mod opening;
 mod progress;
 mod serve;
 mod terminal;
@@ -21,17 +22,16 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use etcetera::{BaseStrategy, choose_base_strategy};
-use transcript_core::{Error, ErrorKind, engine::EngineOptions};
-use verbatim::{Options, StorageOptions, Verbatim};
+use transcript_core::{Error, ErrorKind};
 
 use crate::{
     bodies::EXPIRE,
     config::{Problem, Settings, Sources},
-    wiring,
 };
 use archive_arguments::{ArchiveCommand, LedgerCommand};
 use arguments::{Arguments, Command, Common};
 use import::WITHDRAWN;
+use opening::{open, open_archive, open_archive_to_look, open_existing, open_existing_archive};
 use terminal::{print, print_json, shown, tell};
 
 /// How a command ends when it does not end well.
@@ -154,26 +154,4 @@ fn default_data() -> Result<PathBuf, Failure> {
     let strategy = choose_base_strategy()
         .map_err(|_| Failure::Wrong("there is no home folder: name a data folder with --data".to_owned()))?;
     Ok(strategy.data_dir().join("verbatim"))
-}
-
-/// The working parts for a command that is no server.
-///
-/// `limits.wait` is how long a request over HTTP waits; whoever typed a command waits for its end.
-async fn open(settings: &Settings) -> Result<Verbatim, Failure> {
-    Ok(Verbatim::open(options(settings)?).await?)
-}
-
-/// The same for a command that is about transcripts alone: it works also while the file of keys and the ledger
-/// is locked, damaged or read-only.
-async fn open_archive(settings: &Settings) -> Result<Verbatim, Failure> {
-    let mut options = options(settings)?;
-    if let StorageOptions::Files { archive, .. } = options.storage {
-        options.storage = StorageOptions::ArchiveFile(archive);
-    }
-    Ok(Verbatim::open(options).await?)
-}
-
-fn options(settings: &Settings) -> Result<Options, Failure> {
-    let base_url = settings.server.base_url_at(settings.server.listen);
-    Ok(Options { wait: EngineOptions::default().work, ..wiring::options(settings, base_url)? })
 }

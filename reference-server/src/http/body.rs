@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body as _;
 
 use super::Refusal;
 
@@ -16,12 +17,17 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// 413 when it is larger, 408 when it takes too long, 400 when it breaks off.
 pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Refusal> {
+    let too_large = || {
+        let detail = format!("The body is too large: at most {limit} bytes are read.");
+        Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+    };
+    // Nobody needs to send what is announced as too large.
+    if body.size_hint().lower() > limit as u64 {
+        return too_large();
+    }
     match tokio::time::timeout(TIME_MAX, Limited::new(body, limit).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let detail = format!("The body is too large: at most {limit} bytes are read.");
-            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
         Ok(Err(_)) => Err(Refusal::bad("body", "it broke off before its end")),
         Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
     }

@@ -16,7 +16,7 @@ use tower::Service;
 
 use super::{
     ClientAddress, Refusal,
-    head::too_large,
+    head::refused,
     request_id::{X_REQUEST_ID, request_id},
 };
 use crate::{
@@ -85,7 +85,7 @@ impl Front {
         B: hyper::body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        if let Some(refusal) = too_large(&request) {
+        if let Some(refusal) = refused(&request) {
             return in_form_of(request.uri().path(), refusal).map(Either::Right);
         }
         let (head, body) = request.into_parts();

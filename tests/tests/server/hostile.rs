@@ -116,6 +116,31 @@ async fn heads_and_bodies_over_the_limit_are_refused() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_names_its_host_once_and_a_length_beyond_the_limit_is_not_waited_for() -> Result<()> {
+    let data = TempDir::new()?;
+    let server = Server::start(&data, &[])?;
+    for (head, expect) in [
+        ("GET /health HTTP/1.1\r\n", 400),
+        ("GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n", 400),
+        ("GET /health HTTP/1.1\r\nHost: a\r\n", 200),
+        ("GET /health HTTP/1.0\r\n", 200),
+        (
+            "POST /api/keys HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999999\r\n",
+            413,
+        ),
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await?;
+        stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await?;
+        let mut answer = vec![0; 12];
+        // Well within the time that a body is waited for.
+        tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await??;
+        let answer = String::from_utf8(answer)?;
+        assert!(answer.ends_with(&expect.to_string()), "{head}: {answer}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn slow_clients_hold_up_nobody() -> Result<()> {
     let data = TempDir::new()?;
     let server = Server::start(&data, &[])?;

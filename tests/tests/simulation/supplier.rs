@@ -39,6 +39,8 @@ pub(crate) enum Deed {
     GiveOneOf(Vec<&'static str>),
     /// Fails for this reason.
     Fail(SupplyReason),
+    /// Fails for this reason without having asked anybody.
+    Decline(SupplyReason),
     /// Panics.
     Panic,
     /// Gives another video's transcript.
@@ -63,6 +65,11 @@ impl Act {
 
     pub(crate) fn fail(reason: SupplyReason) -> Self {
         Self { takes: Duration::from_millis(800), deed: Deed::Fail(reason) }
+    }
+
+    /// Fails at once, without having asked anybody.
+    pub(crate) fn decline(reason: SupplyReason) -> Self {
+        Self { takes: Duration::ZERO, deed: Deed::Decline(reason) }
     }
 
     pub(crate) fn after(self, takes: Duration) -> Self {
@@ -149,6 +156,7 @@ impl Supplier for SimSupplier {
                 let message = format!("The source said: {}.", reason.as_str());
                 Err(SupplyError::new(reason, message))
             }
+            Deed::Decline(reason) => Err(SupplyError::unasked(reason, "It is left alone for now.")),
             // Without the panic hook, which would print thousands of reports.
             Deed::Panic => std::panic::resume_unwind(Box::new("the supplier broke")),
             Deed::Never => std::future::pending().await,

@@ -84,6 +84,11 @@ impl CueFile {
         self.seam = true;
     }
 
+    /// Notes that words stand in the line with this number that are of no cue.
+    pub(super) fn leave_out(&mut self, line: u64) {
+        self.left_out.add(Some(line));
+    }
+
     /// Ends the open cue.
     pub(super) fn end(&mut self) -> Result<(), CaptionError> {
         let Some(Open { times, line }) = self.open.take() else {

@@ -35,8 +35,8 @@ pub struct Reading {
     pub segments: Vec<Segment>,
     /// Characters of the body that cannot be read: each one is U+FFFD, be it that it was before.
     pub unreadable: Occurrences,
-    /// Cues with words that are no segments, since their times cannot be read or lie beyond
-    /// [`super::TIME_MAX_MS`].
+    /// Words that are in no segment: cues whose times cannot be read or lie beyond [`super::TIME_MAX_MS`], and
+    /// blocks of lines without any times.
     pub left_out: Occurrences,
     /// The language that the body names: `Language:` in the header of WebVTT, `xml:lang` in TTML.
     pub language: Option<LanguageTag>,

@@ -18,6 +18,9 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
             TimingLine::None => {
                 if file.is_open() {
                     file.line(line);
+                } else if line.chars().any(char::is_alphabetic) {
+                    // Words before the first cue have no times.
+                    file.leave_out(number);
                 }
                 continue;
             }

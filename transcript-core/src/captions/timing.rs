@@ -4,6 +4,8 @@ use super::decimal::{HUGE, scaled};
 
 /// The arrow between a cue's start and its end.
 pub(crate) const ARROW: &str = "-->";
+/// Arrows that stand there by mistake; they count between two whole times only.
+const MISTAKEN: [&str; 4] = ["->", "-- >", "—>", "–>"];
 
 /// What a line is, as far as times are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ impl TimingLine {
     /// Reads a line. What follows the end time are a cue's settings, which say where it is shown.
     pub(crate) fn read(line: &str) -> Self {
         let Some((start, rest)) = line.split_once(ARROW) else {
-            return Self::None;
+            return Self::mistaken(line);
         };
         let (start, end) = (start.trim(), end_time(rest.trim_start()));
         // "Ten --> eleven" is speech; so are clock times with words around them.
@@ -34,6 +36,24 @@ impl TimingLine {
             (Some(start), Some(end)) => Self::Times(start, end.max(start)),
             _ => Self::Broken,
         }
+    }
+}
+
+impl TimingLine {
+    /// A line with an arrow that is none, between two times with all their parts.
+    fn mistaken(line: &str) -> Self {
+        let is_whole = |time: &str| {
+            time.starts_with(|c: char| c.is_ascii_digit()) && time.contains(':') && time.contains(['.', ','])
+        };
+        MISTAKEN
+            .iter()
+            .find_map(|arrow| {
+                let (start, end) = line.split_once(arrow)?;
+                let (start, end) = (start.trim(), end_time(end.trim_start()));
+                let times = (timestamp(start)?, timestamp(end)?);
+                (is_whole(start) && is_whole(end)).then_some(Self::Times(times.0, times.1.max(times.0)))
+            })
+            .unwrap_or(Self::None)
     }
 }
 
@@ -148,6 +168,11 @@ mod tests {
             ("00:xx.000 --> 00:01.000", Broken),
             ("00:01.000 --> 00:0b", Broken),
             ("00:01.000", None),
+            ("00:00:03,000 -> 00:00:04,000", Times(3_000, 4_000)),
+            ("00:03.000 -- > 00:04.000", Times(3_000, 4_000)),
+            ("00:03.000 –> 00:04.000 align:start", Times(3_000, 4_000)),
+            ("10:30 -> 11:00", None),
+            ("3.5 -> 4.5", None),
             ("from 00:01 --> 00:02", None),
             ("10:30 train --> 11:00", None),
             ("a --> b", None),

@@ -2,7 +2,7 @@
 //!
 //! Removed are the header, notes, styles and regions, cue identifiers and settings, and the formatting tags
 //! of [`super::markup`] with the speaker's name that a voice tag holds. Entities are decoded. Line breaks
-//! inside a cue stay. A cue with unreadable times is dropped and the rest is kept. `X-TIMESTAMP-MAP` is not
+//! inside a cue stay. A cue with unreadable times is left out, and told of, and the rest is kept. `X-TIMESTAMP-MAP` is not
 //! applied: in a single file, and in segments that share one map, cue times count from the video's start.
 //!
 //! Wherever players drop words because of an oddity, they are kept: times that are written in an odd way
@@ -14,7 +14,7 @@ use super::{
     cue_file::CueFile,
     cues::Cues,
     sniff::is_webvtt,
-    timing::{TimingLine, lines},
+    timing::{ARROW, TimingLine, lines},
 };
 use crate::transcript::LanguageTag;
 
@@ -29,30 +29,70 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
     let blank = text.get(..text.len() - body.len()).map_or(0, |blank| lines(blank).count() - 1);
     let mut file = CueFile::default();
     let mut header = Header { is_open: true, ..Header::default() };
-    let mut is_first = true;
+    let mut outside = Outside::default();
     for (line, number) in lines(body).zip(1 + blank as u64..) {
         header.line(line);
         match TimingLine::read(line) {
             // No empty line is needed before the next cue; all that stands there then is its identifier.
             TimingLine::Times(start, end) => {
+                outside = Outside::Nothing;
                 end_before_timing(&mut file)?;
                 file.begin(Some((start, end)), number);
             }
             TimingLine::Broken => {
+                outside = Outside::Nothing;
                 end_before_timing(&mut file)?;
                 file.begin(None, number);
             }
-            TimingLine::None if line.is_empty() => file.end()?,
+            TimingLine::None if line.is_empty() => {
+                file.end()?;
+                outside.end(&mut file);
+            }
             TimingLine::None if file.is_open() => file.line(line),
-            // Headers, identifiers, notes and styles are all lines outside of cues.
-            TimingLine::None if !is_first && is_webvtt(line) => file.seam(),
-            TimingLine::None => {}
+            TimingLine::None => {
+                if number > 1 + blank as u64 && is_webvtt(line) {
+                    file.seam();
+                }
+                outside.line(line, number);
+            }
         }
-        is_first = false;
     }
+    outside.end(&mut file);
     let mut cues = file.finish()?;
     (cues.language, cues.kind) = (header.language, header.kind);
     Ok(cues)
+}
+
+/// The block of lines outside of cues that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+enum Outside {
+    /// None, or nothing but numbers so far.
+    #[default]
+    Nothing,
+    /// A header, note, style or region: no words.
+    Aside,
+    /// What is an identifier if times follow, and otherwise words that have lost them; in the line with this number.
+    Stray(u64),
+}
+
+impl Outside {
+    fn line(&mut self, line: &str, number: u64) {
+        let is_aside =
+            is_webvtt(line) || ["NOTE", "STYLE", "REGION"].iter().any(|name| line.starts_with(name));
+        match self {
+            Self::Nothing if is_aside => *self = Self::Aside,
+            Self::Nothing if line.contains(ARROW) || line.chars().any(char::is_alphabetic) => {
+                *self = Self::Stray(number)
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, file: &mut CueFile) {
+        if let Self::Stray(line) = std::mem::take(self) {
+            file.leave_out(line);
+        }
+    }
 }
 
 /// What the first block of a file says about it: `Language: en`, `Kind: captions`.
@@ -119,6 +159,30 @@ mod tests {
              00:04.000\nBye",
             &[("Hello\nthere", 1_000, 2_000), ("Bye", 3_000, 4_000)],
         );
+    }
+
+    #[test]
+    fn words_outside_of_cues_are_told_of() {
+        for (between, expect) in [
+            ("00:03.000 --> xx\nlost words", &[6_u64] as &[u64]),
+            ("--> 00:06.000\nlost", &[6]),
+            ("abc --> 00:06.000\nlost", &[6]),
+            ("1.000 --> 2.000\nlost", &[6]),
+            ("behind a blank line", &[6]),
+            ("a\n\nb", &[6, 8]),
+            ("NOTE a --> b\nno words", &[]),
+            ("STYLE\n::cue { color: red }", &[]),
+            ("WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000", &[]),
+            ("intro\n00:03.000 --> 00:04.000\nc", &[]),
+            ("17", &[]),
+        ] {
+            let body = format!(
+                "WEBVTT\n\n00:01.000 --> 00:02.000\nok\n\n{between}\n\n\n00:08.000 --> 00:09.000\nbye"
+            );
+            let reading = read(body.as_bytes()).unwrap();
+            assert_eq!(reading.left_out.lines, expect, "{between:?}");
+            assert_eq!(reading.segments.last().unwrap().text, "bye");
+        }
     }
 
     #[test]

@@ -241,7 +241,8 @@ impl Flight<'_> {
             Ok(supplied) => supplied,
             Err(failure) => {
                 self.remember(&failure, supply.asked).await;
-                return (same(Outcome::Failed(failure)), Ending::Failed);
+                let ending = if failure.was_asked() { Ending::Failed } else { Ending::NotBegun };
+                return (same(Outcome::Failed(failure)), ending);
             }
         };
         match self.inner.keep(self.driving.errand(), supplied).await {

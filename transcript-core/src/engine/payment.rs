@@ -37,7 +37,7 @@ pub(super) enum Ending {
     Delivered,
     /// There is none, after a supplier was asked.
     Failed,
-    /// No supplier was asked.
+    /// No supplier was asked, or none asked anybody.
     NotBegun,
 }
 

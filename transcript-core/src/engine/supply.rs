@@ -83,7 +83,9 @@ impl Inner {
                 break;
             }
         }
-        Supply { result: Err(most_telling(failures)), asked }
+        let was_asked = failures.iter().any(SupplyError::was_asked);
+        let failure = most_telling(failures);
+        Supply { result: Err(if was_asked { failure.after_asking() } else { failure }), asked }
     }
 
     /// Asks one supplier, within the time for the whole work. A supplier that panics has failed.

@@ -284,9 +284,9 @@ impl Lookup {
         let payment = Some(self.payment(video, key));
         let fetch = Fetch { video: video.clone(), wish: Wish::Default, payment };
         let outcome = transcripts.get_unknown(fetch).await;
-        // What succeeds is bounded by the allowance, what fails by the count of failures. A limiter that
-        // is away is no reason to withhold the answer.
-        if matches!(outcome, Outcome::Failed(_)) && !counted {
+        // What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was
+        // asked for costs nothing. A limiter that is away is no reason to withhold the answer.
+        if matches!(&outcome, Outcome::Failed(failure) if failure.was_asked()) && !counted {
             let _ = self.count(visit).await;
         }
         // While the work goes on, the answer that it will be charged for is still to come.

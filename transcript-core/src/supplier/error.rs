@@ -119,12 +119,29 @@ impl SupplyReason {
 pub struct SupplyError {
     reason: SupplyReason,
     message: String,
+    asked: bool,
 }
 
 impl SupplyError {
     /// A failure with this reason and this sentence, which begins with a capital and ends with a full stop.
     pub fn new(reason: SupplyReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: message.into(), asked: true }
+    }
+
+    /// As [`SupplyError::new`], of a supplier that asked nobody for anything: what was refused a moment ago is left
+    /// alone. Such a failure costs nobody anything.
+    pub fn unasked(reason: SupplyReason, message: impl Into<String>) -> Self {
+        Self { asked: false, ..Self::new(reason, message) }
+    }
+
+    /// Whether anybody was asked before it failed.
+    pub fn was_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// The same failure, told after others that asked somebody.
+    pub(crate) fn after_asking(self) -> Self {
+        Self { asked: true, ..self }
     }
 
     /// Why there is no transcript.

@@ -67,7 +67,7 @@ impl Exits {
     /// # Errors
     /// [`HttpFault::Resting`] while the platform may be asked through none.
     pub(super) fn take_turn(&self, platform: &'static str) -> Result<usize, HttpFault> {
-        self.turns().take(platform, Instant::now()).map_err(HttpFault::Resting)
+        self.turns().take(platform, Instant::now()).map_err(|left| HttpFault::Resting { left, asked: false })
     }
 
     /// The exit at a place that [`Exits::take_turn`] gave.

@@ -24,9 +24,13 @@ pub(crate) enum HttpFault {
     ProxyCredentials,
     /// 429, with the wait that the platform named.
     Throttled(Option<Duration>),
-    /// The platform throttled or distrusted every exit a moment ago and is left alone for this time;
-    /// nothing was sent.
-    Resting(Duration),
+    /// The platform throttled or distrusted every exit a moment ago and is left alone for this time: nothing was sent.
+    Resting {
+        /// How long it still is left alone.
+        left: Duration,
+        /// Whether the same series of requests had sent something before.
+        asked: bool,
+    },
     /// As many requests as one look-up may make were made; nothing was sent.
     Spent,
     /// 408 or 5xx, with the wait that the platform named.
@@ -73,7 +77,7 @@ impl HttpFault {
             | Self::PrivateAddress
             | Self::TooLarge
             | Self::Encoded
-            | Self::Resting(_)
+            | Self::Resting { .. }
             | Self::Spent => false,
         }
     }
@@ -105,7 +109,7 @@ impl HttpFault {
                     .to_owned(),
             ),
             Self::Throttled(wait) => (SupplyReason::Throttled(*wait), throttled(name, *wait)),
-            Self::Resting(left) => (
+            Self::Resting { left, .. } => (
                 SupplyReason::Throttled(Some(*left)),
                 format!(
                     "{name} refused this server's address a short while ago, so it is not asked for now. Try \
@@ -132,7 +136,10 @@ impl HttpFault {
                 (SupplyReason::Unreadable, format!("{name}'s answer broke off. Try again in a moment."))
             }
         };
-        SupplyError::new(reason, message)
+        match self {
+            Self::Resting { asked: false, .. } => SupplyError::unasked(reason, message),
+            _ => SupplyError::new(reason, message),
+        }
     }
 }
 

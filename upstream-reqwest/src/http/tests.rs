@@ -260,7 +260,7 @@ async fn a_platform_that_throttles_the_only_exit_is_left_alone() {
     http.visit().send(&page(), soon()).await.unwrap_err();
     for request in [page(), apart] {
         let fault = http.visit().send(&request, soon()).await.unwrap_err();
-        let HttpFault::Resting(left) = fault else { panic!("{fault:?}") };
+        let HttpFault::Resting { left, .. } = fault else { panic!("{fault:?}") };
         assert!((280..=300).contains(&left.as_secs()), "{left:?}");
     }
     assert_eq!(platform.seen().len(), 2);

@@ -23,11 +23,13 @@ pub(crate) struct Visit {
     exit: Option<usize>,
     /// How many requests may still be sent.
     left: u32,
+    /// Whether any was sent.
+    asked: bool,
 }
 
 impl Visit {
     pub(super) fn new(http: Arc<Http>) -> Self {
-        Self { http, exit: None, left: u32::MAX }
+        Self { http, exit: None, left: u32::MAX, asked: false }
     }
 
     /// The same visit, with at most this many requests, tries included.
@@ -67,6 +69,7 @@ impl Visit {
         loop {
             self.left = self.left.checked_sub(1).ok_or(HttpFault::Spent)?;
             let place = self.place(request)?;
+            self.asked = true;
             let fault = match self.http.attempt(place, request, attempt, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
@@ -112,7 +115,10 @@ impl Visit {
     fn place(&mut self, request: &Request) -> Result<usize, HttpFault> {
         let place = match self.exit {
             Some(place) => place,
-            None => self.http.exits.take_turn(request.platform())?,
+            None => self.http.exits.take_turn(request.platform()).map_err(|fault| match fault {
+                HttpFault::Resting { left, .. } => HttpFault::Resting { left, asked: self.asked },
+                other => other,
+            })?,
         };
         self.exit = Some(place);
         Ok(place)

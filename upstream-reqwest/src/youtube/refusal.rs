@@ -361,7 +361,7 @@ mod tests {
             Refusal::Gated,
             Refusal::TooOld,
             Refusal::Fault(HttpFault::Timeout),
-            Refusal::Fault(HttpFault::Resting(Duration::from_secs(7))),
+            Refusal::Fault(HttpFault::Resting { left: Duration::from_secs(7), asked: true }),
             Refusal::Fault(HttpFault::Spent),
             Refusal::TranslationsThrottled(None),
             Refusal::WrongClient,

@@ -43,8 +43,11 @@ impl Call<'_> {
         let platform = ask.video.platform();
         let own = own(platform);
         let mut retries = self.http.retries();
+        let mut told = None;
         loop {
-            let egress = self.http.egress(own.name).map_err(|fault| fault.supply_error(platform))?;
+            let egress = self.http.egress(own.name).map_err(|fault| fault.supply_error(platform));
+            // Where no way is left to begin anew, what was met before is told.
+            let egress = egress.map_err(|fault| told.take().unwrap_or(fault))?;
             let failure = match self.through(&egress, ask, own.captions).await {
                 Ok(supplied) => return Ok(supplied),
                 Err(failure) => failure,
@@ -57,6 +60,7 @@ impl Call<'_> {
             if !others || retries == 0 || Instant::now() >= self.deadline {
                 return Err(failure.error(platform));
             }
+            told = Some(failure.error(platform));
             retries -= 1;
         }
     }

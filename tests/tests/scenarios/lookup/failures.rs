@@ -83,6 +83,29 @@ fn a_supplier_that_misbehaves_is_not_believed() {
 }
 
 #[test]
+fn what_nobody_was_asked_for_costs_nobody_anything() {
+    let mut plan = Plan::default();
+    plan.lookup.attempts_per_key_per_hour = 2;
+    plan.lookup.service_per_day = 2;
+    let world = World::new(plan);
+    world.has_speech.store(true, Ordering::Relaxed);
+    play_with(&world, 1, |life| async move {
+        let key = new_key(&life).await;
+        let left_alone = || Act::decline(SupplyReason::Throttled(None));
+        captions_do(&life, &[left_alone()]);
+        life.world.speech.set_script(script(&[left_alone()]));
+        for _ in 0..5 {
+            check(&keyed(&life, &key, video()).await, End::None(FailureReason::RateLimited));
+        }
+        assert_eq!((spent(&life, &key), service_spent(&life)), (0, 0));
+        // One that was asked is enough.
+        life.world.speech.set_script(script(&[Act::fail(SupplyReason::Timeout)]));
+        check(&keyed(&life, &key, video()).await, End::None(FailureReason::RateLimited));
+        assert_eq!((spent(&life, &key), service_spent(&life)), (0, 1));
+    });
+}
+
+#[test]
 fn a_supplier_that_never_answers_is_called_off() {
     let mut plan = Plan::default();
     plan.engine.work = Duration::from_secs(120);

@@ -102,3 +102,27 @@ async fn an_audit_of_a_busy_ledger_tells_no_differences() -> Result<()> {
     assert!(!told(data.path(), &["ledger", "audit"])?.contains("entries added up: 0\n"));
     Ok(())
 }
+
+/// Whoever mistypes the data folder is told, instead of being assured that all is well in an empty one.
+#[test]
+fn what_is_asked_of_a_folder_without_anything_makes_nothing_there() -> Result<()> {
+    let data = TempDir::new()?;
+    let none = data.path().join("typo");
+    for ask in [
+        &["ledger", "audit"] as &[&str],
+        &["keys", "list"],
+        &["archive", "stats"],
+        &["archive", "show", VIDEO],
+        &["archive", "export", "--all"],
+    ] {
+        let ended = ends(&none, ask, "", 1)?;
+        assert!(text(&ended.stderr).contains("nothing was kept there yet"), "{ask:?}: {ended:?}");
+    }
+    let vtt = data.path().join("a.vtt");
+    std::fs::write(&vtt, "WEBVTT\n\n00:01.000 --> 00:02.000\nhi\n")?;
+    let file = vtt.display().to_string();
+    let planned = told(&none, &["import", &file, "--video", VIDEO, "--lang", "en", "--dry-run"])?;
+    assert!(planned.contains("would be"), "{planned}");
+    assert!(!none.exists(), "nothing was made");
+    Ok(())
+}
