@@ -9,11 +9,11 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    CheckoutOptions, EntitlementOptions, Options, StorageOptions, StripeAccount, SupplierOptions,
-    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    CheckoutOptions, EntitlementOptions, Options, SoundFormat, SpeechOptions, StorageOptions, StripeAccount,
+    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
-use crate::config::{Problem, Settings, StoreUrl, Till};
+use crate::config::{Format, Problem, Settings, StoreUrl, Till};
 
 /// The options that these settings mean, with links that begin with `base_url`.
 ///
@@ -45,6 +45,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         youtube: YouTubeOptions { clients: settings.youtube.clients.clone().unwrap_or_default() },
         x: XOptions { query_id: settings.x.query_id.clone(), features: settings.x.features.clone() },
         ytdlp: YtDlpOptions { program: settings.ytdlp.program.clone() },
+        speech: speech(settings),
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,
@@ -68,6 +69,29 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             audience: settings.entitlement.audience.clone(),
             issuer: settings.entitlement.issuer.clone(),
         }),
+    })
+}
+
+/// Who listens to videos.
+fn speech(settings: &Settings) -> Option<SpeechOptions> {
+    let speech = &settings.speech;
+    let (base_url, model) = speech.base_url.as_ref().zip(speech.model.as_ref())?;
+    Some(SpeechOptions {
+        api_key: speech.api_key.as_ref().map(|key| key.reveal().to_owned()),
+        max_duration: speech.max_duration,
+        max_bytes: speech.max_bytes,
+        max_download: speech.max_download,
+        part: speech.part,
+        format: match speech.format {
+            Format::Ogg => SoundFormat::Ogg,
+            Format::Flac => SoundFormat::Flac,
+            Format::Wav => SoundFormat::Wav,
+        },
+        timeout: speech.timeout,
+        retries: speech.retries,
+        concurrency: speech.concurrency,
+        ffmpeg: speech.ffmpeg.clone(),
+        ..SpeechOptions::new(base_url.as_str(), model)
     })
 }
 

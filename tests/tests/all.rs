@@ -8,6 +8,7 @@ mod scenarios;
 mod server;
 mod simulation;
 mod social;
+mod speech;
 mod stripe;
 mod tidy;
 mod tiktok;

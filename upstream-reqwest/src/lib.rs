@@ -8,15 +8,19 @@
 //! all but the first.
 //!
 //! With the feature `ytdlp`, [`YtDlp`] asks the program of that name, for all four.
+//! `SpeechToText` (feature `speech`, on Unix) hears what is said where nobody wrote it down.
 //!
 //! [`StripeCheckout`] is how credits and plans are paid for. It is no platform and has a client of its own.
 
 mod http;
 mod instagram;
 mod links;
-#[cfg(feature = "ytdlp")]
+#[cfg(any(feature = "ytdlp", feature = "speech"))]
+#[cfg_attr(not(feature = "ytdlp"), allow(dead_code, reason = "listening runs a program in a way of its own"))]
 mod program;
 mod social;
+#[cfg(all(feature = "speech", unix))]
+mod speech;
 mod stripe;
 mod tiktok;
 mod x;
@@ -28,6 +32,8 @@ pub use http::{Http, HttpOptions};
 pub use instagram::InstagramVideos;
 pub use links::ShortLinks;
 pub use social::{Media, MediaAddress, MediaSource};
+#[cfg(all(feature = "speech", unix))]
+pub use speech::{SoundFormat, SpeechOptions, SpeechToText};
 pub use stripe::{StripeCheckout, StripeOptions};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};

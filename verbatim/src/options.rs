@@ -22,6 +22,8 @@ pub struct Options {
     pub x: XOptions,
     /// The yt-dlp program.
     pub ytdlp: YtDlpOptions,
+    /// Who listens to videos without captions; none: nobody does.
+    pub speech: Option<SpeechOptions>,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
     /// For how long it is remembered that a video has nothing.
@@ -45,6 +47,7 @@ impl Default for Options {
             youtube: YouTubeOptions::default(),
             x: XOptions::default(),
             ytdlp: YtDlpOptions::default(),
+            speech: None,
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
@@ -75,7 +78,8 @@ pub enum StorageOptions {
 /// The suppliers of each platform by name, in the order in which they are asked.
 ///
 /// The names are those of `source` on the wire. This version has `youtube-captions`, `tiktok-captions`,
-/// `x-captions` and, for every platform and where its program is named, `yt-dlp`.
+/// `x-captions`, for every platform and where its program is named `yt-dlp`, and where [`Options::speech`] says who
+/// listens `speech-to-text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
     /// For the long-form video site.
@@ -159,6 +163,78 @@ pub struct XOptions {
 pub struct YtDlpOptions {
     /// Its path, or its name in the `PATH`; none: it is not asked.
     pub program: Option<PathBuf>,
+}
+
+/// Who listens to videos without captions: an OpenAI-compatible speech-to-text service (feature `speech`, on Unix).
+/// The ffmpeg program reads the sound.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SpeechOptions {
+    /// Where the service is, `/v1` included.
+    pub base_url: String,
+    /// Its model.
+    pub model: String,
+    /// Its key, where it wants one.
+    pub api_key: Option<String>,
+    /// Longer videos are not listened to.
+    pub max_duration: Duration,
+    /// The largest upload in bytes.
+    pub max_bytes: u64,
+    /// The largest file of a platform that is fetched, in bytes.
+    pub max_download: u64,
+    /// The longest part of a sound that is sent at once.
+    pub part: Duration,
+    /// In which form parts are sent.
+    pub format: SoundFormat,
+    /// How long the service may take for one part.
+    pub timeout: Duration,
+    /// How often a part that failed in passing is sent again.
+    pub retries: u32,
+    /// How many parts are sent at once, of all videos together.
+    pub concurrency: u32,
+    /// The ffmpeg program: a path, or a name that is looked for in `PATH`.
+    pub ffmpeg: PathBuf,
+}
+
+/// In which form a service is sent sound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SoundFormat {
+    /// Opus in Ogg: the smallest.
+    Ogg,
+    /// FLAC: without loss, five times as large.
+    Flac,
+    /// WAV: as it is, ten times as large.
+    Wav,
+}
+
+impl SpeechOptions {
+    /// A service at this address with this model, without a key, with the defaults for all else: 4 h, uploads of
+    /// 25 MB, files of 1 GB, parts of 10 min in Ogg, 10 min for a part, 3 retries, 2 parts at once.
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            model: model.into(),
+            api_key: None,
+            max_duration: Duration::from_secs(4 * 3_600),
+            max_bytes: 25_000_000,
+            max_download: 1_000_000_000,
+            part: Duration::from_secs(600),
+            format: SoundFormat::Ogg,
+            timeout: Duration::from_secs(600),
+            retries: 3,
+            concurrency: 2,
+            ffmpeg: PathBuf::from("ffmpeg"),
+        }
+    }
+}
+
+impl fmt::Debug for SpeechOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the key.
+        f.debug_struct("SpeechOptions")
+            .field("base_url", &self.base_url)
+            .field("model", &self.model)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whose proofs of paid plans are believed (feature `entitlement`).

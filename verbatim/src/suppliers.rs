@@ -4,6 +4,11 @@ use std::sync::Arc;
 
 use transcript_core::{Clock, Error, Result, engine::Builder, video::Platform};
 
+#[cfg(feature = "upstream")]
+use transcript_core::supplier::Supplier;
+
+#[cfg(feature = "upstream")]
+use crate::SpeechOptions;
 use crate::{SystemClock, facade::entitlements, options::Options};
 
 /// Adds the suppliers that the options name, in their order, and who follows short links.
@@ -57,6 +62,7 @@ struct Sources {
     #[cfg(feature = "ytdlp")]
     ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
     links: Arc<upstream_reqwest::ShortLinks>,
+    speech: Option<Arc<dyn Supplier>>,
 }
 
 #[cfg(feature = "upstream")]
@@ -89,8 +95,8 @@ impl Sources {
         let ytdlp = options.ytdlp.program.as_deref().map(|program| {
             upstream_reqwest::YtDlp::new(program, Arc::clone(&http), Arc::clone(&clock)).map(Arc::new)
         });
-        let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, clock);
-        Ok(Self {
+        let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, Arc::clone(&clock));
+        let mut sources = Self {
             http,
             youtube: Arc::new(youtube),
             tiktok: Arc::new(tiktok),
@@ -98,7 +104,56 @@ impl Sources {
             #[cfg(feature = "ytdlp")]
             ytdlp: ytdlp.transpose()?,
             links: Arc::new(links),
-        })
+            speech: None,
+        };
+        if let Some(speech) = &options.speech {
+            sources.speech = Some(sources.listener(speech, options, clock)?);
+        }
+        Ok(sources)
+    }
+
+    /// Who listens, to the videos of every platform whose files are found.
+    #[cfg(all(feature = "speech", unix))]
+    fn listener(
+        &self,
+        speech: &SpeechOptions,
+        options: &Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Supplier>> {
+        use upstream_reqwest::{InstagramVideos, SoundFormat, SpeechToText};
+        let http = Arc::clone(&self.http);
+        let instagram = InstagramVideos::new(Arc::clone(&http), Arc::clone(&clock));
+        let videos = vec![Arc::clone(&self.tiktok) as _, Arc::new(instagram) as _, Arc::clone(&self.x) as _];
+        let speech = upstream_reqwest::SpeechOptions {
+            base_url: speech.base_url.clone(),
+            model: speech.model.clone(),
+            api_key: speech.api_key.clone(),
+            ca_file: options.upstream.ca_file.clone(),
+            max_duration: speech.max_duration,
+            max_bytes: speech.max_bytes,
+            max_download: speech.max_download,
+            part: speech.part,
+            format: match speech.format {
+                crate::SoundFormat::Ogg => SoundFormat::Ogg,
+                crate::SoundFormat::Flac => SoundFormat::Flac,
+                crate::SoundFormat::Wav => SoundFormat::Wav,
+            },
+            timeout: speech.timeout,
+            retries: speech.retries,
+            concurrency: speech.concurrency,
+            ffmpeg: speech.ffmpeg.clone(),
+        };
+        Ok(Arc::new(SpeechToText::new(http, speech, clock, videos)?))
+    }
+
+    /// Who listens: nobody in this build.
+    #[cfg(not(all(feature = "speech", unix)))]
+    fn listener(&self, _: &SpeechOptions, _: &Options, _: Arc<dyn Clock>) -> Result<Arc<dyn Supplier>> {
+        Err(Error::new(
+            transcript_core::ErrorKind::Unsupported,
+            transcript_core::Retry::Never,
+            "this build listens to no videos: it lacks the feature speech, or is not for Unix",
+        ))
     }
 
     /// Waits for the certificates that the system trusts.
@@ -126,6 +181,12 @@ impl Sources {
             (_, "yt-dlp") => match &self.ytdlp {
                 Some(ytdlp) => Ok(engine.supplier(platform, Arc::clone(ytdlp) as _)),
                 None => Err(Error::invalid("yt-dlp is named as a supplier, but not where its program is")),
+            },
+            (platform, "speech-to-text") => match &self.speech {
+                Some(speech) if speech.card().platforms.contains(&platform) => {
+                    Ok(engine.supplier(platform, Arc::clone(speech)))
+                }
+                _ => Err(unknown(platform, name)),
             },
             _ => Err(unknown(platform, name)),
         }

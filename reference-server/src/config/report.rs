@@ -83,8 +83,17 @@ impl Settings {
                 ));
             }
         }
-        if self.speech.base_url.is_none() {
-            warnings.push("speech.base_url is not set: videos without captions get no transcript".to_owned());
+        match &self.speech.base_url {
+            None => warnings
+                .push("speech.base_url is not set: videos without captions get no transcript".to_owned()),
+            Some(_) if !self.speech.has_ffmpeg() => warnings.push(format!(
+                "speech.ffmpeg: there is no program {}: nobody can listen to videos",
+                self.speech.ffmpeg.display()
+            )),
+            Some(url) if url.is_exposed() && self.speech.api_key.is_some() => {
+                warnings.push("speech.base_url is http: the key travels in the clear".to_owned())
+            }
+            Some(_) => {}
         }
         warnings.extend(self.payment_warnings());
         match &self.mail.smtp_url {
@@ -162,4 +171,4 @@ impl Settings {
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 3] = ["speech", "chat", "metrics"];
+const LATER: [&str; 2] = ["chat", "metrics"];

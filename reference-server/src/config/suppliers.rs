@@ -4,12 +4,7 @@ use std::collections::BTreeMap;
 
 use transcript_core::video::Platform;
 
-use super::{
-    layers::Raw,
-    reader::Reader,
-    upstream::{Speech, Ytdlp},
-    value::Setting,
-};
+use super::{layers::Raw, reader::Reader, speech::Speech, upstream::Ytdlp, value::Setting};
 
 /// The suppliers that can be named, under the name that is `source` on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,12 +48,12 @@ impl SupplierName {
 
     /// Whether it can produce transcripts of a platform's videos.
     pub fn covers(self, platform: Platform) -> bool {
-        matches!(self, Self::Ytdlp | Self::SpeechToText) || Self::captions_of(platform) == Some(self)
-    }
-
-    /// Whether this version has it.
-    pub fn is_available(self) -> bool {
-        self != Self::SpeechToText
+        match self {
+            Self::Ytdlp => true,
+            // The files of the others are found.
+            Self::SpeechToText => platform != Platform::VideoSite,
+            captions => Self::captions_of(platform) == Some(captions),
+        }
     }
 }
 
@@ -92,9 +87,7 @@ impl Suppliers {
         };
         let mut of = BTreeMap::new();
         for platform in Platform::ALL {
-            let usable = |supplier: &SupplierName| {
-                supplier.covers(platform) && configured(*supplier) && supplier.is_available()
-            };
+            let usable = |supplier: &SupplierName| supplier.covers(platform) && configured(*supplier);
             let default = SupplierName::ALL.into_iter().filter(usable).collect();
             let setting = format!("suppliers.{platform}");
             let names: Vec<SupplierName> = reader.value(&setting, default);
@@ -102,7 +95,6 @@ impl Suppliers {
                 let why = match name {
                     name if !name.covers(platform) => "it has no transcripts of this platform's videos",
                     name if !configured(*name) => "its own settings are missing",
-                    name if !name.is_available() => "this version does not have it yet",
                     name if names[..place].contains(name) => "it is named twice",
                     _ => continue,
                 };

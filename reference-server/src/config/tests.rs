@@ -39,6 +39,19 @@ fn without_anything_the_defaults_hold() {
 }
 
 #[test]
+fn who_listens_is_asked_last() {
+    use transcript_core::video::Platform;
+    let settings = load("[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"", &[], &[]).unwrap();
+    let of = |platform| settings.suppliers.of(platform).to_vec();
+    let listener = SupplierName::SpeechToText;
+    assert_eq!(of(Platform::ShortVideo), [SupplierName::TiktokCaptions, listener]);
+    assert_eq!(of(Platform::Microblog), [SupplierName::XCaptions, listener]);
+    assert_eq!(of(Platform::Reels), [listener]);
+    let unset = load("suppliers.reels = [\"speech-to-text\"]", &[], &[]).unwrap_err();
+    assert!(unset.contains("its own settings are missing"), "{unset}");
+}
+
+#[test]
 fn later_layers_cover_earlier_ones() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
@@ -182,6 +195,14 @@ fn secrets_appear_nowhere() {
 fn the_operator_is_warned() {
     let warnings = |toml: &str| load(toml, &[], &[]).unwrap().warnings().join("\n");
     assert!(warnings("").contains("speech.base_url is not set"));
+    let speech =
+        |base_url: &str, more: &str| format!("[speech]\nbase_url = \"{base_url}\"\nmodel = \"m\"\n{more}");
+    assert!(
+        warnings(&speech("https://s.example/v1", "ffmpeg = \"/no/such\"")).contains("no program /no/such")
+    );
+    let clear = speech("http://s.example/v1", "api_key = \"k\"\nffmpeg = \"/bin/sh\"");
+    assert!(warnings(&clear).contains("speech.base_url is http"));
+    assert!(!warnings(&clear.replace("http:", "https:")).contains("speech."));
     assert!(!warnings("").contains("server.base_url"));
     assert!(warnings("server.listen = \"0.0.0.0:80\"").contains("server.base_url is not set"));
     assert!(warnings("server.base_url = \"http://v.example\"").contains("in the clear"));

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use super::{
     layers::Raw,
     reader::Reader,
-    value::{BaseUrl, ByteSize, Secret, SecretUrl, Setting},
+    value::{SecretUrl, Setting},
 };
 
 /// `upstream.*`
@@ -106,45 +106,5 @@ impl Ytdlp {
     /// Reads the section.
     pub fn read(reader: &mut Reader<'_>) -> Self {
         Self { program: reader.optional("ytdlp.program") }
-    }
-}
-
-/// `speech.*`
-#[derive(Clone, Debug)]
-pub struct Speech {
-    /// `speech.base_url`: an OpenAI-compatible speech-to-text service, `/v1` included.
-    pub base_url: Option<BaseUrl>,
-    /// `speech.model`: its model.
-    pub model: Option<String>,
-    /// `speech.api_key`: its key.
-    pub api_key: Option<Secret>,
-    /// `speech.max_duration`: longer videos are not listened to.
-    pub max_duration: Duration,
-    /// `speech.max_bytes`: the largest upload.
-    pub max_bytes: u64,
-}
-
-impl Speech {
-    /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
-        let default = ByteSize(25_000_000);
-        let max_bytes = reader.value("speech.max_bytes", default);
-        let speech = Self {
-            base_url: reader.optional("speech.base_url"),
-            model: reader.optional("speech.model"),
-            api_key: reader.optional("speech.api_key"),
-            max_duration: reader.duration(
-                "speech.max_duration",
-                Duration::from_secs(4 * 3_600),
-                Duration::from_secs(1)..=Duration::from_secs(48 * 3_600),
-            ),
-            max_bytes: reader
-                .within("speech.max_bytes", max_bytes, default, &(ByteSize(1_000)..=ByteSize(2_000_000_000)))
-                .0,
-        };
-        if speech.base_url.is_some() && speech.model.is_none() {
-            reader.refuse("speech.model", &"it is not set, but speech.base_url is", "set both or neither");
-        }
-        speech
     }
 }

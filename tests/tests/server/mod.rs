@@ -3,13 +3,13 @@
 mod caching;
 mod commands;
 mod crowd;
-mod harness;
+pub(crate) mod harness;
 mod hostile;
 mod keys;
 mod killed;
 mod openapi;
 mod operators;
-mod platform;
+pub(crate) mod platform;
 mod social;
 mod storage;
 mod surface;

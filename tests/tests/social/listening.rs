@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 use transcript_core::{
     Clock,
     archive::Wish,
@@ -19,7 +20,7 @@ use super::{
 };
 
 const SOUND: &[u8] = b"\0\0\0\x20ftypisom-not-really-sound";
-const MAX: usize = 1 << 20;
+const MAX: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(30);
 const POST: &str = "7600000000000000001";
 const FAR: &str = "v19-webapp-prime.tiktok.com";
@@ -35,6 +36,21 @@ async fn found(source: &dyn MediaSource, id: &str) -> Result<Result<Media, Suppl
     Ok(source.media(&Ask { video, wish: Wish::Default, deadline }, &Patient).await)
 }
 
+/// What is in a file that held something else before, once it was fetched into it.
+async fn read(media: &Media, http: &Arc<Http>, max: u64) -> Result<Result<Vec<u8>, SupplyError>> {
+    let mut file = tokio::fs::File::from_std(tempfile::tempfile()?);
+    file.write_all(b"what was there before, and longer than what comes").await?;
+    let length = match media.download(http, &Patient, &mut file, max, PATIENCE).await {
+        Ok(length) => length,
+        Err(error) => return Ok(Err(error)),
+    };
+    file.rewind().await?;
+    let mut body = Vec::new();
+    file.read_to_end(&mut body).await?;
+    assert_eq!(body.len() as u64, length);
+    Ok(Ok(body))
+}
+
 /// A script in which the page of [`POST`] sets a cookie, and its files answer so.
 fn tiktok(far: Vec<Answer>, near: Vec<Answer>) -> Result<Script> {
     let in_turn = |rule: Rule, answers: Vec<Answer>| answers.into_iter().fold(rule, Rule::answer);
@@ -47,13 +63,13 @@ fn tiktok(far: Vec<Answer>, near: Vec<Answer>) -> Result<Script> {
 }
 
 /// What comes of fetching the file of [`POST`] over this script.
-async fn fetched(script: Script) -> Result<(Result<bytes::Bytes, SupplyError>, ReplayProxy, Arc<Http>)> {
+async fn fetched(script: Script) -> Result<(Result<Vec<u8>, SupplyError>, ReplayProxy, Arc<Http>)> {
     let proxy = ReplayProxy::start(script)?;
     let http = http(&proxy)?;
     let media = found(&TikTokCaptions::new(Arc::clone(&http), clock()), POST).await??;
     assert_eq!((media.duration_ms, media.has_audio), (Some(31_000), Some(true)));
     assert_eq!(media.language.as_ref().map(|tag| tag.as_str()), Some("fr"));
-    let body = media.download(&http, MAX, PATIENCE).await;
+    let body = read(&media, &http, MAX).await?;
     Ok((body, proxy, http))
 }
 
@@ -115,9 +131,10 @@ async fn a_file_that_is_too_long_is_refused() -> Result<()> {
     )?)?;
     let http = http(&proxy)?;
     let media = found(&TikTokCaptions::new(Arc::clone(&http), clock()), POST).await??;
-    let error = media.download(&http, SOUND.len() - 1, PATIENCE).await.err().context("a file came")?;
+    let length = SOUND.len() as u64;
+    let error = read(&media, &http, length - 1).await?.err().context("a file came")?;
     assert_eq!(error.reason().as_str(), "unreadable");
-    assert_eq!(media.download(&http, SOUND.len(), PATIENCE).await?, SOUND);
+    assert_eq!(read(&media, &http, length).await??, SOUND);
     Ok(())
 }
 
@@ -141,7 +158,7 @@ async fn x_and_instagram_have_files_too() -> Result<()> {
     for (source, id, platform) in sources {
         let media = found(source, id).await??;
         assert_eq!((media.video.id(), media.video.platform()), (id, platform));
-        assert_eq!(media.download(&http, MAX, PATIENCE).await?, SOUND);
+        assert_eq!(read(&media, &http, MAX).await??, SOUND);
     }
     assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     Ok(())

@@ -5,6 +5,7 @@
 
 use std::io::Read as _;
 
+use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use flate2::bufread::GzDecoder;
 use http::{HeaderMap, HeaderValue, header};
@@ -44,6 +45,39 @@ pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, Ht
             inflating.await.unwrap_or(Err(HttpFault::CutOff))
         }
     }
+}
+
+/// Where a body goes that is too long for memory.
+#[async_trait]
+pub(crate) trait Sink: Send {
+    /// A body begins, of `of` bytes where that is announced; what came before does not count any more.
+    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpFault>;
+
+    /// The next bytes.
+    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpFault>;
+}
+
+/// Pours the whole body into `sink`; [`HttpFault::TooLarge`] as soon as it is known to be longer than `max`.
+/// It must not be compressed.
+pub(super) async fn pour(mut response: Response, max: usize, sink: &mut dyn Sink) -> Result<(), HttpFault> {
+    if is_gzip(response.headers())? {
+        return Err(HttpFault::Encoded);
+    }
+    let announced = response.content_length();
+    let max = max as u64;
+    if announced.is_some_and(|length| length > max) {
+        return Err(HttpFault::TooLarge);
+    }
+    sink.begin(announced).await?;
+    let mut length = 0_u64;
+    while let Some(chunk) = response.chunk().await.map_err(|error| HttpFault::of(&error))? {
+        length += chunk.len() as u64;
+        if length > max {
+            return Err(HttpFault::TooLarge);
+        }
+        sink.write(chunk).await?;
+    }
+    Ok(())
 }
 
 /// Whether a body is compressed; [`HttpFault::Encoded`] when it is in a way that we did not ask for.

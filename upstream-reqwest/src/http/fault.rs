@@ -41,6 +41,8 @@ pub(crate) enum HttpFault {
     Encoded,
     /// The answer broke off, or its compression is damaged.
     CutOff,
+    /// What came could not be put down here.
+    NoRoom,
 }
 
 impl HttpFault {
@@ -78,6 +80,7 @@ impl HttpFault {
             | Self::TooLarge
             | Self::Encoded
             | Self::Resting { .. }
+            | Self::NoRoom
             | Self::Spent => false,
         }
     }
@@ -135,6 +138,12 @@ impl HttpFault {
             Self::CutOff => {
                 (SupplyReason::Unreadable, format!("{name}'s answer broke off. Try again in a moment."))
             }
+            Self::NoRoom => (
+                SupplyReason::Misconfigured,
+                "The sound of the video could not be put down. The operator can look after the room in the folder \
+                 for temporary files."
+                    .to_owned(),
+            ),
         };
         match self {
             Self::Resting { asked: false, .. } => SupplyError::unasked(reason, message),

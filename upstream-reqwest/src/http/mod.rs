@@ -31,7 +31,7 @@ use tokio::sync::Semaphore;
 use transcript_core::Result;
 
 pub(crate) use backoff::pause;
-pub(crate) use body::read as read_body;
+pub(crate) use body::{Sink, read as read_body};
 pub(crate) use cookies::Cookies;
 #[cfg(feature = "ytdlp")]
 pub(crate) use egress::Egress;
@@ -39,7 +39,7 @@ pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
 pub(crate) use request::{Answer, Request, is_allowed};
 pub(crate) use tls::Trust;
-pub(crate) use visit::Visit;
+pub(crate) use visit::{Visit, named_wait};
 
 use exits::Exits;
 

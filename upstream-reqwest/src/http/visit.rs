@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Answer, Http, HttpFault, Request, backoff, body, exits::Exit};
+use super::{Answer, Http, HttpFault, Request, Sink, backoff, body, exits::Exit};
 
 /// The most cookies of one answer that are looked at.
 const COOKIES_MAX: usize = 32;
@@ -46,7 +46,18 @@ impl Visit {
     ///
     /// Passing faults are tried again within the deadline, through another exit where there is one.
     pub(crate) async fn send(&mut self, request: &Request, deadline: Instant) -> Result<Answer, HttpFault> {
-        self.tries(request, deadline, self.http.options.retries).await
+        self.tries(request, deadline, self.http.options.retries, None).await
+    }
+
+    /// As [`Visit::send`], but the body of a good answer goes to `sink`, from its beginning whenever the request
+    /// is tried again. A long body may take until the deadline, as long as it keeps coming.
+    pub(crate) async fn download(
+        &mut self,
+        request: &Request,
+        deadline: Instant,
+        sink: &mut dyn Sink,
+    ) -> Result<Answer, HttpFault> {
+        self.tries(request, deadline, self.http.options.retries, Some(sink)).await
     }
 
     /// Sends a request once and reads its answer.
@@ -55,7 +66,7 @@ impl Visit {
         request: &Request,
         deadline: Instant,
     ) -> Result<Answer, HttpFault> {
-        self.tries(request, deadline, 0).await
+        self.tries(request, deadline, 0, None).await
     }
 
     async fn tries(
@@ -63,6 +74,7 @@ impl Visit {
         request: &Request,
         deadline: Instant,
         retries: u32,
+        mut sink: Option<&mut dyn Sink>,
     ) -> Result<Answer, HttpFault> {
         request.check()?;
         let mut attempt = 0;
@@ -70,10 +82,11 @@ impl Visit {
             self.left = self.left.checked_sub(1).ok_or(HttpFault::Spent)?;
             let place = self.place(request)?;
             self.asked = true;
-            let fault = match self.http.attempt(place, request, attempt, deadline).await {
-                Ok(answer) => return Ok(answer),
-                Err(fault) => fault,
-            };
+            let fault =
+                match self.http.attempt(place, request, attempt, deadline, reborrowed(&mut sink)).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(fault) => fault,
+                };
             self.exit = None;
             let others = self.http.exits.has_fresh(place);
             let may = attempt < retries && self.left > 0 && fault.is_passing();
@@ -145,6 +158,7 @@ impl Http {
         request: &Request,
         attempt: u32,
         deadline: Instant,
+        sink: Option<&mut dyn Sink>,
     ) -> Result<Answer, HttpFault> {
         let Some(exit) = self.exits.at(place) else { return Err(HttpFault::Unreachable("no way out")) };
         // The semaphore is never closed.
@@ -152,8 +166,8 @@ impl Http {
             return Err(HttpFault::Timeout);
         };
         let started = Instant::now();
-        let end = deadline.min(started + self.options.timeout);
-        let result = timeout_at(end, send(exit, request)).await.unwrap_or(Err(HttpFault::Timeout));
+        let end = if sink.is_some() { deadline } else { deadline.min(started + self.options.timeout) };
+        let result = timeout_at(end, send(exit, request, sink)).await.unwrap_or(Err(HttpFault::Timeout));
         // The path alone: queries carry signatures.
         tracing::debug!(
             host = request.url.host_str(),
@@ -169,7 +183,14 @@ impl Http {
     }
 }
 
-async fn send(exit: &Exit, request: &Request) -> Result<Answer, HttpFault> {
+fn reborrowed<'a>(sink: &'a mut Option<&mut dyn Sink>) -> Option<&'a mut dyn Sink> {
+    match sink {
+        Some(sink) => Some(&mut **sink),
+        None => None,
+    }
+}
+
+async fn send(exit: &Exit, request: &Request, sink: Option<&mut dyn Sink>) -> Result<Answer, HttpFault> {
     let response = exit
         .client
         .request(request.method.clone(), request.url.clone())
@@ -188,9 +209,13 @@ async fn send(exit: &Exit, request: &Request) -> Result<Answer, HttpFault> {
     }
     let location = location(&response, request);
     let cookies = response.headers().get_all(header::SET_COOKIE).iter().take(COOKIES_MAX).cloned().collect();
-    let body = match request.answer_max {
-        0 => Bytes::new(),
-        max => body::read(response, max).await?,
+    let body = match (sink, request.answer_max) {
+        (Some(sink), max) if status.is_success() => {
+            body::pour(response, max, sink).await?;
+            Bytes::new()
+        }
+        (Some(_), _) | (None, 0) => Bytes::new(),
+        (None, max) => body::read(response, max).await?,
     };
     Ok(Answer { status, location, cookies, body })
 }
@@ -203,7 +228,7 @@ fn location(response: &Response, request: &Request) -> Option<url::Url> {
 
 /// The wait that a Retry-After header names: seconds, or a date, which is taken relative to the answer's
 /// own date because the two clocks may differ.
-fn named_wait(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn named_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let named = text(header::RETRY_AFTER)?;
     if let Ok(seconds) = named.parse::<u32>() {

@@ -11,7 +11,7 @@ use super::Limits;
 /// They share a group of their own, named by the first one's number. Whoever leaves that group on purpose is not
 /// reached; none of the programs that we run does.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
 }
@@ -19,7 +19,7 @@ pub(super) struct Group {
 impl Group {
     /// Starts a program at the head of a group of its own, within its limits.
     #[cfg(unix)]
-    pub(super) fn spawn(command: &mut Command, limits: &Limits) -> io::Result<(Child, Self)> {
+    pub(crate) fn spawn(command: &mut Command, limits: &Limits) -> io::Result<(Child, Self)> {
         use rustix::process::Pid;
 
         let child = command.process_group(0).spawn()?;
@@ -31,7 +31,7 @@ impl Group {
 
     /// Starts a program. Elsewhere than on Unix it is ended alone.
     #[cfg(not(unix))]
-    pub(super) fn spawn(command: &mut Command, _: &Limits) -> io::Result<(Child, Self)> {
+    pub(crate) fn spawn(command: &mut Command, _: &Limits) -> io::Result<(Child, Self)> {
         Ok((command.spawn()?, Self {}))
     }
 

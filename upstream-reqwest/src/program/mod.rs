@@ -23,7 +23,7 @@ use tokio::{
 };
 use transcript_core::supplier::Watcher;
 
-use group::Group;
+pub(crate) use group::Group;
 
 /// How often it is asked whether anybody still wants the answer.
 const CANCEL_CHECK: Duration = Duration::from_millis(200);

@@ -1,11 +1,15 @@
 //! Where the sound of a video is, for whoever listens to it.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, header};
-use tokio::time::Instant;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use tokio::{
+    fs::File,
+    io::{AsyncSeekExt as _, AsyncWriteExt as _},
+    time::Instant,
+};
 use transcript_core::{
     supplier::{Ask, SupplyError, Watcher},
     time::Timestamp,
@@ -15,13 +19,18 @@ use transcript_core::{
 use url::Url;
 
 use super::{Details, Errand, Refusal};
-use crate::http::{Answer, Http, Request, Visit, is_allowed};
+use crate::http::{Http, HttpFault, Request, Sink, Visit, is_allowed};
 
 /// The most addresses of one video that are kept, and requests of one download.
 const ADDRESSES_MAX: usize = 6;
 const REQUESTS_MAX: u32 = 12;
 /// How many redirects of one address are followed.
 const REDIRECTS_MAX: usize = 3;
+/// The name of the stage in which a file is fetched, and how many bytes come between two reports of it.
+const STAGE: &str = "audio";
+const TELL_EVERY: u64 = 256 << 10;
+/// How much of a file's beginning is looked at.
+const HEAD_MAX: usize = 64;
 
 /// A platform's videos, as something to listen to.
 #[async_trait]
@@ -109,7 +118,8 @@ impl Media {
         })
     }
 
-    /// Fetches the file from the first address that gives it.
+    /// Fetches the video's file into `file`, which is emptied before, from the first address that gives it, and
+    /// returns its length in bytes. The watcher hears how far it is, in bytes, as the stage `audio`.
     ///
     /// # Errors
     /// [`SupplyError`]: what was wrong with the first address, when none gives a file of at most `bytes_max`
@@ -117,24 +127,30 @@ impl Media {
     pub async fn download(
         &self,
         http: &Arc<Http>,
-        bytes_max: usize,
+        watcher: &dyn Watcher,
+        file: &mut File,
+        bytes_max: u64,
         patience: Duration,
-    ) -> Result<Bytes, SupplyError> {
+    ) -> Result<u64, SupplyError> {
         let deadline = Instant::now() + patience;
         let mut visit = http.visit().at_most(REQUESTS_MAX).through(self.exit);
         let mut told = None;
         for address in &self.addresses {
+            let mut headers = address.headers.clone();
+            // What is poured into a file is not undone.
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
             let request = Request {
                 method: Method::GET,
                 url: address.url.clone(),
                 hosts: self.hosts,
-                headers: address.headers.clone(),
+                headers,
                 body: Bytes::new(),
-                answer_max: bytes_max,
+                answer_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
                 throttled_apart: false,
             };
-            match file(&mut visit, request, deadline).await {
-                Ok(body) => return Ok(body),
+            let mut filing = Filing::new(file, watcher, address.bytes);
+            match pour(&mut visit, request, deadline, &mut filing).await {
+                Ok(()) => return Ok(filing.written),
                 Err(refusal) => {
                     tracing::debug!(video = %self.video, ?refusal, "no file at this address");
                     told.get_or_insert(refusal);
@@ -154,10 +170,77 @@ impl MediaAddress {
     }
 }
 
-/// The file at an address; redirects are followed among the platform's own hosts.
-async fn file(visit: &mut Visit, mut request: Request, deadline: Instant) -> Result<Bytes, Refusal> {
+/// A file that is being fetched.
+struct Filing<'a> {
+    file: &'a mut File,
+    watcher: &'a dyn Watcher,
+    /// How long it is to be, where somebody says so.
+    expected: Option<u64>,
+    of: u64,
+    written: u64,
+    told: u64,
+    head: Vec<u8>,
+}
+
+impl<'a> Filing<'a> {
+    fn new(file: &'a mut File, watcher: &'a dyn Watcher, expected: Option<u64>) -> Self {
+        Self { file, watcher, expected, of: 0, written: 0, told: 0, head: Vec::new() }
+    }
+
+    fn tell(&mut self) {
+        self.told = self.written;
+        self.watcher.stage(STAGE, self.written, self.of);
+    }
+
+    /// The end of the file: everything is where it can be read, and is no page.
+    async fn finish(&mut self) -> Result<(), Refusal> {
+        self.file.flush().await.map_err(|error| Refusal::Fault(no_room(&error)))?;
+        self.tell();
+        is_file(&self.head)
+    }
+}
+
+#[async_trait]
+impl Sink for Filing<'_> {
+    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpFault> {
+        self.of = of.or(self.expected).unwrap_or(0);
+        self.written = 0;
+        self.head.clear();
+        // What was written before may still be on its way.
+        self.file.flush().await.map_err(|error| no_room(&error))?;
+        self.file.set_len(0).await.map_err(|error| no_room(&error))?;
+        self.file.rewind().await.map_err(|error| no_room(&error))?;
+        self.tell();
+        Ok(())
+    }
+
+    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpFault> {
+        let missing = HEAD_MAX.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
+        self.file.write_all(&bytes).await.map_err(|error| no_room(&error))?;
+        self.written += bytes.len() as u64;
+        if self.written - self.told >= TELL_EVERY {
+            self.tell();
+        }
+        Ok(())
+    }
+}
+
+/// A file that cannot be written. What the system says of it names no path.
+fn no_room(error: &io::Error) -> HttpFault {
+    tracing::warn!(%error, "a file could not be put down");
+    HttpFault::NoRoom
+}
+
+/// Fetches the file at an address; redirects are followed among the platform's own hosts.
+async fn pour(
+    visit: &mut Visit,
+    mut request: Request,
+    deadline: Instant,
+    filing: &mut Filing<'_>,
+) -> Result<(), Refusal> {
     for _ in 0..=REDIRECTS_MAX {
-        let answer = visit.send(&request, deadline).await.map_err(Refusal::Fault)?;
+        let answer = visit.download(&request, deadline, filing).await.map_err(Refusal::Fault)?;
         match answer.location.filter(|_| answer.status.is_redirection()) {
             Some(location) => {
                 if location.host_str() != request.url.host_str() {
@@ -166,29 +249,30 @@ async fn file(visit: &mut Visit, mut request: Request, deadline: Instant) -> Res
                 }
                 request.url = location;
             }
-            None => return whole(Answer { location: None, ..answer }),
+            None => {
+                has_file(answer.status)?;
+                return filing.finish().await;
+            }
         }
     }
     Err(Refusal::Unreadable("it redirects again and again".to_owned()))
 }
 
-/// The body of an answer that is a file.
-fn whole(answer: Answer) -> Result<Bytes, Refusal> {
-    match answer.status {
-        StatusCode::OK => {}
-        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-            return Err(Refusal::Forbidden(status.as_u16()));
-        }
-        status => {
-            return Err(Refusal::Unreadable(format!("the video's address has HTTP {}", status.as_u16())));
-        }
+/// Whether an answer of this status is a whole file.
+fn has_file(status: StatusCode) -> Result<(), Refusal> {
+    match status {
+        StatusCode::OK => Ok(()),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Refusal::Forbidden(status.as_u16())),
+        status => Err(Refusal::Unreadable(format!("the video's address has HTTP {}", status.as_u16()))),
     }
-    // Pages of refusal come as answers, too. No file of sound begins so.
-    let head = answer.body.get(..answer.body.len().min(64)).unwrap_or_default();
+}
+
+/// Whether a file begins as one. Pages of refusal come as answers, too, and no file of sound begins so.
+fn is_file(head: &[u8]) -> Result<(), Refusal> {
     match head.iter().find(|c| !c.is_ascii_whitespace()) {
         None => Err(Refusal::Unreadable("the video is empty".to_owned())),
         Some(b'<' | b'{' | b'#') => Err(Refusal::Unreadable("a page came in place of the video".to_owned())),
-        Some(_) => Ok(answer.body),
+        Some(_) => Ok(()),
     }
 }
 
@@ -217,16 +301,12 @@ mod tests {
 
     #[test]
     fn pages_are_no_files() {
-        let whole = |status: u16, body: &'static [u8]| {
-            let status = StatusCode::from_u16(status).unwrap();
-            whole(Answer { status, location: None, cookies: Vec::new(), body: Bytes::from_static(body) })
-                .is_ok()
-        };
-        assert!(whole(200, b"\0\0\0\x20ftypisom"));
-        for (status, body) in
-            [(200, &b" <html>"[..]), (200, b"{\"a\":1}"), (200, b""), (403, b"\0\0ftyp"), (404, b"\0\0ftyp")]
-        {
-            assert!(!whole(status, body), "{status} {body:?}");
+        assert!(is_file(b"\0\0\0\x20ftypisom").is_ok());
+        for head in [&b" <html>"[..], b"{\"a\":1}", b"#EXTM3U", b"", b" \n"] {
+            assert!(is_file(head).is_err(), "{head:?}");
+        }
+        for (status, expect) in [(200, true), (206, false), (204, false), (403, false), (404, false)] {
+            assert_eq!(has_file(StatusCode::from_u16(status).unwrap()).is_ok(), expect, "{status}");
         }
     }
 }

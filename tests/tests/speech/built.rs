@@ -1,0 +1,119 @@
+//! The built command, where a service listens.
+
+use std::fs;
+
+use anyhow::Result;
+use http::StatusCode;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use verbatim_tests::replay::ReplayProxy;
+
+use super::{
+    recogniser::Recogniser,
+    service::{Reply, Service},
+    sounds::{speech, tones},
+    stage::{REEL, video},
+};
+use crate::server::{
+    harness::{Server, keys, run, verbatim},
+    platform::settings,
+};
+
+/// The settings of a command that reaches this platform and this service, and puts files down there.
+fn speaking(proxy: &ReplayProxy, base_url: &str, folder: &TempDir) -> Vec<(String, String)> {
+    let mut settings = settings(proxy);
+    for (name, value) in [
+        ("VERBATIM_SPEECH__BASE_URL", base_url.to_owned()),
+        ("VERBATIM_SPEECH__MODEL", "sphinx".to_owned()),
+        ("VERBATIM_SPEECH__API_KEY", "test-key".to_owned()),
+        ("VERBATIM_SPEECH__RETRIES", "0".to_owned()),
+        ("TMPDIR", folder.path().display().to_string()),
+    ] {
+        settings.push((name.to_owned(), value));
+    }
+    settings
+}
+
+fn link() -> String {
+    format!("https://www.instagram.com/reel/{REEL}/")
+}
+
+#[test]
+fn a_link_goes_in_and_words_come_out() -> Result<()> {
+    let recogniser = Recogniser::start()?;
+    let proxy = video(speech(&[(0.0, "the quick brown fox jumps over the lazy dog")])?)?;
+    let (data, temporary) = (TempDir::new()?, TempDir::new()?);
+    let mut get = verbatim(data.path(), &["get", &link()]);
+    get.envs(speaking(&proxy, &recogniser.base_url, &temporary));
+    let output = run(get, b"")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("brown fox") && text.contains("lazy dog"), "{text}");
+    let shown = run(verbatim(data.path(), &["archive", "show", &link()]), b"")?;
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("speech-to-text") && shown.contains("recognised by a machine"), "{shown}");
+    assert_eq!(fs::read_dir(temporary.path())?.count(), 0, "nothing is left");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_was_heard_is_charged() -> Result<()> {
+    let service = Service::start(|_, place| match place {
+        0 => Reply::Answer(500, "", String::new()),
+        _ => Reply::heard(&[(0.0, 1.5, " Laid."), (2.0, 3.5, " And closed.")]),
+    })
+    .await?;
+    let proxy = video(tones(4)?)?;
+    let (data, temporary) = (TempDir::new()?, TempDir::new()?);
+    let settings = speaking(&proxy, &service.base_url, &temporary);
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let server = Server::start(&data, &settings)?;
+    let key = keys(&data, 1)?.remove(0);
+    let path = format!("/api/transcript?url={}", link());
+    let ask = async || -> Result<Value> {
+        let reply = server.get_as(&key, &path).await?;
+        assert_eq!(reply.status, StatusCode::OK, "{}", reply.text());
+        Ok(reply.json())
+    };
+    let failed = ask().await?;
+    assert_eq!(
+        (&failed["failureReason"], &failed["key"]["used"]),
+        (&json!("fetch_error"), &json!(0)),
+        "{failed}"
+    );
+    let heard = ask().await?;
+    assert_eq!((&heard["source"], &heard["fromCache"]), (&json!("speech-to-text"), &json!(false)), "{heard}");
+    let words = json!([
+        {"text": "Laid.", "start": 0.0, "duration": 1.5},
+        {"text": "And closed.", "start": 2.0, "duration": 1.5},
+    ]);
+    assert_eq!((&heard["transcript"], &heard["key"]["used"]), (&words, &json!(1)));
+    assert_eq!(ask().await?["fromCache"], json!(true));
+    assert_eq!(fs::read_dir(temporary.path())?.count(), 0, "nothing is left");
+    Ok(())
+}
+
+#[test]
+fn its_settings_are_checked() -> Result<()> {
+    let data = TempDir::new()?;
+    let checked = |settings: &[(&str, &str)]| {
+        let mut command = verbatim(data.path(), &["check-config"]);
+        command.envs(settings.iter().copied());
+        run(command, b"")
+    };
+    let set = [("VERBATIM_SPEECH__BASE_URL", "https://s.example/v1"), ("VERBATIM_SPEECH__MODEL", "m")];
+    let good = checked(&[&set[..], &[("VERBATIM_SPEECH__FORMAT", "flac")]].concat())?;
+    let report = String::from_utf8_lossy(&good.stdout).into_owned();
+    assert_eq!(good.status.code(), Some(0), "{}", String::from_utf8_lossy(&good.stderr));
+    assert!(report.contains("\"speech-to-text\"") && report.contains("\"flac\""), "{report}");
+    for (name, value) in [
+        ("VERBATIM_SPEECH__FORMAT", "mp3"),
+        ("VERBATIM_SPEECH__BASE_URL", "https://me@s.example/v1"),
+        ("VERBATIM_SPEECH__PART", "1s"),
+    ] {
+        let wrong = checked(&[&set[..], &[(name, value)]].concat())?;
+        assert_eq!(wrong.status.code(), Some(2), "{name}");
+        assert!(String::from_utf8_lossy(&wrong.stderr).contains(name), "{wrong:?}");
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Services and files that are not what they should be: a reason for each, and nothing that goes on for ever.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+use transcript_core::supplier::SupplyError;
+use upstream_reqwest::SpeechOptions;
+use verbatim_tests::replay::Answer;
+
+use super::{
+    service::{Reply, Service},
+    sounds::{ffmpeg, sound, tones},
+    stage::{Notes, heard, listen, listener, options, platform},
+};
+
+/// What is told when a service always answers so; and how often it was asked.
+async fn failure(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Result<(SupplyError, usize)> {
+    let service = Service::start(move |_, _| reply()).await?;
+    let options = SpeechOptions {
+        retries: 1,
+        timeout: Duration::from_secs(1),
+        part: Duration::from_secs(60),
+        ..options(&service.base_url)
+    };
+    let error = heard(short_tones()?, options).await?.err().context("a transcript")?;
+    Ok((error, service.seen().len()))
+}
+
+/// The same file of four seconds each time.
+fn short_tones() -> Result<Vec<u8>> {
+    static TONES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+    TONES.get_or_init(|| tones(4).ok()).clone().context("no tones")
+}
+
+fn answer(status: u16, body: &str) -> Reply {
+    Reply::Answer(status, "", body.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_fails_is_told_as_what_it_is() -> Result<()> {
+    let hush = r#"{"error":{"message":"Incorrect API key provided: test-key"}}"#;
+    for (status, body, reason, requests) in [
+        (401, hush, "misconfigured", 1),
+        (404, "", "misconfigured", 1),
+        (413, "<html>", "misconfigured", 1),
+        (429, r#"{"error":{"code":"insufficient_quota"}}"#, "misconfigured", 1),
+        (400, hush, "platform_fault", 1),
+        (302, "", "platform_fault", 1),
+        (500, hush, "platform_fault", 2),
+        (200, "<html>hello</html>", "unreadable", 2),
+        (200, "", "unreadable", 2),
+        (200, r#"{"error":"no audio"}"#, "unreadable", 2),
+        (200, r#"{"segments":[{"start":1e999,"text":"a"}]}"#, "unreadable", 2),
+        (200, r#"{"text":"a b","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
+        (200, r#"{"text":"a","segments":[{"start":3,"text":"a"},{"start":0,"text":"b"}]}"#, "unreadable", 2),
+    ] {
+        let (error, seen) = failure(move || answer(status, body)).await?;
+        assert_eq!((error.reason().as_str(), seen), (reason, requests), "{status} {body}: {error}");
+        assert!(!error.message().contains("test-key") && !error.message().contains("127.0.0.1"), "{error}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_never_ends_is_left() -> Result<()> {
+    for (reply, reason) in [
+        ((|| Reply::Endless) as fn() -> Reply, "unreadable"),
+        (|| Reply::Never, "timeout"),
+        (|| Reply::Closed, "unreadable"),
+    ] {
+        let (error, _) = failure(reply).await?;
+        assert_eq!(error.reason().as_str(), reason, "{error}");
+    }
+    let gone = heard(tones(4)?, SpeechOptions { retries: 0, ..options("http://127.0.0.1:9/v1") }).await?;
+    assert_eq!(gone.err().context("a transcript")?.reason().as_str(), "unreachable");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_without_sound_are_not_believed() -> Result<()> {
+    let thanks = json!({"text": "Thanks for watching!", "language": "en", "segments": [
+        {"start": 0.0, "end": 1.0, "text": " Hello.", "no_speech_prob": 0.1, "avg_logprob": -0.2},
+        {"start": 1.0, "end": 1.4, "text": " ♪", "no_speech_prob": 0.1},
+        {"start": 4.5, "end": 6.5, "text": " Thanks for watching!", "no_speech_prob": 0.3},
+        {"start": 8.0, "end": 9.0, "text": " Goodbye.", "no_speech_prob": 0.9, "avg_logprob": -0.1},
+        {"start": 9.0, "end": 9.9, "text": " you", "no_speech_prob": 0.9, "avg_logprob": -1.5},
+        {"start": 10.5, "end": 39.0, "text": " Subscribe!"},
+    ]});
+    let service = Service::start(move |_, _| Reply::json(&thanks)).await?;
+    let options = SpeechOptions { part: Duration::from_secs(60), ..options(&service.base_url) };
+    // Sound for two seconds, six without, and two with sound again.
+    let source = "aevalsrc=0.3*sin(440*2*PI*t)*(lt(t\\,2)+gt(t\\,8)):s=16000:d=10";
+    let supplied = heard(sound(source)?, options).await??;
+    let texts: Vec<_> = supplied.tracks[0].segments.iter().map(|segment| segment.text.as_str()).collect();
+    assert_eq!(texts, ["Hello.", "Goodbye."]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_listened_to_say_why() -> Result<()> {
+    let service = Service::start(|_, _| Reply::heard(&[(0.0, 1.0, "never asked for")])).await?;
+    let silent_film = ["-f", "lavfi", "-i", "color=black:s=64x64:r=2:d=2", "-c:v", "mpeg4"];
+    let silent_film = ffmpeg(&silent_film)?;
+    // The way to somebody else's files.
+    let playlist = b"\0#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n".to_vec();
+    for (file, reason) in [
+        (silent_film, "no_captions"),
+        (sound("aevalsrc=sin(t):s=16000:d=0.05")?, "no_captions"),
+        (b"\0\0\0\x20ftypisom and nothing else".to_vec(), "unreadable"),
+        (vec![7; 100_000], "unreadable"),
+        (playlist, "unreadable"),
+        (Vec::new(), "unreadable"),
+        (tones(4)?.split_at(300).0.to_vec(), "unreadable"),
+    ] {
+        let length = file.len();
+        let error = heard(file, options(&service.base_url)).await?.err().context("a transcript")?;
+        assert_eq!(error.reason().as_str(), reason, "{length} bytes: {error}");
+    }
+    let long = SpeechOptions { max_duration: Duration::from_secs(73), ..options(&service.base_url) };
+    let error = heard(tones(76)?, long).await?.err().context("a transcript")?;
+    assert!(error.message().contains("lasts more than 73 s"), "{error}");
+    let promised = SpeechOptions { max_duration: Duration::from_secs(60), ..options(&service.base_url) };
+    let proxy = platform(Answer::status(500))?;
+    let error = listen(&*listener(&proxy, promised)?, None, Arc::new(Notes::default())).await?;
+    let error = error.err().context("a transcript")?;
+    assert!(error.message().contains("lasts 72 s; what lasts more than 60 s is not"), "{error}");
+    assert_eq!((error.reason().as_str(), proxy.requests().len()), ("no_captions", 1), "nothing is fetched");
+    let large = SpeechOptions { max_download: 1_000, ..options(&service.base_url) };
+    let error = heard(tones(4)?, large).await?.err().context("a transcript")?;
+    assert_eq!(error.reason().as_str(), "unreadable");
+    assert!(service.seen().is_empty(), "{:?}", service.seen().len());
+    Ok(())
+}
