@@ -5,21 +5,23 @@ use std::{fmt, time::Duration};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Accounts, Attempt, Begun, Caller, Header, Refused, Reply, Visit,
-    authenticate::read_key,
-    charge::{Charge, hold_name},
-    visit::Lease,
+    Accounts, Attempt, Begun, Caller, Header, Refused, Reply, Visit, authenticate::read_key,
+    charge::hold_name, notes::Notes, transcript::withdrawn, visit::Lease,
 };
 use crate::{
+    archive::{Found, Wish},
     directory::key::Key,
     ids::{Holder, random_name},
     time::Timestamp,
+    video::VideoId,
 };
 
 /// How long a reply is kept for repeats.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// The longest `Idempotency-Key`, in bytes.
 const REPEAT_KEY_MAX: usize = 255;
+/// What is said of an `Idempotency-Key` that is none.
+const NO_REPEAT_KEY: &str = "Idempotency-Key: give from 1 to 255 visible ASCII characters, such as a UUID";
 /// The header that tells a repeated reply from a first one.
 const REPLAYED: &str = "idempotent-replayed";
 
@@ -88,7 +90,7 @@ impl fmt::Debug for Call {
 /// What becomes of a call at the door.
 #[derive(Debug)]
 pub enum Entry {
-    /// It was answered before, with this: it costs nothing, and does not count for the rate limit.
+    /// It was answered before, with this: it costs nothing, and counts for the limit of repeats only.
     Replayed(Reply),
     /// It is let in.
     Admitted(Visit),
@@ -96,7 +98,8 @@ pub enum Entry {
 
 impl Accounts {
     /// Lets a call in, in the order of design 4: 401, then the reply to repeat, then 429. What the call asks
-    /// for is looked at only afterwards.
+    /// for is looked at only afterwards, and so is what is wrong with an idempotency key. A repeat, a call whose
+    /// key is under way and one with another body count for a limit of their own, six times as wide.
     ///
     /// # Errors
     /// [`Refused::Unauthorized`]; [`Refused::BadRequest`] for an idempotency key that is malformed, or was
@@ -114,7 +117,9 @@ impl Accounts {
     async fn door(&self, key: &Key, call: Call) -> Result<Entry, Refused> {
         let caller = self.caller(key).await?;
         let mut visit = Visit::new(self, caller, call.route);
-        if let Some(text) = call.idempotency_key.as_ref().filter(|_| call.route.is_repeatable())
+        let repeat_key = call.idempotency_key.as_deref().filter(|_| call.route.is_repeatable());
+        let is_sound = repeat_key.is_none_or(is_repeat_key);
+        if let Some(text) = repeat_key.filter(|_| is_sound)
             && let Some(reply) = self.begin(&mut visit, text, &call.body).await?
         {
             return Ok(Entry::Replayed(reply));
@@ -123,16 +128,15 @@ impl Accounts {
             Ok(rate) => visit.admitted(rate),
             Err(refused) => return Err(visit.refuse(refused).await),
         }
+        if !is_sound {
+            return Err(visit.refuse(Refused::BadRequest(NO_REPEAT_KEY.to_owned())).await);
+        }
         Ok(Entry::Admitted(visit))
     }
 
     /// Takes an idempotency key; returns the reply to repeat, where there is one.
     async fn begin(&self, visit: &mut Visit, text: &str, body: &[u8]) -> Result<Option<Reply>, Refused> {
-        if text.is_empty() || text.len() > REPEAT_KEY_MAX || !text.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(Refused::BadRequest(
-                "Idempotency-Key: give from 1 to 255 visible ASCII characters, such as a UUID".to_owned(),
-            ));
-        }
+        let is_counted = self.admit_keyed(&visit.caller().account, self.parts.clock.now()).await?;
         let lease = Lease {
             key: repeat_key(visit.caller(), visit.route(), text),
             holder: Holder::new(random_name(self.parts.random.as_ref(), "call")),
@@ -144,6 +148,9 @@ impl Accounts {
         let begun = self.surely(begin).await?;
         if begun != Begun::Fresh {
             visit.leave_lease();
+            if !is_counted {
+                self.admit_repeat(&visit.caller().account, self.parts.clock.now()).await?;
+            }
         }
         match begun {
             Begun::Fresh => Ok(None),
@@ -173,17 +180,39 @@ impl Accounts {
 
     /// A reply that was given before. Whoever gave it may have died between storing and settling: so its
     /// hold is settled now, which changes nothing where it was settled or has expired.
-    async fn replay(&self, stored: Reply) -> Result<Reply, Refused> {
-        let (mut reply, charge) = Charge::take_note(stored);
-        if let Some(charge) = charge {
-            self.settle_in_time(&charge).await?;
+    ///
+    /// The words of a video that was withdrawn since are not told again, and what is still held is given back.
+    async fn replay(&self, mut reply: Reply) -> Result<Reply, Refused> {
+        let Notes { charge, video } = Notes::take(&mut reply);
+        let told = match &video {
+            Some(video) => self.still_told(video).await,
+            None => Ok(()),
+        };
+        match (&charge, &told) {
+            (Some(charge), Ok(())) => self.settle_in_time(charge).await?,
+            (Some(charge), Err(Refused::NotFound(_))) => self.release(charge).await,
+            _ => {}
         }
+        told?;
         reply.headers.push(Header { name: REPLAYED.to_owned(), value: "true".to_owned() });
         Ok(reply)
+    }
+
+    /// Whether the words of a video may be told now.
+    async fn still_told(&self, video: &VideoId) -> Result<(), Refused> {
+        let found = self.parts.transcripts.find(video, &Wish::Default).await;
+        match found.map_err(|error| Refused::store(&error))? {
+            Found::Withdrawn => Err(withdrawn()),
+            Found::Transcript(_) | Found::Absent(_) | Found::Nothing => Ok(()),
+        }
     }
 }
 
 /// The name under which a reply is kept: an idempotency key is bound to the account and the route.
 fn repeat_key(caller: &Caller, route: Route, text: &str) -> String {
     hold_name(&[caller.account.id.as_str(), route.as_str(), text])
+}
+
+fn is_repeat_key(text: &str) -> bool {
+    (1..=REPEAT_KEY_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Accounts, Header, Refused, Reply, Standing};
+use super::{Accounts, Refused, Standing};
 use crate::{
     directory::Account,
     engine::retry::{bounded, persistently},
@@ -10,10 +10,6 @@ use crate::{
     ids::{HoldId, random_name},
     ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Leg, Settle, SettleOutcome},
 };
-
-/// The name of the note in a stored reply that says which hold pays for it. No header can have this name,
-/// so the note can never be sent to anybody.
-const NOTE: &str = ":hold";
 
 /// Credits that are held for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,26 +21,6 @@ pub(super) struct Charge {
 }
 
 impl Charge {
-    /// A note of this charge in a reply that is to be stored.
-    pub(super) fn note(&self, reply: &mut Reply) {
-        reply.headers.push(Header { name: NOTE.to_owned(), value: format!("{} {}", self.amount, self.hold) });
-    }
-
-    /// A stored reply without its note, and the charge of which the note is.
-    pub(super) fn take_note(mut reply: Reply) -> (Reply, Option<Self>) {
-        let mut charge = None;
-        reply.headers.retain(|header| {
-            let is_note = header.name == NOTE;
-            if is_note {
-                charge = header.value.split_once(' ').and_then(|(amount, hold)| {
-                    Some(Self { hold: HoldId::new(hold), amount: amount.parse().ok()? })
-                });
-            }
-            !is_note
-        });
-        (reply, charge)
-    }
-
     fn settle(&self, spent: u64, accounts: &Accounts) -> Settle {
         Settle { id: self.hold.clone(), spent: vec![spent], now: accounts.parts().clock.now() }
     }
@@ -172,25 +148,6 @@ fn refused(ask: &HoldRequest, outcome: HoldOutcome) -> Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn header(name: &str, value: &str) -> Header {
-        Header { name: name.to_owned(), value: value.to_owned() }
-    }
-
-    #[test]
-    fn a_note_is_read_back_and_gone() {
-        let reply = Reply { status: 200, headers: vec![header("x-cache", "HIT")], body: b"{}".to_vec() };
-        let charge = Charge { hold: HoldId::new("transcript-1 2-3"), amount: 7 };
-        let mut stored = reply.clone();
-        charge.note(&mut stored);
-        assert_ne!(stored, reply);
-        assert_eq!(Charge::take_note(stored), (reply.clone(), Some(charge)));
-        assert_eq!(Charge::take_note(reply.clone()), (reply.clone(), None));
-        for damaged in ["", "7", "x hold", "-1 hold"] {
-            let headers = vec![header("x-cache", "HIT"), header(NOTE, damaged)];
-            assert_eq!(Charge::take_note(Reply { headers, ..reply.clone() }), (reply.clone(), None));
-        }
-    }
 
     #[test]
     fn other_parts_have_another_name() {

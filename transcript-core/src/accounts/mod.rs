@@ -11,6 +11,7 @@ mod email;
 mod keys;
 pub mod mail;
 mod months;
+mod notes;
 mod operate;
 mod options;
 mod orders;

@@ -1,4 +1,8 @@
 //! The rate limit of an account: so many requests in any 60 seconds, over all authenticated endpoints.
+//!
+//! What an idempotency key alone decides (a repeat, a request that is still under way, another body) counts for
+//! a limit of its own, which is looser: whoever lost an answer gets it beyond the first limit, and nobody asks
+//! without end.
 
 use super::{Accounts, Refused, Standing, refused};
 use crate::{
@@ -9,10 +13,30 @@ use crate::{
 
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
 const WINDOW_MS: u64 = 60 * 1000;
+/// How many repeats an account may make for each request that it may: on the free plan one a second, for a
+/// client that waits for an answer which is under way.
+const REPEATS_PER_REQUEST: u32 = 6;
+
+/// The limit of what is asked for the first time, and of all calls without an idempotency key.
+const REQUESTS: Kind = Kind { name: "account", bucket: "api", per_request: 1, what: "requests" };
+/// The limit of what an idempotency key decides.
+const REPEATS: Kind =
+    Kind { name: "repeats", bucket: "repeat", per_request: REPEATS_PER_REQUEST, what: "repeated requests" };
+
+/// One of the limits that an account has.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    bucket: &'static str,
+    per_request: u32,
+    what: &'static str,
+}
 
 /// A rate limit and what is left of it, as the `RateLimit` and `RateLimit-Policy` fields tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateState {
+    /// The limit's name: `account`, or `repeats` for what an idempotency key decides.
+    pub name: &'static str,
     /// Requests in any window.
     pub limit: u32,
     /// The window's length in seconds.
@@ -42,28 +66,66 @@ impl Accounts {
 
     /// Counts one request of an account.
     pub(super) async fn admit(&self, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
-        let limit = Standing::of(account, self.options(), now).requests_per_minute.min(COUNT_MAX);
+        self.count(REQUESTS, account, now).await
+    }
+
+    /// Counts one request whose answer an idempotency key decides.
+    pub(super) async fn admit_repeat(&self, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
+        self.count(REPEATS, account, now).await
+    }
+
+    /// Before an idempotency key is looked up: where the account has no request left, what comes counts as a
+    /// repeat, so that asking with ever new keys is no way round the limit. Returns whether it was counted.
+    pub(super) async fn admit_keyed(&self, account: &Account, now: Timestamp) -> Result<bool, Refused> {
+        let ask = Take { cost: 0, ..self.take(REQUESTS, account, now) };
+        if ask.count > 0
+            && let Taken::Allowed { remaining: 1.., .. } =
+                self.once(self.parts.limiter.take(vec![ask], now)).await?
+        {
+            return Ok(false);
+        }
+        let Err(as_repeat) = self.admit_repeat(account, now).await else { return Ok(true) };
+        // Nobody knows which of the two it is: it waits until it may be either.
+        let as_request = self.admit(account, now).await.err();
+        Err(as_request
+            .filter(|request| request.retry_after_s() > as_repeat.retry_after_s())
+            .unwrap_or(as_repeat))
+    }
+
+    fn take(&self, kind: Kind, account: &Account, now: Timestamp) -> Take {
+        let of_plan = Standing::of(account, self.options(), now).requests_per_minute;
+        Take {
+            bucket: format!("{}/{}", kind.bucket, account.id),
+            count: of_plan.saturating_mul(kind.per_request).min(COUNT_MAX),
+            per_ms: WINDOW_MS,
+            cost: 1,
+        }
+    }
+
+    async fn count(&self, kind: Kind, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
+        let take = self.take(kind, account, now);
+        let limit = take.count;
         let state = |remaining, reset_ms| RateState {
+            name: kind.name,
             limit,
             window_s: WINDOW_MS / 1_000,
             remaining,
             reset_s: refused::seconds(reset_ms),
         };
         if limit == 0 {
-            return Err(too_fast(state(0, WINDOW_MS)));
+            return Err(too_fast(kind, state(0, WINDOW_MS)));
         }
-        let bucket = format!("api/{}", account.id);
-        let take = Take { bucket, count: limit, per_ms: WINDOW_MS, cost: 1 };
         match self.once(self.parts.limiter.take(vec![take], now)).await? {
             Taken::Allowed { remaining, reset_ms } => Ok(state(remaining, reset_ms)),
-            Taken::Limited { retry_after_ms, .. } => Err(too_fast(state(0, retry_after_ms))),
+            Taken::Limited { retry_after_ms, .. } => Err(too_fast(kind, state(0, retry_after_ms))),
         }
     }
 }
 
-fn too_fast(rate: RateState) -> Refused {
+fn too_fast(kind: Kind, rate: RateState) -> Refused {
     let message = format!(
-        "Too many requests: this account may make {} in any {} seconds. Please try again in {}.",
+        "Too many {}: this account may make {} in any {} seconds. Please try again in {}.",
+        kind.what,
         rate.limit,
         rate.window_s,
         refused::in_words(rate.reset_s)

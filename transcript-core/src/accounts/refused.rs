@@ -64,6 +64,14 @@ impl Refused {
         }
     }
 
+    /// After how many seconds to try again; 0 where the caller's own limit is not the reason.
+    pub(super) fn retry_after_s(&self) -> u64 {
+        match self {
+            Self::RateLimited { retry_after_s, .. } => *retry_after_s,
+            _ => 0,
+        }
+    }
+
     /// A store's fault. Its details are for the log.
     pub(crate) fn store(error: &Error) -> Self {
         tracing::error!(%error, "a call of Surface B failed in a store");

@@ -16,9 +16,12 @@ impl Accounts {
     /// Queues a verification mail. The answer is the same whether or not the address has an account, and
     /// comes without waiting for the mail: its token is made when it is sent ([`super::mail`]).
     ///
+    /// An address that got too many mails gets no more of them for a while, and whoever asks for one is answered
+    /// as always: who else asked for that address is nobody's business.
+    ///
     /// # Errors
     /// [`Refused::BadRequest`] for what is no address, which counts for no limit; [`Refused::RateLimited`]
-    /// when the network registered too often, or the address got too many mails; [`Refused::Internal`].
+    /// when the network registered too often; [`Refused::Internal`].
     pub async fn register(&self, email: &str, client: Option<IpAddr>) -> Result<(), Refused> {
         let email = Email::parse(email).map_err(|no| Refused::BadRequest(no.to_string()))?;
         let accounts = self.clone();
@@ -27,25 +30,24 @@ impl Accounts {
 
     async fn queue_verification(&self, email: &Email, client: Option<IpAddr>) -> Result<(), Refused> {
         let (options, now) = (self.options(), self.parts.clock.now());
-        let mut takes =
+        let of_network =
             self.networks.takes("register", client, options.register_per_network_per_hour, HOUR_MS, now);
-        let of_network = takes.len();
-        takes.push(Take {
+        if let Some((_, retry_after_ms)) = self.limited(of_network, now).await? {
+            return Err(Refused::too_many(
+                "Too many registrations came from your network",
+                // Networks have other names after midnight, and nothing counted yet.
+                retry_after_ms.min(wait_ms(now, Period::Day.ends(now))),
+            ));
+        }
+        // Apart from the network's, which counts every attempt alike.
+        let of_address = Take {
             bucket: format!("mail/{}", self.networks.digest(email.as_str(), now)),
             count: options.register_per_address_per_hour.min(COUNT_MAX),
             per_ms: HOUR_MS,
             cost: 1,
-        });
-        if let Some((take, retry_after_ms)) = self.limited(takes, now).await? {
-            return Err(Refused::too_many(
-                if take < of_network {
-                    "Too many registrations came from your network"
-                } else {
-                    "Several mails were sent to this address within the hour; please look into its spam folder, too"
-                },
-                // Networks and addresses have other names after midnight, and nothing counted yet.
-                retry_after_ms.min(wait_ms(now, Period::Day.ends(now))),
-            ));
+        };
+        if self.limited(vec![of_address], now).await?.is_some() {
+            return Ok(());
         }
         let intent = MailIntent {
             id: random_name(self.parts.random.as_ref(), "mail"),

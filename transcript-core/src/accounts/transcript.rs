@@ -118,6 +118,7 @@ impl Accounts {
     ) -> Result<(StoredTranscript, bool, Option<u64>), Refused> {
         let wanted = wanted(ask.lang.as_deref())?;
         let video = Self::video(ask)?;
+        visit.tells_of(&video);
         let (cost, memo) = (self.options().credits_per_transcript, format!("transcript {video}"));
         match self.archived(&video, &wanted).await? {
             Some((stored, from_cache)) => {
@@ -256,6 +257,6 @@ fn absent(absence: Absence) -> Refused {
     Refused::NotFound(absence.message)
 }
 
-fn withdrawn() -> Refused {
+pub(super) fn withdrawn() -> Refused {
     Refused::NotFound("This transcript was withdrawn by the operator of the service.".to_owned())
 }

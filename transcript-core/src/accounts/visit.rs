@@ -7,12 +7,13 @@ use std::fmt;
 
 use tokio::{sync::oneshot, task::JoinSet};
 
-use super::{Accounts, Caller, RateState, Refused, Reply, Route, charge::Charge};
+use super::{Accounts, Caller, RateState, Refused, Reply, Route, charge::Charge, notes::Notes};
 use crate::{
     engine::retry::{bounded, persistently},
     error::ErrorKind,
     ids::{Holder, random_name},
     ledger::HoldRequest,
+    video::VideoId,
 };
 
 /// An idempotency key that a visit works on.
@@ -31,6 +32,8 @@ pub(super) struct Lease {
 struct Taken {
     lease: Option<Lease>,
     charge: Option<Charge>,
+    /// Whose words are in the answer; nothing that is given back.
+    video: Option<VideoId>,
 }
 
 impl Taken {
@@ -64,7 +67,7 @@ impl fmt::Debug for Visit {
 
 impl Visit {
     pub(super) fn new(accounts: &Accounts, caller: Caller, route: Route) -> Self {
-        let rate = RateState { limit: 0, window_s: 0, remaining: 0, reset_s: 0 };
+        let rate = RateState { name: "", limit: 0, window_s: 0, remaining: 0, reset_s: 0 };
         let work = random_name(accounts.parts().random.as_ref(), route.as_str());
         let (accounts, caller) = (accounts.clone(), Box::new(caller));
         let (taken, heart) = (Taken::default(), JoinSet::new());
@@ -106,6 +109,11 @@ impl Visit {
     /// without one. At most 128 ASCII characters.
     pub fn work_id(&self) -> &str {
         &self.work
+    }
+
+    /// The answer will have words of this video in it. A stored one is not repeated once the video is withdrawn.
+    pub fn tells_of(&mut self, video: &VideoId) {
+        self.taken.video = Some(video.clone());
     }
 
     /// Holds credits for the work that follows; returns how many are left. Once per visit.
@@ -256,9 +264,7 @@ impl Accounts {
     async fn finish(&self, taken: &Taken, reply: &Reply) -> Result<(), Refused> {
         let Some(lease) = &taken.lease else { return Ok(()) };
         let mut stored = reply.clone();
-        if let Some(charge) = &taken.charge {
-            charge.note(&mut stored);
-        }
+        Notes { charge: taken.charge.clone(), video: taken.video.clone() }.put(&mut stored);
         let finish = || self.parts.replies.finish(&lease.key, &lease.holder, stored.clone());
         match persistently(self.parts.transcripts.patience(), finish).await {
             Ok(()) => Ok(()),

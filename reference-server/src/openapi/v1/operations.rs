@@ -49,7 +49,7 @@ fn register() -> Value {
             [],
         ),
         "429": too_many(
-            "Too many registrations came from this network, or too many mails went to this address.",
+            "Too many registrations came from this network.",
             "Too many registrations came from your network: please try again in 60 minutes.",
         ),
         "500": fault()
@@ -60,7 +60,8 @@ fn register() -> Value {
         "tags": ["accounts"],
         "summary": "Ask for an account, or for a new key of one",
         "description": "A mail with a verification link is sent to the address. For an address that has an \
-                        account the link gives a new key: the credits stay, the old key ends.",
+                        account the link gives a new key: the credits stay, the old key ends. An address that was \
+                        sent several mails within the hour is sent no more of them, and the answer is the same.",
         "security": [],
         "requestBody": {
             "description": format!("At most {BODY_MAX} bytes; a field that is not known is refused."),
@@ -204,7 +205,8 @@ fn rotate_key() -> Value {
 pub(super) fn too_fast() -> Value {
     let message =
         "Too many requests: this account may make 10 in any 60 seconds. Please try again in 7 seconds.";
-    denial(429, "The account's own rate limit.", &[("account", message)], {
+    let repeats = "Too many repeated requests: this account may make 60 in any 60 seconds. Please try again in 2 seconds.";
+    denial(429, "The account's own rate limit.", &[("account", message), ("repeats", repeats)], {
         std::iter::once(retry_after()).chain(rate_limit())
     })
 }
@@ -267,7 +269,8 @@ fn transcript(options: &AccountsOptions) -> Value {
             ),
             "409": denial(
                 409,
-                "Another request with this Idempotency-Key is under way.",
+                "Another request with this Idempotency-Key is under way. Asking again counts for the limit of \
+                 repeats.",
                 &[(
                     "busy",
                     "Another request with this Idempotency-Key is under way: please try again in a moment.",

@@ -48,7 +48,9 @@ pub(super) fn idempotency_key() -> Value {
         "name": "Idempotency-Key",
         "in": "header",
         "description": "A name for this request, such as a UUID. Repeated with the same name, the same request \
-                        gets its first successful reply for 24 hours, and costs nothing.",
+                        gets its first successful reply for 24 hours, and costs nothing; unless the video was \
+                        withdrawn since, which is 404. Repeats count for a limit of their own (`repeats`), six \
+                        times as wide as the account's.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
         "examples": { "uuid": { "value": "6f1e2d3c-0000-4000-8000-5a4b3c2d1e0f" } }
     })

@@ -1,6 +1,6 @@
 //! So many requests in any minute, and no more.
 
-use transcript_core::accounts::{RateState, Route};
+use transcript_core::accounts::{Entry, RateState, Route};
 
 use super::*;
 
@@ -54,6 +54,62 @@ fn a_repeat_is_answered_beyond_the_limit() {
 }
 
 #[test]
+fn repeats_have_a_wider_limit_of_their_own() {
+    let mut narrow = plan([5, 0, 0, 0]);
+    narrow.accounts.plans.free.requests_per_minute = 2;
+    play(narrow, |life| async move {
+        let account = new_account(&life).await;
+        let enter = |key: &'static str, body: &'static str| {
+            account.enter(&life.accounts[0], Route::Transcript, Some(key), body)
+        };
+        call_with(&life, &account, video(), Some("done")).await;
+        let Ok(Entry::Admitted(working)) = enter("flying", "a").await else { panic!("nobody is let in") };
+        // Twelve of what a key decides, whatever it decides; the thirteenth waits for the first to be over.
+        for n in 0..12_u64 {
+            let key = ["flying", "fresh"][usize::from(n % 3 == 2)];
+            let body = ["a", "b"][usize::from(n % 2 == 0)];
+            let refused = enter(key, body).await.unwrap_err();
+            let expect = match (key, body) {
+                ("flying", "a") => 409,
+                ("flying", _) => 400,
+                // There is no room for a new request, and asking with new keys is no way round that.
+                _ => 429,
+            };
+            assert_eq!(refused.code(), expect, "{n}: {refused:?}");
+            pass(1).await;
+        }
+        for (key, body) in [("flying", "a"), ("flying", "b"), ("done", ""), ("unheard-of", "")] {
+            let refused = enter(key, body).await.unwrap_err();
+            let Refused::RateLimited { retry_after_s, rate: Some(rate), .. } = &refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!(
+                (rate.name, rate.limit, *retry_after_s, rate.reset_s),
+                ("repeats", 12, 48, 48),
+                "{key} {body}"
+            );
+        }
+        pass(48).await;
+        let refused = enter("flying", "a").await.unwrap_err();
+        assert_eq!(refused.code(), 409, "the wait that was told suffices: {refused:?}");
+        drop(working);
+    });
+}
+
+#[test]
+fn a_malformed_idempotency_key_counts_as_a_request() {
+    let mut narrow = plan([5, 0, 0, 0]);
+    narrow.accounts.plans.free.requests_per_minute = 2;
+    play(narrow, |life| async move {
+        let account = new_account(&life).await;
+        for expect in [400, 400, 429, 429] {
+            let bad = account.enter(&life.accounts[0], Route::Chat, Some("two words"), "").await;
+            assert_eq!(bad.unwrap_err().code(), expect);
+        }
+    });
+}
+
+#[test]
 fn a_network_registers_so_often_and_an_address_gets_so_many_mails() {
     play(Plan::default(), |life| async move {
         let accounts = &life.accounts[0];
@@ -69,14 +125,19 @@ fn a_network_registers_so_often_and_an_address_gets_so_many_mails() {
         for n in 2..7 {
             accounts.register(" BOB@example.org", network(n)).await.unwrap();
         }
-        check_refused(accounts.register("bob@Example.org", network(7)).await, 429, "to this address");
-        accounts.register("eve@example.org", network(7)).await.unwrap();
+        // Whoever asks for one more is answered as always, and no mail is sent: nobody learns that others asked.
+        accounts.register("bob@Example.org", network(7)).await.unwrap();
+        // Their network counts all the same, so that this cannot be told from it either.
+        for n in 0..4 {
+            accounts.register(&format!("eve{n}@example.org"), network(7)).await.unwrap();
+        }
+        check_refused(accounts.register("bob@example.org", network(7)).await, 429, "your network");
         pass(3_600).await;
         accounts.register("bob@example.org", network(1)).await.unwrap();
         let holder = transcript_core::ids::Holder::new("sender");
         let queued = life.world.outbox.due(&holder, life.now(), life.now(), 100).await.unwrap();
         let to = |address: &str| queued.iter().filter(|mail| mail.to == address).count();
-        assert_eq!((queued.len(), to("bob@example.org"), to("ann5@example.org")), (12, 6, 0));
+        assert_eq!((queued.len(), to("bob@example.org"), to("ann5@example.org")), (15, 6, 0));
         assert!(queued.iter().all(|mail| mail.kind == "verify"));
     });
 }

@@ -186,6 +186,26 @@ fn a_reply_whose_giver_died_is_paid_by_its_repeat() {
     }
 }
 
+/// What was taken down is not told again, and nobody pays for being told so.
+#[test]
+fn the_words_of_a_withdrawn_video_are_not_repeated() {
+    play(plan([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        let first = call_with(&life, &account, video(), Some("k")).await;
+        assert_eq!(first, Answer::New { from_cache: false, left: Some(4) });
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, Answer::Replayed);
+        life.world.archive.withdraw(&video(), true, life.now()).await.unwrap();
+        for repeat in ["k", "another"] {
+            let gone = call_with(&life, &account, video(), Some(repeat)).await;
+            let Answer::Refused(refused) = gone else { panic!("{repeat}: {gone:?}") };
+            check_refused(Err::<(), _>(refused), 404, "withdrawn");
+        }
+        assert_eq!(remaining(&life, &account).await, 4);
+        life.world.archive.withdraw(&video(), false, life.now()).await.unwrap();
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, Answer::Replayed);
+    });
+}
+
 /// Whoever works on it dies: after its lease the next one works, and pays once.
 #[test]
 fn an_attempt_whose_worker_died_is_made_again() {
