@@ -29,8 +29,8 @@ use transcript_core::{
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupOptions, LookupParts},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies,
-        MemorySecrets,
+        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
+        MemoryReplies, MemorySecrets,
     },
     supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
@@ -132,6 +132,7 @@ impl Service {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger) as _,
             directory: Arc::clone(&directory) as _,
+            orders: Arc::new(MemoryOrders::default()),
             outbox,
             replies: Arc::new(MemoryReplies::default()),
             limiter: Arc::clone(&limiter) as _,

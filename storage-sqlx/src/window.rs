@@ -1,9 +1,9 @@
-//! Exact sliding windows, apart from any database.
+//! Sliding windows, apart from any database: of a size that no limit and no caller makes larger.
 
 use serde::{Deserialize, Serialize};
 use transcript_core::{
     Timestamp,
-    limits::{Take, Taken},
+    limits::{MOMENTS_EXACT, PARTS, Take, Taken},
 };
 
 /// What was taken of one bucket, as far back as it may still count.
@@ -30,6 +30,22 @@ impl Window {
     fn slide(&mut self, per_ms: i64, now: i64) {
         let horizon = self.moment(now).saturating_sub(per_ms);
         self.taken.retain(|(at, _)| *at > horizon);
+    }
+
+    /// Joins what was taken in the same part of a window, once there are too many moments: it then counts as
+    /// taken at the latest of them, so that no window ever has more than its count.
+    fn join(&mut self, per_ms: i64) {
+        if self.taken.len() <= MOMENTS_EXACT {
+            return;
+        }
+        let part = (per_ms / PARTS).max(1);
+        self.taken.dedup_by(|later, earlier| {
+            let is_same = later.0.div_euclid(part) == earlier.0.div_euclid(part);
+            if is_same {
+                *earlier = (later.0, earlier.1.saturating_add(later.1));
+            }
+            is_same
+        });
     }
 
     fn used(&self) -> u64 {
@@ -60,6 +76,7 @@ impl Window {
             Some((at, many)) if *at == moment => *many = many.saturating_add(take.cost),
             _ => self.taken.push((moment, take.cost)),
         }
+        self.join(length(take));
         let left = u64::from(take.count).saturating_sub(self.used());
         self.ends_at = self.taken.last().map_or(moment, |(last, _)| last.saturating_add(length(take)));
         let reset_ms = self.ends_at.saturating_sub(moment).unsigned_abs();
@@ -129,5 +146,18 @@ mod tests {
         check(windows, 500, 2, 100, 1, Taken::Allowed { remaining: 0, reset_ms: 100 });
         check(windows, 1_099, 2, 100, 1, Taken::Limited { take: 0, retry_after_ms: 1 });
         check(windows, 1_100, 2, 100, 2, Taken::Allowed { remaining: 0, reset_ms: 100 });
+    }
+
+    #[test]
+    fn a_window_stays_small_however_much_is_taken() {
+        for per_ms in [1, 63, 64, 127, 128, 1_000, 60_000, 31_622_400_000] {
+            let windows = &mut Vec::new();
+            let ask = Take { bucket: "api/a".to_owned(), count: 100_000, per_ms, cost: 1 };
+            let step = i64::try_from(per_ms / 2_000).unwrap().max(1);
+            for n in 0..5_000 {
+                take(windows, std::slice::from_ref(&ask), Timestamp::from_millis(n * step));
+                assert!(windows[0].taken.len() <= MOMENTS_EXACT, "{per_ms}: {}", windows[0].taken.len());
+            }
+        }
     }
 }

@@ -74,6 +74,7 @@ impl Verbatim {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
+            orders: Arc::clone(&stores.orders),
             outbox: Arc::new(RingingOutbox::new(Arc::clone(&stores.outbox), bell.clone())),
             replies: Arc::clone(&stores.replies),
             limiter: Arc::clone(&stores.limiter),

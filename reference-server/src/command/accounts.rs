@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use transcript_core::{
     Random,
-    accounts::{AccountView, Accounts, PlanState, Profile},
+    accounts::{AccountView, Accounts, PlanState, Profile, Ties},
     ids::GrantId,
     ledger::Entry,
     wire::v1::{AccountExport, Me, StatementLine},
@@ -21,7 +21,10 @@ use super::{
     listing::{print_all, seconds},
     open, print, print_json, shown,
 };
-use crate::config::Settings;
+use crate::{
+    config::{OUTBOX_FOLDER, Settings},
+    mail::forget_mails,
+};
 
 /// The most characters of a memo that are shown.
 const MEMO_MAX: usize = 200;
@@ -38,7 +41,7 @@ pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result
         AccountsCommand::Unblock(ask) => set_blocked(accounts, &ask.who, false).await,
         AccountsCommand::Statement(ask) => statement(accounts, &ask).await,
         AccountsCommand::Export(ask) => export(accounts, &ask.who).await,
-        AccountsCommand::Delete(ask) => delete(accounts, &ask).await,
+        AccountsCommand::Delete(ask) => delete(settings, accounts, &ask).await,
     };
     verbatim.close().await;
     done
@@ -83,16 +86,62 @@ async fn export(accounts: &Accounts, who: &str) -> Result<(), Failure> {
     print_json(&pretty(&AccountExport::from(&accounts.export(who).await?)))
 }
 
-async fn delete(accounts: &Accounts, ask: &DeleteAccount) -> Result<(), Failure> {
+async fn delete(settings: &Settings, accounts: &Accounts, ask: &DeleteAccount) -> Result<(), Failure> {
     let view = accounts.show(&ask.account.who).await?;
-    let left = view.credits.remaining;
-    let question = format!("Erase the account of {}, with {left} credits left?", view.account.email);
+    let (account, left) = (&view.account, view.credits.remaining);
+    let ties = accounts.ties(account).await?;
+    if !ties.is_empty() && !ask.anyway {
+        return Err(Failure::Fault(format!("nothing was deleted: {}", tied(&ties))));
+    }
+    let question = format!("Erase the account of {}, with {left} credits left?", account.email);
     if !ask.yes && !confirmed(&question)? {
         return Err(Failure::Fault("nothing was deleted".to_owned()));
     }
-    // By its id: the address may have registered anew while the question was open.
-    let id = accounts.delete(view.account.id.as_str()).await?;
-    print(&format!("{id}: deleted\n"))
+    // As it was shown: whoever changed it while the question was open is not passed over.
+    accounts.delete(account, ask.anyway).await?;
+    let mut told = format!("{}: deleted\n", account.id);
+    if let Some(subscription) = &ties.subscription {
+        told += &format!("the subscription {subscription} goes on: cancel it at the payment provider\n");
+    }
+    for order in &ties.orders {
+        told += &format!("the order {order} may yet be paid: the server's log will say so; refund it then\n");
+    }
+    let folder = settings.data.join(OUTBOX_FOLDER);
+    let mails = forget_mails(&folder, &account.email).map_err(|error| {
+        let folder = folder.display();
+        Failure::Fault(format!("{told}its mails in {folder} could not all be deleted: {error}"))
+    })?;
+    match mails {
+        0 => {}
+        1 => told += "1 mail to it was deleted from the outbox folder\n",
+        mails => told += &format!("{mails} mails to it were deleted from the outbox folder\n"),
+    }
+    print(&told)
+}
+
+/// Why an account is not deleted, and what to do.
+fn tied(ties: &Ties) -> String {
+    let mut reasons = Vec::new();
+    if let Some(subscription) = &ties.subscription {
+        reasons.push(format!(
+            "its subscription {subscription} would go on and charge somebody whom nobody knows any more; cancel it \
+             at the payment provider first"
+        ));
+    }
+    match ties.orders.as_slice() {
+        [] => {}
+        [order] => reasons.push(format!(
+            "its order {order} may yet be paid; wait until its page has expired, within a day or two, or expire it \
+             at the payment provider"
+        )),
+        orders => reasons.push(format!(
+            "{} of its orders may yet be paid, the first one is {}; wait until their pages have expired, within a \
+             day or two, or expire them at the payment provider",
+            orders.len(),
+            orders[0]
+        )),
+    }
+    format!("{} (--anyway deletes it all the same)", reasons.join("; and "))
 }
 
 /// A document as people read it.

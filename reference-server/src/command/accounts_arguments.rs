@@ -77,14 +77,23 @@ pub(super) struct Grant {
   verbatim accounts export ann@example.org > ann.json
   verbatim accounts delete ann@example.org
 
-The address, the keys and the names at the payment provider go. What was done with the credits stays in the
-ledger, without anything of the person; credits that are left are lost. The address may register anew. An
-account with a subscription is not deleted: cancel it at the payment provider first. On a terminal it is
-asked first; elsewhere --yes must be given. Exit status 1: there is no such account.")]
+The address, the keys, the mails that wait or lie in the outbox folder, and the names at the payment provider
+go. What was done with the credits and what was ordered stays, without anything of the person; credits that are
+left are lost. The address may register anew. Look-up keys that name the address stay: see `verbatim keys`.
+
+An account with a subscription, or with an order that may yet be paid, is not deleted: cancel the subscription at
+the payment provider first, and wait until the order's page has expired, within a day or two. --anyway deletes it
+all the same: then the subscription is to be cancelled by hand, and what is still paid is to be refunded.
+
+On a terminal it is asked first; elsewhere --yes must be given. Exit status 1: there is no such account, or it was
+not deleted for one of these reasons, or it has changed in the meantime.")]
 pub(super) struct DeleteAccount {
     #[command(flatten)]
     pub(super) account: Who,
     /// Do not ask
     #[arg(long)]
     pub(super) yes: bool,
+    /// Delete it although a subscription goes on, or an order may yet be paid
+    #[arg(long)]
+    pub(super) anyway: bool,
 }

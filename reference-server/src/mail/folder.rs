@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, Permissions},
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     time::SystemTime,
 };
@@ -15,6 +15,9 @@ use transcript_core::{
 };
 
 use super::message::{message, name};
+
+/// As much of a mail as its head can be long, in bytes.
+const HEAD_MAX: u64 = 64 * 1024;
 
 /// Writes each mail into a file of its own, which only the operator can read. Nothing is delivered.
 #[derive(Debug)]
@@ -67,6 +70,46 @@ fn write(folder: &Path, file: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
+/// Deletes the mails to an address from the outbox folder, also what is left of one whose writer died; returns
+/// how many there were.
+pub(crate) fn forget_mails(folder: &Path, address: &str) -> io::Result<usize> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut count = 0;
+    for entry in entries {
+        let path = entry?.path();
+        let is_mail = path.extension().is_some_and(|end| end == "eml" || end == "part");
+        if is_mail && is_to(&path, address)? {
+            fs::remove_file(&path)?;
+            count += 1;
+        }
+    }
+    if count > 0 {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(count)
+}
+
+/// Whether the head of a mail says that it goes to this address.
+fn is_to(path: &Path, address: &str) -> io::Result<bool> {
+    let mut head = Vec::new();
+    match File::open(path) {
+        // It was taken away meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file?.take(HEAD_MAX).read_to_end(&mut head)?,
+    };
+    let head = String::from_utf8_lossy(&head);
+    let head = head.split_once("\r\n\r\n").map_or(head.as_ref(), |(head, _)| head);
+    // A long line goes on in the next one, behind white space.
+    let unfolded = head.replace("\r\n ", " ");
+    Ok(unfolded.lines().any(|line| {
+        let to = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("to"));
+        to.is_some_and(|(_, to)| to.trim().eq_ignore_ascii_case(address))
+    }))
+}
+
 #[cfg(unix)]
 fn only_for_the_owner(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -107,6 +150,30 @@ mod tests {
             assert_eq!((mode(file), file.extension().unwrap().to_str()), (0o600, Some("eml")));
             let text = fs::read_to_string(file).unwrap();
             assert!(text.contains(&format!("\r\nTo: {to}@example.org\r\n")), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_mails_to_an_address_are_deleted_and_no_others() {
+        let data = tempfile::tempdir().unwrap();
+        let folder = data.path().join("outbox");
+        assert_eq!(forget_mails(&folder, "ann@example.org").unwrap(), 0, "there is no folder yet");
+        let mailer = OutboxFolder::new(folder.clone(), "ann@b.example".parse().unwrap());
+        let long = format!("{}@{}.example", "n".repeat(64), vec!["d".repeat(60); 3].join("."));
+        let addresses = ["ann@example.org", "joann@example.org", "ann@example.org", &long, "ben@example.org"];
+        for to in addresses {
+            mailer.send(Mail { text: "To: ben@example.org\n".to_owned(), ..mail(to) }).await.unwrap();
+        }
+        fs::write(folder.join("note.txt"), "To: ann@example.org\r\n\r\n").unwrap();
+        fs::write(folder.join(".x.part"), "From: a@b.example\r\nTo: ann@example.org\r\nSub").unwrap();
+        let left = || fs::read_dir(&folder).unwrap().count();
+        for (address, count, after) in [
+            ("ann@example.org", 3, 4),
+            (&long, 1, 3),
+            ("nobody@example.org", 0, 3),
+            ("ben@example.org", 1, 2),
+        ] {
+            assert_eq!((forget_mails(&folder, address).unwrap(), left()), (count, after), "{address}");
         }
     }
 

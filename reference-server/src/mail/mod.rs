@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use transcript_core::accounts::mail::Mailer;
 
-pub(crate) use folder::OutboxFolder;
+pub(crate) use folder::{OutboxFolder, forget_mails};
 pub(crate) use smtp::SmtpMailer;
 
 use crate::config::{OUTBOX_FOLDER, Problem, Settings};

@@ -27,6 +27,9 @@ const RETRY: &str = "UPDATE outbox SET due_at = ?2 WHERE id = ?1 AND due_at IS N
 /// The end of its lease is near enough to the moment at which it was done.
 const DONE: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient = NULL
     WHERE id = ?1 AND due_at IS NOT NULL";
+/// Rare: an operator's step, which may read the queue from end to end.
+const FORGET_ADDRESS: &str =
+    "UPDATE outbox SET done_at = ?2, due_at = NULL, recipient = NULL WHERE recipient = ?1";
 /// Forgets a few that were done long ago.
 const FORGET: &str = "DELETE FROM outbox WHERE seq IN (
         SELECT seq FROM outbox WHERE done_at < ?1 ORDER BY done_at LIMIT 16
@@ -89,6 +92,20 @@ impl Change for Done {
     }
 }
 
+struct ForgetAddress {
+    to: String,
+    now: Timestamp,
+}
+
+impl Change for ForgetAddress {
+    type Outcome = u64;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<u64> {
+        let forget = sqlx::query(FORGET_ADDRESS).bind(self.to.clone()).bind(self.now.as_millis());
+        Ok(forget.execute(db).await?.rows_affected())
+    }
+}
+
 #[async_trait]
 impl Outbox for SqliteStore {
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
@@ -103,6 +120,10 @@ impl Outbox for SqliteStore {
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
         self.database.make(Due { now, until, limit: limit.min(DUE_MAX) }).await
+    }
+
+    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
+        self.database.make(ForgetAddress { to: to.to_owned(), now }).await
     }
 
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {

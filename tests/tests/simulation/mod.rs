@@ -98,7 +98,7 @@ fn the_same_seed_gives_the_same_run() {
 #[test]
 fn the_seeds_come_to_everything() {
     let mut reached = BTreeSet::new();
-    for seed in 0..400 {
+    for seed in 0..600 {
         reached.append(&mut run(seed, None, false).reached);
     }
     let reasons = FailureReason::ALL.map(FailureReason::as_str);

@@ -39,7 +39,7 @@ pub(crate) fn run(seed: u64, mutation: Option<Mutation>, traced: bool) -> Report
     world.has_speech.store(dice.chance(500), Ordering::Relaxed);
     let siege = dice.chance(150);
     let slow = siege || dice.chance(200);
-    let share = if siege { 0 } else { *fate.pick(&[0, 0, 200, 700]) };
+    let share = if siege { 0 } else { *fate.pick(&[0, 200, 700, 900]) };
     for (supplier, stream) in [(&world.captions, 4), (&world.speech, 5)] {
         supplier.set_script(Script::Seeded { dice: Box::new(Dice::new(seed, stream)), slow });
     }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use tokio::runtime::{Builder, Handle};
 use transcript_core::{
     Clock, Random, Result, Timestamp,
-    accounts::{Accounts, AccountsOptions, AccountsParts, Outbox, Replies},
+    accounts::{Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies},
     archive::Archive,
     directory::{Directory, Owner, Secrets, key::Key},
     engine::{EngineOptions, Transcripts},
@@ -20,7 +20,10 @@ use transcript_core::{
     ledger::Ledger,
     limits::RateLimiter,
     lookup::{CreateKey, CreateKeyOutcome, Lookup, LookupOptions, LookupParts, Origin},
-    memory::{MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOutbox, MemoryRateLimiter, MemoryReplies},
+    memory::{
+        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
+        MemoryReplies,
+    },
     supplier::Supplier,
     video::{Platform, VideoId},
 };
@@ -28,7 +31,10 @@ use transcript_core::{
 use super::{
     clock::VirtualClock,
     dice::Dice,
-    faulty::{FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter, FaultyOutbox, FaultyReplies},
+    faulty::{
+        FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter, FaultyOrders, FaultyOutbox,
+        FaultyReplies,
+    },
     gate::{CrashPoint, Gate},
     mutation::Mutation,
     oracle::{Limits, Oracle},
@@ -98,6 +104,7 @@ pub(crate) struct World {
     limiter: Arc<dyn RateLimiter>,
     replies: Arc<dyn Replies>,
     pub(crate) outbox: Arc<dyn Outbox>,
+    pub(crate) orders: Arc<dyn Orders>,
     /// Reads captions, on both platforms.
     pub(crate) captions: Arc<SimSupplier>,
     /// Listens, on the long-form site only, and only where it is configured.
@@ -165,6 +172,10 @@ impl World {
                 inner: Arc::new(MemoryOutbox::default()),
                 gate: Arc::clone(&gate),
             }),
+            orders: Arc::new(FaultyOrders {
+                inner: Arc::new(MemoryOrders::default()),
+                gate: Arc::clone(&gate),
+            }),
             limiter: Arc::new(FaultyLimiter {
                 inner: Arc::new(MemoryRateLimiter::default()),
                 gate: Arc::clone(&gate),
@@ -229,6 +240,7 @@ impl World {
                 ledger: Arc::clone(&self.ledger),
                 directory: Arc::clone(&self.directory),
                 outbox: Arc::clone(&self.outbox),
+                orders: Arc::clone(&self.orders),
                 replies: Arc::clone(&self.replies),
                 limiter: Arc::clone(&self.limiter),
                 clock: Arc::clone(clock) as Arc<dyn Clock>,

@@ -8,6 +8,7 @@ mod authenticate;
 mod call;
 mod charge;
 mod email;
+mod erase;
 mod keys;
 pub mod mail;
 mod months;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 pub use authenticate::Caller;
 pub use call::{Call, Entry, Route};
 pub use email::{Email, NoEmail};
+pub use erase::Ties;
 pub use keys::{NewAccountKey, Verification};
 pub use months::Month;
 pub use operate::{AccountExport, AccountView};
@@ -69,6 +71,8 @@ pub struct AccountsParts {
     pub ledger: Arc<dyn Ledger>,
     /// The accounts and their keys.
     pub directory: Arc<dyn Directory>,
+    /// What was sold: whoever may still pay is not erased.
+    pub orders: Arc<dyn Orders>,
     /// Mail to be sent.
     pub outbox: Arc<dyn Outbox>,
     /// Replies to repeat.

@@ -133,29 +133,6 @@ impl Accounts {
         self.parts.transcripts.task(work).await?
     }
 
-    /// Erases an account: its address, keys, tokens and names at the payment provider. What was done with its
-    /// credits stays, without anything of the person; credits that are left are lost. Mails that wait in the
-    /// outbox end by themselves. The address can register anew.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] while a subscription goes on, which would charge
-    /// somebody whom nobody knows any more; the ports' faults.
-    pub async fn delete(&self, who: &str) -> Result<AccountId> {
-        let (accounts, who) = (self.clone(), who.to_owned());
-        let work = async move {
-            let account = accounts.find(&who).await?;
-            if account.subscription.is_some() {
-                let message = "the account has a subscription: cancel it at the payment provider first";
-                return Err(Error::new(ErrorKind::Conflict, Retry::Never, message));
-            }
-            let parts = &accounts.parts;
-            let now = parts.clock.now();
-            accounts.repeatedly(|| parts.directory.erase_account(&account.id, now)).await?;
-            Ok(account.id)
-        };
-        self.parts.transcripts.task(work).await?
-    }
-
     /// Changes an account, however often others change it meanwhile. `change` may be called several times,
     /// also on what it made itself: then it must change nothing more. Returns the account as it is stored.
     ///
@@ -204,7 +181,7 @@ impl Accounts {
     }
 
     /// Makes a call of a store that may be repeated, for as long as somebody can be kept waiting.
-    async fn repeatedly<T, F>(&self, call: impl FnMut() -> F) -> Result<T>
+    pub(super) async fn repeatedly<T, F>(&self, call: impl FnMut() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
     {
@@ -219,6 +196,6 @@ impl Accounts {
 }
 
 #[cold]
-fn no_account() -> Error {
+pub(super) fn no_account() -> Error {
     Error::new(ErrorKind::NotFound, Retry::Never, "there is no such account")
 }

@@ -43,6 +43,11 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<MailIntent>>;
 
+    /// Ends all mails to an address that are not done, whoever has leased them: its owner's data is erased.
+    ///
+    /// **Behaviour**: their ids stay used. Returns how many there were.
+    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64>;
+
     /// Ends work on a mail: sent or given up (none), or due again at a moment.
     ///
     /// **Behaviour**: an unknown id is success; a mail that is done stays done.

@@ -10,8 +10,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use records::{
-    Account, AccountRef, AddKey, Changed, Entitle, KeySummary, LookupKey, NewKey, Owner, PaidPeriod, Plan,
-    Redeem, Redeemed, Rotated, Token,
+    Account, AccountRef, AddKey, Changed, Entitle, Erased, KeySummary, LookupKey, NewKey, Owner, PaidPeriod,
+    Plan, Redeem, Redeemed, Rotated, Token,
 };
 
 use crate::{
@@ -112,11 +112,13 @@ pub trait Directory: fmt::Debug + Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the customer is another account's.
     async fn change_account(&self, account: Account) -> Result<Changed>;
 
-    /// Erases an account's personal data: its address, keys and tokens. Its wallet's entries stay.
+    /// Erases an account's personal data: its address, keys, tokens and names at the payment provider. Its
+    /// wallet's entries stay. Compare-and-swap on its version.
     ///
-    /// **Behaviour**: returns whether there was such an account. The account is no longer found by any
-    /// reference, and its address can register anew.
-    async fn erase_account(&self, id: &AccountId, now: Timestamp) -> Result<bool>;
+    /// **Behaviour**: `version` is the version that was read; [`Erased::Stale`] when it is no longer the stored
+    /// one, and nothing changes. An erased account is no longer found by any reference, and its address can
+    /// register anew; erasing it again is [`Erased::Missing`].
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased>;
 
     /// The accounts, oldest first, page by page.
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>>;

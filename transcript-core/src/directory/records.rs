@@ -222,6 +222,17 @@ pub enum Rotated {
     Stale,
 }
 
+/// What came of erasing an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Erased {
+    /// It is gone.
+    Erased,
+    /// Somebody else changed it first; it is as it was.
+    Stale,
+    /// There is no such account, or none any more.
+    Missing,
+}
+
 /// What came of changing an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {

@@ -1,4 +1,4 @@
-//! Rate limits: at most so many in any window, exactly.
+//! Rate limits: at most so many in any window.
 
 use std::fmt;
 
@@ -27,6 +27,10 @@ pub struct Take {
 pub const COUNT_MAX: u32 = 100_000;
 /// The longest window that a limit can have: a year of 366 days.
 pub const PER_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
+/// How many moments of one bucket every implementation tells apart.
+pub const MOMENTS_EXACT: usize = 128;
+/// Into how many parts a window is divided at least where there are more moments.
+pub const PARTS: i64 = 64;
 /// The most limits that a request may name.
 const TAKES_MAX: usize = 16;
 /// The longest name of a bucket, in bytes.
@@ -79,7 +83,7 @@ pub enum Taken {
     },
 }
 
-/// Counts what is taken in exact sliding windows.
+/// Counts what is taken in sliding windows.
 #[async_trait]
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     /// Takes from all limits, or from none.
@@ -87,6 +91,10 @@ pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**
     /// - In any window of `per_ms` at most `count` are taken; a window is open at its old end: what was
     ///   taken exactly `per_ms` ago no longer counts.
+    /// - Windows are exact as long as something was taken at no more than [`MOMENTS_EXACT`] moments of one.
+    ///   Beyond that, so that a request costs the same however high the limit is, what was taken within one
+    ///   of [`PARTS`] parts of a window may count as taken at the latest moment of it: never more than
+    ///   `count` is taken, and a wait is at most that part longer.
     /// - A moment earlier than one seen before counts as that one: time does not run backwards. Seen are at
     ///   least the moments at which something was taken from the same buckets.
     /// - A bucket is named in one take of a request only.

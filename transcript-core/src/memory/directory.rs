@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{Shared, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner, Plan,
-        Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
+        Owner, Plan, Redeem, Redeemed, Rotated, Token,
     },
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, KeyId},
@@ -258,17 +258,18 @@ impl Register {
         Ok(Changed::Changed(stored.clone()))
     }
 
-    fn erase_account(&mut self, id: &AccountId) -> bool {
-        let Some(number) =
-            self.accounts.iter().find(|(_, account)| account.id == *id).map(|(number, _)| *number)
-        else {
-            return false;
+    fn erase_account(&mut self, id: &AccountId, version: u64) -> Erased {
+        let found = self.accounts.iter().find(|(_, account)| account.id == *id);
+        let Some((number, account)) = found.map(|(number, account)| (*number, account.clone())) else {
+            return Erased::Missing;
         };
-        if let Some(account) = self.accounts.remove(&number) {
-            self.tokens.retain(|_, token| token.email != account.email);
+        if account.version != version {
+            return Erased::Stale;
         }
+        self.accounts.remove(&number);
+        self.tokens.retain(|_, token| token.email != account.email);
         self.keys.retain(|_, stored| !stored.is_of(id));
-        true
+        Erased::Erased
     }
 }
 
@@ -350,8 +351,8 @@ impl Directory for MemoryDirectory {
         self.register.lock().change_account(account)
     }
 
-    async fn erase_account(&self, id: &AccountId, _now: Timestamp) -> Result<bool> {
-        Ok(self.register.lock().erase_account(id))
+    async fn erase_account(&self, id: &AccountId, version: u64, _now: Timestamp) -> Result<Erased> {
+        Ok(self.register.lock().erase_account(id, version))
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {

@@ -54,6 +54,17 @@ impl Outbox for MemoryOutbox {
         Ok(due.into_iter().map(lease).collect())
     }
 
+    async fn forget(&self, to: &str, _now: Timestamp) -> Result<u64> {
+        let mut mails = self.mails.lock();
+        let mut count = 0;
+        for mail in mails.iter_mut().filter(|mail| mail.due.is_some() && mail.intent.to == to) {
+            mail.due = None;
+            mail.intent.to.clear();
+            count += 1;
+        }
+        Ok(count)
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let mut mails = self.mails.lock();
         if let Some(mail) = mails.iter_mut().find(|mail| mail.intent.id == id && mail.due.is_some()) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Choices, at, at_ms, done, refused, together};
 use crate::{
     error::ErrorKind,
-    limits::{COUNT_MAX, PER_MS_MAX, RateLimiter, Take, Taken},
+    limits::{COUNT_MAX, PARTS, PER_MS_MAX, RateLimiter, Take, Taken},
 };
 
 /// Makes a test of every case of [`RateLimiter`]; see [`crate::testing`].
@@ -18,6 +18,7 @@ macro_rules! limits_conformance {
             all_is_taken_or_nothing
             waiting_as_long_as_told_suffices_and_nothing_shorter
             any_window_has_at_most_its_count
+            a_high_limit_is_kept_as_closely_as_its_parts
             a_cost_of_zero_only_asks
             the_tightest_limit_gives_the_figures
             a_limit_may_change_its_count
@@ -142,6 +143,51 @@ pub async fn any_window_has_at_most_its_count(store: Store) {
             Taken::Limited { .. } => assert!(!fits, "what fits is allowed: {sum} and {cost} at {now}"),
         }
     }
+}
+
+/// A limit of more takings than are told apart: never more than its count, and hardly a longer wait.
+pub async fn a_high_limit_is_kept_as_closely_as_its_parts(store: Store) {
+    let mut choices = Choices::new(13);
+    let ask = |cost| Take { bucket: "high".to_owned(), count: 400, per_ms: 6_400, cost };
+    let part = 6_400 / PARTS;
+    let mut log: Vec<(i64, u32)> = Vec::new();
+    let (mut now, mut waits) = (0, 0);
+    for _ in 0..1_500 {
+        now += choices.below(25) as i64;
+        let cost = 1 + choices.below(2) as u32;
+        let taken_since = |moment: i64| -> u32 {
+            log.iter().filter(|(then, _)| *then > moment).map(|(_, cost)| *cost).sum()
+        };
+        let sum = taken_since(now - 6_400);
+        let figures = taken(&store, &[ask(cost)], now).await;
+        match figures {
+            Taken::Allowed { remaining, reset_ms } => {
+                assert!(sum + cost <= 400, "at most 400 in any window: {sum} and {cost} at {now}");
+                assert!(remaining <= 400 - sum - cost, "no more remains than the window has");
+                assert_eq!(reset_ms, 6_400, "empty when the newest is over");
+                log.push((now, cost));
+            }
+            Taken::Limited { retry_after_ms, .. } => {
+                waits += 1;
+                let sum = taken_since(now - 6_400 - part);
+                assert!(
+                    sum + cost > 400,
+                    "what fits by more than a part is allowed: {sum} and {cost} at {now}"
+                );
+                let wait = i64::try_from(retry_after_ms).expect("no wait is longer than its window");
+                let sum = taken_since(now + wait - 6_400);
+                assert!(sum + cost <= 400, "the wait that is told is no shorter than the window's");
+                now += wait;
+                let after = taken(&store, &[ask(cost)], now).await;
+                assert!(
+                    matches!(after, Taken::Allowed { .. }),
+                    "waiting as long as told suffices: {after:?}"
+                );
+                log.push((now, cost));
+            }
+        }
+    }
+    assert!(waits > 20, "the case waits often enough to tell something: {waits}");
 }
 
 /// A cost of 0 takes nothing and is never refused.

@@ -19,6 +19,7 @@ macro_rules! outbox_conformance {
             the_longest_due_come_first
             a_mail_is_tried_again_at_its_moment
             what_is_done_stays_done
+            an_address_is_forgotten
             leasing_at_once_gives_each_mail_to_one
         }
     };
@@ -42,6 +43,21 @@ async fn due(store: &Store, now: i64) -> Vec<(String, u32)> {
 
 fn of(mails: &[(&str, u32)]) -> Vec<(String, u32)> {
     mails.iter().map(|(id, attempts)| ((*id).to_owned(), *attempts)).collect()
+}
+
+/// Mails to an address end, waiting or leased; others go on, and their ids stay used.
+pub async fn an_address_is_forgotten(store: Store) {
+    assert_eq!(done(store.forget("a@example.org", at(0)).await), 0);
+    queue(&store, "a", 0).await;
+    assert_eq!(due(&store, 0).await, of(&[("a", 1)]));
+    let again = MailIntent { to: "a@example.org".to_owned(), ..mail("again") };
+    done(store.queue(again.clone(), at(1)).await);
+    queue(&store, "b", 1).await;
+    assert_eq!(done(store.forget("a@example.org", at(2)).await), 2, "the one that is leased and the other");
+    assert_eq!(done(store.forget("a@example.org", at(2)).await), 0, "there are none any more");
+    done(store.done("a", Some(at(3))).await);
+    done(store.queue(again, at(3)).await);
+    assert_eq!(due(&store, 999).await, of(&[("b", 1)]), "who leased one does not bring it back");
 }
 
 /// A queued mail is due at once, as it was queued.

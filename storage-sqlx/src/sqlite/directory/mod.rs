@@ -23,8 +23,8 @@ use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner,
-        PaidPeriod, Plan, Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
+        Owner, PaidPeriod, Plan, Redeem, Redeemed, Rotated, Token,
     },
     ids::{AccountId, KeyId, WalletId},
 };
@@ -126,17 +126,25 @@ impl Change for ChangeAccount {
 
 struct Erase {
     id: AccountId,
+    version: u64,
     now: Timestamp,
 }
 
 impl Change for Erase {
-    type Outcome = bool;
+    type Outcome = Erased;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
+    async fn make(&self, db: &mut SqliteConnection) -> Work<Erased> {
         let id = self.id.as_str().to_owned();
+        let stored = sqlx::query(BY_ID).bind(id.clone()).fetch_optional(&mut *db).await?;
+        let Some(stored) = stored.as_ref().map(read_account).transpose()? else {
+            return Ok(Erased::Missing);
+        };
+        if stored.version != self.version {
+            return Ok(Erased::Stale);
+        }
         sqlx::query(ERASE_TRACES).bind(id.clone()).execute(&mut *db).await?;
-        let erased = sqlx::query(ERASE).bind(id).bind(self.now.as_millis()).execute(db).await?;
-        Ok(erased.rows_affected() > 0)
+        sqlx::query(ERASE).bind(id).bind(self.now.as_millis()).execute(db).await?;
+        Ok(Erased::Erased)
     }
 }
 
@@ -200,8 +208,8 @@ impl Directory for SqliteStore {
         self.database.make(ChangeAccount(account)).await
     }
 
-    async fn erase_account(&self, id: &AccountId, now: Timestamp) -> Result<bool> {
-        self.database.make(Erase { id: id.clone(), now }).await
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
+        self.database.make(Erase { id: id.clone(), version, now }).await
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {

@@ -1,6 +1,12 @@
 //! What operators do with accounts.
 
-use transcript_core::{ErrorKind, PageRequest, directory::Account, ids::GrantId, ledger::EntryKind};
+use transcript_core::{
+    ErrorKind, PageRequest,
+    accounts::{Item, Order, OrderState, Ties},
+    directory::Account,
+    ids::{GrantId, OrderId},
+    ledger::EntryKind,
+};
 
 use super::*;
 use crate::simulation::accounts::issue_token;
@@ -69,12 +75,12 @@ fn an_erased_account_leaves_its_journal_and_nothing_of_the_person() {
         let export = accounts.export(&account.email).await.unwrap();
         assert_eq!(export.view.account.email, account.email);
         assert_eq!(export.entries.len(), 2, "{:?}", export.entries);
-        let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
-        accounts.change(&account.id, subscribe).await.unwrap();
-        assert_eq!(accounts.delete(&account.email).await.unwrap_err().kind(), ErrorKind::Conflict);
-        let cancel = |account: &Account| Account { subscription: None, ..account.clone() };
-        accounts.change(&account.id, cancel).await.unwrap();
-        assert_eq!(accounts.delete(&account.email).await.unwrap(), account.id);
+        accounts.register(&account.email, None).await.unwrap();
+        let read = accounts.show(&account.email).await.unwrap().account;
+        accounts.delete(&read, false).await.unwrap();
+        assert_eq!(accounts.delete(&read, true).await.unwrap_err().kind(), ErrorKind::NotFound);
+        let holder = transcript_core::ids::Holder::new("sender");
+        assert_eq!(life.world.outbox.due(&holder, life.now(), life.now(), 9).await.unwrap(), []);
         for who in [account.id.as_str(), &account.email] {
             assert_eq!(accounts.show(who).await.unwrap_err().kind(), ErrorKind::NotFound);
         }
@@ -84,6 +90,68 @@ fn an_erased_account_leaves_its_journal_and_nothing_of_the_person() {
         let anew = SimAccount::made(&life, &account.email).await;
         assert!(anew.id != account.id && anew.wallet != account.wallet);
         assert_eq!(remaining(&life, &anew).await, 5);
+    });
+}
+
+/// An order of a pack, which nobody has paid yet.
+fn order(account: &SimAccount, life: &Life) -> Order {
+    Order {
+        id: OrderId::new("order-1"),
+        version: 1,
+        account: account.id.clone(),
+        item: Item::Pack("1k".to_owned()),
+        credits: 1_000,
+        amount_minor: 1_200,
+        currency: "usd".to_owned(),
+        state: OrderState::Open,
+        payment: None,
+        taken_back: Vec::new(),
+        created_at: life.now(),
+    }
+}
+
+#[test]
+fn an_account_for_which_somebody_pays_is_erased_only_anyway() {
+    play(plan([5, 0, 0, 0]), |life| async move {
+        let (accounts, orders) = (&life.accounts[0], &life.world.orders);
+        let account = new_account(&life).await;
+        let other = SimAccount::made(&life, "other@example.org").await;
+        orders.open(Order { id: OrderId::new("order-2"), ..order(&other, &life) }).await.unwrap();
+        let read = async || accounts.show(&account.email).await.unwrap().account;
+        assert!(accounts.ties(&read().await).await.unwrap().is_empty(), "another's order is no tie");
+
+        let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
+        accounts.change(&account.id, subscribe).await.unwrap();
+        orders.open(order(&account, &life)).await.unwrap();
+        let ties = Ties { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
+        assert_eq!(accounts.ties(&read().await).await.unwrap(), ties);
+        let tied = accounts.delete(&read().await, false).await.unwrap_err();
+        assert_eq!(tied.kind(), ErrorKind::Conflict);
+        let cancel = |account: &Account| Account { subscription: None, ..account.clone() };
+        accounts.change(&account.id, cancel).await.unwrap();
+        let tied = accounts.delete(&read().await, false).await.unwrap_err();
+        assert!(tied.to_string().contains("may yet be paid"), "{tied}");
+        accounts.delete(&read().await, true).await.unwrap();
+        assert_eq!(accounts.show(&account.email).await.unwrap_err().kind(), ErrorKind::NotFound);
+        // What was sold stays, of an account that says nothing of anybody.
+        assert_eq!(orders.order(&OrderId::new("order-1")).await.unwrap().unwrap().account, account.id);
+    });
+}
+
+#[test]
+fn an_account_is_erased_as_it_was_read_or_not_at_all() {
+    play(plan([5, 0, 0, 0]), |life| async move {
+        let (accounts, account) = (&life.accounts[0], new_account(&life).await);
+        let read = accounts.show(&account.email).await.unwrap().account;
+        // A plan is bought while the operator is asked whether they are sure.
+        let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
+        accounts.change(&account.id, subscribe).await.unwrap();
+        for anyway in [false, true] {
+            let stale = accounts.delete(&read, anyway).await.unwrap_err();
+            assert_eq!(stale.kind(), ErrorKind::Conflict);
+            assert!(stale.to_string().contains("has changed"), "{stale}");
+        }
+        assert_eq!(remaining(&life, &account).await, 5);
     });
 }
 

@@ -3,7 +3,14 @@
 use anyhow::{Context as _, Result};
 use http::Method;
 use serde_json::{Value, json};
+use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
+use transcript_core::{
+    Timestamp,
+    accounts::{Item, Order, OrderState, Orders as _},
+    directory::{Account, AccountRef, Directory as _},
+    ids::OrderId,
+};
 
 use super::{ends, told, told_json};
 use crate::server::{
@@ -111,8 +118,12 @@ async fn an_account_goes_with_all_that_is_personal() -> Result<()> {
     // Without a terminal to ask at it must be said for sure.
     ends(data.path(), &["accounts", "delete", "ann@example.org"], "y\n", 2)?;
     assert_eq!(credits(&server, &key).await?, 199);
+    let mails = || std::fs::read_dir(data.path().join("outbox")).map(Iterator::count);
+    assert_eq!(mails()?, 2, "one to each of them");
     let deleted = told(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
-    assert_eq!(deleted, format!("{}: deleted\n", export["id"].as_str().context("id")?));
+    let id = export["id"].as_str().context("id")?;
+    assert_eq!(deleted, format!("{id}: deleted\n1 mail to it was deleted from the outbox folder\n"));
+    assert_eq!(mails()?, 1);
     assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
     ends(data.path(), &["accounts", "show", "ann@example.org"], "", 1)?;
     assert_eq!(told_json(data.path(), &["accounts", "list", "--json"])?.as_array().map(Vec::len), Some(1));
@@ -130,10 +141,53 @@ async fn an_account_goes_with_all_that_is_personal() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_may_yet_be_charged_is_deleted_only_anyway() -> Result<()> {
+    let (data, server, _, key) = served().await?;
+    let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
+    let who = AccountRef::Email("ann@example.org".to_owned());
+    let ann = store.account(&who).await?.context("the account")?;
+    let order = Order {
+        id: OrderId::new("order-7"),
+        version: 1,
+        account: ann.id.clone(),
+        item: Item::Pack("1k".to_owned()),
+        credits: 1_000,
+        amount_minor: 1_200,
+        currency: "usd".to_owned(),
+        state: OrderState::Open,
+        payment: None,
+        taken_back: Vec::new(),
+        created_at: Timestamp::from_millis(0),
+    };
+    store.open(order).await?;
+    let subscribed = Account { subscription: Some("sub_7".to_owned()), ..ann };
+    store.change_account(subscribed).await?;
+    store.close().await;
+
+    let delete = ["accounts", "delete", "ann@example.org", "--yes"];
+    let refused = super::text(&ends(data.path(), &delete, "", 1)?.stderr);
+    for part in ["sub_7", "cancel it at the payment provider first", "order-7", "--anyway"] {
+        assert!(refused.contains(part), "{part}: {refused}");
+    }
+    assert_eq!(credits(&server, &key).await?, 199);
+    let deleted = told(data.path(), &[&delete[..], &["--anyway"]].concat())?;
+    for part in [": deleted\n", "the subscription sub_7 goes on", "the order order-7 may yet be paid"] {
+        assert!(deleted.contains(part), "{part}: {deleted}");
+    }
+    assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
+    ends(data.path(), &["ledger", "audit"], "", 0)?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_deleted_person_is_left_on_the_disk() -> Result<()> {
     let (data, mut server, _, key) = served().await?;
     told(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
     assert!(server.stop()?.success());
+    for mail in std::fs::read_dir(data.path().join("outbox"))? {
+        let mail = std::fs::read_to_string(mail?.path())?;
+        assert!(mail.contains("ben@example.org") && !mail.contains("ann@example.org"), "{mail}");
+    }
     for name in ["verbatim.db", "verbatim.db-wal"] {
         let file = data.path().join(name);
         let bytes = if file.exists() { std::fs::read(&file)? } else { Vec::new() };

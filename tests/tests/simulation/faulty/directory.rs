@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, KeySummary, LookupKey, NewKey, Owner,
-        Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
+        Owner, Redeem, Redeemed, Rotated, Token,
     },
     ids::{AccountId, KeyId},
 };
@@ -105,10 +105,10 @@ impl Directory for FaultyDirectory {
         self.gate.pass("directory.change_account", String::new, work, told).await
     }
 
-    async fn erase_account(&self, id: &AccountId, now: Timestamp) -> Result<bool> {
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
         let (inner, id) = (self.inner(), id.clone());
         let what = id.to_string();
-        let work = async move { inner.erase_account(&id, now).await };
+        let work = async move { inner.erase_account(&id, version, now).await };
         self.gate.pass("directory.erase_account", || what, work, nothing).await
     }
 

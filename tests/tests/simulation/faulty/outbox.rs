@@ -43,6 +43,12 @@ impl Outbox for FaultyOutbox {
         self.gate.pass("outbox.due", String::new, work, nothing).await
     }
 
+    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
+        let (inner, to) = (self.inner(), to.to_owned());
+        let work = async move { inner.forget(&to, now).await };
+        self.gate.pass("outbox.forget", String::new, work, nothing).await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let (inner, id) = (self.inner(), id.to_owned());
         let what = id.clone();

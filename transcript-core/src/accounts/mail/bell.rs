@@ -61,6 +61,10 @@ impl Outbox for RingingOutbox {
         self.outbox.due(holder, now, until, limit).await
     }
 
+    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
+        self.outbox.forget(to, now).await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         self.outbox.done(id, retry_at).await
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    directory::{Changed, Entitle, PaidPeriod, Plan, Rotated},
+    directory::{Changed, Entitle, Erased, PaidPeriod, Plan, Rotated},
     error::ErrorKind,
     page::PageRequest,
     testing::{pages, refused, together},
@@ -152,8 +152,15 @@ pub async fn an_erased_account_is_gone(store: Store) {
     let customer = Some("cus_1".to_owned());
     change(&store, Account { customer: customer.clone(), ..account.clone() }).await;
     done(store.put_token(token("pending", EMAIL)).await);
-    assert!(done(store.erase_account(&account.id, at(50)).await), "there was such an account");
-    assert!(!done(store.erase_account(&account.id, at(51)).await), "there is none any more");
+    for version in [0, 1, 3] {
+        let stale = done(store.erase_account(&account.id, version, at(50)).await);
+        assert_eq!(stale, Erased::Stale, "the account is in its second version");
+    }
+    assert!(owner(&store, "k").await.is_some(), "nothing was erased");
+    assert_eq!(redeem(&store, "pending", "l", false).await, Redeemed::NeedsConfirmation, "no token either");
+    for expect in [Erased::Erased, Erased::Missing] {
+        assert_eq!(done(store.erase_account(&account.id, 2, at(50)).await), expect);
+    }
     for who in [
         AccountRef::Id(account.id.clone()),
         AccountRef::Email(EMAIL.to_owned()),
@@ -180,7 +187,7 @@ pub async fn an_erased_account_is_gone(store: Store) {
 /// The address of an erased account can register anew, as another account.
 pub async fn an_erased_address_registers_anew(store: Store) {
     let account = register(&store, EMAIL, "k").await;
-    done(store.erase_account(&account.id, at(50)).await);
+    done(store.erase_account(&account.id, account.version, at(50)).await);
     done(store.put_token(token("anew", EMAIL)).await);
     let Redeemed::Issued { account: anew, first } = redeem(&store, "anew", "l", false).await else {
         panic!("the address of an erased account is a new address")
@@ -210,7 +217,7 @@ pub async fn accounts_come_in_pages(store: Store) {
     assert!(page.next.is_none(), "a full page with nothing after it is the last");
     let page = done(store.accounts(PageRequest { after: None, limit: 5 }).await);
     let fourth = page.items.get(4).expect("the page is full").id.clone();
-    done(store.erase_account(&fourth, at(99)).await);
+    assert_eq!(done(store.erase_account(&fourth, 1, at(99)).await), Erased::Erased);
     let rest = done(store.accounts(PageRequest { after: page.next, limit: 100 }).await);
     assert_eq!(rest.items.len(), 10, "a cursor goes on where its page ended, also when that item is gone");
 }

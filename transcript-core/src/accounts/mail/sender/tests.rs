@@ -350,6 +350,10 @@ impl Outbox for Forgetful {
         self.outbox.due(holder, now, until, limit).await
     }
 
+    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
+        self.outbox.forget(to, now).await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let left = self.failures.try_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         match left {
