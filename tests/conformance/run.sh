@@ -100,6 +100,8 @@ verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQ
 "$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \
   >"$work/long.srt"
 verbatim import "$work/long.srt" --video https://youtu.be/longlonglon --lang en >/dev/null
+verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/withdrawn00 --lang en >/dev/null
+verbatim archive withdraw https://youtu.be/withdrawn00 >/dev/null
 key="$(verbatim keys create)"
 
 # Every recording of captions that has words, and those beyond our own where they are.
@@ -114,6 +116,13 @@ done
 plenty=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
   VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000 VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR=100000
   VERBATIM_PLANS__FREE__CREDITS=100000 VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE=100000)
+# client NAME ARGUMENT...: a client of the v1 API that knows the interface specification and nothing else.
+client() {
+  printf '  %-36s ' "the specification, $1"
+  shift
+  "$venv/bin/python" surface_b.py "$1" "$address" "$work/data/outbox" "${@:2}"
+}
+
 # A call that ends the key which all calls of a run share.
 rotation=/api/v1/rotate-key
 start "${plenty[@]}"
@@ -137,13 +146,22 @@ check "with an account's key, rotated" --header "Authorization: Bearer $ben" --i
   --phases examples,coverage,fuzzing --warnings off
 stop
 
+start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=200
+client "word by word" all dQw4w9WgXcQ withdrawn00 unreachable --without chat
+stop
+
 start
+client "its limits" limited
 check "with the default limits" --warnings off --phases examples,coverage
 stop
 
 start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
 check "with a key that has spent everything" --header "Authorization: Bearer $key" --include-path /api/transcript \
   --phases examples,coverage
+stop
+
+start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=1
+client "without credits" spent dQw4w9WgXcQ
 stop
 
 start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=0
