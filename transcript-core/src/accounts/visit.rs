@@ -201,18 +201,31 @@ impl Visit {
     /// Ends the visit without an answer; returns why, once everything is given back, so that the caller may
     /// try again at once.
     pub async fn refuse(mut self, refused: Refused) -> Refused {
+        self.end().await;
+        refused
+    }
+
+    /// Ends the visit with an answer that is worth nothing the next time, such as an address that leads somewhere
+    /// for minutes: it is not stored, what is held is given back, and a repeat does the work again.
+    pub async fn deliver_once(mut self, reply: Reply) -> Reply {
+        self.end().await;
+        reply
+    }
+
+    /// Gives back what was taken, and waits for that.
+    async fn end(&mut self) {
         let (accounts, taken) = (self.accounts.clone(), std::mem::take(&mut self.taken));
         self.heart.abort_all();
-        if !taken.is_empty() {
-            let (tell, told) = oneshot::channel();
-            self.accounts.parts().transcripts.detach(async move {
-                accounts.give_back(taken).await;
-                let _ = tell.send(());
-            });
-            // An end by the runtime's end gives nothing back; then all expires by itself.
-            let _ = told.await;
+        if taken.is_empty() {
+            return;
         }
-        refused
+        let (tell, told) = oneshot::channel();
+        self.accounts.parts().transcripts.detach(async move {
+            accounts.give_back(taken).await;
+            let _ = tell.send(());
+        });
+        // An end by the runtime's end gives nothing back; then all expires by itself.
+        let _ = told.await;
     }
 
     /// Keeps renewing what is taken now.

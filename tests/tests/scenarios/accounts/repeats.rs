@@ -65,6 +65,20 @@ fn a_reply_is_repeated_as_it_was_with_a_mark_and_without_our_notes() {
 }
 
 #[test]
+fn what_is_worth_nothing_the_next_time_is_not_repeated() {
+    play(plan([5, 0, 0, 0]), |life| async move {
+        let account = new_account(&life).await;
+        for text in ["one", "two"] {
+            let visit = admitted(enter(&life, &account, Route::Subscribe, "k", "body").await);
+            assert_eq!(visit.deliver_once(reply(text)).await, reply(text));
+        }
+        let visit = admitted(enter(&life, &account, Route::Subscribe, "k", "body").await);
+        visit.deliver(reply("three")).await.unwrap();
+        assert_eq!(replayed(enter(&life, &account, Route::Subscribe, "k", "body").await).body, b"three");
+    });
+}
+
+#[test]
 fn an_idempotency_key_is_bound_to_account_route_and_body() {
     play(plan([5, 0, 0, 0]), |life| async move {
         let one = SimAccount::made(&life, "one@example.org").await;

@@ -17,12 +17,16 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Tells the visitor, as [`Visit::deliver`] does.
+    /// Tells the visitor, as [`Visit::deliver`] does. A page that is good for minutes only is not kept for repeats:
+    /// whoever asks again gets another page of the same order.
     ///
     /// # Errors
     /// As [`Visit::deliver`]. The order stays; nobody has to pay it.
     pub async fn deliver(self, reply: Reply) -> Result<Reply, Refused> {
-        self.visit.deliver(reply).await
+        match self.sold.is_lasting {
+            true => self.visit.deliver(reply).await,
+            false => Ok(self.visit.deliver_once(reply).await),
+        }
     }
 }
 
@@ -94,7 +98,8 @@ fn not_configured() -> Refused {
 fn refused(error: &Error) -> Refused {
     match error.kind() {
         ErrorKind::Conflict => Refused::Conflict(
-            "This Idempotency-Key was used for another order: take a new one for each order.".to_owned(),
+            "The order of this Idempotency-Key is paid, is being paid, or is another one: take a new key for a new order."
+                .to_owned(),
         ),
         ErrorKind::NotFound => Refused::Unauthorized("The account of this API key is gone.".to_owned()),
         _ => {
