@@ -4,6 +4,6 @@
 
 mod nth_call;
 mod permutations;
-mod provider;
+pub(crate) mod provider;
 mod rules;
-mod shop;
+pub(crate) mod shop;

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -84,20 +85,27 @@ impl Provider {
 
     /// The buyer pays, or the money that was under way arrives: the events that tell of it.
     pub(crate) fn pay(&self, order: &OrderId, on: i64) -> Vec<Subject> {
-        self.pay_for(order, on, None, false)
+        self.pay_at(order, day(on), None, false)
     }
 
     /// Somebody pays another amount than was asked for.
     pub(crate) fn pay_amount(&self, order: &OrderId, on: i64, amount: Option<u64>) -> Vec<Subject> {
-        self.pay_for(order, on, amount, false)
+        self.pay_at(order, day(on), amount, false)
     }
 
     /// The buyer pays for a second subscription.
     pub(crate) fn pay_beside(&self, order: &OrderId, on: i64) -> Vec<Subject> {
-        self.pay_for(order, on, None, true)
+        self.pay_at(order, day(on), None, true)
     }
 
-    fn pay_for(&self, order: &OrderId, on: i64, amount: Option<u64>, is_beside: bool) -> Vec<Subject> {
+    /// The buyer pays at a moment: so much, where it is not the price; for a second subscription, or not.
+    pub(crate) fn pay_at(
+        &self,
+        order: &OrderId,
+        at: Timestamp,
+        amount: Option<u64>,
+        is_beside: bool,
+    ) -> Vec<Subject> {
         let mut books = self.books();
         let name = format!("cs_{order}");
         let payment = books.payments.get_mut(&name).expect("an order that was opened");
@@ -114,19 +122,19 @@ impl Provider {
         let id = present.map_or_else(|| format!("sub_{order}"), |(id, _)| id.clone());
         let fresh = Subscription {
             customer,
-            anchor: day(on),
+            anchor: at,
             is_ended: false,
             is_stopped: false,
             orders: BTreeMap::new(),
             invoices: Vec::new(),
         };
         let subscription = books.subscriptions.entry(id.clone()).or_insert(fresh);
-        subscription.anchor = day(on);
+        subscription.anchor = at;
         subscription.orders.insert(plan, sold.id.clone());
         if let Some(payment) = books.payments.get_mut(&name) {
             payment.subscription = Some(id.clone());
         }
-        subjects.extend(books.invoice(&id, plan, on, true, money));
+        subjects.extend(books.invoice(&id, plan, at, true, money));
         subjects
     }
 
@@ -136,7 +144,7 @@ impl Provider {
         let payment = &books.payments[&format!("cs_{order}")];
         let Item::Plan(plan) = payment.order.item else { panic!("no plan") };
         let (id, money) = (payment.subscription.clone().unwrap(), payment.money.clone());
-        books.invoice(&id, plan, on, false, money)
+        books.invoice(&id, plan, day(on), false, money)
     }
 
     /// The subscription that an order is for ends: nothing will be paid for it any more.
@@ -188,6 +196,15 @@ impl Provider {
         self.books().subscriptions.values().all(|subscription| subscription.is_stopped)
     }
 
+    /// All months of plans that an account paid.
+    pub(crate) fn months(&self, account: &str) -> Vec<PaidInvoice> {
+        let customer = format!("cus_{account}");
+        let books = self.books();
+        let of_account =
+            books.subscriptions.values().filter(|subscription| subscription.customer == customer);
+        of_account.flat_map(|subscription| subscription.invoices.clone()).collect()
+    }
+
     /// How many subscriptions are there.
     pub(crate) fn subscriptions(&self) -> usize {
         self.books().subscriptions.len()
@@ -195,7 +212,7 @@ impl Provider {
 }
 
 impl Books {
-    fn invoice(&mut self, id: &str, plan: Plan, on: i64, first: bool, money: Money) -> Vec<Subject> {
+    fn invoice(&mut self, id: &str, plan: Plan, at: Timestamp, first: bool, money: Money) -> Vec<Subject> {
         self.invoices += 1;
         let subscription = self.subscriptions.get_mut(id).unwrap();
         let invoice = format!("in_{}", self.invoices);
@@ -204,9 +221,9 @@ impl Books {
             order: Some(subscription.orders[&plan].clone()),
             first,
             plan,
-            created_at: day(on),
-            period_start: day(on),
-            period_end: day(on + 30),
+            created_at: at,
+            period_start: at,
+            period_end: at.plus(Duration::from_secs(30 * 86_400)),
             money,
         });
         let customer = Some(subscription.customer.clone());

@@ -8,10 +8,9 @@ use std::{
 use tokio::time::timeout;
 use transcript_core::{
     accounts::{
-        Accounts, Call, Credits, Entry, Header, PlanPayment, Refused, Reply, Route, TranscriptAsk,
-        Verification, Visit, after_payments,
+        Accounts, Call, Credits, Entry, Header, Refused, Reply, Route, TranscriptAsk, Verification, Visit,
     },
-    directory::{Account, AccountRef, Plan, Token, key::Key},
+    directory::{AccountRef, Plan, Token, key::Key},
     ids::{AccountId, GrantId, WalletId},
     video::VideoId,
 };
@@ -19,6 +18,7 @@ use transcript_core::{
 use super::{
     dice::Dice,
     oracle::{CallEnd, PaidCall},
+    paying::{Paid, buy, check_paid, pay},
     world::Life,
 };
 
@@ -30,8 +30,8 @@ pub(crate) struct SimAccount {
     pub(crate) wallet: WalletId,
     /// The key that was shown last.
     key: Arc<Mutex<String>>,
-    /// What was paid for plans, as the payment provider knows it.
-    payments: Arc<Mutex<Vec<PlanPayment>>>,
+    /// What was paid for.
+    paid: Arc<Mutex<Paid>>,
 }
 
 /// One thing that somebody does with an account.
@@ -55,6 +55,7 @@ pub(crate) enum AccountOp {
     Pay {
         plan: Plan,
     },
+    Buy,
     Block {
         blocked: bool,
     },
@@ -69,14 +70,19 @@ impl SimAccount {
         let who = AccountRef::Email(email.to_owned());
         let account = life.world.directory.account(&who).await.unwrap().unwrap();
         let key = Arc::new(Mutex::new(issued.key.reveal().to_owned()));
-        let (id, wallet, payments) = (account.id, account.wallet, Arc::default());
-        Self { email: email.to_owned(), id, wallet, key, payments }
+        let (id, wallet, paid) = (account.id, account.wallet, Arc::default());
+        Self { email: email.to_owned(), id, wallet, key, paid }
     }
 
     /// Its credits, as its owner is told them. The weather must be calm.
     pub(crate) async fn credits(&self, life: &Life) -> Credits {
         let visit = self.visit(&life.accounts[0], Route::Me).await.unwrap();
         life.accounts[0].me(visit).await.unwrap().credits
+    }
+
+    /// Looks at, or notes, what was paid for.
+    pub(crate) fn paid<T>(&self, work: impl FnOnce(&mut Paid) -> T) -> T {
+        work(&mut self.paid.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn key(&self) -> String {
@@ -254,7 +260,10 @@ impl AccountOp {
             20 | 21 => Self::Rotate,
             22 => Self::Register,
             23 | 24 => Self::Recover { confirmed: dice.chance(600) },
-            25 | 26 => Self::Grant { amount: 1 + dice.below(4) },
+            25 | 26 => match dice.below(5) {
+                0 | 1 => Self::Buy,
+                amount => Self::Grant { amount },
+            },
             27 | 28 => Self::Pay { plan: *dice.pick(&[Plan::Starter, Plan::Pro, Plan::Scale]) },
             _ => Self::Block { blocked: dice.chance(300) },
         }
@@ -292,7 +301,8 @@ impl AccountOp {
                     life.world.oracle.granted(&account.wallet, &id, amount);
                 }
             }
-            Self::Pay { plan } => pay(&life, &accounts, &account, plan).await,
+            Self::Pay { plan } => pay(&life, engine, &account, plan, number).await,
+            Self::Buy => buy(&life, engine, &account, number).await,
             Self::Block { blocked } => {
                 let _ = timeout(most, accounts.set_blocked(account.id.as_str(), blocked)).await;
             }
@@ -340,29 +350,11 @@ async fn recover(life: &Life, accounts: &Accounts, account: &SimAccount, confirm
     }
 }
 
-/// A plan is paid: a new month of it, or the rest of the present one on another plan.
-async fn pay(life: &Life, accounts: &Accounts, account: &SimAccount, plan: Plan) {
-    let (now, credits) = (life.now(), life.world.plan.accounts.plans.of(plan).credits);
-    let payments = {
-        let mut payments = account.payments.lock().unwrap_or_else(PoisonError::into_inner);
-        let month = now.plus(Duration::from_secs(30 * 24 * 3_600));
-        let through = payments.last().map(|last| last.through).filter(|end| *end > now).unwrap_or(month);
-        payments.push(PlanPayment { plan, credits, credits_back: 0, from: now, through });
-        payments.clone()
-    };
-    let change = move |account: &Account| {
-        let subscription = Some("subscription".to_owned());
-        Account { subscription, ..after_payments(account, &payments, now) }
-    };
-    if let Ok(Ok(_)) = timeout(patience(life), accounts.change(&account.id, change)).await {
-        life.world.oracle.reach("paid a plan");
-    }
-}
-
 /// After all: the owner comes back with a new key, is told what there is, and can spend it to the last credit
 /// and not beyond.
 pub(crate) async fn check_after_all(life: &Life, account: &SimAccount, video: &VideoId) {
     let (accounts, oracle) = (&life.accounts[0], &life.world.oracle);
+    check_paid(life, account).await;
     accounts.set_blocked(account.id.as_str(), false).await.unwrap();
     recover(life, accounts, account, true).await;
     life.world.archive.withdraw(video, false, life.now()).await.unwrap();

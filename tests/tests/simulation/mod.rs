@@ -15,6 +15,7 @@ pub(crate) mod gate;
 mod mutation;
 pub(crate) mod ops;
 pub(crate) mod oracle;
+pub(crate) mod paying;
 pub(crate) mod run;
 pub(crate) mod supplier;
 pub(crate) mod weather;
@@ -105,7 +106,7 @@ fn the_seeds_come_to_everything() {
     // Only the watch page has visitors with allowances.
     let reasons = reasons.into_iter().filter(|reason| *reason != "allowance");
     let others = ["new", "archived", "death", "Spent", "Returned", "Expired", "still being transcribed"];
-    let accounts = ["replayed", "rotated", "recovered", "paid a plan"];
+    let accounts = ["replayed", "rotated", "recovered", "paid a plan", "bought a pack"];
     let refusals = [400, 401, 402, 404, 409, 500].map(|code| format!("refused {code}"));
     let others = others.into_iter().chain(accounts);
     let calls = [

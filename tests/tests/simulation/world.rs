@@ -12,7 +12,10 @@ use async_trait::async_trait;
 use tokio::runtime::{Builder, Handle};
 use transcript_core::{
     Clock, Random, Result, Timestamp,
-    accounts::{Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies},
+    accounts::{
+        Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies,
+        payments::{PaymentParts, Payments},
+    },
     archive::Archive,
     directory::{Directory, Owner, Secrets, key::Key},
     engine::{EngineOptions, Transcripts},
@@ -41,6 +44,7 @@ use super::{
     supplier::{Act, Script, SimResolver, SimSupplier},
     weather::Weather,
 };
+use crate::payments::provider::Provider;
 
 /// 2026-11-20T12:00:00Z, in milliseconds: far from the end of any period.
 pub(crate) const NOON_MS: i64 = 1_795_176_000_000;
@@ -63,12 +67,18 @@ pub(crate) struct Plan {
 impl Default for Plan {
     fn default() -> Self {
         let base_url = "https://verbatim.example".to_owned();
+        let mut accounts = AccountsOptions { base_url: base_url.clone(), ..AccountsOptions::default() };
+        let plans = &mut accounts.plans;
+        for (terms, price) in [(&mut plans.starter, 900), (&mut plans.pro, 2_900), (&mut plans.scale, 9_900)]
+        {
+            terms.price_cents = Some(price);
+        }
         Self {
             seed: 0,
             start: Timestamp::from_millis(NOON_MS),
             engine: EngineOptions::default(),
-            lookup: LookupOptions { base_url: base_url.clone(), ..LookupOptions::default() },
-            accounts: AccountsOptions { base_url, ..AccountsOptions::default() },
+            lookup: LookupOptions { base_url, ..LookupOptions::default() },
+            accounts,
             mutation: None,
             traced: false,
         }
@@ -105,6 +115,8 @@ pub(crate) struct World {
     replies: Arc<dyn Replies>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) orders: Arc<dyn Orders>,
+    /// Takes the money.
+    pub(crate) provider: Provider,
     /// Reads captions, on both platforms.
     pub(crate) captions: Arc<SimSupplier>,
     /// Listens, on the long-form site only, and only where it is configured.
@@ -123,6 +135,8 @@ pub(crate) struct Life {
     pub(crate) lookups: Vec<Lookup>,
     /// Surface B of the same processes, in the same order.
     pub(crate) accounts: Vec<Accounts>,
+    /// What they sell, in the same order.
+    pub(crate) payments: Vec<Payments>,
 }
 
 /// A secret that is there from the beginning.
@@ -176,6 +190,7 @@ impl World {
                 inner: Arc::new(MemoryOrders::default()),
                 gate: Arc::clone(&gate),
             }),
+            provider: Provider::new(Arc::clone(&gate)),
             limiter: Arc::new(FaultyLimiter {
                 inner: Arc::new(MemoryRateLimiter::default()),
                 gate: Arc::clone(&gate),
@@ -232,8 +247,9 @@ impl World {
     }
 
     async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> Life {
-        let (mut lookups, mut accounts) = (Vec::new(), Vec::new());
+        let (mut lookups, mut accounts, mut payments) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..engines {
+            payments.push(self.till(clock));
             let transcripts = self.engine(clock);
             let parts = AccountsParts {
                 transcripts: transcripts.clone(),
@@ -259,7 +275,19 @@ impl World {
             };
             lookups.push(Lookup::open(parts, &KnownSecret).await.unwrap());
         }
-        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups, accounts }
+        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups, accounts, payments }
+    }
+
+    fn till(&self, clock: &Arc<VirtualClock>) -> Payments {
+        Payments::new(PaymentParts {
+            orders: Arc::clone(&self.orders),
+            directory: Arc::clone(&self.directory),
+            ledger: Arc::clone(&self.ledger),
+            limiter: Arc::clone(&self.limiter),
+            checkout: Some(Arc::new(self.provider.clone())),
+            clock: Arc::clone(clock) as Arc<dyn Clock>,
+            plans: self.plan.accounts.plans,
+        })
     }
 
     fn engine(&self, clock: &Arc<VirtualClock>) -> Transcripts {

@@ -93,7 +93,9 @@ impl Oracle {
                 self.reach(format_args!("{kind:?}"));
             }
         }
-        let transfers = entries.iter().filter(|entry| entry.kind == EntryKind::Granted);
+        let is_transfer =
+            |entry: &&Entry| matches!(entry.kind, EntryKind::Granted | EntryKind::Revoked { .. });
+        let transfers = entries.iter().filter(is_transfer);
         let transfers: Vec<&str> = transfers.map(|entry| entry.cause.as_str()).collect();
         for (cause, course) in courses(entries) {
             if transfers.contains(&cause.as_str()) {
