@@ -46,6 +46,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         x: XOptions { query_id: settings.x.query_id.clone(), features: settings.x.features.clone() },
         ytdlp: YtDlpOptions { program: settings.ytdlp.program.clone() },
         speech: speech(settings),
+        observer: None,
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,

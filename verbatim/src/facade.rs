@@ -66,6 +66,10 @@ impl Verbatim {
             absence: options.absence,
             ..EngineOptions::default()
         });
+        let engine = match &options.observer {
+            Some(observer) => engine.observer(Arc::clone(observer)),
+            None => engine,
+        };
         let transcripts = supply(engine, &options, Arc::clone(&clock) as _)?.build();
         let (payments, sandbox) =
             payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;

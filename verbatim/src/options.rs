@@ -1,8 +1,12 @@
 //! What a [`crate::Verbatim`] is made of.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use transcript_core::{accounts::AccountsOptions, engine::AbsencePolicy, lookup::LookupOptions};
+use transcript_core::{
+    accounts::AccountsOptions,
+    engine::{AbsencePolicy, Observer},
+    lookup::LookupOptions,
+};
 
 use crate::payments::CheckoutOptions;
 
@@ -24,6 +28,8 @@ pub struct Options {
     pub ytdlp: YtDlpOptions,
     /// Who listens to videos without captions; none: nobody does.
     pub speech: Option<SpeechOptions>,
+    /// Who hears how far fetches are.
+    pub observer: Option<Arc<dyn Observer>>,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
     /// For how long it is remembered that a video has nothing.
@@ -48,6 +54,7 @@ impl Default for Options {
             x: XOptions::default(),
             ytdlp: YtDlpOptions::default(),
             speech: None,
+            observer: None,
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),

@@ -123,7 +123,12 @@ impl Sources {
         use upstream_reqwest::{InstagramVideos, SoundFormat, SpeechToText};
         let http = Arc::clone(&self.http);
         let instagram = InstagramVideos::new(Arc::clone(&http), Arc::clone(&clock));
-        let videos = vec![Arc::clone(&self.tiktok) as _, Arc::new(instagram) as _, Arc::clone(&self.x) as _];
+        let videos = vec![
+            Arc::clone(&self.youtube) as _,
+            Arc::clone(&self.tiktok) as _,
+            Arc::new(instagram) as _,
+            Arc::clone(&self.x) as _,
+        ];
         let speech = upstream_reqwest::SpeechOptions {
             base_url: speech.base_url.clone(),
             model: speech.model.clone(),

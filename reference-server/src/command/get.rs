@@ -11,14 +11,17 @@ use verbatim::{Found, Get, GetOutcome, Verbatim};
 use super::{
     Failure,
     arguments::{self, Format},
-    open_archive, print, print_json, tell,
+    fetch_line::FetchLine,
+    opening::open_archive_for,
+    print, print_json, tell,
 };
 use crate::config::Settings;
 
 /// Prints the transcript.
 pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), Failure> {
-    let verbatim = open_archive(settings).await?;
-    let outcome = verbatim.get(Get { link: ask.link, language: ask.lang.clone() }).await;
+    let (line, observer) = FetchLine::new();
+    let verbatim = open_archive_for(settings, Some(observer)).await?;
+    let outcome = line.during(verbatim.get(Get { link: ask.link, language: ask.lang.clone() })).await;
     let printed = match outcome {
         Ok(GetOutcome::Found(found)) => {
             tell_language(ask.lang.as_deref(), &found);

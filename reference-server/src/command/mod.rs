@@ -8,6 +8,7 @@ mod archive_export;
 mod arguments;
 mod check_config;
 mod confirm;
+mod fetch_line;
 mod get;
 mod import;
 mod keys;

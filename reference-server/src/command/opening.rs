@@ -1,8 +1,8 @@
 //! The working parts for the commands that are no servers.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
-use transcript_core::engine::EngineOptions;
+use transcript_core::engine::{EngineOptions, Observer};
 use verbatim::{Options, StorageOptions, Verbatim};
 
 use super::Failure;
@@ -57,7 +57,15 @@ fn check_exists(file: &Path) -> Result<(), Failure> {
 /// The same for a command that is about transcripts alone: it works also while the file of keys and the ledger
 /// is locked, damaged or read-only.
 pub(super) async fn open_archive(settings: &Settings) -> Result<Verbatim, Failure> {
-    let mut options = options(settings)?;
+    open_archive_for(settings, None).await
+}
+
+/// The same for somebody who hears how far fetches are.
+pub(super) async fn open_archive_for(
+    settings: &Settings,
+    observer: Option<Arc<dyn Observer>>,
+) -> Result<Verbatim, Failure> {
+    let mut options = Options { observer, ..options(settings)? };
     if let StorageOptions::Files { archive, .. } = options.storage {
         options.storage = StorageOptions::ArchiveFile(archive);
     }

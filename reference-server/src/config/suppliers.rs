@@ -48,12 +48,7 @@ impl SupplierName {
 
     /// Whether it can produce transcripts of a platform's videos.
     pub fn covers(self, platform: Platform) -> bool {
-        match self {
-            Self::Ytdlp => true,
-            // The files of the others are found.
-            Self::SpeechToText => platform != Platform::VideoSite,
-            captions => Self::captions_of(platform) == Some(captions),
-        }
+        matches!(self, Self::Ytdlp | Self::SpeechToText) || Self::captions_of(platform) == Some(self)
     }
 }
 

@@ -44,6 +44,7 @@ fn who_listens_is_asked_last() {
     let settings = load("[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"", &[], &[]).unwrap();
     let of = |platform| settings.suppliers.of(platform).to_vec();
     let listener = SupplierName::SpeechToText;
+    assert_eq!(of(Platform::VideoSite), [SupplierName::YoutubeCaptions, listener]);
     assert_eq!(of(Platform::ShortVideo), [SupplierName::TiktokCaptions, listener]);
     assert_eq!(of(Platform::Microblog), [SupplierName::XCaptions, listener]);
     assert_eq!(of(Platform::Reels), [listener]);

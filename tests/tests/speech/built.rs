@@ -1,6 +1,6 @@
 //! The built command, where a service listens.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use anyhow::Result;
 use http::StatusCode;
@@ -15,7 +15,7 @@ use super::{
     stage::{REEL, video},
 };
 use crate::server::{
-    harness::{Server, keys, run, verbatim},
+    harness::{Server, binary, keys, run, verbatim},
     platform::settings,
 };
 
@@ -53,6 +53,30 @@ fn a_link_goes_in_and_words_come_out() -> Result<()> {
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("speech-to-text") && shown.contains("recognised by a machine"), "{shown}");
     assert_eq!(fs::read_dir(temporary.path())?.count(), 0, "nothing is left");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn how_far_it_is_is_shown_on_a_terminal_only() -> Result<()> {
+    let service = Service::start(|_, _| Reply::heard(&[(0.0, 1.5, " Laid.")])).await?;
+    let proxy = video(tones(4)?)?;
+    for is_terminal in [true, false] {
+        let (data, temporary) = (TempDir::new()?, TempDir::new()?);
+        let mut get = verbatim(data.path(), &["get", &link()]);
+        if is_terminal {
+            let folder = data.path().display();
+            let line = format!("'{}' get '{}' --data '{folder}'", binary().display(), link());
+            get = Command::new("script");
+            get.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+        }
+        get.envs(speaking(&proxy, &service.base_url, &temporary)).env("VERBATIM_SPEECH__PART", "3s");
+        let output = tokio::task::spawn_blocking(|| run(get, b"")).await??;
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert!(text.contains("Laid."), "{text}");
+        assert_eq!(text.contains("\r\x1b[Ktranscribing part 2 of 2"), is_terminal, "{text:?}");
+        assert_eq!(text.contains('\x1b'), is_terminal, "{text:?}");
+    }
     Ok(())
 }
 

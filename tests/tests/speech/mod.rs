@@ -10,3 +10,4 @@ mod recogniser;
 mod service;
 mod sounds;
 mod stage;
+mod youtube;

@@ -22,7 +22,7 @@ use crate::social::{asking, recorded};
 /// The video.
 pub(crate) const REEL: &str = "RopeWalk001";
 /// The longest that anybody waits. No test comes near it.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A proxy for a platform with one video, of which this is the file.
 pub(crate) fn platform(file: Answer) -> Result<ReplayProxy> {

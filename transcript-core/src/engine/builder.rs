@@ -4,7 +4,7 @@ use std::{collections::HashMap, fmt, sync::Arc};
 
 use tokio::runtime::Handle;
 
-use super::{EngineOptions, Inner, Transcripts, errands::Errands};
+use super::{EngineOptions, Inner, Observer, Transcripts, errands::Errands};
 use crate::{
     archive::{Absence, Archive},
     ledger::Ledger,
@@ -57,6 +57,7 @@ pub struct Builder {
     ledger: Option<Arc<dyn Ledger>>,
     suppliers: Suppliers,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
+    observer: Option<Arc<dyn Observer>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: EngineOptions,
@@ -76,6 +77,7 @@ impl Transcripts {
             ledger: None,
             suppliers: Suppliers::default(),
             resolvers: HashMap::new(),
+            observer: None,
             clock,
             random,
             options: EngineOptions::default(),
@@ -106,6 +108,13 @@ impl Builder {
         self
     }
 
+    /// Who hears how far fetches are.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// How patient the engine is.
     #[must_use]
     pub fn options(mut self, options: EngineOptions) -> Self {
@@ -121,6 +130,7 @@ impl Builder {
                 ledger: self.ledger,
                 suppliers: self.suppliers,
                 resolvers: self.resolvers,
+                observer: self.observer,
                 clock: self.clock,
                 random: self.random,
                 options: self.options,

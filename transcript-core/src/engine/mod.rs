@@ -13,6 +13,7 @@ mod flight;
 mod keeping;
 #[cfg(test)]
 mod match_tests;
+mod observer;
 mod options;
 mod payment;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 pub use builder::Builder;
 pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
+pub use observer::{Observer, Stage};
 pub use options::{AbsencePolicy, EngineOptions};
 
 use builder::Suppliers;
@@ -82,6 +84,7 @@ struct Inner {
     ledger: Option<Arc<dyn Ledger>>,
     suppliers: Suppliers,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
+    observer: Option<Arc<dyn Observer>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: EngineOptions,

@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-use super::{Inner, errands::Errand};
+use super::{Inner, Observer, Stage, errands::Errand};
 use crate::{
     archive::KNOWN_TRACKS_MAX,
     supplier::{Ask, Supplied, Supplier, SupplyError, SupplyReason, Watcher},
     transcript::best_track,
+    video::VideoId,
 };
 
 /// The most transcripts that one supply may bring: the wished one, the default, and some to spare.
@@ -29,15 +30,22 @@ pub(super) struct Supply {
     pub(super) asked: Vec<String>,
 }
 
-/// Tells a supplier whether its work is still wanted.
-#[derive(Debug, Default)]
+/// Tells a supplier whether its work is still wanted, and others how far it is.
+#[derive(Debug)]
 struct Wanted {
+    video: VideoId,
+    supplier: String,
+    observer: Option<Arc<dyn Observer>>,
     cancelled: AtomicBool,
 }
 
 impl Watcher for Wanted {
     fn stage(&self, name: &str, done: u64, of: u64) {
         tracing::debug!(stage = name, done, of, "supplier at work");
+        if let Some(observer) = &self.observer {
+            let (video, supplier, name) = (self.video.clone(), self.supplier.clone(), name.to_owned());
+            observer.stage(Stage { video, supplier, name, done, of });
+        }
     }
 
     fn cancelled(&self) -> bool {
@@ -90,7 +98,12 @@ impl Inner {
 
     /// Asks one supplier, within the time for the whole work. A supplier that panics has failed.
     async fn ask(&self, supplier: &Arc<dyn Supplier>, ask: Ask) -> Result<Supplied, SupplyError> {
-        let wanted = Arc::new(Wanted::default());
+        let wanted = Arc::new(Wanted {
+            video: ask.video.clone(),
+            supplier: supplier.card().name,
+            observer: self.observer.clone(),
+            cancelled: AtomicBool::new(false),
+        });
         let _cancel = CancelOnDrop(Arc::clone(&wanted));
         let time = ask.deadline.since(self.clock.now());
         let supplier = Arc::clone(supplier);

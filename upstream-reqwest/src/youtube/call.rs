@@ -98,7 +98,7 @@ impl<'a> Call<'a> {
         Err(told.into_iter().reduce(more_telling).unwrap_or(none))
     }
 
-    fn refused(&self, refusal: Refusal) -> Refused {
+    pub(super) fn refused(&self, refusal: Refusal) -> Refused {
         Refused { refusal, exit: self.visit.exit() }
     }
 
@@ -240,6 +240,6 @@ impl Spare<'_> {
 }
 
 /// The more telling of two refusals; the earlier one of equals, since the clients are in order of trust.
-fn more_telling(one: Refused, other: Refused) -> Refused {
+pub(super) fn more_telling(one: Refused, other: Refused) -> Refused {
     if other.refusal.weight() > one.refusal.weight() { other } else { one }
 }

@@ -3,6 +3,7 @@
 mod call;
 mod captions;
 mod clients;
+mod media;
 mod parts;
 mod player;
 #[cfg(test)]

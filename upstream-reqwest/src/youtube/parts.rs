@@ -7,6 +7,8 @@ use serde_json::{Value, value::RawValue};
 /// length there. Captions with 40 tracks and 160 translations have some 50 KB, the other parts 1 to 15 KB.
 pub(super) const CAPTIONS_MAX: usize = 512 << 10;
 pub(super) const PART_MAX: usize = 64 << 10;
+/// A video has some 30 forms, each with an address of 1 KB; dubbed ones have ten times as many.
+const STREAMS_MAX: usize = 1 << 20;
 
 /// The parts of player data that matter, as they are written; the rest, which is most of it, is skipped.
 #[derive(Debug, Default, Deserialize)]
@@ -23,6 +25,16 @@ struct Parts<'a> {
     #[serde(borrow)]
     error: Option<&'a RawValue>,
     /// Some endpoints wrap the player data in this.
+    #[serde(borrow)]
+    player_response: Option<&'a RawValue>,
+}
+
+/// The part of player data that says where the video itself is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Streams<'a> {
+    #[serde(borrow)]
+    streaming_data: Option<&'a RawValue>,
     #[serde(borrow)]
     player_response: Option<&'a RawValue>,
 }
@@ -47,6 +59,17 @@ impl Data {
             Some(inner) => serde_json::from_str(inner.get()).unwrap_or_default(),
             None => parts,
         }))
+    }
+
+    /// Where the video itself is, of player data, bare or wrapped; null where it says nothing of it.
+    pub(super) fn streams(text: &str) -> Value {
+        let read = |text| serde_json::from_str::<Streams<'_>>(text).unwrap_or_default();
+        let outer = read(text);
+        let streams = match outer.player_response.filter(|inner| inner.get().starts_with('{')) {
+            Some(inner) => read(inner.get()),
+            None => outer,
+        };
+        read_part(streams.streaming_data, STREAMS_MAX).unwrap_or_default()
     }
 
     fn of(parts: &Parts<'_>) -> Self {

@@ -74,31 +74,10 @@ pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Told {
 
 fn verdict(data: &Data, requested: &VideoId) -> Verdict {
     let refused = Verdict::Refused;
-    if data.playability_status.is_null() {
-        return refused(error(&data.error));
-    }
-    let details = Details::read(&data.video_details);
-    let signals = Signals::new(&data.playability_status, &details);
-    if let Some(distrust) = signals.distrust() {
-        return refused(distrust);
-    }
-    if details.video.as_deref().is_some_and(|video| !is_same(video, requested.id())) {
-        return refused(Refusal::OtherVideo);
-    }
-    if !signals.is_ok() {
-        return refused(signals.refusal());
-    }
-    if details.video.is_none() {
-        // It may be about anything.
-        return refused(Refusal::NotPlayerData);
-    }
-    if details.is_upcoming {
-        return refused(signals.upcoming());
-    }
-    if details.is_live {
-        // Even where there are captions already, most of them are still to come.
-        return refused(Refusal::Live);
-    }
+    let details = match playable(data, requested) {
+        Ok(details) => details,
+        Err(refusal) => return refused(refusal),
+    };
     let Some(captions) = &data.captions else { return refused(Refusal::NotPlayerData) };
     let tracks = TrackList::read(captions);
     match (tracks.is_empty(), details.is_ended) {
@@ -106,6 +85,36 @@ fn verdict(data: &Data, requested: &VideoId) -> Verdict {
         (true, true) => refused(Refusal::JustEnded),
         (true, false) => refused(Refusal::NoCaptions),
     }
+}
+
+/// What is said of a video that plays, whatever captions it has.
+pub(super) fn playable(data: &Data, requested: &VideoId) -> Result<Details, Refusal> {
+    if data.playability_status.is_null() {
+        return Err(error(&data.error));
+    }
+    let details = Details::read(&data.video_details);
+    let signals = Signals::new(&data.playability_status, &details);
+    if let Some(distrust) = signals.distrust() {
+        return Err(distrust);
+    }
+    if details.video.as_deref().is_some_and(|video| !is_same(video, requested.id())) {
+        return Err(Refusal::OtherVideo);
+    }
+    if !signals.is_ok() {
+        return Err(signals.refusal());
+    }
+    if details.video.is_none() {
+        // It may be about anything.
+        return Err(Refusal::NotPlayerData);
+    }
+    if details.is_upcoming {
+        return Err(signals.upcoming());
+    }
+    if details.is_live {
+        // Even where there are captions already, most of them are still to come.
+        return Err(Refusal::Live);
+    }
+    Ok(details)
 }
 
 /// The meaning of an error object, which comes in place of player data.

@@ -60,6 +60,8 @@ pub(super) enum Refusal {
     Other(String),
     /// It has captions, but not in the wished language; in these it has.
     NoLanguage(Vec<LanguageTag>),
+    /// It plays, but its sound has no address that others than YouTube's own players can use.
+    NoPlainSound,
     /// HTTP 403: the address, or this client there, is not welcome.
     Forbidden,
     /// The client's version is too old.
@@ -139,7 +141,7 @@ impl Refusal {
             Self::Fault(HttpFault::Spent) => 5,
             other if other.is_conclusive() => 100,
             Self::Gated => 90,
-            Self::UnreadableCaptions(_) => 85,
+            Self::UnreadableCaptions(_) | Self::NoPlainSound => 85,
             Self::NoLanguage(_) => 82,
             Self::NoWords => 81,
             Self::NoCaptions => 80,
@@ -188,9 +190,11 @@ impl Refusal {
                 SupplyReason::Unreadable
             }
             // Not the region: that would be remembered of a video which a newer client may well have.
-            Self::WrongClient | Self::Other(_) | Self::BadRequest(_) | Self::Fault(_) => {
-                SupplyReason::PlatformFault
-            }
+            Self::WrongClient
+            | Self::NoPlainSound
+            | Self::Other(_)
+            | Self::BadRequest(_)
+            | Self::Fault(_) => SupplyReason::PlatformFault,
         }
     }
 
@@ -254,6 +258,7 @@ impl Refusal {
             }
             Self::NoCaptions => "This video has no captions.",
             Self::NoWords => "This video's captions hold no words.",
+            Self::NoPlainSound => "YouTube gives the sound of this video to its own players only.",
             Self::OtherVideo => {
                 "YouTube answered about another video, as it does to addresses that it distrusts. Try again \
                  later; the operator can set upstream.proxy."

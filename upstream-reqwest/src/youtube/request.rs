@@ -74,7 +74,8 @@ pub(super) fn captions(
     })
 }
 
-fn headers(client: &ClientIdentity) -> HeaderMap {
+/// What every request says of who asks.
+pub(super) fn headers(client: &ClientIdentity) -> HeaderMap {
     let mut headers = HeaderMap::new();
     insert(&mut headers, header::USER_AGENT, client.user_agent());
     insert(&mut headers, header::ACCEPT_LANGUAGE, "en");
