@@ -5,6 +5,8 @@
 //! Its stores beside directory and ledger are here too: orders, outgoing mail, and replies to repeat.
 
 mod authenticate;
+#[cfg(test)]
+mod boundaries;
 mod call;
 mod charge;
 mod email;

@@ -42,6 +42,8 @@ pub struct PlanPayment {
 /// used. Without a payment the account stays as it is: a paid period ends by itself.
 #[must_use]
 pub fn after_payments(account: &Account, payments: &[PlanPayment], now: Timestamp) -> Account {
+    // A month that has begun does not end because a clock was put back: what was used in it stays used.
+    let now = account.paid.map_or(now, |paid| now.max(paid.from));
     let mut paid: Vec<PlanPayment> = payments.to_vec();
     paid.retain(|payment| payment.plan != Plan::Free && payment.from < payment.through);
     paid.sort_unstable_by_key(|payment| (payment.from, payment.through, payment.plan));

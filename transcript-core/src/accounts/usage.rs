@@ -69,7 +69,7 @@ impl Accounts {
 }
 
 /// The credits of an account that stands like this.
-fn credits(standing: &Standing, found: &BalanceSince) -> Credits {
+pub(super) fn credits(standing: &Standing, found: &BalanceSince) -> Credits {
     let purchased = found.balance.pools.iter().find(|pool| pool.pool == Pool::Purchased);
     let (granted, spent) = purchased.map_or((0, 0), |pool: &PoolBalance| (pool.granted, pool.spent));
     // What was spent before the period is no part of it.

@@ -31,7 +31,7 @@ use crate::server::{
     platform::{fetches, platform, settings},
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A server with this platform and these credits for each account.
 fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<Server> {
@@ -143,6 +143,55 @@ async fn a_client_who_hangs_up_before_the_answer_is_not_charged() -> Result<()> 
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
     assert_eq!(credits(&server, &key).await?, 198);
     drop(server);
+    audited(&data)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_server_held_comes_back_and_the_repeat_is_charged_once() -> Result<()> {
+    const VIDEO: &str = "killed-held";
+    // The answer is so long in coming that the kill is sure to find a hold and nothing that was stored.
+    let proxy = platform(&[VIDEO], Duration::from_secs(600))?;
+    let data = TempDir::new()?;
+    let mut outbox = Outbox::of(&data);
+    let server = Arc::new(serve(&data, &proxy, 200)?);
+    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let (path, bearer) = (format!("/api/v1/transcript?video_id={VIDEO}"), format!("Bearer {key}"));
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
+    let waiting = {
+        let (server, path, bearer) = (Arc::clone(&server), path.clone(), bearer.clone());
+        tokio::spawn(async move {
+            let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
+            server.send(Method::GET, &path, &headers, "").await.is_ok()
+        })
+    };
+    until("the credit was never held", async || Ok(credits(&server, &key).await? == 199)).await?;
+    let busy = server.send(Method::GET, &path, &headers, "").await?;
+    assert_eq!(busy.status, StatusCode::CONFLICT, "{}", busy.text());
+    std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
+    assert!(!waiting.await?, "nobody was answered");
+    drop(server);
+    audited(&data)?;
+
+    // Nothing was delivered: what was held comes back by itself.
+    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+    let server = serve(&data, &proxy, 200)?;
+    until("what was held never came back", async || Ok(credits(&server, &key).await? == 200)).await?;
+    assert_eq!(paid(&data, &key).await?, BTreeSet::new());
+    // The dead server's idempotency key is free by then, too, or is within a moment.
+    until("the repeat was never answered", async || {
+        let reply = server.send(Method::GET, &path, &headers, "").await?;
+        ensure!([200, 409].contains(&reply.status.as_u16()), "{}", reply.text());
+        Ok(reply.status == 200)
+    })
+    .await?;
+    for _ in 0..2 {
+        let again = server.send(Method::GET, &path, &headers, "").await?;
+        assert_eq!((again.status.as_u16(), again.header("idempotent-replayed")), (200, "true"));
+        assert_eq!(credits(&server, &key).await?, 199);
+    }
+    drop(server);
+    assert_eq!(paid(&data, &key).await?, BTreeSet::from([VIDEO.to_owned()]));
+    check_ledger(&data).await?;
     audited(&data)
 }
 

@@ -5,5 +5,6 @@ mod journey;
 mod links;
 mod mail;
 pub(crate) mod post;
+mod readme;
 #[path = "../../../smtp/smtpd.rs"]
 mod smtpd;
