@@ -77,6 +77,17 @@ stop() {
 # account EMAIL: a new account; prints its key.
 account() { "$venv/bin/python" account.py "$address" "$work/data/outbox" "$1"; }
 
+# order KEY: a new order of an account in the sandbox; prints its id and the secret of its page, parted by a slash.
+order() {
+  "$venv/bin/python" -c '
+import json, sys, urllib.request
+address, key = sys.argv[1:]
+headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+request = urllib.request.Request(f"{address}/api/v1/buy-credits", data=b"{\"pack\": \"50k\"}", headers=headers)
+page = json.load(urllib.request.urlopen(request))["checkout_url"]
+print(page.split("/checkout/")[1].replace("/sandbox?token=", "/"))' "$address" "$1"
+}
+
 # check NAME ARGUMENT...: one run of schemathesis against the server.
 check() {
   local name="$1" began=$SECONDS
@@ -138,6 +149,8 @@ printf '  %-36s ' "archived answers"
 ann="$(account ann@example.org)"
 ben="$(account ben@example.org)"
 cem="$(account cem@example.org)"
+SANDBOX_PAGE="$(order "$ann")"
+export SANDBOX_PAGE
 check "without a key" --warnings off
 check "with a key" --header "Authorization: Bearer $key" --exclude-path-regex '^/api/v1/'
 check "with an account's key" --header "Authorization: Bearer $ann" --include-path-regex '^/api/v1/' \
@@ -153,6 +166,12 @@ stop
 start
 client "its limits" limited
 check "with the default limits" --warnings off --phases examples,coverage
+stop
+
+export WEBHOOK_SECRET=whsec_conformance
+start "${plenty[@]}" VERBATIM_STRIPE__SECRET_KEY=sk_conformance "VERBATIM_STRIPE__WEBHOOK_SECRETS=$WEBHOOK_SECRET" \
+  VERBATIM_STRIPE__API_URL=http://127.0.0.1:1
+check "events of Stripe" --include-path /api/v1/webhooks/stripe --phases examples,coverage,fuzzing
 stop
 
 start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0

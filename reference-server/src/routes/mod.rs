@@ -1,4 +1,4 @@
-//! The routes of both surfaces, the watch page, and what operators ask.
+//! The routes of both surfaces, the watch page, the pages of orders, and what operators ask.
 
 mod bearer;
 mod checkout;

@@ -7,7 +7,7 @@ mod changes;
 pub(crate) mod fake;
 mod packs;
 mod plans;
-mod real;
+pub(crate) mod real;
 mod storm;
 pub(crate) mod till;
 mod twice;

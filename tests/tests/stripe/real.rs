@@ -44,7 +44,7 @@ fn tools() -> Result<&'static PathBuf> {
 }
 
 /// Runs Stripe's library; returns what it prints, where it succeeds.
-fn python(arguments: &[&str], input: &[u8]) -> Result<String> {
+pub(crate) fn python(arguments: &[&str], input: &[u8]) -> Result<String> {
     let mut command = Command::new(tools()?.join("venv/bin/python"));
     command.arg(format!("{FOLDER}/tools.py")).args(arguments);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -4,6 +4,7 @@ mod credits;
 mod journey;
 mod links;
 mod mail;
+mod payments;
 pub(crate) mod post;
 mod readme;
 #[path = "../../../smtp/smtpd.rs"]

@@ -1,0 +1,150 @@
+//! The sandbox: pages on which nobody pays, over the very steps by which payments are given.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use super::{me, post, title};
+use crate::server::{
+    harness::{Reply, Server, run, verbatim},
+    platform::platform,
+    v1::post::{Outbox, account},
+};
+
+const VIDEO: &str = "dyke-walk-0";
+const FAST: (&str, &str) = ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "10000");
+
+/// Orders something; returns the path and query of its page.
+async fn order(server: &Server, key: &str, path: &str, body: &str) -> Result<String> {
+    let reply = post(server, key, path, body).await?;
+    ensure!(reply.status == 200, "{}", reply.text());
+    let url = reply.json()["checkout_url"].as_str().context("no address")?.to_owned();
+    let page = url.strip_prefix(&format!("http://{}", server.address())).map(str::to_owned);
+    page.with_context(|| format!("a page elsewhere: {url}"))
+}
+
+/// Presses a button of a page.
+async fn press(server: &Server, page: &str, deed: &str) -> Result<Reply> {
+    let (path, query) = page.split_once('?').context("no token")?;
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    server.send(Method::POST, path, &form, format!("{query}&deed={deed}")).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_any_setting_everything_can_be_bought_and_nobody_pays() -> Result<()> {
+    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+    let data = TempDir::new()?;
+    let mut outbox = Outbox::of(&data);
+    let (url, ca_file) = (proxy.url(), proxy.ca_file().display().to_string());
+    let settings = [("VERBATIM_UPSTREAM__PROXY", url.as_str()), ("VERBATIM_UPSTREAM__CA_FILE", &ca_file)];
+    let server = Server::start(&data, &settings)?;
+    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let page = order(&server, &key, "buy-credits", "{\"pack\": \"1k\"}").await?;
+    let shown = server.get(&page).await?;
+    assert_eq!((shown.status.as_u16(), title(&shown)), (200, "Test checkout".to_owned()));
+    assert!(shown.text().contains("This is a test.") && !shown.text().contains("<script"));
+    assert_eq!(me(&server, &key).await?, ("free".to_owned(), 200));
+    let paid = press(&server, &page, "pay").await?;
+    assert_eq!(paid.status, 303, "{}", paid.text());
+    // As a browser follows it.
+    let order_id = page.split('/').nth(2).context("no order")?;
+    assert_eq!(paid.header("location"), format!("../{order_id}"));
+    assert_eq!(title(&server.get(&format!("/checkout/{order_id}")).await?), "Paid");
+    assert_eq!(me(&server, &key).await?, ("free".to_owned(), 1_200));
+    let page = order(&server, &key, "subscribe", "{\"plan\": \"scale\"}").await?;
+    assert_eq!(press(&server, &page, "pay").await?.status, 303);
+    assert_eq!(me(&server, &key).await?, ("scale".to_owned(), 51_000));
+    let read = server.get_as(&key, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
+    assert_eq!((read.status.as_u16(), read.header("x-credits-remaining")), (200, "50999"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_button_pressed_fifty_times_and_after_a_restart_gives_once() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = Outbox::of(&data);
+    let mut server = Server::start(&data, &[FAST])?;
+    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let page = order(&server, &key, "buy-credits", "{\"pack\": \"10k\"}").await?;
+    let later = order(&server, &key, "buy-credits", "{\"pack\": \"2k\"}").await?;
+    let shared = Arc::new(server);
+    let mut fingers = JoinSet::new();
+    for _ in 0..50 {
+        let (server, page) = (Arc::clone(&shared), page.clone());
+        fingers.spawn(async move { press(&server, &page, "pay").await });
+    }
+    while let Some(pressed) = fingers.join_next().await {
+        assert_eq!(pressed??.status, 303);
+    }
+    server = Arc::into_inner(shared).context("somebody still presses")?;
+    assert_eq!(me(&server, &key).await?.1, 10_200);
+    ensure!(server.stop()?.success(), "the server did not end well");
+    // The pages of before are good after a restart.
+    let server = Server::start(&data, &[FAST])?;
+    for (page, credits) in [(&page, 10_200), (&later, 12_200), (&page, 12_200), (&later, 12_200)] {
+        assert_eq!(press(&server, page, "pay").await?.status, 303);
+        assert_eq!(me(&server, &key).await?.1, credits);
+    }
+    for (cents, credits) in [(3_500, 7_200), (3_500, 2_200)] {
+        assert_eq!(press(&server, &page, &format!("refund&cents={cents}")).await?.status, 303);
+        assert_eq!(me(&server, &key).await?.1, credits);
+    }
+    let audit = run(verbatim(data.path(), &["ledger", "audit"]), b"")?;
+    ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn elsewhere_the_sandbox_is_closed_unless_it_was_opened() -> Result<()> {
+    let data = TempDir::new()?;
+    let mut outbox = Outbox::of(&data);
+    let elsewhere = ("VERBATIM_SERVER__BASE_URL", "https://v.example");
+    let opened = ("VERBATIM_CHECKOUT__SANDBOX", "true");
+    let server = Server::start(&data, &[elsewhere])?;
+    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    for (path, body) in [("buy-credits", "{\"pack\": \"1k\"}"), ("subscribe", "{\"plan\": \"pro\"}")] {
+        let reply = post(&server, &key, path, body).await?;
+        assert_eq!((reply.status.as_u16(), &reply.json()["code"]), (500, &json!(500)));
+        let error = reply.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(error.ends_with("payments are not configured."), "{error}");
+    }
+    let event = server.send(Method::POST, "/api/v1/webhooks/stripe", &[], "{}").await?;
+    assert_eq!((event.status.as_u16(), &event.json()["code"]), (404, &json!(404)));
+    drop(server);
+    let open = Server::start(&data, &[elsewhere, opened])?;
+    let reply = post(&open, &key, "buy-credits", "{\"pack\": \"1k\"}").await?;
+    let url = reply.json()["checkout_url"].as_str().unwrap_or_default().to_owned();
+    let page = url.strip_prefix("https://v.example").context("a page elsewhere")?;
+    assert_eq!(title(&open.get(page).await?), "Test checkout");
+    drop(open);
+    // Closed again, its pages are no more.
+    let server = Server::start(&data, &[elsewhere])?;
+    assert_eq!(server.get(page).await?.status, 404);
+    assert_eq!(press(&server, page, "pay").await?.status, 404);
+    assert_eq!(me(&server, &key).await?.1, 200);
+
+    let told = |settings: &[(&str, &str)]| {
+        let mut command = verbatim(data.path(), &["check-config"]);
+        command.envs(settings.iter().copied());
+        Ok::<_, anyhow::Error>(String::from_utf8_lossy(&run(command, b"")?.stdout).into_owned())
+    };
+    let warned = told(&[elsewhere])?;
+    assert!(warned.contains("# payments: not configured: nothing is sold\n"), "{warned}");
+    assert!(warned.contains("# warning: stripe.secret_key is not set: payments are not configured\n"));
+    assert!(told(&[])?.contains("# payments: in the sandbox: nobody pays"));
+    assert!(told(&[elsewhere, opened])?.contains("# warning: checkout.sandbox is true"));
+    let keys =
+        [("VERBATIM_STRIPE__SECRET_KEY", "sk_hush"), ("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_hush")];
+    let stripe = told(&[elsewhere, keys[0], keys[1]])?;
+    assert!(
+        stripe.contains(
+            "# payments: by Stripe, whose events are to be sent to https://v.example/api/v1/webhooks"
+        )
+    );
+    assert!(!stripe.contains("hush"), "{stripe}");
+    Ok(())
+}
