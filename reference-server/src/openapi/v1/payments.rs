@@ -42,7 +42,7 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
         "401": no_key(),
         "409": denial(
             409,
-            "Another request with this Idempotency-Key is under way, or it was used for another order.",
+            "Another request with this Idempotency-Key is under way, or its order is another one or completed.",
             &[
                 (
                     "busy",
@@ -50,7 +50,8 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
                 ),
                 (
                     "other",
-                    "This Idempotency-Key was used for another order: take a new one for each order.",
+                    "This Idempotency-Key was used for another order, or for one that is completed: take a new one for \
+                     each order.",
                 ),
             ],
             rate_limit(),

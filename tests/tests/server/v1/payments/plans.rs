@@ -1,6 +1,7 @@
 //! Subscriptions: begun, renewed, overdue, cancelled, disputed.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
+use http::Method;
 use serde_json::json;
 
 use super::{Shop, post, title};
@@ -68,4 +69,29 @@ async fn a_dispute_closes_the_account() -> Result<()> {
     assert_eq!(blocked.status, 401, "{}", blocked.text());
     assert_eq!(title(&shop.server.get(&format!("/checkout/{order}")).await?), "Disputed");
     shop.audited()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_minutes_is_made_anew_for_whoever_asks_again() -> Result<()> {
+    let shop = Shop::open().await?;
+    let bearer = format!("Bearer {}", shop.key);
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "mine")];
+    let ask = async |path: &str, body: &'static str| {
+        let reply = shop.server.send(Method::POST, &format!("/api/v1/{path}"), &headers, body).await?;
+        ensure!(reply.status == 200, "{}", reply.text());
+        let url = reply.json()["checkout_url"].as_str().context("no address")?.to_owned();
+        Ok((url, reply.header("idempotent-replayed") == "true"))
+    };
+    // A checkout is there for a day: the reply is repeated.
+    let (first, again) =
+        (ask("buy-credits", "{\"pack\": \"1k\"}").await?, ask("buy-credits", "{\"pack\": \"1k\"}").await?);
+    assert_eq!((&first.0, first.1, again.1), (&again.0, false, true));
+    let order = shop.subscribe("starter").await?;
+    shop.deliver(&shop.stripe.pay(&order, now_s())).await?;
+    // A page of the portal, on which the plan is changed, is good for minutes.
+    let (first, again) =
+        (ask("subscribe", "{\"plan\": \"pro\"}").await?, ask("subscribe", "{\"plan\": \"pro\"}").await?);
+    assert!(first.0.starts_with("https://billing.stripe.example/"), "{first:?}");
+    assert!(first.0 != again.0 && !first.1 && !again.1, "{first:?} {again:?}");
+    Ok(())
 }
