@@ -234,7 +234,8 @@ impl Service {
 
 /// A request; its target and headers may hold any bytes that HTTP can carry.
 pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
-    let mut request = Request::builder().method(method).uri(target);
+    // As every client of HTTP/1.1 does.
+    let mut request = Request::builder().method(method).uri(target).header("host", "v.example");
     for (name, value) in headers {
         request = request.header(*name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
     }

@@ -12,7 +12,7 @@ use transcript_core::{
             Subject, WebhookCall,
         },
     },
-    memory::{MemoryOrders, MemorySecrets},
+    memory::MemorySecrets,
 };
 
 use super::BASE_URL;
@@ -35,9 +35,9 @@ impl Selling {
         parts: &AccountsParts,
         secrets: &MemorySecrets,
     ) -> (Payments, Option<Sandbox>) {
-        let orders = Arc::new(MemoryOrders::default());
+        let orders = &parts.orders;
         let sandbox = SandboxParts {
-            orders: Arc::clone(&orders) as _,
+            orders: Arc::clone(orders),
             clock: Arc::clone(&parts.clock),
             base_url: BASE_URL.to_owned(),
         };
@@ -52,7 +52,7 @@ impl Selling {
         plans.starter.price_cents = Some(900);
         plans.pro.price_cents = Some(2_900);
         let payments = PaymentParts {
-            orders,
+            orders: Arc::clone(orders),
             directory: Arc::clone(&parts.directory),
             ledger: Arc::clone(&parts.ledger),
             limiter: Arc::clone(&parts.limiter),

@@ -22,7 +22,7 @@ async fn post_once(service: &Service, key: &str, path: &str, name: &str, body: &
 async fn post_as(service: &Service, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
     // More calls than a free account has in a minute.
     service.clock.advance(Duration::from_secs(7));
-    let mut request = Request::post(path);
+    let mut request = Request::post(path).header("host", "v.example");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }

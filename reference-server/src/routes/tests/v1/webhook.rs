@@ -7,7 +7,7 @@ use crate::testing::{Answer, Selling, Service, request};
 const PATH: &str = "/api/v1/webhooks/stripe";
 
 async fn event(service: &Service, signatures: &[&str], body: &[u8]) -> Answer {
-    let mut request = Request::post(PATH);
+    let mut request = Request::post(PATH).header("host", "v.example");
     for signature in signatures {
         request = request.header("stripe-signature", *signature);
     }
