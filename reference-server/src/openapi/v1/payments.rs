@@ -50,8 +50,8 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
                 ),
                 (
                     "other",
-                    "This Idempotency-Key was used for another order, or for one that is completed: take a new one for \
-                     each order.",
+                    "The order of this Idempotency-Key is paid, is being paid, or is another one: take a new key for a \
+                     new order.",
                 ),
             ],
             rate_limit(),

@@ -178,5 +178,5 @@ async fn a_provider_that_is_away_is_a_500_and_the_order_may_be_asked_again() {
     }
     // The order of that name is written: it is for what was asked then.
     let other = post_once(&service, &key, BUY, "name", "{\"pack\": \"2k\"}").await;
-    check(&other, 409, "This Idempotency-Key was used for another order");
+    check(&other, 409, "The order of this Idempotency-Key is paid, is being paid, or is another one");
 }
