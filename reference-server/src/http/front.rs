@@ -17,7 +17,7 @@ use tower::Service;
 use super::{
     ClientAddress, Refusal,
     head::refused,
-    request_id::{X_REQUEST_ID, request_id},
+    request_id::{RequestId, X_REQUEST_ID},
 };
 use crate::{
     bodies::Bodies,
@@ -55,7 +55,7 @@ impl Front {
         B::Error: Into<BoxError>,
     {
         let started = Instant::now();
-        let id = request_id(request.headers());
+        let id = RequestId::of(request.headers());
         let method = request.method().clone();
         let path = self.log.path(request.uri());
         let mut response = match self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started)) {
@@ -63,6 +63,7 @@ impl Front {
             // In a box: a ready answer need not carry around the room for one that is made.
             None => Box::pin(self.make(request, peer, started)).await,
         };
+        let header = id.header();
         if let Some(path) = path {
             self.log.access(AccessLine {
                 method,
@@ -70,11 +71,11 @@ impl Front {
                 status: response.status(),
                 bytes: response.body().size_hint().exact().unwrap_or(0),
                 took: started.elapsed(),
-                id: id.clone(),
+                id,
             });
         }
         let headers = response.headers_mut();
-        headers.insert(X_REQUEST_ID, id);
+        headers.insert(X_REQUEST_ID, header);
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         response
     }

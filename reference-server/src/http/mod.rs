@@ -20,7 +20,7 @@ pub(crate) use head::{HEAD_BYTES_MAX, READ_BYTES_MAX};
 pub(crate) use json::json;
 pub(crate) use listen::{Bounds, serve};
 pub(crate) use problem::Refusal;
-pub(crate) use request_id::X_REQUEST_ID;
+pub(crate) use request_id::{RequestId, X_REQUEST_ID};
 pub(crate) use stop::signalled;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The queue of lines, and the thread that writes them.
 
 use std::{
+    borrow::Cow,
     io::{self, BufWriter, Write},
     sync::{
         Arc,
@@ -15,12 +16,14 @@ use http::Uri;
 use transcript_core::Timestamp;
 
 use super::AccessLine;
-use crate::config::LogFormat;
+use crate::{bodies, config::LogFormat};
 
 /// How many lines may wait to be written; further ones are dropped and counted.
 const QUEUE: usize = 8_192;
 /// How long the thread rests when no line waits.
 const REST: Duration = Duration::from_millis(5);
+/// How much is written at once while lines wait, in bytes.
+const BUFFER: usize = 64 * 1024;
 
 enum Line {
     Request(AccessLine),
@@ -55,7 +58,7 @@ impl Log {
         let dropped = Arc::clone(&log.dropped);
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
-            .spawn(move || write_all(&lines, &dropped, format, BufWriter::new(to)))
+            .spawn(move || write_all(&lines, &dropped, format, BufWriter::with_capacity(BUFFER, to)))
             .inspect_err(|error| eprintln!("there is no log, for want of a thread: {error}"))
             .ok();
         let guard = LogGuard { log: log.clone(), thread };
@@ -63,8 +66,11 @@ impl Log {
     }
 
     /// The path for a request's line, where requests have lines.
-    pub(crate) fn path(&self, uri: &Uri) -> Option<String> {
-        self.requests.then(|| uri.path().to_owned())
+    pub(crate) fn path(&self, uri: &Uri) -> Option<Cow<'static, str>> {
+        self.requests.then(|| match uri.path() {
+            bodies::PATH => Cow::Borrowed(bodies::PATH),
+            path => Cow::Owned(path.to_owned()),
+        })
     }
 
     /// Writes a request's line, some time soon.
@@ -131,6 +137,8 @@ impl Drop for LineWriter {
 
 /// The thread: writes line after line, and flushes whenever none waits.
 fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut to: BufWriter<impl Write>) {
+    let mut clock = Clock::default();
+    let mut text = Vec::new();
     loop {
         let line = match lines.try_recv() {
             Ok(line) => Some(line),
@@ -144,18 +152,21 @@ fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut
             Err(TryRecvError::Disconnected) => None,
         };
         let _ = match line {
-            Some(Line::Request(line)) => line.write(now(), format, &mut to),
+            Some(Line::Request(line)) => {
+                text.clear();
+                line.write(clock.now(), format, &mut text).and_then(|()| to.write_all(&text))
+            }
             Some(Line::Ready(line)) => to.write_all(&line),
             Some(Line::End) | None => break,
         };
         let missed = dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
             let _ = match format {
-                LogFormat::Text => writeln!(to, "{}  WARN {missed} log lines were dropped", now()),
+                LogFormat::Text => writeln!(to, "{}  WARN {missed} log lines were dropped", clock.now()),
                 LogFormat::Json => writeln!(
                     to,
                     "{{\"timestamp\":\"{}\",\"level\":\"WARN\",\"message\":\"log lines were dropped\",\"count\":{missed}}}",
-                    now()
+                    clock.now()
                 ),
             };
         }
@@ -163,9 +174,22 @@ fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut
     let _ = to.flush();
 }
 
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+/// The time as text, which is the same for all lines of a millisecond.
+#[derive(Default)]
+struct Clock {
+    at: Option<Timestamp>,
+    text: String,
+}
+
+impl Clock {
+    fn now(&mut self) -> &str {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+        if self.at.replace(now) != Some(now) {
+            self.text = now.to_string();
+        }
+        &self.text
+    }
 }
 
 #[cfg(test)]

@@ -159,8 +159,14 @@ async fn a_dead_link_is_a_bad_request_and_a_passing_failure_is_none() -> Result<
 
     check(&ask("https://vm.tiktok.com/ZTfault/").await?, "ZTfault", FailureReason::FetchError)?;
     check(&ask("https://www.instagram.com/share/BAbusy").await?, "BAbusy", FailureReason::RateLimited)?;
-    // None of it is remembered: whoever asks again, asks the platform.
+    // The dead link was asked for once, and is not for a while, whoever asks.
     let before = proxy.requests().len();
+    assert_eq!(before, 3);
+    for key in [Some(key.as_str()), None] {
+        let again = verbatim.lookup().look_up(asking("https://vm.tiktok.com/ZTexpired/", key)).await;
+        assert_eq!(again.unwrap_err(), dead);
+    }
+    // A failure is not remembered: whoever asks again, asks the platform.
     check(&ask("https://vm.tiktok.com/ZTfault/").await?, "ZTfault", FailureReason::FetchError)?;
     assert_eq!(proxy.requests().len(), before + 1);
     verbatim.close().await;

@@ -136,6 +136,7 @@ impl Builder {
                 options: self.options,
                 runtime: self.runtime,
                 errands: Errands::new(),
+                links: Arc::default(),
             }),
         }
     }

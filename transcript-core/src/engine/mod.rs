@@ -11,6 +11,7 @@ mod errands;
 mod fetch;
 mod flight;
 mod keeping;
+mod links;
 #[cfg(test)]
 mod match_tests;
 mod observer;
@@ -34,6 +35,7 @@ pub use options::{AbsencePolicy, EngineOptions};
 
 use builder::Suppliers;
 use errands::{Errand, Errands, Purpose, Waiter};
+use links::Links;
 use retry::bounded;
 
 use crate::{
@@ -90,6 +92,7 @@ struct Inner {
     options: EngineOptions,
     runtime: Handle,
     errands: Arc<Errands>,
+    links: Arc<Links>,
 }
 
 impl Transcripts {
@@ -204,11 +207,16 @@ impl Transcripts {
     }
 
     /// The video that a short link means: remembered, or learnt from its platform and remembered for ever.
+    /// A link that leads nowhere is remembered for `options.absence.no_captions`, in this process only.
     ///
-    /// With `ask_platform` unset only the memory is asked, and an unknown link is none.
+    /// With `ask_platform` unset only the memory is asked, and an unknown link is none. Those who ask for the
+    /// same link at the same time share one request to the platform, and what comes of it.
     ///
     /// # Errors
     /// [`SupplyError`] when the platform cannot be asked now.
+    ///
+    /// # Cancellation
+    /// Dropping the future abandons the waiting, not a request that was begun.
     pub async fn resolve(
         &self,
         link: &ShortLink,
@@ -279,39 +287,6 @@ impl Inner {
         }
         answer
     }
-
-    async fn resolve(&self, link: &ShortLink, ask_platform: bool) -> Result<Option<Resolved>, SupplyError> {
-        let remembered = bounded(self.options.store, self.archive.link(link)).await;
-        if let Some(video) = remembered.map_err(|error| memory_away(&error))? {
-            return Ok(Some(Resolved::Video(video)));
-        }
-        if !ask_platform {
-            return Ok(None);
-        }
-        let Some(resolver) = self.resolvers.get(&link.platform()) else {
-            let message = format!("Short links of {} cannot be followed here.", link.platform().name());
-            return Err(SupplyError::new(SupplyReason::Misconfigured, message));
-        };
-        let deadline = self.clock.now().plus(self.options.wait);
-        let Ok(resolved) = tokio::time::timeout(self.options.wait, resolver.resolve(link, deadline)).await
-        else {
-            return Err(SupplyError::new(SupplyReason::Timeout, "Following the short link took too long."));
-        };
-        let resolved = match resolved? {
-            // Kept for ever: so it must be what the link's own platform can mean by it.
-            Resolved::Video(video) if video.platform() != link.platform() => {
-                Resolved::Nowhere(format!("this short link leads away from {}", link.platform().name()))
-            }
-            resolved => resolved,
-        };
-        if let Resolved::Video(video) = &resolved
-            && let Err(error) = bounded(self.options.store, self.archive.keep_link(link, video)).await
-        {
-            // What was learnt is true all the same; the next caller learns it again.
-            tracing::warn!(link = link.code(), %error, "what a short link means could not be remembered");
-        }
-        Ok(Some(resolved))
-    }
 }
 
 /// Whether the archive is asked before an errand is joined.
@@ -331,15 +306,6 @@ fn known_for(purpose: Purpose, found: Found) -> Option<Outcome> {
         (Purpose::Fetch, Found::Transcript(stored)) => Some(Outcome::Archived(stored)),
         (Purpose::Fetch, Found::Absent(absence)) => Some(Outcome::Absent(absence)),
     }
-}
-
-/// What callers are told when the memory of short links is away; the details are for the log.
-fn memory_away(error: &Error) -> SupplyError {
-    tracing::warn!(%error, "the memory of short links could not be read");
-    SupplyError::new(
-        SupplyReason::Unreachable,
-        "The short link could not be looked up: please try again in a moment.",
-    )
 }
 
 fn stopped() -> Error {
