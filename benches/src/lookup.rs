@@ -83,7 +83,7 @@ fn compare(
     let mut rounds = Vec::new();
     for number in 0..ROUNDS {
         // Neither is always the first one.
-        let of_bare = || round(bare, path, headers, videos);
+        let of_bare = || round(bare, path, headers, many);
         let (of_bare, of_ours) = if number % 2 == 0 {
             let of_bare = of_bare()?;
             (of_bare, round(ours, path, headers, many)?)
