@@ -117,8 +117,7 @@ fn render(answer: &LookupAnswer, format: Format) -> Rendered {
         }
         (Format::Json, _) | (_, Availability::Unavailable { .. }) => {
             // A structure of texts, numbers and lists always becomes JSON.
-            let bytes = serde_json::to_vec(&TranscriptResult::from(answer)).unwrap_or_default();
-            Rendered { kind: JSON, bytes }
+            Rendered { kind: JSON, bytes: TranscriptResult::json(answer).unwrap_or_default() }
         }
     }
 }

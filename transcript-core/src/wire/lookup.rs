@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::segments::seconds;
+use super::segments::{self, seconds};
 use crate::{
     error::{Error, Result},
     lookup::{Availability, KeyStatus as Status, KeyUse, LookupAnswer, NewLookupKey, StoredAnswer},
@@ -164,8 +164,24 @@ impl From<&StoredAnswer> for TranscriptResult {
     }
 }
 
-impl From<&LookupAnswer> for TranscriptResult {
-    fn from(answer: &LookupAnswer) -> Self {
+impl TranscriptResult {
+    /// The JSON of an answer, the same as its result's, with its segments written without copies.
+    ///
+    /// # Errors
+    /// None that an answer can cause; one that the serialiser has.
+    pub fn json(answer: &LookupAnswer) -> Result<Vec<u8>> {
+        let result = Self::without_segments(answer);
+        let segments = match &answer.availability {
+            Availability::Available { stored, .. } => &stored.transcript.segments[..],
+            Availability::Unavailable { .. } => &[],
+        };
+        let mut json = result.before_segments()?;
+        json.extend(segments::write(segments)?);
+        json.extend_from_slice(AFTER_SEGMENTS);
+        Ok(json)
+    }
+
+    fn without_segments(answer: &LookupAnswer) -> Self {
         let mut result = Self {
             platform: answer.platform.as_str().to_owned(),
             video_id: answer.video_id.clone(),
@@ -183,12 +199,21 @@ impl From<&LookupAnswer> for TranscriptResult {
                 result.available = true;
                 result.from_cache = *from_cache;
                 result.source = Some(stored.transcript.source.clone());
-                result.transcript = stored.transcript.segments.iter().map(Segment::from).collect();
             }
             Availability::Unavailable { reason, message } => {
                 result.failure_reason = Some(reason.as_str().to_owned());
                 result.failure_message = Some(message.clone());
             }
+        }
+        result
+    }
+}
+
+impl From<&LookupAnswer> for TranscriptResult {
+    fn from(answer: &LookupAnswer) -> Self {
+        let mut result = Self::without_segments(answer);
+        if let Availability::Available { stored, .. } = &answer.availability {
+            result.transcript = stored.transcript.segments.iter().map(Segment::from).collect();
         }
         result
     }
