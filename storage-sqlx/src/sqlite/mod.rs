@@ -59,6 +59,7 @@ const MAIN: FileKind = FileKind {
         migration!(5, "main", "0005_keep_paid_periods"),
         migration!(6, "main", "0006_index_purchases_spent"),
         migration!(7, "main", "0007_follow_payments"),
+        migration!(8, "main", "0008_keep_the_anchor_before"),
     ],
 };
 

@@ -110,7 +110,8 @@ pub(crate) async fn check_paid(life: &Life, account: &SimAccount) {
     let stored = buyer(life, account).await.unwrap();
     let months: Vec<PlanPayment> =
         provider.months(account.id.as_str()).iter().map(|month| month_of(life, month)).collect();
-    let nobody = Account { plan: Plan::Free, paid: None, ..stored.clone() };
+    let anchor = stored.paid.map_or(stored.anchor, |paid| paid.anchor_before);
+    let nobody = Account { plan: Plan::Free, paid: None, anchor, ..stored.clone() };
     let expect = after_payments(&nobody, &months, life.now());
     if (stored.plan, stored.paid) != (expect.plan, expect.paid) {
         oracle.wrong(format_args!("{months:?} were paid and gave {stored:?}"));

@@ -62,7 +62,16 @@ pub fn after_payments(account: &Account, payments: &[PlanPayment], now: Timestam
         let untold = known.credits.saturating_sub(told);
         period = PaidPeriod { from: known.from, credits: period.credits.saturating_add(untold), ..period };
     }
+    period.anchor_before = anchor_before(account, &period);
     Account { plan, anchor, paid: Some(period), ..account.clone() }
+}
+
+/// What an account's months were counted from before a paid stretch began, which may be the one that it has.
+pub(super) fn anchor_before(account: &Account, period: &PaidPeriod) -> Timestamp {
+    match account.paid {
+        Some(known) if known.from < period.through && period.from < known.through => known.anchor_before,
+        _ => account.anchor,
+    }
 }
 
 /// The paid period that payments add up to, one by one in the order of time.
@@ -94,6 +103,7 @@ impl Run {
             through,
             credits: credits.saturating_sub(credits_back),
             monthly_credits: credits,
+            anchor_before: anchor,
         };
         Self { plan, anchor: if goes_on { anchor } else { from }, period }
     }
@@ -120,6 +130,7 @@ impl Run {
                 .saturating_add(given)
                 .saturating_sub(credits_back),
             monthly_credits: credits,
+            anchor_before: old.anchor_before,
         };
         Self { plan, anchor: if within { self.anchor } else { from }, period }
     }

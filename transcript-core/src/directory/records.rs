@@ -115,6 +115,8 @@ pub struct PaidPeriod {
     pub credits: u64,
     /// How many credits a whole month of the plan has, as it was sold.
     pub monthly_credits: u64,
+    /// The moment by which months were counted before it: they are again when all its money goes back.
+    pub anchor_before: Timestamp,
 }
 
 /// Whose key it is.

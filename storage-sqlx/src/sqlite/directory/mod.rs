@@ -4,7 +4,8 @@
 macro_rules! account_columns {
     () => {
         "a.id, a.version, a.email, a.wallet, a.plan, a.anchor, a.customer, a.subscription, a.blocked,
-            a.paid_from, a.paid_through, a.paid_credits, a.paid_monthly_credits"
+            a.paid_from, a.paid_through, a.paid_credits, a.paid_monthly_credits,
+            a.paid_anchor_before"
     };
 }
 
@@ -36,7 +37,7 @@ use crate::{
 };
 
 /// How many columns [`read_account`] reads.
-const ACCOUNT_COLUMNS: usize = 13;
+const ACCOUNT_COLUMNS: usize = 14;
 /// The length of a SHA-256.
 const DIGEST_LENGTH: usize = 32;
 
@@ -65,7 +66,7 @@ const ACCOUNTS: &str = concat!(
 const CUSTOMER_TAKEN: &str = "SELECT 1 FROM accounts WHERE customer = ?1 AND id <> ?2";
 const CHANGE: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, customer = ?5,
         subscription = ?6, blocked = ?7, paid_from = ?8, paid_through = ?9, paid_credits = ?10,
-        paid_monthly_credits = ?11
+        paid_monthly_credits = ?11, paid_anchor_before = ?12
     WHERE id = ?1";
 /// The row stays, without anything of the person: its id must not come into use again.
 const ERASE: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
@@ -118,7 +119,8 @@ impl Change for ChangeAccount {
             .bind(changed.paid.map(|paid| paid.from.as_millis()))
             .bind(changed.paid.map(|paid| paid.through.as_millis()))
             .bind(changed.paid.map(|paid| column(paid.credits)).transpose()?)
-            .bind(changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?);
+            .bind(changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?)
+            .bind(changed.paid.map(|paid| paid.anchor_before.as_millis()));
         change.execute(db).await?;
         Ok(Changed::Changed(changed))
     }
@@ -260,10 +262,13 @@ fn paid_period(row: &SqliteRow) -> Work<Option<PaidPeriod>> {
     let (Some(from), Some(through), Some(credits), Some(monthly)) = (from, through, credits, monthly) else {
         return Ok(None);
     };
+    // A stretch that an older program stored says nothing: months go on as they are counted.
+    let before = row.try_get::<Option<i64>, _>(13)?.map_or_else(|| row.try_get(5), Ok)?;
     Ok(Some(PaidPeriod {
         from: Timestamp::from_millis(from),
         through: Timestamp::from_millis(through),
         credits: number(credits)?,
         monthly_credits: number(monthly)?,
+        anchor_before: Timestamp::from_millis(before),
     }))
 }

@@ -12,7 +12,7 @@ use super::{
     fulfil::is_as_sold,
 };
 use crate::{
-    accounts::{Item, Order, OrderState, PlanPayment, after_payments},
+    accounts::{Item, Order, OrderState, PlanPayment, after_payments, plans::anchor_before},
     directory::{Account, Changed, PaidPeriod, Plan},
     engine::retry::persistently,
     error::Result,
@@ -333,8 +333,15 @@ fn after(account: &Account, state: &SubscriptionState, sold: &[Sold<'_>], now: T
     };
     if let Some((plan, paid)) = stretch {
         (changed.plan, changed.paid) = (plan, paid);
-        if paid.is_some() {
-            changed.anchor = state.anchor;
+        match (&mut changed.paid, account.paid) {
+            (Some(paid), _) => {
+                paid.anchor_before = anchor_before(account, paid);
+                changed.anchor = state.anchor;
+            }
+            // What went back whole is no payment: the month before it goes on, and what was used in it stays
+            // used. Once the stretch is over, months were counted from it.
+            (None, Some(known)) if now < known.through => changed.anchor = known.anchor_before,
+            (None, _) => {}
         }
     }
     changed

@@ -44,7 +44,13 @@ pub async fn an_account_is_changed_by_who_read_it_last(store: Store) {
     let paid = Account {
         plan: Plan::Scale,
         anchor: at(77),
-        paid: Some(PaidPeriod { from: at(77), through: at(900), credits: 7, monthly_credits: 9 }),
+        paid: Some(PaidPeriod {
+            from: at(77),
+            through: at(900),
+            credits: 7,
+            monthly_credits: 9,
+            anchor_before: at(55),
+        }),
         customer: Some("cus_1".to_owned()),
         subscription: Some("sub_1".to_owned()),
         blocked: true,

@@ -1,7 +1,13 @@
 use Plan::{Free, Pro, Starter};
 
+use proptest::prelude::*;
+
 use super::*;
-use crate::{accounts::payments::Money, directory::PaidPeriod, ids::WalletId};
+use crate::{
+    accounts::{AccountsOptions, Standing, payments::Money},
+    directory::PaidPeriod,
+    ids::WalletId,
+};
 
 fn day(day: i64) -> Timestamp {
     Timestamp::from_millis(day * 86_400_000)
@@ -137,7 +143,7 @@ fn an_ended_subscription_is_paid_until_its_month_ends_and_then_no_more() {
     // Its money goes back as well, in whichever order it is heard.
     let returned = SubscriptionState { invoices: vec![invoice((Starter, 10, 40, 900))], ..state.clone() };
     let ended = again(&account, &returned, 21);
-    check(&ended, Free, None, 10);
+    check(&ended, Free, None, 0);
     assert_eq!(heard(&ended, &returned, 21), ended);
 }
 
@@ -159,7 +165,7 @@ fn a_refund_takes_back_in_proportion_and_ends_the_plan_when_it_is_whole() {
     assert_eq!(heard(&account, &part, 13), account, "told again");
     let whole = subscription("sub_1", 10, &[(Starter, 10, 40, 900)]);
     let ended = heard(&account, &whole, 12);
-    check(&ended, Free, None, 10);
+    check(&ended, Free, None, 0);
     assert_eq!(heard(&ended, &whole, 12), ended, "told again");
     // An upgrade whose money went back leaves the month below it.
     let months = [(Starter, 10, 40, 0), (Pro, 20, 50, 0)];
@@ -238,4 +244,54 @@ fn a_successor_goes_on_with_what_it_replaces() {
     let account = heard(&heard(&free(), &one, 13), &two, 25);
     check(&account, Pro, Some((10, 55, 11_000)), 25);
     assert_eq!(account.subscription.as_deref(), Some("sub_2"));
+}
+
+#[test]
+fn what_goes_back_once_its_month_is_over_opens_no_other_month() {
+    let options = AccountsOptions::default();
+    let account = heard(&free(), &subscription("sub_1", 10, &[(Starter, 10, 40, 0)]), 11);
+    let grace = Standing::of(&account, &options, day(41));
+    let ended = again(&account, &subscription("sub_1", 10, &[(Starter, 10, 40, 900)]), 41);
+    assert_eq!((ended.plan, ended.paid), (Free, None));
+    assert_eq!(
+        Standing::of(&ended, &options, day(41)).terms(),
+        grace.terms(),
+        "what was used in it stays used"
+    );
+    // The same goes for a renewal that is given in that month, and goes back with all that was before it.
+    let months = [(Starter, 10, 40, 0), (Starter, 40, 70, 0)];
+    let renewed = again(&account, &subscription("sub_1", 10, &months), 42);
+    let months = [(Starter, 10, 40, 900), (Starter, 40, 70, 900)];
+    let ended = again(&renewed, &subscription("sub_1", 10, &months), 43);
+    assert_eq!(Standing::of(&ended, &options, day(43)).terms(), grace.terms());
+}
+
+proptest! {
+    #[test]
+    fn a_plan_whose_money_went_back_whole_leaves_the_month_before_it(
+        begun in 1..200_i64,
+        changed in prop::option::of(1..30_i64),
+        waited in 0..30_i64,
+        parts in prop::collection::vec(1..900_u64, 0..3),
+    ) {
+        let options = AccountsOptions::default();
+        let mut months = vec![(Starter, begun, begun + 30, 0)];
+        months.extend(changed.map(|later| (Pro, begun + later, begun + later + 30, 0)));
+        let anchor = months.last().unwrap().1;
+        let now = anchor + waited;
+        let mut account = free();
+        for told in 1..=months.len() {
+            account = heard(&account, &subscription("sub_1", months[told - 1].1, &months[..told]), months[told - 1].1);
+        }
+        prop_assert!(account.paid.is_some());
+        for returned in parts.into_iter().chain([900]) {
+            for month in &mut months {
+                month.3 = month.3.max(returned);
+            }
+            account = again(&account, &subscription("sub_1", anchor, &months), now);
+        }
+        let (before, after) = (Standing::of(&free(), &options, day(now)), Standing::of(&account, &options, day(now)));
+        prop_assert_eq!(after.terms(), before.terms(), "the same bucket, with what was used in it");
+        prop_assert_eq!(after, before);
+    }
 }
