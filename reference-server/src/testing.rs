@@ -138,7 +138,11 @@ impl Service {
             limiter: Arc::clone(&limiter) as _,
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            options: AccountsOptions { base_url: BASE_URL.to_owned(), ..AccountsOptions::default() },
+            options: AccountsOptions {
+                base_url: BASE_URL.to_owned(),
+                sells: selling != Selling::Nothing,
+                ..AccountsOptions::default()
+            },
         };
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
         let parts = LookupParts {

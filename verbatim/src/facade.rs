@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result,
     accounts::{
-        Accounts, AccountsParts,
+        Accounts, AccountsOptions, AccountsParts,
         mail::{Bell, RingingOutbox},
         payments::{Payments, Sandbox},
     },
@@ -84,7 +84,7 @@ impl Verbatim {
             limiter: Arc::clone(&stores.limiter),
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            options: options.accounts,
+            options: AccountsOptions { sells: payments.is_configured(), ..options.accounts },
         };
         let accounts = Accounts::open(accounts, stores.secrets.as_ref()).await?;
         let parts = LookupParts {

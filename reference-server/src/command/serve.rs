@@ -34,8 +34,12 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     let mailer = mail::mailer(&settings)?;
     let verbatim = Verbatim::open(wiring::options(&settings, base_url)?).await?;
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
+    let given_away = settings.sandbox_warning();
     for warning in settings.warnings() {
-        tracing::info!("{warning}");
+        match given_away.as_ref() == Some(&warning) {
+            true => tracing::warn!("{warning}"),
+            false => tracing::info!("{warning}"),
+        }
     }
     let app = App::new(
         verbatim.lookup().clone(),

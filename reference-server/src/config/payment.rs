@@ -14,6 +14,9 @@ use super::{
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
 
+/// What Stripe's signing secrets begin with.
+const WEBHOOK_SECRET: &str = "whsec_";
+
 /// `stripe.*` and `checkout.*`
 #[derive(Clone, Debug)]
 pub struct Payment {
@@ -23,9 +26,9 @@ pub struct Payment {
     pub webhook_secrets: Vec<Secret>,
     /// `stripe.api_url`: where its interface is, when it is not the provider's own.
     pub api_url: Option<BaseUrl>,
-    /// `checkout.sandbox`: whether the plainly marked test checkout is open to everyone, and not on this
-    /// machine alone.
-    pub sandbox: bool,
+    /// `checkout.sandbox`: whether the plainly marked test checkout is open, to whoever reaches the server. When
+    /// not set, it is where links lead to this machine only and no `server.trusted_proxies` bring others here.
+    pub sandbox: Option<bool>,
     /// `checkout.grace`: how long a paid plan goes on when its payment fails.
     pub grace: Duration,
 }
@@ -37,12 +40,18 @@ impl Payment {
             secret_key: reader.optional("stripe.secret_key"),
             webhook_secrets: reader.value("stripe.webhook_secrets", Vec::new()),
             api_url: reader.optional("stripe.api_url"),
-            sandbox: reader.value("checkout.sandbox", false),
+            sandbox: reader.optional("checkout.sandbox"),
             grace: reader.duration("checkout.grace", 7 * DAY, Duration::ZERO..=90 * DAY),
         };
         if payment.secret_key.is_some() && payment.webhook_secrets.is_empty() {
             let what = "none is set, but stripe.secret_key is: payments would never arrive";
             reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
+        }
+        if !payment.webhook_secrets.iter().all(|secret| secret.reveal().starts_with(WEBHOOK_SECRET)) {
+            let what = "one does not begin with whsec_, as Stripe's do";
+            let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \
+                           brackets and quotes in the environment";
+            reader.refuse("stripe.webhook_secrets", &what, allowed);
         }
         payment
     }
@@ -60,10 +69,11 @@ pub enum Till {
 }
 
 impl Till {
-    /// Who takes the money under these settings: Stripe, where it is set up; else the sandbox, while nobody
-    /// but this machine's own people can reach it, or the operator opened it to everyone.
+    /// Who takes the money under these settings: Stripe, where it is set up; else the sandbox, where the operator
+    /// opened it, or said nothing and nobody but this machine's own people can reach it.
     pub fn of(payment: &Payment, server: &Server) -> Self {
-        match (&payment.secret_key, payment.sandbox || server.is_here()) {
+        let is_private = server.is_here() && server.trusted_proxies.is_empty();
+        match (&payment.secret_key, payment.sandbox.unwrap_or(is_private)) {
             (Some(_), _) => Self::Stripe,
             (None, true) => Self::Sandbox,
             (None, false) => Self::None,

@@ -129,21 +129,36 @@ impl Settings {
         warnings
     }
 
+    /// What an operator should know while nobody pays; one of [`Settings::warnings`], and the gravest.
+    pub fn sandbox_warning(&self) -> Option<String> {
+        let warning = match (self.till(), self.payment.sandbox) {
+            (Till::Sandbox, None) => {
+                "stripe.secret_key is not set: credits and plans are sold in the sandbox, where nobody pays, since \
+                 links lead to this machine only; checkout.sandbox = false closes it"
+            }
+            (Till::Sandbox, Some(_)) => {
+                "checkout.sandbox is true: whoever has an account gets credits and plans for nothing"
+            }
+            (Till::Stripe | Till::None, _) => return None,
+        };
+        Some(warning.to_owned())
+    }
+
     /// What an operator should know about how things are sold.
     fn payment_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         match self.till() {
             Till::None => {
                 warnings.push("stripe.secret_key is not set: payments are not configured".to_owned());
+                if self.server.is_here() && self.payment.sandbox.is_none() {
+                    warnings.push(
+                        "server.trusted_proxies is set, so others reach this server: the sandbox is closed unless \
+                         checkout.sandbox is true"
+                            .to_owned(),
+                    );
+                }
             }
-            Till::Sandbox if self.server.is_here() => warnings.push(
-                "stripe.secret_key is not set: credits and plans are sold in the sandbox, where nobody pays, \
-                 since links lead to this machine only"
-                    .to_owned(),
-            ),
-            Till::Sandbox => warnings.push(
-                "checkout.sandbox is true: whoever has an account gets credits and plans for nothing".to_owned(),
-            ),
+            Till::Sandbox => warnings.extend(self.sandbox_warning()),
             Till::Stripe => {
                 if self.server.is_here() {
                     warnings.push(
@@ -152,7 +167,7 @@ impl Settings {
                             .to_owned(),
                     );
                 }
-                if self.payment.sandbox {
+                if self.payment.sandbox == Some(true) {
                     warnings.push(
                         "checkout.sandbox is true, but stripe.secret_key is set: the sandbox stays closed"
                             .to_owned(),
@@ -161,7 +176,8 @@ impl Settings {
                 for terms in &self.plans.plans {
                     if terms.plan != Plan::Free && terms.price.is_none() {
                         let plan = terms.plan.as_str();
-                        warnings.push(format!("plans.{plan}.price_usd is not set: the plan {plan} is not sold"));
+                        warnings
+                            .push(format!("plans.{plan}.price_usd is not set: the plan {plan} is not sold"));
                     }
                 }
             }

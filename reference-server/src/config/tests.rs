@@ -176,7 +176,7 @@ fn a_missing_file_is_named() {
 fn secrets_appear_nowhere() {
     let file = "[upstream]\nproxy = \"http://me:hush@proxy:1\"\n[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \
                 \"m\"\napi_key = \"hush\"\n[storage]\nurl = \"postgres://me:hush@db/v\"\n[stripe]\nsecret_key = \
-                \"hush\"\nwebhook_secrets = [\"hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
+                \"hush\"\nwebhook_secrets = [\"whsec_hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
                 \"a@b.example\"\n[entitlement]\nkeys = '{\"keys\": [{\"k\": \"hush\"}]}'";
     let settings = load(file, &[], &[]).unwrap();
     let shown = format!("{settings:?}\n{}\n{:?}", settings.report(), settings.warnings());
@@ -235,6 +235,10 @@ fn who_takes_the_money_is_told() {
         check(&format!("server.base_url = \"{here}\""), Till::Sandbox, sandbox, &[]);
     }
     let none = "not configured: nothing is sold";
+    let behind = "server.trusted_proxies = [\"127.0.0.1/32\"]";
+    check(behind, Till::None, none, &["server.trusted_proxies is set, so others reach this server"]);
+    check(&format!("{behind}\ncheckout.sandbox = true"), Till::Sandbox, sandbox, &["gets credits and plans"]);
+    check("checkout.sandbox = false", Till::None, none, &["payments are not configured"]);
     let unset = "stripe.secret_key is not set: payments are not configured";
     for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\""] {
         check(elsewhere, Till::None, none, &[unset]);
@@ -255,6 +259,21 @@ fn who_takes_the_money_is_told() {
         &format!("{to} http://127.0.0.1:8080/api/v1/webhooks/stripe"),
         &["Stripe's events cannot get here"],
     );
+}
+
+#[test]
+fn lists_of_signing_secrets_are_written_as_the_environment_writes_lists() {
+    let load = |secrets: &str| {
+        let key = ("VERBATIM_STRIPE__SECRET_KEY", "sk_hush");
+        load("", &[key, ("VERBATIM_STRIPE__WEBHOOK_SECRETS", secrets)], &[])
+    };
+    let good = load("whsec_hush,whsec_hush2").unwrap().payment.webhook_secrets;
+    assert_eq!(good.len(), 2);
+    for junk in ["[\"whsec_hush\"]", "whsec_hush,hush", "\"whsec_hush\""] {
+        let problem = load(junk).unwrap_err();
+        assert!(problem.contains("whsec_…,whsec_… without brackets and quotes"), "{problem}");
+        assert!(!problem.contains("hush"), "{problem}");
+    }
 }
 
 #[test]

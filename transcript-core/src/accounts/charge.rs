@@ -57,7 +57,7 @@ impl Accounts {
         match self.surely(|| self.parts.ledger.hold(ask.clone())).await? {
             HoldOutcome::Held { balances }
             | HoldOutcome::Known { state: HoldState::Open { .. }, balances } => Ok(left(&balances)),
-            outcome => Err(refused(ask, outcome)),
+            outcome => Err(refused(ask, outcome, self.options().sells)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Accounts {
                 HoldOutcome::Held { balances }
                 | HoldOutcome::Known { state: HoldState::Closed { .. }, balances },
             ) => Ok(Some(left(&balances))),
-            Ok(outcome) if known => Err(refused(ask, outcome)),
+            Ok(outcome) if known => Err(refused(ask, outcome, self.options().sells)),
             // The first try failed, and may yet take effect in a store that is slow.
             Ok(_) => Ok(None),
             Err(error) => {
@@ -129,7 +129,7 @@ fn left(balances: &[Balance]) -> u64 {
 }
 
 /// What a ledger's other answers mean to the caller.
-fn refused(ask: &HoldRequest, outcome: HoldOutcome) -> Refused {
+fn refused(ask: &HoldRequest, outcome: HoldOutcome, sells: bool) -> Refused {
     let HoldOutcome::Refused { balance, .. } = outcome else {
         tracing::error!(hold = %ask.id, ?outcome, "a fresh hold id was taken already");
         return Refused::Internal("Something went wrong on our side: nothing was charged.".to_owned());
@@ -137,10 +137,15 @@ fn refused(ask: &HoldRequest, outcome: HoldOutcome) -> Refused {
     let credits_remaining = balance.available();
     let leg = ask.legs.first();
     let (cost, resets_at) = (leg.map_or(0, |leg| leg.amount), leg.and_then(|leg| leg.terms.resets_at));
-    let until = resets_at.map_or(String::new(), |at| format!(" The plan's credits come back at {at};"));
+    let until = resets_at.map_or(String::new(), |at| format!(" The plan's credits come back at {at}"));
+    let more = match (resets_at, sells) {
+        (Some(_), true) => "; POST /api/v1/buy-credits adds some at once.",
+        (None, true) => " POST /api/v1/buy-credits adds some at once.",
+        (Some(_), false) => ".",
+        (None, false) => "",
+    };
     let message = format!(
-        "The credits do not suffice: this costs {cost}, and {credits_remaining} are left.{until} POST \
-         /api/v1/buy-credits adds some at once."
+        "The credits do not suffice: this costs {cost}, and {credits_remaining} are left.{until}{more}"
     );
     Refused::PaymentRequired { message, credits_remaining }
 }

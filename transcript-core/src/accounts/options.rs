@@ -70,6 +70,8 @@ pub struct AccountsOptions {
     pub base_url: String,
     /// What each plan gives and costs.
     pub plans: PlanTable,
+    /// Whether credits can be bought: callers who have too few are told where. `Verbatim::open` decides it.
+    pub sells: bool,
     /// What a transcript costs when it is delivered (`credits.per_transcript`).
     pub credits_per_transcript: u64,
     /// What a chat message costs when it is answered (`credits.per_message`).
@@ -89,6 +91,7 @@ impl Default for AccountsOptions {
         Self {
             base_url: "http://127.0.0.1:8080".to_owned(),
             plans: PlanTable::default(),
+            sells: false,
             credits_per_transcript: 1,
             credits_per_message: 1,
             grace: Duration::from_secs(7 * 24 * 3600),

@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use super::errors::check;
-use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Service, request};
+use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Selling, Service, request};
 
 async fn get(service: &Service, key: &str, query: &str) -> Answer {
     service.get_with(&format!("/api/v1/transcript?{query}"), key).await
@@ -92,6 +92,21 @@ async fn a_repeat_gets_the_first_reply_and_costs_nothing() {
 }
 
 #[tokio::test]
+async fn where_nothing_is_sold_nobody_is_sent_to_buy() {
+    let service = Service::selling(Selling::Nothing).await;
+    let key = service.account("ann@example.org").await;
+    for _ in 0..200 {
+        service.clock.advance(std::time::Duration::from_secs(6));
+        assert_eq!(get(&service, &key, &format!("video_id={ARCHIVED}")).await.status, 200);
+    }
+    service.clock.advance(std::time::Duration::from_secs(6));
+    let spent = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
+    check(&spent, 402, "The credits do not suffice");
+    let said = spent.json()["error"].as_str().unwrap().to_owned();
+    assert!(!said.contains("buy-credits") && said.ends_with("Z."), "{said}");
+}
+
+#[tokio::test]
 async fn an_account_is_spent_to_exactly_zero() {
     let service = Service::start().await;
     let key = service.account("ann@example.org").await;
@@ -103,6 +118,7 @@ async fn an_account_is_spent_to_exactly_zero() {
     service.clock.advance(std::time::Duration::from_secs(6));
     let spent = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
     check(&spent, 402, "The credits do not suffice");
+    assert!(spent.text.contains("Z; POST /api/v1/buy-credits adds some at once."), "{}", spent.text);
     assert_eq!(spent.header("x-credits-remaining"), Some("0"));
     // What is wrong with the parameters is told before what is wrong with the credits.
     service.clock.advance(std::time::Duration::from_secs(6));
