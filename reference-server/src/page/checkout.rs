@@ -3,15 +3,17 @@
 use maud::{Markup, html};
 use transcript_core::accounts::{
     Item, Order, OrderState,
-    payments::{SandboxOrder, SandboxStep},
+    payments::{BuyerSeen, OrderFate, OrderSeen, SandboxOrder, SandboxStep},
 };
 
 use super::document;
 
 /// How an order stands.
-pub(crate) fn back(order: &Order) -> Markup {
-    let (title, said) = match order.state {
-        OrderState::Open => (
+pub(crate) fn back(seen: &OrderSeen) -> Markup {
+    let order = &seen.order;
+    let (title, said) = match (order.state, seen.fate) {
+        (OrderState::Open, OrderFate::InVain { is_returned }) => in_vain(order, is_returned),
+        (OrderState::Open, _) => (
             "Not paid yet",
             html! {
                 p {
@@ -21,23 +23,12 @@ pub(crate) fn back(order: &Order) -> Markup {
                 p { "If you have just paid, the money may be under way: " a href="" { "look again" } "." }
             },
         ),
-        OrderState::Fulfilled => ("Paid", given(order)),
-        OrderState::Expired => {
+        (OrderState::Fulfilled, fate) => ("Paid", given(order, fate)),
+        (OrderState::Expired, _) => {
             ("Cancelled", html! { p { "Nothing was paid, and nothing will be: this order is closed." } })
         }
-        OrderState::Refunded => (
-            "Refunded",
-            html! { p { "Money went back, and the credits that it paid for were taken back in proportion." } },
-        ),
-        OrderState::Disputed => (
-            "Disputed",
-            html! {
-                p {
-                    "The payment is contested, and the account is blocked until the operator of this service \
-                     decides."
-                }
-            },
-        ),
+        (OrderState::Refunded, _) => ("Refunded", html! { p { (TAKEN_BACK) } }),
+        (OrderState::Disputed, _) => ("Disputed", contested(seen)),
     };
     document(
         title,
@@ -50,16 +41,63 @@ pub(crate) fn back(order: &Order) -> Markup {
     )
 }
 
-/// What a buyer has who paid.
-fn given(order: &Order) -> Markup {
-    match &order.item {
-        Item::Pack(_) => html! {
-            p { (grouped(order.credits)) " credits were added to your account. They do not expire." }
-        },
-        Item::Plan(plan) => html! {
+/// What follows when money went back.
+const TAKEN_BACK: &str = "Money went back, and the credits that it paid for were taken back in proportion.";
+
+/// Money came, and nothing was given for it: whoever pays again loses more.
+fn in_vain(order: &Order, is_returned: bool) -> (&'static str, Markup) {
+    if is_returned {
+        return (
+            "Refunded",
+            html! { p { "Nothing was given for this payment, and all of the money went back." } },
+        );
+    }
+    (
+        "Paid, but nothing was given",
+        html! {
             p {
-                "Your account has the plan " (plan.as_str()) " now, with " (grouped(order.credits))
-                " credits a month."
+                "Money came in for this order, but not what was ordered, or its account is gone: nothing was given. \
+                 Please do not pay again. Write to the operator of this service and name the order "
+                code { (order.id) } "."
+            }
+        },
+    )
+}
+
+/// What became of a payment that the buyer's bank contests, or contested.
+fn contested(seen: &OrderSeen) -> Markup {
+    html! {
+        p { "The payment was contested with the payer's bank." }
+        @if !seen.order.taken_back.is_empty() { p { (TAKEN_BACK) } }
+        p {
+            @match seen.buyer {
+                BuyerSeen::Open => "The account is open."
+                BuyerSeen::Blocked => "The account is blocked until the operator of this service decides."
+                BuyerSeen::Gone => "The account is gone."
+            }
+        }
+    }
+}
+
+/// What a buyer has who paid.
+fn given(order: &Order, fate: OrderFate) -> Markup {
+    let credits = grouped(order.credits);
+    match (&order.item, fate) {
+        (Item::Pack(_), _) => html! {
+            p { (credits) " credits were added to your account. They do not expire." }
+        },
+        (Item::Plan(plan), OrderFate::Present) => html! {
+            p { "Your account has the plan " (plan.as_str()) " now, with " (credits) " credits a month." }
+        },
+        (Item::Plan(plan), OrderFate::Beside) => html! {
+            p {
+                "Your account had another paid plan, which goes on. For the month of " (plan.as_str())
+                " that was paid here, " (credits) " credits were added instead. They do not expire."
+            }
+        },
+        (Item::Plan(plan), _) => html! {
+            p {
+                "The plan " (plan.as_str()) ", with " (credits) " credits a month, was bought with this order."
             }
         },
     }
@@ -208,7 +246,68 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use transcript_core::{
+        Timestamp,
+        directory::Plan,
+        ids::{AccountId, OrderId},
+    };
+
     use super::*;
+
+    fn page(state: OrderState, taken_back: &[u64], fate: OrderFate, buyer: BuyerSeen) -> String {
+        let order = Order {
+            id: OrderId::new("order-7"),
+            version: 1,
+            account: AccountId::new("ann"),
+            item: Item::Plan(Plan::Pro),
+            credits: 10_000,
+            amount_minor: 2_900,
+            currency: "usd".to_owned(),
+            state,
+            payment: None,
+            taken_back: taken_back.to_vec(),
+            created_at: Timestamp::from_millis(0),
+        };
+        back(&OrderSeen { order, fate, buyer }).into_string()
+    }
+
+    #[test]
+    fn who_paid_in_vain_is_not_told_to_order_again() {
+        let page =
+            |is_returned| page(OrderState::Open, &[], OrderFate::InVain { is_returned }, BuyerSeen::Gone);
+        let kept = page(false);
+        assert!(kept.contains("Paid, but nothing was given") && kept.contains("do not pay again"), "{kept}");
+        assert!(kept.contains("name the order <code>order-7</code>"), "{kept}");
+        assert!(!kept.contains("order again") && !kept.contains("Nothing has been charged"), "{kept}");
+        assert!(page(true).contains("all of the money went back"));
+    }
+
+    #[test]
+    fn what_became_of_a_plan_is_told() {
+        let page = |fate| page(OrderState::Fulfilled, &[], fate, BuyerSeen::Open);
+        assert!(page(OrderFate::Present).contains("Your account has the plan pro now"));
+        for (fate, said) in [
+            (OrderFate::Beside, "10,000 credits were added instead. They do not expire."),
+            (OrderFate::AsStored, "was bought with this order"),
+        ] {
+            let page = page(fate);
+            assert!(page.contains(said) && !page.contains("has the plan pro now"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_dispute_is_told_as_it_stands() {
+        let page = |back: &[u64], buyer| page(OrderState::Disputed, back, OrderFate::AsStored, buyer);
+        let blocked = page(&[], BuyerSeen::Blocked);
+        assert!(
+            blocked.contains("is blocked until the operator") && !blocked.contains("went back"),
+            "{blocked}"
+        );
+        let lost = page(&[10_000], BuyerSeen::Open);
+        assert!(lost.contains("Money went back") && lost.contains("The account is open."), "{lost}");
+        assert!(!lost.contains("blocked"), "{lost}");
+        assert!(page(&[], BuyerSeen::Gone).contains("The account is gone."));
+    }
 
     #[test]
     fn amounts_are_as_people_write_them() {

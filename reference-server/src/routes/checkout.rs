@@ -13,10 +13,7 @@ use http::{HeaderValue, StatusCode, Uri, header::LOCATION};
 use maud::Markup;
 use transcript_core::{
     Result,
-    accounts::{
-        Order, OrderState,
-        payments::{Sandbox, SandboxDeed, SandboxOrder, Subject},
-    },
+    accounts::payments::{OrderSeen, Sandbox, SandboxDeed, SandboxOrder},
     ids::OrderId,
     limits::{Take, Taken},
 };
@@ -42,7 +39,7 @@ type OrderPath = std::result::Result<Path<String>, PathRejection>;
 pub(super) async fn back(State(app): State<App>, path: OrderPath) -> Response {
     let Some(id) = named(path) else { return missing() };
     match found(&app, &id).await {
-        Ok(Some(order)) => shown(StatusCode::OK, page::back(&order)),
+        Ok(Some(seen)) => shown(StatusCode::OK, page::back(&seen)),
         Ok(None) => missing(),
         Err(error) => away(&error),
     }
@@ -94,24 +91,20 @@ async fn done(app: &App, sandbox: &Sandbox, id: &OrderId, token: &str, deed: San
     }
 }
 
-/// The order, after its payment was asked about where nobody has paid yet as far as is known.
-async fn found(app: &App, id: &OrderId) -> Result<Option<Order>> {
-    let Some(order) = app.payments.order(id).await? else { return Ok(None) };
-    let Some(payment) = order.payment.clone().filter(|_| order.state == OrderState::Open) else {
-        return Ok(Some(order));
-    };
-    if !may_look(app, id).await? {
-        return Ok(Some(order));
+/// The order, after its payment was asked about where that may tell more than is known.
+async fn found(app: &App, id: &OrderId) -> Result<Option<OrderSeen>> {
+    let Some(known) = app.payments.known(id).await? else { return Ok(None) };
+    if !known.is_worth_asking() || !may_look(app, id).await? {
+        return Ok(Some(known));
     }
-    let subject = Subject::new(payment);
-    match tokio::time::timeout(LOOK_MAX, app.payments.follow(&subject)).await {
-        Ok(Ok(())) => app.payments.order(id).await,
+    match tokio::time::timeout(LOOK_MAX, app.payments.seen(id)).await {
+        Ok(Ok(seen)) => Ok(seen),
         // What is known is shown; an event or the sweep will tell.
         Ok(Err(error)) => {
             tracing::warn!(%error, "the payment of an order cannot be asked about now");
-            Ok(Some(order))
+            Ok(Some(known))
         }
-        Err(_) => Ok(Some(order)),
+        Err(_) => Ok(Some(known)),
     }
 }
 

@@ -101,9 +101,31 @@ async fn a_plan_is_paid_for_and_another_takes_its_place() {
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
     let again = service.send(request("POST", "/api/v1/subscribe", &headers, "{\"plan\": \"starter\"}")).await;
     assert_eq!(again.json()["error"], "plan: this account has the plan starter already");
+    let first = page;
     let page = order(&service, &key, "pro").await;
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.0, "pro");
+    let replaced = service.get(back(&first)).await;
+    assert!(replaced.text.contains("was bought with this order"), "{}", replaced.text);
+    assert!(!replaced.text.contains("starter now"), "{}", replaced.text);
+}
+
+#[tokio::test]
+async fn a_plan_that_is_given_beside_another_is_told_as_what_it_became() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let closed = order(&service, &key, "starter").await;
+    let slow = order(&service, &key, "starter").await;
+    press(&service, &slow, "pay-later").await;
+    press(&service, &closed, "pay").await;
+    is_page(&service.get(back(&closed)).await, 200, "Cancelled");
+    let pro = order(&service, &key, "pro").await;
+    press(&service, &pro, "pay").await;
+    press(&service, &slow, "arrive").await;
+    assert_eq!(me(&service, &key).await, ("pro".to_owned(), 12_000));
+    let shown = service.get(back(&slow)).await;
+    assert!(shown.text.contains("2,000 credits were added instead"), "{}", shown.text);
+    assert!(service.get(back(&pro)).await.text.contains("Your account has the plan pro now"));
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod offer;
 mod plan;
 mod price;
 mod sandbox;
+mod seen;
 mod sell;
 mod sweep;
 mod turns;
@@ -24,6 +25,7 @@ pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, Subscrip
 pub use offer::Offer;
 pub use price::{CURRENCY, Pack};
 pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
+pub use seen::{BuyerSeen, OrderFate, OrderSeen};
 pub use sell::{BuyOutcome, Sold, SubscribeOutcome};
 pub use sweep::SWEEP_EVERY;
 

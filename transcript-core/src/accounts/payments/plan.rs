@@ -58,7 +58,7 @@ impl Payments {
             self.write_renewal(one).await?;
         }
         let now = self.now();
-        sold.retain(|one| one.invoice.period_start <= now.plus(CLOCKS_APART));
+        sold.retain(|one| has_begun(one.invoice, now));
         let is_beside = is_running(account, now) && !is_own(account, state, &sold);
         if is_beside {
             self.set_aside(account, state, &mut sold).await?;
@@ -220,11 +220,11 @@ impl Payments {
 }
 
 /// The order under which an invoice is given as credits.
-fn aside_of(invoice: &PaidInvoice) -> OrderId {
+pub(super) fn aside_of(invoice: &PaidInvoice) -> OrderId {
     OrderId::new(format!("{}-beside", invoice.invoice))
 }
 
-fn is_recorded(order: &Order) -> bool {
+pub(super) fn is_recorded(order: &Order) -> bool {
     !matches!(order.state, OrderState::Open | OrderState::Expired)
 }
 
@@ -288,8 +288,13 @@ impl Sold<'_> {
     }
 }
 
+/// Whether an invoice's month has begun: what is paid for later is given then.
+pub(super) fn has_begun(invoice: &PaidInvoice, now: Timestamp) -> bool {
+    invoice.period_start <= now.plus(CLOCKS_APART)
+}
+
 /// Whether a stretch of a plan that is paid runs now.
-fn is_running(account: &Account, now: Timestamp) -> bool {
+pub(super) fn is_running(account: &Account, now: Timestamp) -> bool {
     account.plan != Plan::Free && account.paid.is_some_and(|paid| now < paid.through)
 }
 

@@ -112,7 +112,7 @@ impl Payments {
         Some(Subject { object: subscription, customer: account.customer.clone() })
     }
 
-    fn knows(&self, name: &str) -> bool {
+    pub(super) fn knows(&self, name: &str) -> bool {
         self.parts.checkout.as_ref().is_some_and(|checkout| checkout.knows(name))
     }
 }

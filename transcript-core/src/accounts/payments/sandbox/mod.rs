@@ -19,11 +19,12 @@ use super::{
     SubscriptionState, WebhookCall, contended,
 };
 use crate::{
-    accounts::{Month, Order, Orders},
+    accounts::{Item, Month, Order, Orders},
     directory::Secrets,
     engine::retry::persistently,
     error::Result,
     ids::OrderId,
+    page::PageRequest,
     time::{Clock, Random, Timestamp},
 };
 pub use state::{SandboxDeed, SandboxStep};
@@ -109,6 +110,10 @@ impl Sandbox {
         if !self.is_token(order, token) {
             return Ok(None);
         }
+        self.apply(order, deed).await
+    }
+
+    async fn apply(&self, order: &OrderId, deed: SandboxDeed) -> Result<Option<Subject>> {
         for _ in 0..ROUNDS_MAX {
             let Some((read, state)) = self.find(order).await? else { return Ok(None) };
             let after = state.after(deed, read.amount_minor, self.parts.clock.now());
@@ -120,6 +125,24 @@ impl Sandbox {
             }
         }
         Err(contended())
+    }
+
+    /// Closes the other pages for plans that a buyer opened, and did not use: nobody pays for two.
+    async fn close_others(&self, own: &Order) -> Result<()> {
+        let mut page = PageRequest::first();
+        loop {
+            let found = persistently(PATIENCE, || self.parts.orders.unsettled(page.clone())).await?;
+            let is_other = |order: &&Order| {
+                order.account == own.account && order.id != own.id && matches!(order.item, Item::Plan(_))
+            };
+            for other in found.items.iter().filter(is_other) {
+                self.apply(&other.id, SandboxDeed::Cancel).await?;
+            }
+            match found.next {
+                Some(next) => page.after = Some(next),
+                None => return Ok(()),
+            }
+        }
     }
 
     async fn find(&self, id: &OrderId) -> Result<Option<(Order, State)>> {
@@ -181,6 +204,9 @@ impl Sandbox {
 impl Checkout for Sandbox {
     async fn open(&self, sale: Sale) -> Result<CheckoutPage> {
         let order = &sale.order;
+        if matches!(order.item, Item::Plan(_)) {
+            self.close_others(order).await?;
+        }
         let state = State::opened(self.parts.clock.now(), sale.subscription.clone());
         // One that was opened before is as far as it is.
         let payment = order.payment.clone().unwrap_or_else(|| state.kept(&order.id));

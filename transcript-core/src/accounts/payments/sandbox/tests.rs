@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     accounts::{
         Item, OrderState, PlanTable,
-        payments::{BuyOutcome, Pack, PaymentParts, Payments, SubscribeOutcome},
+        payments::{BuyOutcome, BuyerSeen, OrderFate, Pack, PaymentParts, Payments, SubscribeOutcome},
     },
     directory::{Account, AccountRef, Directory, NewKey, Plan, Redeem, Token},
     ids::{AccountId, KeyId, WalletId},
@@ -241,4 +241,57 @@ async fn a_page_that_is_opened_again_is_as_far_as_it_was() {
     shop.act(&order, SandboxDeed::PayLater).await;
     assert_eq!(shop.buy("order-1").await, order);
     assert_eq!(shop.state(&order).await.1, SandboxStep::Pending);
+}
+
+#[tokio::test]
+async fn one_page_for_plans_is_open_at_a_time() {
+    let shop = Shop::open().await;
+    let (pack, starter) = (shop.buy("pack").await, shop.subscribe("starter", Plan::Starter).await);
+    let pro = shop.subscribe("pro", Plan::Pro).await;
+    shop.act(&starter, SandboxDeed::Pay).await;
+    assert_eq!(shop.state(&starter).await, (OrderState::Expired, SandboxStep::Ended));
+    assert_eq!(shop.account().await.plan, Plan::Free);
+    assert_eq!(shop.state(&pack).await, (OrderState::Open, SandboxStep::Open));
+    shop.act(&pro, SandboxDeed::Pay).await;
+    assert_eq!(shop.account().await.plan, Plan::Pro);
+}
+
+#[tokio::test]
+async fn buyers_are_told_what_a_plan_became() {
+    let shop = Shop::open().await;
+    let fate = async |id: &OrderId| shop.payments.seen(id).await.unwrap().unwrap().fate;
+    let starter = shop.subscribe("starter", Plan::Starter).await;
+    shop.act(&starter, SandboxDeed::PayLater).await;
+    let pro = shop.subscribe("pro", Plan::Pro).await;
+    shop.act(&pro, SandboxDeed::Pay).await;
+    assert_eq!((fate(&starter).await, fate(&pro).await), (OrderFate::AsStored, OrderFate::Present));
+    shop.act(&starter, SandboxDeed::Arrive).await;
+    assert_eq!((fate(&starter).await, fate(&pro).await), (OrderFate::Beside, OrderFate::Present));
+    assert_eq!(shop.purchased().await, 2_000);
+    shop.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
+    assert_eq!(fate(&pro).await, OrderFate::AsStored, "its month is over");
+}
+
+#[tokio::test]
+async fn money_for_an_account_that_is_gone_is_told_as_such() {
+    let shop = Shop::open().await;
+    let item = [Item::Pack("1k".to_owned()), Item::Plan(Plan::Pro)];
+    for (place, item) in item.into_iter().enumerate() {
+        let ids = (shop.buy(&format!("like-{place}")).await, OrderId::new(format!("gone-{place}")));
+        let like = shop.orders.order(&ids.0).await.unwrap().unwrap();
+        let payment = Some(State::opened(shop.clock.now(), None).kept(&ids.1));
+        let account = AccountId::new("nobody");
+        let order = Order { id: ids.1.clone(), account, item, version: 1, payment, ..like };
+        shop.orders.open(order).await.unwrap();
+        let seen = async || {
+            let seen = shop.payments.seen(&ids.1).await.unwrap().unwrap();
+            (seen.order.state, seen.fate, seen.buyer)
+        };
+        assert_eq!(seen().await, (OrderState::Open, OrderFate::AsStored, BuyerSeen::Gone));
+        shop.act(&ids.1, SandboxDeed::Pay).await;
+        let in_vain = |is_returned| (OrderState::Open, OrderFate::InVain { is_returned }, BuyerSeen::Gone);
+        assert_eq!(seen().await, in_vain(false));
+        shop.act(&ids.1, SandboxDeed::Refund(1_200)).await;
+        assert_eq!(seen().await, in_vain(true));
+    }
 }
