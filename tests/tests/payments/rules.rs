@@ -4,7 +4,7 @@ use transcript_core::{
     ErrorKind,
     accounts::{
         OrderState,
-        payments::{BuyOutcome, Heard, Pack, Subject, SubscribeOutcome, WebhookCall},
+        payments::{BuyOutcome, Heard, OrderFate, Pack, Subject, SubscribeOutcome, WebhookCall},
     },
     directory::Plan,
     ids::OrderId,
@@ -60,6 +60,11 @@ fn another_amount_than_was_sold_gives_nothing() {
         let end = shop.end().await;
         assert_eq!((end.purchased, end.plan, end.paid_through()), (0, Plan::Free, None));
         assert!(end.orders.values().all(|(state, _)| *state == OrderState::Open));
+        // Whoever paid is told so, and not that nothing was charged.
+        for id in [pack, plan] {
+            let seen = shop.payments().seen(&id).await.unwrap().unwrap();
+            assert_eq!(seen.fate, OrderFate::InVain { is_returned: false }, "{id}");
+        }
     });
 }
 
