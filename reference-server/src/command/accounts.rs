@@ -12,14 +12,14 @@ use transcript_core::{
     ledger::Entry,
     wire::v1::{AccountExport, Me, StatementLine},
 };
-use verbatim::SystemRandom;
+use verbatim::{SystemRandom, Verbatim};
 
 use super::{
     Failure,
     accounts_arguments::{AccountsCommand, DeleteAccount, Grant, ListAccounts, ShowAccount},
     confirm::confirmed,
     listing::{print_all, seconds},
-    open, print, print_json, shown,
+    open_existing, print, print_json, shown,
 };
 use crate::{
     config::{OUTBOX_FOLDER, Settings},
@@ -31,7 +31,7 @@ const MEMO_MAX: usize = 200;
 
 /// Runs one of the commands about accounts.
 pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result<(), Failure> {
-    let verbatim = open(settings).await?;
+    let verbatim = open_existing(settings).await?;
     let accounts = verbatim.accounts();
     let done = match command {
         AccountsCommand::List(ask) => list(accounts, &ask).await,
@@ -41,7 +41,7 @@ pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result
         AccountsCommand::Unblock(ask) => set_blocked(accounts, &ask.who, false).await,
         AccountsCommand::Statement(ask) => statement(accounts, &ask).await,
         AccountsCommand::Export(ask) => export(accounts, &ask.who).await,
-        AccountsCommand::Delete(ask) => delete(settings, accounts, &ask).await,
+        AccountsCommand::Delete(ask) => delete(settings, &verbatim, &ask).await,
     };
     verbatim.close().await;
     done
@@ -86,25 +86,45 @@ async fn export(accounts: &Accounts, who: &str) -> Result<(), Failure> {
     print_json(&pretty(&AccountExport::from(&accounts.export(who).await?)))
 }
 
-async fn delete(settings: &Settings, accounts: &Accounts, ask: &DeleteAccount) -> Result<(), Failure> {
+async fn delete(settings: &Settings, verbatim: &Verbatim, ask: &DeleteAccount) -> Result<(), Failure> {
+    let accounts = verbatim.accounts();
     let view = accounts.show(&ask.account.who).await?;
     let (account, left) = (&view.account, view.credits.remaining);
-    let ties = accounts.ties(account).await?;
-    if !ties.is_empty() && !ask.anyway {
-        return Err(Failure::Fault(format!("nothing was deleted: {}", tied(&ties))));
-    }
     let question = format!("Erase the account of {}, with {left} credits left?", account.email);
     if !ask.yes && !confirmed(&question)? {
         return Err(Failure::Fault("nothing was deleted".to_owned()));
     }
+    let mut told = String::new();
+    let account = &match verbatim.payments().close(account).await {
+        Ok(account) => account,
+        Err(error) if ask.anyway => {
+            told += &format!("its open payment pages could not be closed: {error}\n");
+            account.clone()
+        }
+        Err(error) => {
+            return Err(Failure::Fault(format!(
+                "nothing was deleted: its open payment pages could not be closed: {error}; try again once the payment \
+                 provider can be reached (--anyway deletes it all the same)"
+            )));
+        }
+    };
+    let ties = accounts.ties(account).await?;
+    if !ties.is_empty() && !ask.anyway {
+        return Err(Failure::Fault(format!("nothing was deleted: {}", tied(&ties))));
+    }
     // As it was shown: whoever changed it while the question was open is not passed over.
     accounts.delete(account, ask.anyway).await?;
-    let mut told = format!("{}: deleted\n", account.id);
+    told += &format!("{}: deleted\n", account.id);
     if let Some(subscription) = &ties.subscription {
         told += &format!("the subscription {subscription} goes on: cancel it at the payment provider\n");
     }
     for order in &ties.orders {
-        told += &format!("the order {order} may yet be paid: the server's log will say so; refund it then\n");
+        let payment = verbatim.payments().order(order).await?.and_then(|order| order.payment);
+        // What the sandbox keeps after its name tells nothing.
+        let payment = payment.as_deref().and_then(|name| name.split(' ').next()).unwrap_or("unknown");
+        told += &format!(
+            "the order {order} may yet be paid (payment {payment}): the server's log will say so; refund it then\n"
+        );
     }
     let folder = settings.data.join(OUTBOX_FOLDER);
     let mails = forget_mails(&folder, &account.email).map_err(|error| {

@@ -16,7 +16,7 @@ pub(super) enum AccountsCommand {
     Unblock(Who),
     /// Print every step of an account's credits, oldest first
     Statement(ShowAccount),
-    /// Print everything that is kept about an account, as JSON
+    /// Print an account with its wallet and its entries, as JSON
     Export(Who),
     /// Erase an account: its address, keys and names elsewhere
     Delete(DeleteAccount),
@@ -81,9 +81,9 @@ The address, the keys, the mails that wait or lie in the outbox folder, and the 
 go. What was done with the credits and what was ordered stays, without anything of the person; credits that are
 left are lost. The address may register anew. Look-up keys that name the address stay: see `verbatim keys`.
 
-An account with a subscription, or with an order that may yet be paid, is not deleted: cancel the subscription at
-the payment provider first, and wait until the order's page has expired, within a day or two. --anyway deletes it
-all the same: then the subscription is to be cancelled by hand, and what is still paid is to be refunded.
+Payment pages that are open are closed first. An account with a subscription, or with an order that may yet be paid,
+is not deleted: cancel the subscription at the payment provider first, and wait until the money has come or the page
+has expired, within a day or two. So is one whose pages cannot be closed now. --anyway deletes it all the same: then the subscription is to be cancelled by hand, and what is still paid is to be refunded.
 
 On a terminal it is asked first; elsewhere --yes must be given. Exit status 1: there is no such account, or it was
 not deleted for one of these reasons, or it has changed in the meantime.")]

@@ -96,6 +96,10 @@ impl Checkout for Away {
         Err(Error::unavailable("the provider is away"))
     }
 
+    async fn close(&self, _: &str) -> Result<()> {
+        Err(Error::unavailable("the provider is away"))
+    }
+
     fn knows(&self, _: &str) -> bool {
         true
     }

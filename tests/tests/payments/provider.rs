@@ -322,6 +322,21 @@ impl Checkout for Provider {
         self.gate.pass("checkout.stop", || what, work, |_, _| ()).await
     }
 
+    async fn close(&self, payment: &str) -> Result<()> {
+        let (books, name) = (Arc::clone(&self.books), payment.to_owned());
+        let what = name.clone();
+        let work = async move {
+            let mut books = books.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(payment) = books.payments.get_mut(&name)
+                && payment.progress == Progress::Pending
+            {
+                payment.progress = Progress::Ended;
+            }
+            Ok(())
+        };
+        self.gate.pass("checkout.close", || what, work, |_, _| ()).await
+    }
+
     fn knows(&self, name: &str) -> bool {
         ["cs_", "in_", "sub_", "cus_"].iter().any(|start| name.starts_with(start))
     }

@@ -168,3 +168,25 @@ async fn payments_of_other_shops_of_the_same_stripe_are_none_of_ours() {
     till.deliver(events).await;
     assert_eq!((till.purchased().await, till.order("order-1").await.state), (0, OrderState::Open));
 }
+
+#[tokio::test]
+async fn pages_are_closed_before_an_account_is_erased() {
+    let till = Till::open().await;
+    for order in ["order-1", "order-2", "order-3"] {
+        till.buy(order, "1k").await;
+    }
+    // The one is paid without anybody having heard, the money of the other is under way.
+    till.stripe.pay("order-1", now_s());
+    till.stripe.pay_later("order-2");
+    let account = till.account().await;
+    till.stripe.set_away(true);
+    assert_eq!(till.payments.close(&account).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    till.stripe.set_away(false);
+    assert_eq!(till.payments.close(&account).await.unwrap(), account);
+    assert_eq!(till.stripe.object(&till.stripe.session("order-3"))["status"], json!("expired"));
+    for (order, state) in
+        [("order-1", OrderState::Fulfilled), ("order-2", OrderState::Open), ("order-3", OrderState::Expired)]
+    {
+        assert_eq!(till.order(order).await.state, state, "{order}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Erasing an account: what stands in its way, and what goes.
 
-use super::Accounts;
+use super::{Accounts, payments::is_sandbox};
 use crate::{
     directory::{Account, Erased},
     error::{Error, ErrorKind, Result, Retry},
@@ -82,7 +82,11 @@ impl Accounts {
             orders.extend(own.map(|order| order.id));
             match found.next {
                 Some(next) => page = PageRequest { after: Some(next), ..PageRequest::first() },
-                None => return Ok(Ties { subscription: account.subscription.clone(), orders }),
+                None => {
+                    // The sandbox's own charges nobody, and ends with the account.
+                    let subscription = account.subscription.clone().filter(|name| !is_sandbox(name));
+                    return Ok(Ties { subscription, orders });
+                }
             }
         }
     }

@@ -75,6 +75,10 @@ impl Checkout for StripeCheckout {
         Ok(self.stop_renewing(subscription).await?)
     }
 
+    async fn close(&self, payment: &str) -> Result<()> {
+        Ok(self.close_page(payment).await?)
+    }
+
     fn knows(&self, name: &str) -> bool {
         let prefixes = ["cs_", "cus_", "in_", "pi_", "sub_"];
         api::is_id(name) && prefixes.iter().any(|prefix| name.starts_with(prefix))

@@ -73,6 +73,10 @@ impl Checkout for Provider {
         Err(Error::unavailable("nobody subscribes here"))
     }
 
+    async fn close(&self, _: &str) -> Result<()> {
+        Err(Error::unavailable("nobody opens a page here"))
+    }
+
     fn knows(&self, _: &str) -> bool {
         true
     }

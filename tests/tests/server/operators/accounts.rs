@@ -200,3 +200,17 @@ async fn nothing_of_a_deleted_person_is_left_on_the_disk() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_mistyped_folder_is_not_made() -> Result<()> {
+    let data = TempDir::new()?;
+    let typo = data.path().join("typo");
+    for command in ["list", "export", "delete"] {
+        let who = (command != "list").then_some("ann@example.org");
+        let asked: Vec<&str> = ["accounts", command].into_iter().chain(who).collect();
+        let told = super::text(&ends(&typo, &asked, "", 1)?.stderr);
+        assert!(told.contains("nothing was kept there yet"), "{command}: {told}");
+    }
+    assert!(!typo.exists());
+    Ok(())
+}

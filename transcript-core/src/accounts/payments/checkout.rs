@@ -124,6 +124,12 @@ pub trait Checkout: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: one that has ended, or is unknown, is success.
     async fn stop(&self, subscription: &str) -> Result<()>;
 
+    /// Closes a page, by the provider's name for what was opened: nobody can pay on it any more.
+    ///
+    /// **Behaviour**: one that is paid or closed already, or unknown, is success, and so is what is no page: money
+    /// that is under way arrives all the same. [`Checkout::facts`] tells what it came to.
+    async fn close(&self, payment: &str) -> Result<()>;
+
     /// Whether this name of a checkout, a subscription or a buyer can be one of this provider's: what another
     /// provider left behind means nothing to it.
     fn knows(&self, name: &str) -> bool;

@@ -106,7 +106,8 @@ impl Payments {
             return Ok(true);
         }
         let Some(account) = self.account(&order.account).await? else {
-            tracing::error!(order = %order.id, "an order was paid whose account is gone: refund it");
+            let payment = order.payment.as_deref();
+            tracing::error!(order = %order.id, payment, "an order was paid whose account is gone: refund it");
             return Ok(true);
         };
         let grant = Grant {

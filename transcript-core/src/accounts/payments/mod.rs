@@ -7,6 +7,7 @@
 //! off. A sweep asks about what no event told.
 
 mod checkout;
+mod close;
 mod fact;
 mod fulfil;
 mod offer;
@@ -24,6 +25,7 @@ pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
 pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
 pub use offer::Offer;
 pub use price::{CURRENCY, Pack};
+pub(in crate::accounts) use sandbox::is_sandbox;
 pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
 pub use seen::{BuyerSeen, OrderFate, OrderSeen};
 pub use sell::{BuyOutcome, Sold, SubscribeOutcome};

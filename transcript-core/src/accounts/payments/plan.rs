@@ -44,7 +44,9 @@ impl Payments {
             if self.account(&owner).await?.is_some() {
                 return Ok(Some(owner));
             }
-            tracing::error!(account = %owner, "a plan was paid whose account is gone: refund it");
+            let (subscription, invoice) =
+                (&state.subscription, state.invoices.last().map(|one| one.invoice.as_str()));
+            tracing::error!(account = %owner, %subscription, invoice, "a plan was paid whose account is gone: refund it");
             return Ok(None);
         };
         if let (Some(known), Some(payer)) = (&account.customer, &state.customer)

@@ -53,6 +53,11 @@ pub struct Sandbox {
     secret: Arc<[u8]>,
 }
 
+/// Whether something has a name of the sandbox: nobody ever pays for it.
+pub(in crate::accounts) fn is_sandbox(name: &str) -> bool {
+    order_of(name).is_some()
+}
+
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sandbox").field("parts", &self.parts).finish_non_exhaustive()
@@ -234,6 +239,13 @@ impl Checkout for Sandbox {
     async fn stop(&self, _: &str) -> Result<()> {
         // Nobody pays a second month here.
         Ok(())
+    }
+
+    async fn close(&self, payment: &str) -> Result<()> {
+        match order_of(payment) {
+            Some(order) => self.apply(&order, SandboxDeed::Cancel).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     fn knows(&self, name: &str) -> bool {

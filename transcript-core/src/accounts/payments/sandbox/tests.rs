@@ -295,3 +295,33 @@ async fn money_for_an_account_that_is_gone_is_told_as_such() {
         assert_eq!(seen().await, in_vain(true));
     }
 }
+
+#[tokio::test]
+async fn a_page_that_was_closed_is_paid_by_nobody() {
+    let shop = Shop::open().await;
+    let (one, two) = (shop.buy("order-1").await, shop.subscribe("order-2", Plan::Starter).await);
+    let under_way = shop.buy("order-3").await;
+    shop.act(&under_way, SandboxDeed::PayLater).await;
+    let account = shop.account().await;
+    assert_eq!(shop.payments.close(&account).await.unwrap(), account);
+    for order in [&one, &two] {
+        shop.act(order, SandboxDeed::Pay).await;
+        assert_eq!(shop.state(order).await, (OrderState::Expired, SandboxStep::Ended), "{order}");
+    }
+    assert_eq!(shop.state(&under_way).await, (OrderState::Open, SandboxStep::Pending));
+    shop.act(&under_way, SandboxDeed::Arrive).await;
+    assert_eq!((shop.purchased().await, shop.account().await), (1_000, account));
+}
+
+#[tokio::test]
+async fn a_subscription_whose_money_went_back_whole_ends_before_its_account_does() {
+    let shop = Shop::open().await;
+    let order = shop.subscribe("order-1", Plan::Starter).await;
+    shop.act(&order, SandboxDeed::Pay).await;
+    let account = shop.account().await;
+    assert_eq!(shop.payments.close(&account).await.unwrap(), account, "its month goes on");
+    shop.act(&order, SandboxDeed::Refund(900)).await;
+    let account = shop.account().await;
+    assert!(account.subscription.is_some());
+    assert_eq!(shop.payments.close(&account).await.unwrap().subscription, None);
+}
