@@ -14,6 +14,8 @@ use transcript_core::engine::{Observer, Stage};
 pub(super) struct FetchLine {
     stages: watch::Receiver<Option<Stage>>,
     is_live: bool,
+    /// Whether something stands there that must be cleared.
+    is_shown: bool,
 }
 
 /// Puts down how far the fetch is, for whoever shows it.
@@ -30,7 +32,7 @@ impl FetchLine {
     /// A line, and who tells it how far the fetch is.
     pub(super) fn new() -> (Self, Arc<dyn Observer>) {
         let (sender, stages) = watch::channel(None);
-        (Self { stages, is_live: io::stderr().is_terminal() }, Arc::new(Stages(sender)))
+        (Self { stages, is_live: io::stderr().is_terminal(), is_shown: false }, Arc::new(Stages(sender)))
     }
 
     /// Shows the line as long as the work goes on.
@@ -40,7 +42,9 @@ impl FetchLine {
             tokio::select! {
                 biased;
                 done = &mut work => {
-                    self.show("");
+                    if self.is_shown {
+                        self.show("");
+                    }
                     return done;
                 }
                 Ok(()) = self.stages.changed() => {
@@ -51,8 +55,9 @@ impl FetchLine {
         }
     }
 
-    fn show(&self, text: &str) {
+    fn show(&mut self, text: &str) {
         if self.is_live {
+            self.is_shown = true;
             // Nobody need read it, so it is no failure when nobody can.
             let _ = io::stderr().lock().write_all(format!("\r\x1b[K{text}").as_bytes());
         }
@@ -63,7 +68,7 @@ impl FetchLine {
 fn said(stage: &Stage) -> String {
     let Stage { name, done, of, .. } = stage;
     match name.as_str() {
-        "tracks" => "looking for captions".to_owned(),
+        "tracks" | "looking" => "looking for captions".to_owned(),
         "captions" => "fetching captions".to_owned(),
         "audio" if *of > 0 => format!("fetching audio {} %", done.saturating_mul(100) / of),
         "audio" => format!("fetching audio, {} MB", done / 1_000_000),

@@ -26,9 +26,9 @@ fn listed(data: &TempDir) -> Result<Vec<Value>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_listed() -> Result<()> {
     let data = TempDir::new()?;
-    assert_eq!(listed(&data)?, Vec::<Value>::new());
     let issuer = Issuer::new()?;
     let server = serve(&data, &issuer, &[])?;
+    assert_eq!(listed(&data)?, Vec::<Value>::new());
     let made = command(&data, &["create", "--label", "a reader's key", "--email", "me@example.org"])?;
     let key = text(&made.stdout).trim().to_owned();
     mint(&server, &issuer.plus("ann", 3600)).await?;
