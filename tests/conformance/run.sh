@@ -163,8 +163,12 @@ start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=200
 client "word by word" all dQw4w9WgXcQ withdrawn00 unreachable --without chat
 stop
 
-start
+# The accounts before came from the same network; the limits are otherwise those of everybody.
+start VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR=100000
 client "its limits" limited
+stop
+
+start
 check "with the default limits" --warnings off --phases examples,coverage
 stop
 
