@@ -1,11 +1,18 @@
 -- For wrk: asks for TARGET with a random one of the keys in the file KEYS each time. The requests are made up
--- front, so that the client costs little.
+-- front, so that the client costs little. Answers may come compressed, as most clients have them. With a BODY they are POSTs of it.
 local requests = {}
 
 function init(_)
   math.randomseed(os.time())
   for key in io.lines(os.getenv("KEYS")) do
-    requests[#requests + 1] = wrk.format("GET", os.getenv("TARGET"), { Authorization = "Bearer " .. key })
+    local body = os.getenv("BODY") or ""
+    local headers = { ["Authorization"] = "Bearer " .. key, ["Accept-Encoding"] = "zstd" }
+    if body == "" then
+      requests[#requests + 1] = wrk.format("GET", os.getenv("TARGET"), headers)
+    else
+      headers["Content-Type"] = "application/json"
+      requests[#requests + 1] = wrk.format("POST", os.getenv("TARGET"), headers, body)
+    end
   end
 end
 

@@ -37,7 +37,8 @@ const CLIENTS: [u32; 3] = [1, 8, 64];
 const ACCOUNTS: u64 = 2_000;
 /// More than a run spends.
 const CREDITS: u64 = 100_000_000;
-const PATH: &str = "/api/v1/transcript?video_id=bench-00000";
+/// The archived transcript, for credits.
+pub(crate) const PATH: &str = "/api/v1/transcript?video_id=bench-00000";
 
 /// The system's randomness.
 #[derive(Debug)]
@@ -115,48 +116,74 @@ async fn left(server: &Server, keys: &[Key]) -> Result<u64> {
     Ok(left)
 }
 
+/// A server with one archived video, and accounts that have more credits than anybody spends.
+pub(crate) struct Shop {
+    folder: TempDir,
+    keys: Vec<Key>,
+    server: Server,
+}
+
+impl Shop {
+    pub(crate) async fn open() -> Result<Self> {
+        let folder = TempDir::new()?;
+        fill(folder.path(), 1).await.context("the archive")?;
+        let keys = accounts(folder.path()).await.context("the accounts")?;
+        let lines: String = keys.iter().map(|key| format!("{}\n", key.reveal())).collect();
+        std::fs::write(folder.path().join("keys"), lines)?;
+        let settings = [
+            ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
+            ("VERBATIM_PLANS__FREE__CREDITS", CREDITS.to_string()),
+            ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000".to_owned()),
+        ];
+        let server = serve(folder.path(), &settings)?;
+        Ok(Self { folder, keys, server })
+    }
+
+    /// Has so many clients ask at once, each time with the key of another account: for a path, or with a body that is
+    /// posted to it. Returns how many answers came, and how many a second.
+    pub(crate) fn load(&self, clients: u32, path: &str, body: &str) -> Result<(u64, f64)> {
+        let variables = [
+            ("KEYS", self.folder.path().join("keys").display().to_string()),
+            ("TARGET", path.to_owned()),
+            ("BODY", body.to_owned()),
+        ];
+        let script = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/charged.lua"));
+        let load = Load { connections: clients, script, variables: &variables, time: TIME };
+        wrk_with(&self.server, "/", &[], &load)
+    }
+}
+
 /// All measurements of charged transcripts.
 pub(crate) async fn run() -> Result<()> {
-    let folder = TempDir::new()?;
-    fill(folder.path(), 1).await.context("the archive")?;
-    let keys = accounts(folder.path()).await.context("the accounts")?;
-    let key_file = folder.path().join("keys");
-    std::fs::write(&key_file, keys.iter().map(|key| format!("{}\n", key.reveal())).collect::<String>())?;
-    let settings = [
-        ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
-        ("VERBATIM_PLANS__FREE__CREDITS", CREDITS.to_string()),
-        ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "100000".to_owned()),
-    ];
-    let server = serve(folder.path(), &settings)?;
-    let variables = [("KEYS", key_file.display().to_string()), ("TARGET", PATH.to_owned())];
-    let load = |clients: u32| {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/charged.lua");
-        wrk_with(
-            &server,
-            "/",
-            &[],
-            &Load { connections: clients, script: Some(script), variables: &variables, time: TIME },
-        )
-    };
+    let shop = Shop::open().await?;
+    let Shop { folder, keys, server } = &shop;
+    let load = |clients: u32| shop.load(clients, PATH, "");
     load(8)?;
 
     let (mut of_disk, mut of_clients, mut answered) = (Vec::new(), vec![Vec::new(); CLIENTS.len()], 0);
-    let mut ratios = vec![Vec::new(); CLIENTS.len()];
-    let before = left(&server, &keys).await?;
+    let (mut ratios, mut cpu) = (vec![Vec::new(); CLIENTS.len()], vec![Vec::new(); CLIENTS.len()]);
+    let before = left(server, keys).await?;
     for _ in 0..ROUNDS {
         let disk = disk(folder.path())?;
         of_disk.push(disk);
         for (place, clients) in CLIENTS.into_iter().enumerate() {
+            let cpu_before = server.cpu_seconds()?;
             let (count, per_second) = load(clients)?;
+            cpu[place].push((server.cpu_seconds()? - cpu_before) / count as f64 * 1e6);
             answered += count;
             of_clients[place].push(per_second);
             ratios[place].push(per_second / disk);
         }
     }
-    let spent = before - left(&server, &keys).await?;
+    let spent = before - left(server, keys).await?;
     line("the disk: 4 KiB kept (fdatasync)", median(of_disk), "a second");
     for (place, clients) in CLIENTS.into_iter().enumerate() {
         line(&format!("charged, {clients} at once"), median(of_clients[place].clone()), "a second");
+        line(
+            &format!("charged, {clients} at once: CPU of the server"),
+            median(cpu[place].clone()),
+            "µs a request",
+        );
         let goal = if clients == 64 { Goal::AtLeast(4.0) } else { Goal::None };
         ratio(&format!("charged, {clients} at once: to the disk"), median(ratios[place].clone()), goal);
     }

@@ -5,14 +5,17 @@ mod ask;
 mod bare;
 mod budgets;
 mod charged;
+mod chat;
 mod corpus;
 mod fetch;
 mod library;
 mod lookup;
 mod platform;
+mod posts;
 mod process;
 mod report;
 mod social;
+mod sound;
 
 use std::path::PathBuf;
 
@@ -27,10 +30,14 @@ enum Topic {
     Lookup,
     /// Fetches of new transcripts, beside youtube-transcript-api.
     Fetch,
-    /// Look-ups of TikTok and X, beside yt-dlp.
+    /// Look-ups of TikTok, X and Instagram, beside yt-dlp.
     Social,
+    /// An hour of sound through speech-to-text: memory and time.
+    Sound,
     /// Archived transcripts for credits, beside what the disk can keep.
     Charged,
+    /// Questions about videos: passages, and answers beside transcripts.
+    Chat,
     /// Start, memory, links, captions.
     Budgets,
     /// All of them.
@@ -61,6 +68,18 @@ enum Topic {
         /// How many it fetches at once.
         at_once: usize,
     },
+    /// The library alone, which `social` starts.
+    #[command(hide = true)]
+    Posts {
+        /// The proxy through which it asks.
+        proxy: String,
+        /// The certificate that it trusts.
+        ca_file: PathBuf,
+        /// What the posts' addresses begin with.
+        prefix: String,
+        /// The number of the first post.
+        first: u64,
+    },
 }
 
 #[tokio::main]
@@ -68,20 +87,27 @@ async fn main() -> Result<()> {
     match Topic::parse() {
         Topic::Lookup => lookup::run().await,
         Topic::Fetch => fetch::run().await,
-        Topic::Social => social::run().await,
+        Topic::Social => social::run(),
+        Topic::Sound => sound::run().await,
         Topic::Charged => charged::run().await,
+        Topic::Chat => chat::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
             lookup::run().await?;
             fetch::run().await?;
-            social::run().await?;
+            social::run()?;
+            sound::run().await?;
             charged::run().await?;
+            chat::run().await?;
             budgets::run().await
         }
         Topic::Archive { data, videos } => lookup::fill(&data, videos).await,
         Topic::Bare { answer } => bare::serve(&answer).await,
         Topic::Library { proxy, ca_file, prefix, at_once } => {
             library::serve(proxy, ca_file, prefix, at_once).await
+        }
+        Topic::Posts { proxy, ca_file, prefix, first } => {
+            library::serve_posts(proxy, ca_file, prefix, first).await
         }
     }
 }

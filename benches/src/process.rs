@@ -41,11 +41,33 @@ impl Server {
 
     /// The memory that it has in RAM, in MiB.
     pub(crate) fn resident_mib(&self) -> Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
-        Ok(kib / 1024.0)
+        status_mib(self.child.id(), "VmRSS:")
     }
+
+    /// The most memory that it had in RAM so far, in MiB.
+    pub(crate) fn peak_mib(&self) -> Result<f64> {
+        status_mib(self.child.id(), "VmHWM:")
+    }
+
+    /// The most memory that each program had that it runs now, in MiB, all together.
+    pub(crate) fn programs_mib(&self) -> Result<f64> {
+        let mut all = 0.0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+            // A thread may end while it is looked at, as a program may.
+            let children = std::fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
+            let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+            all += children.filter_map(|id| status_mib(id, "VmHWM:").ok()).sum::<f64>();
+        }
+        Ok(all)
+    }
+}
+
+fn status_mib(process: u32, name: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix(name)).with_context(|| format!("no {name}"))?;
+    let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kib / 1024.0)
 }
 
 /// The CPU time of all threads of a process so far, in seconds: user and system, in steps of 10 ms.

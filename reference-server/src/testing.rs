@@ -22,10 +22,11 @@ use tokio::{
 use transcript_core::{
     Clock, Random, Timestamp,
     accounts::{
-        Accounts, AccountsOptions, AccountsParts,
+        Accounts, AccountsOptions, AccountsParts, StepByStep,
         mail::{Bell, Letterhead, Mail, MailSender, Mailer, RingingOutbox, RunningSender, SenderParts},
     },
     archive::{Archive, Keep, Wish},
+    chat::Chat,
     engine::{EngineOptions, Transcripts},
     lookup::{Lookup, LookupOptions, LookupParts},
     memory::{
@@ -132,6 +133,7 @@ impl Service {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger) as _,
             directory: Arc::clone(&directory) as _,
+            charges: steps(&directory, &limiter, &ledger),
             orders: Arc::new(MemoryOrders::default()),
             outbox,
             replies: Arc::new(MemoryReplies::default()),
@@ -160,9 +162,8 @@ impl Service {
         let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
         let settings = Settings::load(sources).unwrap();
         let (payments, sandbox) = selling.till(accounts.parts(), &secrets).await;
-        let app = App::new(lookup, accounts, payments, sandbox);
-        let bodies = Arc::clone(&app.bodies);
-        let routes = router(app, &settings.server.cors_origins);
+        let app = App::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
+        let (bodies, routes) = (Arc::clone(&app.bodies), router(app, &settings.server.cors_origins));
         let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_bodies(bodies);
         let mails = Mutex::new(mails);
         let service = Self { front, clock, archive, asked, mails, _sender: sender, _log: guard };
@@ -234,6 +235,16 @@ impl Service {
         assert_eq!(answer.status, 201, "{answer:?}");
         answer.json()["key"].as_str().unwrap().to_owned()
     }
+}
+
+/// Charges over these stores.
+fn steps(
+    directory: &Arc<MemoryDirectory>,
+    limiter: &Arc<MemoryRateLimiter>,
+    ledger: &Arc<MemoryLedger>,
+) -> Arc<StepByStep> {
+    let directory = Arc::clone(directory) as _;
+    Arc::new(StepByStep { directory, limiter: Arc::clone(limiter) as _, ledger: Arc::clone(ledger) as _ })
 }
 
 /// A request; its target and headers may hold any bytes that HTTP can carry.

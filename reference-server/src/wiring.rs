@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use transcript_core::{
     accounts::{AccountsOptions, PlanTable, PlanTerms},
-    engine::AbsencePolicy,
+    engine::{AbsencePolicy, HealthPolicy},
     lookup::LookupOptions,
     video::Platform,
 };
 use verbatim::{
-    CheckoutOptions, EntitlementOptions, Options, SoundFormat, SpeechOptions, StorageOptions, StripeAccount,
-    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, ChatModelOptions, CheckoutOptions, EntitlementOptions, Options, ServiceOptions,
+    SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions, UpstreamOptions, XOptions,
+    YouTubeOptions, YtDlpOptions,
 };
 
-use crate::config::{Format, Problem, Settings, StoreUrl, Till};
+use crate::config::{Format, Problem, Settings, StoreUrl, SupplierName, Till};
 
 /// The options that these settings mean, with links that begin with `base_url`.
 ///
@@ -46,6 +47,14 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         x: XOptions { query_id: settings.x.query_id.clone(), features: settings.x.features.clone() },
         ytdlp: YtDlpOptions { program: settings.ytdlp.program.clone() },
         speech: speech(settings),
+        chat: chat(settings),
+        service: service(settings),
+        at_once: at_once(settings),
+        health: HealthPolicy {
+            failures: settings.suppliers.rest_after,
+            rest: settings.suppliers.rest,
+            rest_max: settings.suppliers.rest_max,
+        },
         observer: None,
         wait: limits.wait,
         absence: AbsencePolicy {
@@ -73,6 +82,19 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
     })
 }
 
+/// With how many videos at once each supplier works.
+fn at_once(settings: &Settings) -> AtOnceOptions {
+    let videos = |supplier| settings.suppliers.videos(supplier);
+    AtOnceOptions {
+        youtube_captions: videos(SupplierName::YoutubeCaptions),
+        tiktok_captions: videos(SupplierName::TiktokCaptions),
+        x_captions: videos(SupplierName::XCaptions),
+        ytdlp: videos(SupplierName::Ytdlp),
+        verbatim_service: videos(SupplierName::VerbatimService),
+        speech_to_text: videos(SupplierName::SpeechToText),
+    }
+}
+
 /// Who listens to videos.
 fn speech(settings: &Settings) -> Option<SpeechOptions> {
     let speech = &settings.speech;
@@ -93,6 +115,25 @@ fn speech(settings: &Settings) -> Option<SpeechOptions> {
         concurrency: speech.concurrency,
         ffmpeg: speech.ffmpeg.clone(),
         ..SpeechOptions::new(base_url.as_str(), model)
+    })
+}
+
+/// The other server that is asked.
+fn service(settings: &Settings) -> Option<ServiceOptions> {
+    let service = &settings.service;
+    let (base_url, key) = service.base_url.as_ref().zip(service.api_key.as_ref())?;
+    Some(ServiceOptions { timeout: service.timeout, ..ServiceOptions::new(base_url.as_str(), key.reveal()) })
+}
+
+/// Which model answers questions about videos.
+fn chat(settings: &Settings) -> Option<ChatModelOptions> {
+    let chat = &settings.chat;
+    let (base_url, model) = chat.base_url.as_ref().zip(chat.model.as_ref())?;
+    Some(ChatModelOptions {
+        api_key: chat.api_key.as_ref().map(|key| key.reveal().to_owned()),
+        context_tokens: u32::try_from(chat.context_tokens).unwrap_or(u32::MAX),
+        timeout: chat.timeout,
+        ..ChatModelOptions::new(base_url.as_str(), model)
     })
 }
 

@@ -6,19 +6,34 @@ use transcript_core::{
     limits::{MOMENTS_EXACT, PARTS, Take, Taken},
 };
 
+/// The end of a window is stored in whole hours, rounded up: it is only needed to forget what is over, and what
+/// stays as it is need not be written, in its row nor in an index.
+const END_STEP_MS: i64 = 3_600_000;
+
 /// What was taken of one bucket, as far back as it may still count.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Window {
-    bucket: String,
+    pub(crate) bucket: String,
     /// Moments, and how many were taken at each; the oldest first.
+    #[serde(with = "text")]
     taken: Vec<(i64, u32)>,
-    /// When nothing of it counts any more.
-    ends_at: i64,
+    /// A moment at which nothing of it counts any more.
+    pub(crate) ends_at: i64,
 }
 
 impl Window {
     fn fresh(bucket: &str) -> Self {
         Self { bucket: bucket.to_owned(), taken: Vec::new(), ends_at: 0 }
+    }
+
+    /// A window as it is stored; none when it cannot be read.
+    pub(crate) fn read(bucket: &str, ends_at: i64, taken: &str) -> Option<Self> {
+        Some(Self { bucket: bucket.to_owned(), taken: text::read(taken)?, ends_at })
+    }
+
+    /// What was taken, as it is stored.
+    pub(crate) fn text(&self) -> String {
+        text::write(&self.taken)
     }
 
     /// The moment that counts here: time does not run backwards.
@@ -78,8 +93,10 @@ impl Window {
         }
         self.join(length(take));
         let left = u64::from(take.count).saturating_sub(self.used());
-        self.ends_at = self.taken.last().map_or(moment, |(last, _)| last.saturating_add(length(take)));
-        let reset_ms = self.ends_at.saturating_sub(moment).unsigned_abs();
+        let ends = self.taken.last().map_or(moment, |(last, _)| last.saturating_add(length(take)));
+        // It never comes earlier: then a take that shortens the window would have to be written twice.
+        self.ends_at = self.ends_at.max(ends.div_euclid(END_STEP_MS).saturating_add(1) * END_STEP_MS);
+        let reset_ms = ends.saturating_sub(moment).unsigned_abs();
         (u32::try_from(left).unwrap_or(take.count), reset_ms)
     }
 }
@@ -116,6 +133,54 @@ pub(crate) fn take(windows: &mut Vec<Window>, takes: &[Take], now: Timestamp) ->
 /// A window's length, as moments are counted.
 fn length(take: &Take) -> i64 {
     i64::try_from(take.per_ms).unwrap_or(i64::MAX)
+}
+
+/// Moments as they are stored: `1795132800000 12x3 250`, each after the first as the distance from the one before,
+/// with how many were taken at it where that is not one. A window is read and written with every request, and as
+/// JSON it took three times the room and several times the time.
+mod text {
+    use std::{borrow::Cow, fmt::Write as _};
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn write(taken: &[(i64, u32)]) -> String {
+        let mut text = String::with_capacity(16 + 5 * taken.len());
+        let mut before = 0;
+        for (at, many) in taken {
+            let gap = if text.is_empty() { "" } else { " " };
+            let distance = at.saturating_sub(before);
+            before = *at;
+            // Writing to a text cannot fail.
+            let _ = match many {
+                1 => write!(text, "{gap}{distance}"),
+                many => write!(text, "{gap}{distance}x{many}"),
+            };
+        }
+        text
+    }
+
+    pub(super) fn read(text: &str) -> Option<Vec<(i64, u32)>> {
+        if text.starts_with('[') {
+            // As older programs stored it.
+            return serde_json::from_str(text).ok();
+        }
+        let mut before = 0_i64;
+        let moment = |part: &str| {
+            let (distance, many) = part.split_once('x').unwrap_or((part, "1"));
+            before = before.checked_add(distance.parse().ok()?)?;
+            Some((before, many.parse().ok()?))
+        };
+        text.split_ascii_whitespace().map(moment).collect()
+    }
+
+    pub(super) fn serialize<S: Serializer>(taken: &[(i64, u32)], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&write(taken))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(i64, u32)>, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        read(&text).ok_or_else(|| D::Error::custom("no list of moments"))
+    }
 }
 
 #[cfg(test)]
@@ -158,6 +223,23 @@ mod tests {
                 take(windows, std::slice::from_ref(&ask), Timestamp::from_millis(n * step));
                 assert!(windows[0].taken.len() <= MOMENTS_EXACT, "{per_ms}: {}", windows[0].taken.len());
             }
+        }
+    }
+
+    #[test]
+    fn moments_read_back_in_either_form() {
+        for (taken, stored) in [
+            (&[][..], ""),
+            (&[(1_795_132_800_000, 1)], "1795132800000"),
+            (&[(1_000, 2), (1_000, 1), (1_250, 100_000)], "1000x2 0 250x100000"),
+            (&[(-5, 1), (3, 1)], "-5 8"),
+        ] {
+            assert_eq!(text::write(taken), stored);
+            assert_eq!(text::read(stored).unwrap(), taken);
+            assert_eq!(text::read(&serde_json::to_string(taken).unwrap()).unwrap(), taken);
+        }
+        for damaged in ["x", "1x", "1xx2", "1 x2", "1 2 three", "[[1]]", "1,2", "9223372036854775807 1"] {
+            assert_eq!(text::read(damaged), None, "{damaged}");
         }
     }
 }

@@ -160,7 +160,7 @@ check "with an account's key, rotated" --header "Authorization: Bearer $ben" --i
 stop
 
 start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=200
-client "word by word" all dQw4w9WgXcQ withdrawn00 unreachable --without chat
+client "word by word" all dQw4w9WgXcQ withdrawn00 unreachable
 stop
 
 # The accounts before came from the same network; the limits are otherwise those of everybody.

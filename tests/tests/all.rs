@@ -1,11 +1,13 @@
 //! All acceptance tests, as one program: one link, and one place to see what holds.
 
+mod chat;
 mod instagram;
 mod links;
 mod payments;
 mod replay;
 mod scenarios;
 mod server;
+mod service;
 mod simulation;
 mod social;
 mod speech;

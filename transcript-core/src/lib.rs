@@ -9,6 +9,7 @@
 pub mod accounts;
 pub mod archive;
 pub mod captions;
+pub mod chat;
 pub mod directory;
 pub mod engine;
 pub mod error;

@@ -38,6 +38,13 @@ impl Timestamp {
         Self::from_millis(self.0.saturating_add(millis))
     }
 
+    /// The moment this much earlier.
+    #[must_use]
+    pub fn minus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(millis))
+    }
+
     /// How long it is from `earlier` to this moment; zero when it lies before.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0).try_into().unwrap_or(0))
@@ -55,6 +62,24 @@ impl Timestamp {
     pub(crate) fn from_civil(moment: civil::DateTime) -> Self {
         Offset::UTC.to_timestamp(moment).map_or(Self(LATEST_MS), |t| Self::from_millis(t.as_millisecond()))
     }
+}
+
+/// A wait of whole seconds as people say it, rounded up: `1 second`, `59 seconds`, `2 minutes`.
+pub(crate) fn in_words(seconds: u64) -> String {
+    let counted = |count: u64, unit: &str| match count {
+        1 => format!("1 {unit}"),
+        count => format!("{count} {unit}s"),
+    };
+    match seconds {
+        0..=90 => counted(seconds, "second"),
+        91..=5_400 => counted(seconds.div_ceil(60), "minute"),
+        _ => counted(seconds.div_ceil(3_600), "hour"),
+    }
+}
+
+/// Whole seconds that suffice; at least 1.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 impl fmt::Display for Timestamp {
@@ -100,6 +125,14 @@ mod tests {
         assert_eq!(Timestamp::from_millis(1_234).to_string(), "1970-01-01T00:00:01.234Z");
         assert_eq!(Timestamp::from_millis(i64::MAX).civil().year(), 9999);
         assert_eq!(Timestamp::from_millis(i64::MIN).as_millis(), 0);
+    }
+
+    #[test]
+    fn waits_are_told_so_that_they_suffice() {
+        let words = [1, 59, 91, 3_600, 5_401].map(in_words);
+        assert_eq!(words, ["1 second", "59 seconds", "2 minutes", "60 minutes", "2 hours"]);
+        let seconds = [0, 1_000, 1_001].map(|millis| whole_seconds(Duration::from_millis(millis)));
+        assert_eq!(seconds, [1, 1, 2]);
     }
 
     #[test]

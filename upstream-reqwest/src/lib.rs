@@ -7,17 +7,25 @@
 //! captions; the suppliers of TikTok and X do so too ([`MediaSource`]). [`ShortLinks`] follows the short links of
 //! all but the first.
 //!
-//! With the feature `ytdlp`, [`YtDlp`] asks the program of that name, for all four.
+//! With the feature `ytdlp`, `YtDlp` asks the program of that name, for all four, and `YtDlpSound` has it find what
+//! can be listened to.
 //! `SpeechToText` (feature `speech`, on Unix) hears what is said where nobody wrote it down.
+//!
+//! `OpenAiChat` (feature `chat_model`) has any OpenAI-compatible model answer questions about videos.
+//!
+//! With the feature `service`, `service` asks other Verbatim servers: as a typed client, and as a supplier.
 //!
 //! [`StripeCheckout`] is how credits and plans are paid for. It is no platform and has a client of its own.
 
+#[cfg(feature = "chat_model")]
+mod chat;
 mod http;
 mod instagram;
 mod links;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
-#[cfg_attr(not(feature = "ytdlp"), allow(dead_code, reason = "listening runs a program in a way of its own"))]
 mod program;
+#[cfg(feature = "service")]
+pub mod service;
 mod social;
 #[cfg(all(feature = "speech", unix))]
 mod speech;
@@ -28,9 +36,13 @@ mod youtube;
 #[cfg(feature = "ytdlp")]
 mod ytdlp;
 
+#[cfg(feature = "chat_model")]
+pub use chat::{ChatModelOptions, OpenAiChat};
 pub use http::{Http, HttpOptions};
 pub use instagram::InstagramVideos;
 pub use links::ShortLinks;
+#[cfg(any(feature = "ytdlp", feature = "speech"))]
+pub use program::find_program;
 pub use social::{Media, MediaAddress, MediaSource};
 #[cfg(all(feature = "speech", unix))]
 pub use speech::{SoundFormat, SpeechOptions, SpeechToText};
@@ -39,4 +51,4 @@ pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};
 #[cfg(feature = "ytdlp")]
-pub use ytdlp::YtDlp;
+pub use ytdlp::{YtDlp, YtDlpSound};

@@ -11,17 +11,19 @@ use transcript_core::{
         payments::{Payments, Sandbox},
     },
     archive::Archive,
+    chat::Chat,
     engine::{EngineOptions, Transcripts},
     ledger::Ledger,
     lookup::{Entitlements, Lookup, LookupParts},
 };
 
 use crate::{
+    chat::chat,
     housekeeping::Housekeeping,
     options::Options,
     payments::payments,
     storage::Stores,
-    suppliers::supply,
+    suppliers::{Shared, supply},
     system::{SystemClock, SystemRandom},
 };
 
@@ -32,8 +34,11 @@ pub struct Verbatim {
     clock: Arc<SystemClock>,
     lookup: Lookup,
     accounts: Accounts,
+    chat: Chat,
     pub(crate) payments: Payments,
     pub(crate) sandbox: Option<Sandbox>,
+    /// What suppliers and faces tell each other.
+    shared: Shared,
     /// Wakes whoever sends mails.
     pub(crate) bell: Bell,
     /// Ends with the last handle.
@@ -64,20 +69,24 @@ impl Verbatim {
         .options(EngineOptions {
             wait: options.wait,
             absence: options.absence,
+            health: options.health,
             ..EngineOptions::default()
         });
         let engine = match &options.observer {
             Some(observer) => engine.observer(Arc::clone(observer)),
             None => engine,
         };
-        let transcripts = supply(engine, &options, Arc::clone(&clock) as _)?.build();
+        let shared = Shared::default();
+        let transcripts = supply(engine, &options, Arc::clone(&clock) as _, &shared)?.build();
         let (payments, sandbox) =
             payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;
+        let chat = chat(&options, Handle::current())?;
         let bell = Bell::default();
         let accounts = AccountsParts {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
+            charges: Arc::clone(&stores.charges),
             orders: Arc::clone(&stores.orders),
             outbox: Arc::new(RingingOutbox::new(Arc::clone(&stores.outbox), bell.clone())),
             replies: Arc::clone(&stores.replies),
@@ -107,8 +116,10 @@ impl Verbatim {
             clock,
             lookup,
             accounts,
+            chat,
             payments,
             sandbox,
+            shared,
             bell,
             _housekeeping: Arc::new(housekeeping),
         })
@@ -124,6 +135,11 @@ impl Verbatim {
         &self.accounts
     }
 
+    /// Who answers questions about videos.
+    pub fn chat(&self) -> &Chat {
+        &self.chat
+    }
+
     /// The engine: archive first, then the suppliers.
     pub fn transcripts(&self) -> &Transcripts {
         self.lookup.transcripts()
@@ -132,6 +148,12 @@ impl Verbatim {
     /// The archive.
     pub fn archive(&self) -> &Arc<dyn Archive> {
         &self.stores.archive
+    }
+
+    /// Where a face notes that another server asks for a video, so that no server waits for itself.
+    #[cfg(feature = "service")]
+    pub fn asked_by_servers(&self) -> &crate::service::AskedByServers {
+        &self.shared.asked
     }
 
     /// Waits for the work that is under way, then closes the storage.

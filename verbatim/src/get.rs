@@ -101,10 +101,7 @@ impl Verbatim {
                 FailureReason::ConfigError,
                 &format!("There is no source of new transcripts for {}.", video.platform().name()),
             ),
-            Outcome::StillWorking => missing(
-                FailureReason::FetchError,
-                "The video is still being transcribed: please ask again in a moment.",
-            ),
+            Outcome::StillWorking(still) => missing(FailureReason::FetchError, &still.sentence(None)),
             Outcome::Refused { .. } => Err(Error::unexpected("a free fetch was refused for want of credit")),
             Outcome::Broken(error) => Err(fault(error)),
         }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod audit;
+mod chat;
 mod draft;
 #[cfg(feature = "entitlement")]
 mod entitlement;
@@ -19,6 +20,7 @@ mod sweep;
 mod system;
 
 pub use audit::{Audit, Disagreement};
+pub use chat::ChatModelOptions;
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
@@ -28,12 +30,18 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    EntitlementOptions, Options, SoundFormat, SpeechOptions, StorageOptions, SupplierOptions,
-    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, EntitlementOptions, Options, ServiceOptions, SoundFormat, SpeechOptions, StorageOptions,
+    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
 pub use sweep::RunningSweep;
 pub use system::{SystemClock, SystemRandom};
+#[cfg(any(feature = "speech", feature = "ytdlp"))]
+pub use upstream_reqwest::find_program;
+
+/// A client of other Verbatim servers, for programs that have none of the parts above.
+#[cfg(feature = "service")]
+pub use upstream_reqwest::service;
 
 /// The core, whose types this facade takes and gives.
 pub use transcript_core as core;

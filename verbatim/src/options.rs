@@ -4,11 +4,11 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{
     accounts::AccountsOptions,
-    engine::{AbsencePolicy, Observer},
+    engine::{AbsencePolicy, HealthPolicy, Observer},
     lookup::LookupOptions,
 };
 
-use crate::payments::CheckoutOptions;
+use crate::{chat::ChatModelOptions, payments::CheckoutOptions};
 
 /// Everything that can be chosen. The defaults keep nothing beyond the process, and ask the platforms
 /// directly.
@@ -28,7 +28,15 @@ pub struct Options {
     pub ytdlp: YtDlpOptions,
     /// Who listens to videos without captions; none: nobody does.
     pub speech: Option<SpeechOptions>,
-    /// Who hears how far fetches are.
+    /// Which model answers questions about videos; none: the transcript's own passages are the answers.
+    pub chat: Option<ChatModelOptions>,
+    /// Another Verbatim server that is asked for transcripts; none: no other.
+    pub service: Option<ServiceOptions>,
+    /// With how many videos at once each supplier works.
+    pub at_once: AtOnceOptions,
+    /// When a supplier that keeps failing rests, and for how long.
+    pub health: HealthPolicy,
+    /// Who hears how far fetches are, and how well suppliers are.
     pub observer: Option<Arc<dyn Observer>>,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
@@ -54,6 +62,10 @@ impl Default for Options {
             x: XOptions::default(),
             ytdlp: YtDlpOptions::default(),
             speech: None,
+            chat: None,
+            service: None,
+            at_once: AtOnceOptions::default(),
+            health: HealthPolicy::default(),
             observer: None,
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
@@ -85,8 +97,8 @@ pub enum StorageOptions {
 /// The suppliers of each platform by name, in the order in which they are asked.
 ///
 /// The names are those of `source` on the wire. This version has `youtube-captions`, `tiktok-captions`,
-/// `x-captions`, for every platform and where its program is named `yt-dlp`, and where [`Options::speech`] says who
-/// listens `speech-to-text`.
+/// `x-captions`, for every platform and where its program is named `yt-dlp`, where [`Options::service`] names a server
+/// `verbatim-service`, and where [`Options::speech`] says who listens `speech-to-text`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
     /// For the long-form video site.
@@ -117,6 +129,51 @@ impl Default for SupplierOptions {
             short_video: captions("tiktok-captions"),
             reels: Vec::new(),
             microblog: captions("x-captions"),
+        }
+    }
+}
+
+/// With how many videos at once each supplier works, of all platforms together; at least 1. The others wait in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtOnceOptions {
+    /// `youtube-captions`
+    pub youtube_captions: u32,
+    /// `tiktok-captions`
+    pub tiktok_captions: u32,
+    /// `x-captions`
+    pub x_captions: u32,
+    /// `yt-dlp`: each is a Python interpreter of its own.
+    pub ytdlp: u32,
+    /// `verbatim-service`
+    pub verbatim_service: u32,
+    /// `speech-to-text`: each takes room on the disk, and runs ffmpeg.
+    pub speech_to_text: u32,
+}
+
+impl AtOnceOptions {
+    /// Each with its supplier's name.
+    pub(crate) fn named(self) -> [(&'static str, u32); 6] {
+        [
+            ("youtube-captions", self.youtube_captions),
+            ("tiktok-captions", self.tiktok_captions),
+            ("x-captions", self.x_captions),
+            ("yt-dlp", self.ytdlp),
+            ("verbatim-service", self.verbatim_service),
+            ("speech-to-text", self.speech_to_text),
+        ]
+    }
+}
+
+impl Default for AtOnceOptions {
+    /// 32 for those that only make requests, 2 for yt-dlp, 4 for who listens.
+    fn default() -> Self {
+        Self {
+            youtube_captions: 32,
+            tiktok_captions: 32,
+            x_captions: 32,
+            ytdlp: 2,
+            verbatim_service: 32,
+            speech_to_text: 4,
         }
     }
 }
@@ -200,6 +257,34 @@ pub struct SpeechOptions {
     pub concurrency: u32,
     /// The ffmpeg program: a path, or a name that is looked for in `PATH`.
     pub ffmpeg: PathBuf,
+}
+
+/// Another Verbatim server as a source of transcripts (feature `service`): it is asked with a key of its look-up API.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServiceOptions {
+    /// Its address, to which `/api/…` is added.
+    pub base_url: String,
+    /// A key of it: `vbk_…`.
+    pub api_key: String,
+    /// How long it may take to answer once.
+    pub timeout: Duration,
+}
+
+impl ServiceOptions {
+    /// The server at this address, asked with this key, which may take 60 s to answer.
+    pub fn new(base_url: impl Into<String>, api_key: impl Into<String>) -> Self {
+        Self { base_url: base_url.into(), api_key: api_key.into(), timeout: Duration::from_secs(60) }
+    }
+}
+
+impl fmt::Debug for ServiceOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the key.
+        f.debug_struct("ServiceOptions")
+            .field("base_url", &self.base_url)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// In which form a service is sent sound.

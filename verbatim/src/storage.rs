@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use transcript_core::{
     Result,
-    accounts::{Orders, Outbox, Replies},
+    accounts::{Charges, Orders, Outbox, Replies, StepByStep},
     archive::Archive,
     directory::{Directory, Secrets},
     ledger::Ledger,
@@ -24,6 +24,7 @@ pub(crate) struct Stores {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
+    pub(crate) charges: Arc<dyn Charges>,
     pub(crate) secrets: Arc<dyn Secrets>,
     pub(crate) orders: Arc<dyn Orders>,
     pub(crate) outbox: Arc<dyn Outbox>,
@@ -53,11 +54,17 @@ impl Stores {
     }
 
     fn memory() -> Self {
-        Self {
-            archive: Arc::new(MemoryArchive::default()),
-            ledger: Arc::new(MemoryLedger::default()),
+        let steps = StepByStep {
             directory: Arc::new(MemoryDirectory::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
+            ledger: Arc::new(MemoryLedger::default()),
+        };
+        Self {
+            archive: Arc::new(MemoryArchive::default()),
+            ledger: Arc::clone(&steps.ledger),
+            directory: Arc::clone(&steps.directory),
+            limiter: Arc::clone(&steps.limiter),
+            charges: Arc::new(steps),
             secrets: Arc::new(MemorySecrets::default()),
             orders: Arc::new(MemoryOrders::default()),
             outbox: Arc::new(MemoryOutbox::default()),
@@ -80,6 +87,7 @@ impl Stores {
             ledger: Arc::clone(&main) as _,
             directory: Arc::clone(&main) as _,
             limiter: Arc::clone(&main) as _,
+            charges: Arc::clone(&main) as _,
             secrets: Arc::clone(&main) as _,
             orders: Arc::clone(&main) as _,
             outbox: Arc::clone(&main) as _,

@@ -11,10 +11,23 @@ use transcript_core::supplier::Supplier;
 use crate::SpeechOptions;
 use crate::{SystemClock, facade::entitlements, options::Options};
 
+/// What suppliers and faces tell each other.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared {
+    /// The videos that other servers ask for.
+    #[cfg(feature = "service")]
+    pub(crate) asked: crate::service::AskedByServers,
+}
+
 /// Adds the suppliers that the options name, in their order, and who follows short links.
 ///
 /// Without any supplier no platform is asked for anything, so short links are not followed either.
-pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Clock>) -> Result<Builder> {
+pub(crate) fn supply(
+    mut engine: Builder,
+    options: &Options,
+    clock: Arc<dyn Clock>,
+    shared: &Shared,
+) -> Result<Builder> {
     let names = &options.suppliers;
     let platforms = [
         (Platform::VideoSite, &names.video_site),
@@ -25,11 +38,14 @@ pub(crate) fn supply(mut engine: Builder, options: &Options, clock: Arc<dyn Cloc
     if platforms.iter().all(|(_, names)| names.is_empty()) {
         return Ok(engine);
     }
-    let sources = Sources::open(options, clock)?;
+    let sources = Sources::open(options, clock, shared)?;
     for (platform, names) in platforms {
         for name in names {
             engine = sources.add(engine, platform, name)?;
         }
+    }
+    for (name, videos) in options.at_once.named() {
+        engine = engine.at_once(name, videos);
     }
     Ok(sources.follow_links(engine))
 }
@@ -43,7 +59,8 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         entitlements(self)?;
         crate::payments::check(self)?;
-        Sources::open(self, Arc::new(SystemClock::default()))?.wait_for_roots()
+        crate::chat::check(self)?;
+        Sources::open(self, Arc::new(SystemClock::default()), &Shared::default())?.wait_for_roots()
     }
 }
 
@@ -62,12 +79,13 @@ struct Sources {
     #[cfg(feature = "ytdlp")]
     ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
     links: Arc<upstream_reqwest::ShortLinks>,
+    service: Option<Arc<dyn Supplier>>,
     speech: Option<Arc<dyn Supplier>>,
 }
 
 #[cfg(feature = "upstream")]
 impl Sources {
-    fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self> {
+    fn open(options: &Options, clock: Arc<dyn Clock>, shared: &Shared) -> Result<Self> {
         use upstream_reqwest::{
             Http, HttpOptions, ShortLinks, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions,
             YouTubeOptions,
@@ -104,6 +122,7 @@ impl Sources {
             #[cfg(feature = "ytdlp")]
             ytdlp: ytdlp.transpose()?,
             links: Arc::new(links),
+            service: other_server(options, &clock, shared)?,
             speech: None,
         };
         if let Some(speech) = &options.speech {
@@ -120,15 +139,16 @@ impl Sources {
         options: &Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Supplier>> {
-        use upstream_reqwest::{InstagramVideos, SoundFormat, SpeechToText};
+        use upstream_reqwest::{InstagramVideos, MediaSource, SoundFormat, SpeechToText};
         let http = Arc::clone(&self.http);
         let instagram = InstagramVideos::new(Arc::clone(&http), Arc::clone(&clock));
-        let videos = vec![
-            Arc::clone(&self.youtube) as _,
+        let mut videos = vec![
+            Arc::clone(&self.youtube) as Arc<dyn MediaSource>,
             Arc::clone(&self.tiktok) as _,
             Arc::new(instagram) as _,
             Arc::clone(&self.x) as _,
         ];
+        videos.extend(self.found_by_ytdlp());
         let speech = upstream_reqwest::SpeechOptions {
             base_url: speech.base_url.clone(),
             model: speech.model.clone(),
@@ -149,6 +169,20 @@ impl Sources {
             ffmpeg: speech.ffmpeg.clone(),
         };
         Ok(Arc::new(SpeechToText::new(http, speech, clock, videos)?))
+    }
+
+    /// What yt-dlp finds to listen to, where it is configured.
+    #[cfg(all(feature = "speech", feature = "ytdlp", unix))]
+    fn found_by_ytdlp(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
+        let Some(ytdlp) = &self.ytdlp else { return Vec::new() };
+        let of = |platform| Arc::new(upstream_reqwest::YtDlpSound::new(Arc::clone(ytdlp), platform)) as _;
+        Platform::ALL.map(of).into()
+    }
+
+    /// What yt-dlp finds to listen to: nothing in this build.
+    #[cfg(all(feature = "speech", not(feature = "ytdlp"), unix))]
+    fn found_by_ytdlp(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
+        Vec::new()
     }
 
     /// Who listens: nobody in this build.
@@ -187,6 +221,12 @@ impl Sources {
                 Some(ytdlp) => Ok(engine.supplier(platform, Arc::clone(ytdlp) as _)),
                 None => Err(Error::invalid("yt-dlp is named as a supplier, but not where its program is")),
             },
+            (_, "verbatim-service") => match &self.service {
+                Some(service) => Ok(engine.supplier(platform, Arc::clone(service))),
+                None => Err(Error::invalid(
+                    "verbatim-service is named as a supplier, but not which server that is",
+                )),
+            },
             (platform, "speech-to-text") => match &self.speech {
                 Some(speech) if speech.card().platforms.contains(&platform) => {
                     Ok(engine.supplier(platform, Arc::clone(speech)))
@@ -198,13 +238,44 @@ impl Sources {
     }
 }
 
+/// The other server that is asked, where one is named.
+#[cfg(feature = "service")]
+fn other_server(
+    options: &Options,
+    clock: &Arc<dyn Clock>,
+    shared: &Shared,
+) -> Result<Option<Arc<dyn Supplier>>> {
+    use upstream_reqwest::service::{ServiceOptions, ServiceSupplier};
+    let Some(service) = &options.service else { return Ok(None) };
+    let options = ServiceOptions {
+        ca_file: options.upstream.ca_file.clone(),
+        timeout: service.timeout,
+        ..ServiceOptions::new(&service.base_url).with_key(&service.api_key)
+    };
+    let supplier = ServiceSupplier::new(&options, Arc::clone(clock), shared.asked.clone())?;
+    Ok(Some(Arc::new(supplier)))
+}
+
+/// The other server that is asked: none in this build.
+#[cfg(all(feature = "upstream", not(feature = "service")))]
+fn other_server(options: &Options, _: &Arc<dyn Clock>, _: &Shared) -> Result<Option<Arc<dyn Supplier>>> {
+    match options.service {
+        None => Ok(None),
+        Some(_) => Err(Error::new(
+            transcript_core::ErrorKind::Unsupported,
+            transcript_core::Retry::Never,
+            "this build asks no other server: it lacks the feature service",
+        )),
+    }
+}
+
 /// A build without suppliers.
 #[cfg(not(feature = "upstream"))]
 struct Sources;
 
 #[cfg(not(feature = "upstream"))]
 impl Sources {
-    fn open(_: &Options, _: Arc<dyn Clock>) -> Result<Self> {
+    fn open(_: &Options, _: Arc<dyn Clock>, _: &Shared) -> Result<Self> {
         Ok(Self)
     }
 

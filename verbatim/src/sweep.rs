@@ -1,16 +1,21 @@
 //! Asking now and then about payments of which no event told.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tokio::{
     runtime::Handle,
     sync::oneshot,
     task::{JoinHandle, JoinSet},
 };
-use transcript_core::accounts::payments::{Payments, SWEEP_EVERY};
+use transcript_core::{
+    Timestamp,
+    accounts::payments::{Payments, SWEEP_EVERY},
+};
 
 use crate::Verbatim;
 
 impl Verbatim {
-    /// Begins to ask about open orders and renewals whose event may have been lost: at once, and then every
+    /// Begins to ask about open orders, renewals and refunds whose event may have been lost: at once, and then every
     /// half hour. None where nothing is sold.
     ///
     /// Without it a payment whose event is lost gives nothing: whoever serves Surface B calls this once. It
@@ -49,10 +54,11 @@ impl Drop for RunningSweep {
 }
 
 async fn run(payments: Payments, mut stopped: oneshot::Receiver<()>) {
+    let returned = Arc::new(Mutex::new(None));
     loop {
         // In a task of its own, so that a defect ends one sweep and not all.
         let mut alone = JoinSet::new();
-        alone.spawn(sweep(payments.clone()));
+        alone.spawn(sweep(payments.clone(), Arc::clone(&returned)));
         tokio::select! {
             _ = &mut stopped => {
                 alone.shutdown().await;
@@ -70,13 +76,24 @@ async fn run(payments: Payments, mut stopped: oneshot::Receiver<()>) {
     }
 }
 
-async fn sweep(payments: Payments) {
+/// One sweep. `returned` is since when the next asks about money that went back.
+async fn sweep(payments: Payments, returned: Arc<Mutex<Option<Timestamp>>>) {
     if let Err(error) = payments.sweep_orders().await {
         tracing::warn!(%error, "open orders could not all be asked about; it is tried again");
     }
     if let Err(error) = payments.sweep_plans().await {
         tracing::warn!(%error, "renewals could not all be asked about; it is tried again");
     }
+    let since = *lock(&returned);
+    match payments.sweep_returned(since).await {
+        Ok(next) => *lock(&returned) = Some(next),
+        Err(error) => tracing::warn!(%error, "refunds could not all be asked about; it is tried again"),
+    }
+}
+
+fn lock(returned: &Mutex<Option<Timestamp>>) -> MutexGuard<'_, Option<Timestamp>> {
+    // It is one number, whole at every moment.
+    returned.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -124,7 +124,11 @@ impl ReadyBody {
     }
 }
 
-pub(super) fn compressed(bytes: Vec<u8>, encoding: Encoding) -> io::Result<Vec<u8>> {
+/// A body in an encoding.
+///
+/// # Errors
+/// The compressor's.
+pub(crate) fn compressed(bytes: Vec<u8>, encoding: Encoding) -> io::Result<Vec<u8>> {
     match encoding {
         Encoding::Identity => Ok(bytes),
         Encoding::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),

@@ -32,7 +32,7 @@ use transcript_core::{
 };
 
 pub(crate) use accept::Encoding;
-pub(crate) use body::{ReadyBody, Rendered, VARIES_BY};
+pub(crate) use body::{ReadyBody, Rendered, VARIES_BY, compressed};
 pub(crate) use freshness::EXPIRE;
 
 use crate::{

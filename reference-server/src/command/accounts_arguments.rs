@@ -16,7 +16,7 @@ pub(super) enum AccountsCommand {
     Unblock(Who),
     /// Print every step of an account's credits, oldest first
     Statement(ShowAccount),
-    /// Print an account with its wallet and its entries, as JSON
+    /// Print an account with every step of its credits and all that it ordered, as JSON
     Export(Who),
     /// Erase an account: its address, keys and names elsewhere
     Delete(DeleteAccount),

@@ -43,7 +43,11 @@ async fn create(verbatim: &Verbatim, ask: CreateKeys) -> Result<(), Failure> {
             origin: Origin::Operator,
         };
         match verbatim.lookup().create_key(create).await? {
-            CreateKeyOutcome::Created(created) => print(&format!("{}\n", created.key.reveal()))?,
+            CreateKeyOutcome::Created(created) => {
+                if let Err(failure) = print(&format!("{}\n", created.key.reveal())) {
+                    return Err(unseen(verbatim, &created.status.id, failure).await);
+                }
+            }
             CreateKeyOutcome::Bad(bad) => return Err(Failure::Wrong(format!("--{bad}"))),
             CreateKeyOutcome::Limited { .. } | CreateKeyOutcome::SubjectFull { .. } => {
                 return Err(Failure::Fault("the operator's own keys were limited".to_owned()));
@@ -51,6 +55,19 @@ async fn create(verbatim: &Verbatim, ask: CreateKeys) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// What is said of a key that nobody could read: nobody can use it, so it must not stay.
+async fn unseen(verbatim: &Verbatim, key: &KeyId, failure: Failure) -> Failure {
+    let why = match failure {
+        Failure::Fault(why) => why,
+        _ => "standard output was closed".to_owned(),
+    };
+    let what = match verbatim.lookup().revoke_key(key).await {
+        Ok(_) => "the key that was to be printed is revoked again",
+        Err(_) => "the key that was to be printed is still there; `verbatim keys revoke` ends it",
+    };
+    Failure::Fault(format!("{why}: {what} ({})", key.as_str()))
 }
 
 async fn list(verbatim: &Verbatim, ask: ListKeys) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use axum::middleware::from_fn_with_state;
 use tokio::net::TcpListener;
 use verbatim::Verbatim;
 
@@ -10,7 +11,7 @@ use crate::{
     config::Settings,
     http::{self, Bounds, Front, signalled},
     log, mail,
-    routes::{App, router},
+    routes::{App, asked_by_server, router},
     wiring,
 };
 
@@ -44,11 +45,13 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     let app = App::new(
         verbatim.lookup().clone(),
         verbatim.accounts().clone(),
+        verbatim.chat().clone(),
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
     );
     let bodies = Arc::clone(&app.bodies);
     let routes = router(app, &settings.server.cors_origins);
+    let routes = routes.layer(from_fn_with_state(verbatim.clone(), asked_by_server));
     let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_bodies(bodies);
     let bounds = Bounds { grace: settings.limits.wait + GRACE_BEYOND_WAIT, ..Bounds::default() };
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));

@@ -16,7 +16,7 @@ pub struct Chat {
     pub model: Option<String>,
     /// `chat.api_key`: its key.
     pub api_key: Option<Secret>,
-    /// `chat.context_tokens`: how much of a transcript the model is given at most.
+    /// `chat.context_tokens`: how many tokens the model takes at once, its answer included.
     pub context_tokens: u64,
     /// `chat.timeout`: how long an answer may take.
     pub timeout: Duration,
@@ -36,9 +36,7 @@ impl Chat {
                 Duration::from_secs(1)..=Duration::from_secs(600),
             ),
         };
-        if chat.base_url.is_some() && chat.model.is_none() {
-            reader.refuse("chat.model", &"it is not set, but chat.base_url is", "set both or neither");
-        }
+        reader.needs(("chat.base_url", chat.base_url.is_some()), ("chat.model", chat.model.is_some()));
         chat
     }
 }

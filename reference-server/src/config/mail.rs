@@ -26,9 +26,7 @@ impl Mail {
     /// Reads the section.
     pub fn read(reader: &mut Reader<'_>) -> Self {
         let mail = Self { smtp_url: reader.optional("mail.smtp_url"), from: reader.optional("mail.from") };
-        if mail.smtp_url.is_some() && mail.from.is_none() {
-            reader.refuse("mail.from", &"it is not set, but mail.smtp_url is", "set both or neither");
-        }
+        reader.needs(("mail.smtp_url", mail.smtp_url.is_some()), ("mail.from", mail.from.is_some()));
         mail
     }
 

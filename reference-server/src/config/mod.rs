@@ -14,6 +14,7 @@ mod problem;
 mod reader;
 mod report;
 mod server;
+mod service;
 mod speech;
 mod storage;
 mod suppliers;
@@ -36,6 +37,7 @@ pub use plans::{PlanTerms, Plans, Price};
 pub use problem::Problem;
 pub use reader::Effective;
 pub use server::{Server, WebOrigin};
+pub use service::Service;
 pub use speech::{Format, Speech};
 pub use storage::{Storage, StoreUrl};
 pub use suppliers::{SupplierName, Suppliers};
@@ -75,6 +77,8 @@ pub struct Settings {
     pub x: X,
     /// The yt-dlp program.
     pub ytdlp: Ytdlp,
+    /// The other server that is asked.
+    pub service: Service,
     /// The speech-to-text service.
     pub speech: Speech,
     /// Which suppliers are asked, in order.
@@ -124,8 +128,9 @@ impl Settings {
         let youtube = Youtube::read(&mut reader);
         let x = X::read(&mut reader);
         let ytdlp = Ytdlp::read(&mut reader);
+        let service = Service::read(&mut reader);
         let speech = Speech::read(&mut reader);
-        let suppliers = Suppliers::read(&mut reader, &ytdlp, &speech);
+        let suppliers = Suppliers::read(&mut reader, &ytdlp, &service, &speech);
         Ok(Self {
             data: data.to_owned(),
             server,
@@ -134,6 +139,7 @@ impl Settings {
             youtube,
             x,
             ytdlp,
+            service,
             speech,
             suppliers,
             chat: Chat::read(&mut reader),

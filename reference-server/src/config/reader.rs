@@ -112,6 +112,14 @@ impl<'a> Reader<'a> {
         self.wrong.push(format!("{name}: {what} ({origin}); {allowed}"));
     }
 
+    /// Notes that a setting is missing without which another one, which is set, is of no use. Each comes with whether
+    /// it is set.
+    pub fn needs(&mut self, (one, is_set): (&str, bool), (other, is_there): (&str, bool)) {
+        if is_set && !is_there {
+            self.refuse(other, &format_args!("it is not set, but {one} is"), "set both or neither");
+        }
+    }
+
     /// What is in effect, or everything that is wrong.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use transcript_core::{directory::Plan, video::Platform};
 
-use super::{Origin, Settings, SmtpSecurity, Till, mail::OUTBOX_FOLDER};
+use super::{BaseUrl, Origin, Settings, SmtpSecurity, Till, mail::OUTBOX_FOLDER};
 
 impl Settings {
     /// Every setting in effect with where it was given, as TOML; secrets are not shown.
@@ -95,6 +95,9 @@ impl Settings {
             }
             Some(_) => {}
         }
+        if self.service.base_url.as_ref().is_some_and(BaseUrl::is_exposed) {
+            warnings.push("service.base_url is http: the key travels in the clear".to_owned());
+        }
         warnings.extend(self.payment_warnings());
         match &self.mail.smtp_url {
             None => {
@@ -121,12 +124,25 @@ impl Settings {
             let within = |name: &str| name.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
             self.effective.iter().any(|one| within(&one.name) && one.origin != Origin::Default)
         };
+        warnings.extend(self.chat_warning(set("chat")));
         for section in LATER {
             if set(section) {
                 warnings.push(format!("{section}.* is set, but this version does not use it yet"));
             }
         }
         warnings
+    }
+
+    /// What an operator should know of the chat, whose settings are the defaults or not.
+    fn chat_warning(&self, is_set: bool) -> Option<String> {
+        let warning = match &self.chat.base_url {
+            None if is_set => "chat.base_url is not set: answers are passages of the transcript",
+            Some(url) if url.is_exposed() => {
+                "chat.base_url is http: questions, and a key, travel in the clear"
+            }
+            None | Some(_) => return None,
+        };
+        Some(warning.to_owned())
     }
 
     /// What an operator should know while nobody pays; one of [`Settings::warnings`], and the gravest.
@@ -187,4 +203,4 @@ impl Settings {
 }
 
 /// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 2] = ["chat", "metrics"];
+const LATER: [&str; 1] = ["metrics"];

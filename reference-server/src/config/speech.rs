@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use verbatim::find_program;
+
 use super::{
     layers::Raw,
     reader::Reader,
@@ -59,19 +61,14 @@ impl Speech {
             concurrency: reader.small("speech.concurrency", 2, 1..=64),
             ffmpeg: reader.value("speech.ffmpeg", PathBuf::from("ffmpeg")),
         };
-        if speech.base_url.is_some() && speech.model.is_none() {
-            reader.refuse("speech.model", &"it is not set, but speech.base_url is", "set both or neither");
-        }
+        reader
+            .needs(("speech.base_url", speech.base_url.is_some()), ("speech.model", speech.model.is_some()));
         speech
     }
 
     /// Whether the ffmpeg program is where it is looked for.
     pub fn has_ffmpeg(&self) -> bool {
-        if self.ffmpeg.components().count() > 1 {
-            return self.ffmpeg.is_file();
-        }
-        let folders = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&folders).any(|folder| folder.join(&self.ffmpeg).is_file())
+        find_program(&self.ffmpeg).is_some()
     }
 }
 

@@ -53,6 +53,32 @@ fn who_listens_is_asked_last() {
 }
 
 #[test]
+fn how_suppliers_are_treated_can_be_set() {
+    let settings = load("", &[], &[]).unwrap().suppliers;
+    assert_eq!((settings.rest_after, settings.rest.as_secs(), settings.rest_max.as_secs()), (5, 30, 900));
+    assert_eq!(settings.videos(SupplierName::SpeechToText), 4);
+    let file = "suppliers.rest_after = 0\nsuppliers.rest = \"1m\"\nytdlp.videos = 7\ntiktok.videos = 1";
+    let settings = load(file, &[("VERBATIM_SPEECH__VIDEOS", "1")], &[]).unwrap().suppliers;
+    assert_eq!((settings.rest_after, settings.rest.as_secs()), (0, 60));
+    let videos = [
+        SupplierName::Ytdlp,
+        SupplierName::TiktokCaptions,
+        SupplierName::SpeechToText,
+        SupplierName::XCaptions,
+    ];
+    assert_eq!(videos.map(|supplier| settings.videos(supplier)), [7, 1, 1, 32]);
+    for (wrong, named) in [
+        ("suppliers.rest = \"1h\"", "longer than suppliers.rest_max"),
+        ("suppliers.rest_max = \"2d\"", "suppliers.rest_max: \"2d\" is not allowed"),
+        ("suppliers.rest_after = -1", "suppliers.rest_after"),
+        ("x.videos = 0", "it must be from 1 to 1024"),
+    ] {
+        let problem = load(wrong, &[], &[]).unwrap_err();
+        assert!(problem.contains(named), "{problem}");
+    }
+}
+
+#[test]
 fn later_layers_cover_earlier_ones() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
@@ -209,7 +235,10 @@ fn the_operator_is_warned() {
     assert!(warnings("server.base_url = \"http://v.example\"").contains("in the clear"));
     assert!(!warnings("server.base_url = \"https://v.example\"").contains("in the clear"));
     assert!(warnings("entitlement.issuer = \"me\"").contains("entitlement.keys is not set"));
-    assert!(warnings("chat.timeout = \"9s\"").contains("chat.* is set"));
+    assert!(warnings("chat.timeout = \"9s\"").contains("chat.base_url is not set"));
+    let chat = "[chat]\nbase_url = \"http://c.example/v1\"\nmodel = \"m\"";
+    assert!(warnings(chat).contains("chat.base_url is http"));
+    assert!(!warnings(&chat.replace("http:", "https:")).contains("chat") && !warnings("").contains("chat"));
     assert!(warnings("").contains("mails are written to /data/outbox"));
     let mail = |url: &str| format!("[mail]\nsmtp_url = \"{url}\"\nfrom = \"a@b.example\"");
     assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails, and a password"));

@@ -58,8 +58,15 @@ impl Front {
         let id = RequestId::of(request.headers());
         let method = request.method().clone();
         let path = self.log.path(request.uri());
-        let mut response = match self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started)) {
-            Some(response) => response.map(Either::Left),
+        let ready = match refused(&request) {
+            Some(refusal) => Some(in_form_of(request.uri().path(), refusal).map(Either::Right)),
+            None => {
+                let ready = self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started));
+                ready.map(|ready| ready.map(Either::Left))
+            }
+        };
+        let mut response = match ready {
+            Some(response) => response,
             // In a box: a ready answer need not carry around the room for one that is made.
             None => Box::pin(self.make(request, peer, started)).await,
         };
@@ -86,9 +93,6 @@ impl Front {
         B: hyper::body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        if let Some(refusal) = refused(&request) {
-            return in_form_of(request.uri().path(), refusal).map(Either::Right);
-        }
         let (head, body) = request.into_parts();
         let call = AssertUnwindSafe(async {
             if let Some(bodies) = &self.bodies

@@ -57,7 +57,7 @@ impl AccessLine {
                 }
                 milliseconds(self.took, to);
                 to.extend_from_slice(b"ms ");
-                decimal(self.bytes, to);
+                to.extend_from_slice(itoa::Buffer::new().format(self.bytes).as_bytes());
                 to.extend_from_slice(b"B ");
                 self.id.write(to);
             }
@@ -83,25 +83,10 @@ impl AccessLine {
     }
 }
 
-/// A number in decimal digits.
-fn decimal(mut number: u64, to: &mut Vec<u8>) {
-    let begin = to.len();
-    loop {
-        to.push(b'0' + (number % 10) as u8);
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    if let Some(digits) = to.get_mut(begin..) {
-        digits.reverse();
-    }
-}
-
 /// A duration in milliseconds, to the microsecond, without zeros at its end.
 fn milliseconds(took: Duration, to: &mut Vec<u8>) {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    decimal(micros / 1_000, to);
+    to.extend_from_slice(itoa::Buffer::new().format(micros / 1_000).as_bytes());
     let mut rest = micros % 1_000;
     if rest > 0 {
         to.push(b'.');
@@ -151,9 +136,6 @@ mod tests {
     #[test]
     fn numbers_are_written_as_the_library_writes_them() {
         for number in [0, 1, 9, 10, 999, 1_000, 1_001, 1_010, 1_100, 12_000, 123_456, 7_000_050] {
-            let mut text = Vec::new();
-            decimal(number, &mut text);
-            assert_eq!(String::from_utf8(text).unwrap(), number.to_string());
             let mut text = Vec::new();
             milliseconds(Duration::from_micros(number), &mut text);
             assert_eq!(String::from_utf8(text).unwrap(), (number as f64 / 1000.0).to_string());

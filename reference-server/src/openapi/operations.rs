@@ -10,8 +10,8 @@ use transcript_core::{
 use super::{
     examples, parameters,
     responses::{
-        answer, cache_control, example, fault, json_body, refusal, retry_after, text_body, vary,
-        www_authenticate,
+        Header, answer, asking_again, cache_control, example, fault, json_body, optional_header, refusal,
+        retry_after, text_body, vary, www_authenticate,
     },
     v1,
 };
@@ -72,6 +72,8 @@ fn get_transcript(options: &LookupOptions) -> Value {
         "summary": "Look up the transcript of a video",
         "description": "An archived transcript is returned to every caller, without a charge. With a key, a \
                         video that is not archived is transcribed on the spot and charged to the key. \
+                        What takes longer goes on: `fetch_error` says so, and `Retry-After` when to ask again, \
+                        which joins the same work. \
                         Without a key, such a video gives `available: false`, the reason \
                         `needs_verification`, and `watchUrl`. In the JSON form every failure is a 200 with a \
                         `failureReason`; in the other forms it is a 402 or 404.",
@@ -147,7 +149,13 @@ fn found(options: &LookupOptions) -> Value {
     let mut response = answer(
         "The look-up is done. In the JSON form `available` tells whether there is a transcript.",
         content,
-        [cache_control(&["no-cache", "no-store"]), vary("accept-encoding, authorization")],
+        [
+            cache_control(&["no-cache", "no-store"]),
+            vary("accept-encoding, authorization"),
+            content_language(),
+            is_generated(),
+            asking_again(),
+        ],
     );
     response["links"] = json!({
         "watchPage": {
@@ -157,6 +165,20 @@ fn found(options: &LookupOptions) -> Value {
         }
     });
     response
+}
+
+/// `Content-Language`, where it is told.
+fn content_language() -> Header {
+    let schema = json!({ "type": "string", "examples": ["en"] });
+    let what =
+        "The language of the transcript (BCP 47), to a caller with a key; `und` where it is not known.";
+    ("Content-Language", optional_header(what, schema))
+}
+
+/// `X-Is-Generated`, where it is told.
+fn is_generated() -> Header {
+    let schema = json!({ "type": "boolean" });
+    ("X-Is-Generated", optional_header("Whether a machine made the words, to a caller with a key.", schema))
 }
 
 fn not_modified() -> Value {
@@ -194,7 +216,7 @@ fn without_transcript(options: &LookupOptions, description: &str, sentence: &str
     answer(
         description,
         json!({ "text/plain": body }),
-        [cache_control(&["no-store"]), vary("accept-encoding, authorization")],
+        [cache_control(&["no-store"]), vary("accept-encoding, authorization"), asking_again()],
     )
 }
 

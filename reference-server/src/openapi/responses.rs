@@ -61,6 +61,13 @@ pub(super) fn retry_after() -> Header {
     ("Retry-After", header("After how many seconds it may be tried again.", schema))
 }
 
+/// `Retry-After` in seconds, where there is no transcript and it is known when there may be one.
+pub(super) fn asking_again() -> Header {
+    let schema = json!({ "type": "integer", "minimum": 1, "examples": [40] });
+    let what = "Where there is no transcript: after how many seconds it may be of use to ask again, where that is known.";
+    ("Retry-After", optional_header(what, schema))
+}
+
 /// `WWW-Authenticate` of the bearer scheme.
 pub(super) fn www_authenticate() -> Header {
     let schema =

@@ -10,8 +10,8 @@ use transcript_core::wire::{
     Problem,
     lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
     v1::{
-        BuyCredits, CreditsCheckout, ErrorBody, EventTaken, KeyRotated, Me, PlanCheckout, Register,
-        Registered, Subscribe, Verified, VideoTranscript,
+        BuyCredits, ChatAnswer, ChatQuestion, CreditsCheckout, ErrorBody, EventTaken, KeyRotated, Me,
+        PlanCheckout, Register, Registered, Subscribe, Verified, VideoTranscript,
     },
 };
 
@@ -28,6 +28,7 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<Register>();
         generator.subschema_for::<Subscribe>();
         generator.subschema_for::<BuyCredits>();
+        generator.subschema_for::<ChatQuestion>();
     });
     schemas.append(&mut of(Contract::Serialize, |generator| {
         generator.subschema_for::<KeyCreated>();
@@ -42,6 +43,7 @@ pub(super) fn all() -> Map<String, Value> {
         generator.subschema_for::<EventTaken>();
         generator.subschema_for::<Verified>();
         generator.subschema_for::<VideoTranscript>();
+        generator.subschema_for::<ChatAnswer>();
         generator.subschema_for::<Health>();
         generator.subschema_for::<Version>();
     }));

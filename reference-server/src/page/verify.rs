@@ -26,7 +26,7 @@ pub(crate) fn ask(token: &str) -> Markup {
 
 /// Shows a new key, this once.
 pub(crate) fn issued(verified: &Verified) -> Markup {
-    let Verified { api_key, plan, credits, .. } = verified;
+    let Verified { api_key, plan, credits, notice, .. } = verified;
     document(
         "Your API key",
         html! {
@@ -37,6 +37,9 @@ pub(crate) fn issued(verified: &Verified) -> Markup {
                 code { "Authorization: Bearer …" } "."
             }
             p { "Your plan is " (plan) "; you have " (credits) " credits." }
+            @if let Some(notice) = notice {
+                p { (notice) " Until then the key opens nothing." }
+            }
         },
     )
 }

@@ -1,5 +1,6 @@
 //! The routes of both surfaces, the watch page, the pages of orders, and what operators ask.
 
+mod asked;
 mod bearer;
 mod checkout;
 pub(crate) mod health;
@@ -10,6 +11,7 @@ mod transcript;
 pub(crate) mod v1;
 mod watch;
 
+pub(crate) use asked::asked_by_server;
 pub(crate) use query::{Format, LookupQuery};
 pub(crate) use transcript::JSON;
 
@@ -28,6 +30,7 @@ use transcript_core::{
         Accounts,
         payments::{Payments, Sandbox},
     },
+    chat::Chat,
     lookup::Lookup,
 };
 
@@ -45,12 +48,16 @@ pub(crate) struct App {
     pub(crate) lookup: Lookup,
     /// Surface B.
     pub(crate) accounts: Accounts,
+    /// Who answers questions about videos.
+    pub(crate) chat: Chat,
     /// What is sold on it.
     pub(crate) payments: Payments,
     /// The checkout in which nobody pays, where it is in use.
     pub(crate) sandbox: Option<Sandbox>,
     /// What can be sent as it is.
     pub(crate) bodies: Arc<Bodies>,
+    /// What can be sent as it is to whoever pays.
+    pub(crate) ready: Arc<v1::ReadyTranscripts>,
 }
 
 impl App {
@@ -58,11 +65,12 @@ impl App {
     pub(crate) fn new(
         lookup: Lookup,
         accounts: Accounts,
+        chat: Chat,
         payments: Payments,
         sandbox: Option<Sandbox>,
     ) -> Self {
         let bodies = Arc::new(Bodies::new(lookup.clone()));
-        Self { lookup, accounts, payments, sandbox, bodies }
+        Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
     }
 }
 

@@ -9,14 +9,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode, Uri,
-    header::{CACHE_CONTROL, CONTENT_TYPE, VARY},
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri,
+    header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY},
 };
 use transcript_core::{
     lookup::{Availability, BadReference, FailureReason, LookupAnswer, LookupAsk},
-    transcript::{markdown, prose, srt, webvtt},
+    transcript::{TrackInfo, markdown, prose, srt, webvtt},
     wire::lookup::TranscriptResult,
 };
+use verbatim::service::HOP;
 
 use super::{
     App,
@@ -72,11 +73,32 @@ pub(crate) async fn look_up(
         }
         _ => reply(&answer, format),
     };
+    if let Availability::Unavailable { retry_after: Some(wait), .. } = &answer.availability {
+        // Whole seconds that suffice.
+        let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
     let cache = if cached { "no-cache" } else { "no-store" };
+    if let (Availability::Available { stored, .. }, true) = (&answer.availability, keyed) {
+        describe(&stored.transcript.track, response.headers_mut());
+    }
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     response.headers_mut().insert(VARY, VARIES_BY);
     Ok(response)
+}
+
+/// Whether a machine made the words: what the interface's JSON has no field for, another server must know.
+pub(crate) const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
+
+/// Says what the words are, for programs that keep them.
+fn describe(track: &TrackInfo, headers: &mut HeaderMap) {
+    // A language tag is letters, digits and hyphens.
+    if let Ok(language) = HeaderValue::from_str(track.language.as_str()) {
+        headers.insert(CONTENT_LANGUAGE, language);
+    }
+    let is_generated = if track.is_generated() { "true" } else { "false" };
+    headers.insert(X_IS_GENERATED, HeaderValue::from_static(is_generated));
 }
 
 fn ask(uri: &Uri, headers: &HeaderMap, client: ClientAddress) -> Result<(LookupAsk, Format), Refusal> {
@@ -87,6 +109,7 @@ fn ask(uri: &Uri, headers: &HeaderMap, client: ClientAddress) -> Result<(LookupA
         key: bearer(headers),
         proof: proof(headers),
         client: Some(client.0),
+        default_only: headers.contains_key(HOP),
     };
     Ok((ask, query.format))
 }
@@ -126,7 +149,7 @@ fn render(answer: &LookupAnswer, format: Format) -> Rendered {
 fn reply(answer: &LookupAnswer, format: Format) -> Response {
     let (status, body) = match (format, &answer.availability) {
         (Format::Json, _) | (_, Availability::Available { .. }) => (StatusCode::OK, render(answer, format)),
-        (_, Availability::Unavailable { reason, message }) => {
+        (_, Availability::Unavailable { reason, message, .. }) => {
             let status = match reason {
                 FailureReason::KeyAllowance => StatusCode::PAYMENT_REQUIRED,
                 _ => StatusCode::NOT_FOUND,

@@ -17,8 +17,8 @@ use transcript_core::{
     },
 };
 
-use rows::{EntryRow, HoldRow, LegRow, State, TransferKind, TransferRow, cap_of, kind_name, leg_row};
-pub(crate) use rows::{PoolRow, bucket_name, kind_of, pool_of};
+pub(crate) use rows::{EntryRow, HoldRow, PoolRow, bucket_name, kind_of, pool_of};
+use rows::{LegRow, State, TransferKind, TransferRow, cap_of, kind_name, leg_row};
 
 use crate::error::corrupt;
 
@@ -102,6 +102,16 @@ impl Books {
             transfers: serde_json::from_str(transfers).map_err(unreadable)?,
             entries: Vec::new(),
         })
+    }
+
+    /// The books of a spend that is fresh, of wallets with these pools and no hold that is overdue.
+    pub(crate) fn of_pools(pools: Vec<PoolRow>) -> Self {
+        Self { pools, ..Self::default() }
+    }
+
+    /// The pools, the holds and the entries, as they are now.
+    pub(crate) fn into_rows(self) -> (Vec<PoolRow>, Vec<HoldRow>, Vec<EntryRow>) {
+        (self.pools, self.holds, self.entries)
     }
 
     /// What was changed since the books were read; none when nothing was.

@@ -20,55 +20,55 @@ pub(crate) struct PoolRow {
     pub(crate) held: u64,
     pub(crate) granted: u64,
     #[serde(skip)]
-    pub(super) touched: bool,
+    pub(crate) touched: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum State {
+pub(crate) enum State {
     Open,
     Closed,
     Expired,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct HoldRow {
-    pub(super) id: String,
-    pub(super) state: State,
-    pub(super) expires_at: i64,
-    pub(super) memo: String,
-    pub(super) legs: Vec<LegRow>,
+pub(crate) struct HoldRow {
+    pub(crate) id: String,
+    pub(crate) state: State,
+    pub(crate) expires_at: i64,
+    pub(crate) memo: String,
+    pub(crate) legs: Vec<LegRow>,
     #[serde(skip)]
-    pub(super) touched: bool,
+    pub(crate) touched: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct LegRow {
-    pub(super) wallet: String,
-    pub(super) amount: u64,
+pub(crate) struct LegRow {
+    pub(crate) wallet: String,
+    pub(crate) amount: u64,
     /// What was spent of it, once the hold is closed.
     pub(super) spent: u64,
     pub(super) shares: Vec<ShareRow>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ShareRow {
-    pub(super) bucket: String,
-    pub(super) cap: u64,
-    pub(super) amount: u64,
+pub(crate) struct ShareRow {
+    pub(crate) bucket: String,
+    pub(crate) cap: u64,
+    pub(crate) amount: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct EntryRow {
-    pub(super) at: i64,
-    pub(super) wallet: String,
-    pub(super) bucket: String,
-    pub(super) cap: u64,
-    pub(super) kind: &'static str,
-    pub(super) amount: u64,
+pub(crate) struct EntryRow {
+    pub(crate) at: i64,
+    pub(crate) wallet: String,
+    pub(crate) bucket: String,
+    pub(crate) cap: u64,
+    pub(crate) kind: &'static str,
+    pub(crate) amount: u64,
     pub(super) shortfall: u64,
-    pub(super) cause: String,
-    pub(super) memo: String,
+    pub(crate) cause: String,
+    pub(crate) memo: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,15 +80,15 @@ pub(super) enum TransferKind {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TransferRow {
-    pub(super) id: String,
+    pub(crate) id: String,
     pub(super) kind: TransferKind,
-    pub(super) wallet: String,
+    pub(crate) wallet: String,
     pub(super) of_grant: String,
-    pub(super) amount: u64,
+    pub(crate) amount: u64,
     pub(super) taken: u64,
     pub(super) shortfall: u64,
     #[serde(skip)]
-    pub(super) touched: bool,
+    pub(crate) touched: bool,
 }
 
 /// The name of a pool's bucket in a row.

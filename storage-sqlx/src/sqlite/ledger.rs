@@ -136,9 +136,9 @@ async fn store(db: &mut SqliteConnection, books: &Books) -> Work<()> {
 }
 
 /// A request to hold; `spend` settles it in full at once.
-struct Hold {
-    ask: HoldRequest,
-    spend: bool,
+pub(super) struct Hold {
+    pub(super) ask: HoldRequest,
+    pub(super) spend: bool,
 }
 
 impl Change for Hold {

@@ -20,13 +20,13 @@ use crate::{
 const REMEMBERED_MS: i64 = 3_600_000;
 
 const WINDOWS: &str = "SELECT json_group_array(json_object('bucket', bucket, 'ends_at', ends_at,
-        'taken', json(taken)))
+        'taken', taken))
     FROM limits WHERE bucket IN (SELECT value FROM json_each(?1))";
 
 /// Stores windows, and forgets a few that ended long ago.
 const STORE: &str = "
 INSERT INTO limits (bucket, ends_at, taken)
-    SELECT value ->> 'bucket', value ->> 'ends_at', value -> 'taken'
+    SELECT value ->> 'bucket', value ->> 'ends_at', value ->> 'taken'
     FROM json_each(?1, '$.windows') WHERE true
     ON CONFLICT (bucket) DO UPDATE SET ends_at = excluded.ends_at, taken = excluded.taken;
 DELETE FROM limits WHERE bucket IN (
@@ -43,9 +43,17 @@ struct Store<'a> {
     forgotten: i64,
 }
 
-struct Request {
-    takes: Vec<Take>,
-    now: Timestamp,
+/// Stores windows as they are, and forgets a few that ended long ago.
+pub(super) async fn store(db: &mut SqliteConnection, windows: &[Window], now: i64) -> Work<()> {
+    let forgotten = now.saturating_sub(REMEMBERED_MS);
+    sqlx::query(STORE).bind(codec::json(&Store { windows, forgotten })?).execute(db).await?;
+    Ok(())
+}
+
+/// A request to take.
+pub(super) struct Request {
+    pub(super) takes: Vec<Take>,
+    pub(super) now: Timestamp,
 }
 
 impl Request {
@@ -67,9 +75,7 @@ impl Change for Request {
         let mut windows = windows(&row)?;
         let taken = window::take(&mut windows, &self.takes, self.now);
         if matches!(taken, Taken::Allowed { .. }) {
-            let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
-            let store = codec::json(&Store { windows: &windows, forgotten })?;
-            sqlx::query(STORE).bind(store).execute(db).await?;
+            store(db, &windows, self.now.as_millis()).await?;
         }
         Ok(taken)
     }

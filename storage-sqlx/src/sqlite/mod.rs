@@ -4,6 +4,7 @@
 //! their growth differ, and no transaction ever spans both.
 
 mod archive;
+mod charges;
 mod directory;
 mod ledger;
 mod limits;
@@ -28,6 +29,7 @@ use transcript_core::{Error, Result};
 pub use options::SqliteOptions;
 
 use archive::Bodies;
+use charges::Counter;
 use options::FileKind;
 use readers::{Ask, Readers};
 use schema::Migration;
@@ -60,6 +62,7 @@ const MAIN: FileKind = FileKind {
         migration!(6, "main", "0006_index_purchases_spent"),
         migration!(7, "main", "0007_follow_payments"),
         migration!(8, "main", "0008_keep_the_anchor_before"),
+        migration!(9, "main", "0009_index_orders_of_accounts"),
     ],
 };
 
@@ -82,8 +85,8 @@ const ARCHIVE: FileKind = FileKind {
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
 /// [`transcript_core::directory::Secrets`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::Replies`], [`transcript_core::accounts::Outbox`] and
-/// [`transcript_core::accounts::Orders`].
+/// [`transcript_core::accounts::Charges`], [`transcript_core::accounts::Replies`],
+/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::Orders`].
 ///
 /// Several processes may have the same file open. Nothing of it is kept in memory, so each sees at once
 /// what the others have done. Dropping it closes the file; [`SqliteStore::close`] waits until it is.
@@ -93,6 +96,7 @@ const ARCHIVE: FileKind = FileKind {
 #[derive(Debug)]
 pub struct SqliteStore {
     database: Database,
+    counter: Counter,
 }
 
 impl SqliteStore {
@@ -109,7 +113,9 @@ impl SqliteStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: it is locked by another process for longer than
     ///   [`SqliteOptions::busy_timeout`], or cannot be opened.
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        Ok(Self { database: Database::open(&MAIN, options).await? })
+        let database = Database::open(&MAIN, options).await?;
+        let counter = Counter::new(&database);
+        Ok(Self { database, counter })
     }
 
     /// Finishes what is under way and closes the file. Calls that come later fail.
@@ -149,7 +155,7 @@ impl SqliteArchive {
 #[derive(Debug)]
 struct Database {
     file: PathBuf,
-    queue: Queue,
+    queue: Arc<Queue>,
     readers: Arc<Readers>,
     /// Where work and timers run, so that any executor may poll what the ports return.
     runtime: Handle,
@@ -160,7 +166,7 @@ impl Database {
         let options = options.bounded();
         let patience = options.busy_timeout;
         let (file, connection) = schema::prepare_and_open(kind, &options.path, patience).await?;
-        let queue = Queue::start(connection, kind.writer(&file, patience), file.clone(), patience);
+        let queue = Arc::new(Queue::start(connection, kind.writer(&file, patience), file.clone(), patience));
         let readers = Arc::new(Readers::new(kind.reader(&file, patience), options.readers, patience));
         Ok(Self { file, queue, readers, runtime: Handle::current() })
     }

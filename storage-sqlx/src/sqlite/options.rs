@@ -55,6 +55,8 @@ const PATIENCE_MAX: Duration = Duration::from_secs(3_600);
 const PATIENCE_MIN: Duration = Duration::from_millis(100);
 /// How long the writing connection waits for a lock in one turn.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
+/// How long the log of the file of money and people grows before it is copied into the file.
+const LOG_BYTES: u32 = 16 << 20;
 /// Each reader has a thread and a cache of pages.
 const READERS_MAX: u32 = 64;
 
@@ -113,8 +115,17 @@ impl FileKind {
 
     /// The connection that writes. It waits for a lock in short turns, between which the queue looks whose
     /// patience is over.
+    ///
+    /// It copies the log into the file only every 16 MiB: the pages of limits and balances are written again and
+    /// again, and of each only the last copy is copied. As many pages stay in its cache.
     pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        quiet(self.connection(file, busy_timeout.min(LOCK_WAIT_MAX)))
+        let options = self.connection(file, busy_timeout.min(LOCK_WAIT_MAX));
+        if !self.private {
+            return quiet(options);
+        }
+        let pages = LOG_BYTES / self.page_size;
+        let cache = format!("-{}", LOG_BYTES / 1_024);
+        quiet(options.pragma("wal_autocheckpoint", pages.to_string()).pragma("cache_size", cache))
     }
 
     /// A connection that reads, and cannot do anything else.

@@ -22,6 +22,10 @@ const OPEN: &str = "INSERT INTO orders
 const ORDER: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
     created_at, taken_back, id FROM orders WHERE id = ?1";
+const OF_ACCOUNT: &str =
+    "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
+    created_at, taken_back, id FROM orders
+    WHERE account = ?1 AND (created_at, id) > (?2, ?3) ORDER BY created_at, id LIMIT ?4";
 const UNSETTLED: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
     created_at, taken_back, id FROM orders
@@ -112,9 +116,22 @@ impl Orders for SqliteStore {
     async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
         let (moment, id) = place(page.after.as_ref())?;
         let ask = || sqlx::query(UNSETTLED).bind(moment).bind(id.clone()).bind(one_more(&page));
-        let found = self.database.find(ask, read).await?;
-        Ok(page_of(found, &page, |order| format!("{}/{}", order.created_at.as_millis(), order.id)))
+        Ok(page_of(self.database.find(ask, read).await?, &page, cursor))
     }
+
+    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+        let (moment, id) = place(page.after.as_ref())?;
+        let ask = || {
+            let ask = sqlx::query(OF_ACCOUNT).bind(account.as_str().to_owned());
+            ask.bind(moment).bind(id.clone()).bind(one_more(&page))
+        };
+        Ok(page_of(self.database.find(ask, read).await?, &page, cursor))
+    }
+}
+
+/// Where a page ends with this order.
+fn cursor(order: &Order) -> String {
+    format!("{}/{}", order.created_at.as_millis(), order.id)
 }
 
 /// Moment and id of the last order before a page.

@@ -3,13 +3,21 @@
 use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
 
 use super::{
-    ARCHIVE, MAIN, SqliteArchive, SqliteOptions, SqliteStore, archive, directory, ledger, limits, outbox,
-    replies,
+    ARCHIVE, MAIN, SqliteArchive, SqliteOptions, SqliteStore, archive, charges, directory, ledger, limits,
+    outbox, replies,
 };
 
-/// What may be read whole: the rows of a request's own JSON, and what was found with them.
-const SMALL: [&str; 6] =
-    ["VIRTUAL TABLE", "CONSTANT ROW", "SCAN (subquery", "SCAN holds", "SCAN transfers", "SCAN wanted"];
+/// What may be read whole: the rows of a request's own JSON or parameters, and what was found with them.
+const SMALL: [&str; 8] = [
+    "VIRTUAL TABLE",
+    "CONSTANT ROW",
+    "VALUES CLAUSE",
+    "SCAN (subquery",
+    "SCAN asked",
+    "SCAN holds",
+    "SCAN transfers",
+    "SCAN wanted",
+];
 
 /// A thousand rows in the tables that grow the fastest.
 const FILL_MAIN: &str = "
@@ -70,6 +78,8 @@ async fn no_hot_statement_reads_a_whole_table() {
     ] {
         check(&mut main, texts).await;
     }
+    let groups = charges::statements::hot();
+    check(&mut main, &groups.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert_eq!(scans(&mut main, "SELECT * FROM ledger_pools WHERE spent = 1").await, ["SCAN ledger_pools"]);
 
     let options = SqliteOptions::new(folder.path().join("archive.db"));

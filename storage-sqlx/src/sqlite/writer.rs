@@ -327,7 +327,7 @@ async fn run(
 }
 
 #[cold]
-fn busy(file: &Path) -> Error {
+pub(super) fn busy(file: &Path) -> Error {
     let file = file.display();
     Error::unavailable(format!("too much waits to be written to the database {file}: try again in a moment"))
 }

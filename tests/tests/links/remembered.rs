@@ -71,6 +71,7 @@ fn asking(link: &str, key: Option<&str>) -> LookupAsk {
         key: key.map(str::to_owned),
         proof: None,
         client: Some(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7))),
+        default_only: false,
     }
 }
 

@@ -110,6 +110,15 @@ fn check_message(answer: &LookupAnswer, part: &str) {
     assert!(message.contains(part), "{message:?} does not say {part:?}");
 }
 
+/// After how many seconds an answer says that it may be of use to ask again.
+#[track_caller]
+fn again_after(answer: &LookupAnswer) -> Option<u64> {
+    let Availability::Unavailable { retry_after, .. } = &answer.availability else {
+        panic!("there is a transcript: {}", summary(answer));
+    };
+    retry_after.map(|wait| wait.as_secs())
+}
+
 /// What a key has spent, over all periods, when nothing of it is held.
 fn spent(life: &Life, key: &SimKey) -> u64 {
     let sums = life.world.oracle.sums(&key.wallet);

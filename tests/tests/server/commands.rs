@@ -1,6 +1,6 @@
 //! The commands beside the server, and their exit codes (design 7).
 
-use std::time::Duration;
+use std::{fs::File, process::Stdio, time::Duration};
 
 use anyhow::Result;
 use serde_json::json;
@@ -154,6 +154,27 @@ fn a_wrong_setting_stops_the_start_and_is_named() -> Result<()> {
     assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
     let shown = text(&shown.stdout) + &text(&shown.stderr);
     assert!(shown.contains("limits.free_per_month") && !shown.contains("very-secret"), "{shown}");
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_that_nobody_could_read_is_revoked_again() -> Result<()> {
+    let data = TempDir::new()?;
+    let (reader, closed) = std::io::pipe()?;
+    drop(reader);
+    let full = File::options().write(true).open("/dev/full")?;
+    for output in [Stdio::from(closed), Stdio::from(full)] {
+        let mut command = verbatim(data.path(), &["keys", "create", "--count", "2"]);
+        let made = command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn()?;
+        let made = made.wait_with_output()?;
+        assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
+        assert!(text(&made.stderr).contains("is revoked again"), "{}", text(&made.stderr));
+    }
+    let listed = run(verbatim(data.path(), &["keys", "list", "--json"]), b"")?;
+    let keys: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout)?;
+    assert_eq!(keys.len(), 2);
+    assert!(keys.iter().all(|key| key["revokedAt"].is_string()), "{keys:?}");
     Ok(())
 }
 

@@ -8,10 +8,13 @@ use std::{
 use tokio::time::timeout;
 use transcript_core::{
     accounts::{
-        Accounts, Call, Credits, Entry, Header, Refused, Reply, Route, TranscriptAsk, Verification, Visit,
+        Accounts, AtHand, Call, Credits, Entry, Header, Refused, Reply, Route, TranscriptAsk, Verification,
+        Visit,
     },
+    archive::{Found, Wish},
     directory::{AccountRef, Plan, Token, key::Key},
     ids::{AccountId, GrantId, WalletId},
+    transcript::LanguageTag,
     video::VideoId,
 };
 
@@ -193,6 +196,11 @@ impl PaidAsking<'_> {
         let oracle = &self.life.world.oracle;
         let body = format!("video_id={}&lang={:?}", self.video.id(), self.lang);
         let repeat = self.repeat.as_deref();
+        if repeat.is_none()
+            && let Some(answer) = self.at_hand().await
+        {
+            return answer;
+        }
         let visit = match self.account.enter(self.accounts, Route::Transcript, repeat, &body).await {
             Ok(Entry::Admitted(visit)) => visit,
             Ok(Entry::Replayed(reply)) => {
@@ -222,6 +230,26 @@ impl PaidAsking<'_> {
             Ok(_) => Answer::New { from_cache, left },
             Err(refused) => Answer::Refused(refused),
         }
+    }
+
+    /// As the server answers what it has ready: the video's default, where it is archived and English.
+    async fn at_hand(&self) -> Option<Answer> {
+        let oracle = &self.life.world.oracle;
+        let found = self.accounts.parts().transcripts.find(&self.video, &Wish::Default).await;
+        let Ok(Found::Transcript(stored)) = found else { return None };
+        let is_english = stored.transcript.track.language == LanguageTag::english();
+        if self.lang.is_some() || !is_english {
+            return None;
+        }
+        let key = self.account.key();
+        Some(match self.accounts.charge_at_hand(Some(&key), &self.video).await {
+            Ok(AtHand { paid: Ok(left), .. }) => {
+                oracle.reach("charged at hand");
+                oracle.answered(&self.video, &stored);
+                Answer::New { from_cache: true, left }
+            }
+            Ok(AtHand { paid: Err(refused), .. }) | Err(refused) => Answer::Refused(refused),
+        })
     }
 
     fn judge(&self, refused: &Refused) {

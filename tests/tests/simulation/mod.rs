@@ -12,6 +12,7 @@ pub(crate) mod dice;
 pub(crate) mod faulty;
 mod forgetful;
 pub(crate) mod gate;
+pub(crate) mod listener;
 mod mutation;
 pub(crate) mod ops;
 pub(crate) mod oracle;
@@ -102,9 +103,10 @@ fn the_seeds_come_to_everything() {
     // Only the watch page has visitors with allowances.
     let reasons = reasons.into_iter().filter(|reason| *reason != "allowance");
     let others = ["new", "archived", "death", "Spent", "Returned", "Expired", "still being transcribed"];
-    let accounts = ["replayed", "rotated", "recovered", "paid a plan", "bought a pack"];
+    let suppliers = ["a supplier rests", "a supplier recovers", "left alone for now", "all places are taken"];
+    let accounts = ["replayed", "charged at hand", "rotated", "recovered", "paid a plan", "bought a pack"];
     let refusals = [400, 401, 402, 404, 409, 500].map(|code| format!("refused {code}"));
-    let others = others.into_iter().chain(accounts);
+    let others = others.into_iter().chain(suppliers).chain(accounts);
     let calls = [
         "archive.keep",
         "archive.claim",

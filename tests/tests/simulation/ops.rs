@@ -186,7 +186,14 @@ impl Asking<'_> {
             Caller::Key(key) => (Some(key.text.clone()), None),
         };
         let src = Some(SourceTag::McpOther);
-        let ask = LookupAsk { reference: self.target.reference.clone(), src, key, proof: None, client };
+        let ask = LookupAsk {
+            reference: self.target.reference.clone(),
+            src,
+            key,
+            proof: None,
+            client,
+            default_only: false,
+        };
         let video = &self.target.video;
         let visit = match &self.caller {
             Caller::Key(key) => Some(Visit::begin(oracle, &key.wallet, video)),
@@ -249,8 +256,15 @@ impl Asking<'_> {
                 }
                 if *from_cache { VisitEnd::Free } else { VisitEnd::New }
             }
-            Availability::Unavailable { reason, message } => {
+            Availability::Unavailable { reason, message, retry_after } => {
                 oracle.reach(reason.as_str());
+                if message.contains("left alone for now") {
+                    oracle.reach("left alone for now");
+                }
+                let named = retry_after.is_some_and(|wait| wait <= Duration::from_secs(300));
+                if message.contains("still being transcribed") && !named {
+                    wrong("work that goes on, without a time to ask again");
+                }
                 if !self.may_be(*reason) {
                     wrong("a reason that cannot be");
                 }
@@ -290,7 +304,7 @@ pub(crate) fn summary(answer: &LookupAnswer) -> String {
         Availability::Available { stored, from_cache } => {
             format!("{platform}/{id} {} cache={from_cache}", stored.transcript.segments[0].text)
         }
-        Availability::Unavailable { reason, message } => {
+        Availability::Unavailable { reason, message, .. } => {
             format!("{platform}/{id} {} ({message})", reason.as_str())
         }
     }

@@ -89,6 +89,10 @@ fn plan(seed: u64, dice: &Dice, fate: &Dice) -> Plan {
     plan.start = Timestamp::from_millis(*dice.pick(&[NOON_MS, midnight - before, month_end - before]));
     plan.engine.wait = Duration::from_secs(*dice.pick(&[25, 25, 8]));
     plan.engine.work = Duration::from_secs(*dice.pick(&[300, 1_800]));
+    // How suppliers are treated has its own chance, so that the rest is as it is without it.
+    let care = Dice::new(seed, 7);
+    plan.engine.health.failures = *care.pick(&[1, 2, 5]) as u32;
+    plan.at_once = *care.pick(&[None, Some(1), Some(2)]);
     plan.lookup.free_per_month = 1 + dice.below(8);
     plan.lookup.service_per_day = *dice.pick(&[3, 3, 20]);
     plan.lookup.misses_per_network_per_minute = *dice.pick(&[2, 60]);

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -92,6 +92,25 @@ pub(crate) struct SimSupplier {
     script: Mutex<Script>,
     oracle: Arc<Oracle>,
     gate: Arc<Gate>,
+    work: Mutex<Work>,
+}
+
+/// On how many videos a supplier works.
+#[derive(Debug, Default)]
+struct Work {
+    now: usize,
+    most: usize,
+    /// The most that are allowed, where there is a bound.
+    bound: Option<usize>,
+}
+
+/// A video that a supplier works on, until this is dropped.
+struct Working<'a>(&'a SimSupplier);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.work().now -= 1;
+    }
 }
 
 impl fmt::Debug for SimSupplier {
@@ -102,7 +121,36 @@ impl fmt::Debug for SimSupplier {
 
 impl SimSupplier {
     pub(crate) fn new(name: &'static str, script: Script, oracle: Arc<Oracle>, gate: Arc<Gate>) -> Self {
-        Self { name, script: Mutex::new(script), oracle, gate }
+        Self { name, script: Mutex::new(script), oracle, gate, work: Mutex::default() }
+    }
+
+    /// A life begins, in which it may work on so many videos at once.
+    pub(crate) fn begin_life(&self, bound: Option<usize>) {
+        *self.work() = Work { bound, ..Work::default() };
+    }
+
+    /// On how many videos at once it worked at most, in this life.
+    pub(crate) fn most(&self) -> usize {
+        self.work().most
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin_work(&self) -> Working<'_> {
+        let mut work = self.work();
+        work.now += 1;
+        work.most = work.most.max(work.now);
+        let (now, bound) = (work.now, work.bound);
+        drop(work);
+        if bound.is_some_and(|bound| now > bound) {
+            self.oracle.wrong(format_args!("{} works on {now} videos at once", self.name));
+        }
+        if bound == Some(now) {
+            self.oracle.reach("all places are taken");
+        }
+        Working(self)
     }
 
     /// Does as it is told from now on.
@@ -148,6 +196,7 @@ impl Supplier for SimSupplier {
 
     async fn supply(&self, ask: Ask, _: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
         let _flight = self.oracle.asked(&ask.video, &ask.wish);
+        let _working = self.begin_work();
         let act = self.act(&ask.wish);
         self.gate.trace(|| format!("{} is asked for {} {}: {act:?}", self.name, ask.video, ask.wish));
         tokio::time::sleep(act.takes).await;

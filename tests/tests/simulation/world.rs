@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Handle};
 use transcript_core::{
     Clock, Random, Result, Timestamp,
     accounts::{
-        Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies,
+        Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies, StepByStep,
         payments::{PaymentParts, Payments},
     },
     archive::Archive,
@@ -39,6 +39,7 @@ use super::{
         FaultyReplies,
     },
     gate::{CrashPoint, Gate},
+    listener::Listener,
     mutation::Mutation,
     oracle::{Limits, Oracle},
     supplier::{Act, Script, SimResolver, SimSupplier},
@@ -56,6 +57,8 @@ pub(crate) struct Plan {
     /// When the first life begins.
     pub(crate) start: Timestamp,
     pub(crate) engine: EngineOptions,
+    /// With how many videos at once each supplier works in each engine.
+    pub(crate) at_once: Option<u32>,
     pub(crate) lookup: LookupOptions,
     pub(crate) accounts: AccountsOptions,
     /// What is broken on purpose.
@@ -77,6 +80,7 @@ impl Default for Plan {
             seed: 0,
             start: Timestamp::from_millis(NOON_MS),
             engine: EngineOptions::default(),
+            at_once: None,
             lookup: LookupOptions { base_url, ..LookupOptions::default() },
             accounts,
             mutation: None,
@@ -122,6 +126,8 @@ pub(crate) struct World {
     /// Listens, on the long-form site only, and only where it is configured.
     pub(crate) speech: Arc<SimSupplier>,
     pub(crate) has_speech: AtomicBool,
+    /// Hears how well suppliers are.
+    pub(crate) listener: Arc<Listener>,
     pub(crate) random: Arc<Dice>,
     /// When the next life begins.
     time: Mutex<Timestamp>,
@@ -198,6 +204,7 @@ impl World {
             captions: supplier("captions"),
             speech: supplier("speech"),
             has_speech: AtomicBool::new(false),
+            listener: Arc::new(Listener::new(Arc::clone(&gate), Arc::clone(&oracle))),
             random: Arc::new(Dice::new(plan.seed, 2)),
             time: Mutex::new(plan.start),
             plan,
@@ -228,6 +235,9 @@ impl World {
                 None => (None, Duration::MAX),
             };
             self.gate.begin_life(crash);
+            for supplier in [&self.captions, &self.speech] {
+                supplier.begin_life(self.plan.at_once.map(|videos| videos as usize * engines));
+            }
             let work = async {
                 let life = self.begin(&clock, engines).await;
                 work(life).await
@@ -255,6 +265,11 @@ impl World {
                 transcripts: transcripts.clone(),
                 ledger: Arc::clone(&self.ledger),
                 directory: Arc::clone(&self.directory),
+                charges: Arc::new(StepByStep {
+                    directory: Arc::clone(&self.directory),
+                    limiter: Arc::clone(&self.limiter),
+                    ledger: Arc::clone(&self.ledger),
+                }),
                 outbox: Arc::clone(&self.outbox),
                 orders: Arc::clone(&self.orders),
                 replies: Arc::clone(&self.replies),
@@ -302,12 +317,16 @@ impl World {
         let captions = Arc::clone(&self.captions) as Arc<dyn Supplier>;
         let mut builder = Transcripts::builder(archive, clock, random, Handle::current())
             .ledger(ledger)
+            .observer(Arc::clone(&self.listener) as _)
             .options(self.plan.engine.clone())
             .resolver(Platform::ShortVideo, Arc::new(resolver))
             .supplier(Platform::VideoSite, Arc::clone(&captions))
             .supplier(Platform::ShortVideo, captions);
         if self.has_speech.load(Ordering::Relaxed) {
             builder = builder.supplier(Platform::VideoSite, Arc::clone(&self.speech) as _);
+        }
+        if let Some(videos) = self.plan.at_once {
+            builder = builder.at_once("captions", videos).at_once("speech", videos);
         }
         builder.build()
     }

@@ -20,7 +20,7 @@ use crate::server::{
 };
 
 /// The settings of a command that reaches this platform and this service, and puts files down there.
-fn speaking(proxy: &ReplayProxy, base_url: &str, folder: &TempDir) -> Vec<(String, String)> {
+pub(super) fn speaking(proxy: &ReplayProxy, base_url: &str, folder: &TempDir) -> Vec<(String, String)> {
     let mut settings = settings(proxy);
     for (name, value) in [
         ("VERBATIM_SPEECH__BASE_URL", base_url.to_owned()),

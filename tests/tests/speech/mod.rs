@@ -2,12 +2,15 @@
 //! should be.
 
 mod built;
+mod elsewhere;
 mod faults;
 mod hearing;
 mod leaving;
 mod parts;
+mod playlists;
 mod recogniser;
-mod service;
+pub(crate) mod service;
 mod sounds;
 mod stage;
+mod waiting;
 mod youtube;

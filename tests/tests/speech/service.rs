@@ -11,29 +11,30 @@ use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
     task::JoinSet,
     time::Instant,
 };
 
 /// A request as the service saw it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     /// Its head, in lower case.
-    pub(super) head: String,
-    pub(super) body: Bytes,
-    pub(super) at: Instant,
+    pub(crate) head: String,
+    pub(crate) body: Bytes,
+    pub(crate) at: Instant,
 }
 
 impl Seen {
     /// The value of a field of the form.
-    pub(super) fn field(&self, name: &str) -> Option<String> {
+    pub(crate) fn field(&self, name: &str) -> Option<String> {
         let body = String::from_utf8_lossy(&self.body);
         let (_, rest) = body.split_once(&format!("name=\"{name}\"\r\n\r\n"))?;
         Some(rest.split("\r\n").next()?.to_owned())
     }
 
     /// The file of the form.
-    pub(super) fn file(&self) -> &[u8] {
+    pub(crate) fn file(&self) -> &[u8] {
         let place = |mark: &[u8]| self.body.windows(mark.len()).position(|window| window == mark);
         let start = place(b"filename=").and_then(|start| {
             let rest = self.body.get(start..)?;
@@ -44,14 +45,14 @@ impl Seen {
     }
 
     /// How long the file is, in seconds: it must be WAV, of 16,000 samples of two bytes a second.
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         let word = self.file().get(40..44).and_then(|word| word.try_into().ok()).unwrap_or_default();
         f64::from(u32::from_le_bytes(word)) / 32_000.0
     }
 }
 
 /// What the service does.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// It answers with a status, lines of headers and a body.
     Answer(u16, &'static str, String),
     /// It never ends its answer.
@@ -60,15 +61,17 @@ pub(super) enum Reply {
     Never,
     /// It hangs up.
     Closed,
+    /// This, once it gets a permit; each is for one answer.
+    Held(Arc<Semaphore>, Box<Reply>),
 }
 
 impl Reply {
-    pub(super) fn json(body: &Value) -> Self {
+    pub(crate) fn json(body: &Value) -> Self {
         Self::Answer(200, "", body.to_string())
     }
 
     /// A transcription of these pieces: start, end, text.
-    pub(super) fn heard(pieces: &[(f64, f64, &str)]) -> Self {
+    pub(crate) fn heard(pieces: &[(f64, f64, &str)]) -> Self {
         let segments: Vec<_> = pieces
             .iter()
             .map(|(start, end, text)| json!({"start": start, "end": end, "text": text}))
@@ -81,15 +84,15 @@ impl Reply {
 type Script = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
 
 /// The service; it ends with the value.
-pub(super) struct Service {
-    pub(super) base_url: String,
+pub(crate) struct Service {
+    pub(crate) base_url: String,
     seen: Arc<Mutex<Vec<Seen>>>,
     _tasks: JoinSet<()>,
 }
 
 impl Service {
     /// A service that answers by `script`, which gets the request and how many came before.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
     ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -111,7 +114,7 @@ impl Service {
     }
 
     /// The requests that came, in order.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -141,7 +144,14 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -
         log.push(seen.clone());
         log.len() - 1
     };
-    match script(&seen, before) {
+    let reply = match script(&seen, before) {
+        Reply::Held(may, reply) => {
+            may.acquire().await?.forget();
+            *reply
+        }
+        reply => reply,
+    };
+    match reply {
         Reply::Answer(status, headers, body) => {
             let head = format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",
@@ -157,7 +167,7 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -
             }
         }
         Reply::Never => future::pending().await,
-        Reply::Closed => {}
+        Reply::Closed | Reply::Held(..) => {}
     }
     Ok(())
 }

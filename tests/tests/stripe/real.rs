@@ -120,6 +120,7 @@ async fn everything() -> Vec<Exchange> {
     assert_eq!(till.stripe.object(&subscription)["cancel_at_period_end"], json!(true));
     till.subscribe("order-5", Plan::Starter).await;
     till.deliver(till.stripe.cancel(&subscription)).await;
+    till.payments.sweep_returned(None).await.unwrap();
     till.stripe.exchanges()
 }
 

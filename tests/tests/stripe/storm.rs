@@ -109,3 +109,31 @@ async fn a_signed_event_that_cannot_be_read_has_to_come_again() {
         assert_eq!(hear(body.to_owned()).await.unwrap(), Heard::About(Vec::new()), "{body}");
     }
 }
+
+#[tokio::test]
+async fn a_sweep_finds_refunds_and_disputes_of_which_no_event_came() {
+    let till = Till::open().await;
+    for order in ["order-1", "order-2", "order-3"] {
+        till.buy(order, "1k").await;
+        till.deliver(till.stripe.pay(order, now_s())).await;
+    }
+    let first = till.payments.sweep_returned(None).await.unwrap();
+    assert_eq!(till.purchased().await, 3_000, "nothing went back");
+    // More refunds than a page has, all of one payment.
+    for _ in 0..120 {
+        till.stripe.refund(&till.stripe.payment("order-1"), 5);
+    }
+    till.stripe.dispute(&till.stripe.payment("order-2"), "needs_response");
+    let next = till.payments.sweep_returned(Some(first)).await.unwrap();
+    assert_eq!(till.purchased().await, 2_500, "half of the first order went back");
+    assert_eq!(till.order("order-1").await.state, OrderState::Refunded);
+    assert_eq!(till.order("order-2").await.state, OrderState::Disputed);
+    assert!(till.account().await.blocked, "until the operator decides");
+    // What was asked about before changes nothing more, also from the beginning.
+    till.payments.sweep_returned(Some(next)).await.unwrap();
+    till.payments.sweep_returned(None).await.unwrap();
+    assert_eq!(till.purchased().await, 2_500);
+    // While Stripe is away nothing is passed over.
+    till.stripe.set_away(true);
+    assert_eq!(till.payments.sweep_returned(Some(next)).await.unwrap_err().kind(), ErrorKind::Unavailable);
+}

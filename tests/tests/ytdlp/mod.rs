@@ -11,7 +11,10 @@ use transcript_core::{
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
-use upstream_reqwest::{Http, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions, YouTubeOptions, YtDlp};
+use upstream_reqwest::{
+    Http, MediaSource, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions, YouTubeOptions, YtDlp,
+    YtDlpSound,
+};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
 
@@ -118,6 +121,42 @@ async fn its_errors_become_reasons() -> Result<()> {
         let (ytdlp, _) = both(&proxy, platform).await?;
         let outcome = asked(&ytdlp, platform, video, None).await?;
         ensure!(reason(&outcome) == expect, "{recording}: {outcome:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_finds_the_files_that_our_own_ways_find() -> Result<()> {
+    for (platform, folder, recording, id) in [
+        (Platform::Microblog, "x", "video", "1990000000000000001"),
+        (Platform::ShortVideo, "tiktok", "srt", "7600000000000000004"),
+    ] {
+        let proxy = playing(folder, recording)?;
+        let (ytdlp, _) = both(&proxy, platform).await?;
+        let (http, clock): (_, Arc<dyn Clock>) = (http(&proxy)?, Arc::new(SystemClock::default()));
+        let own: Box<dyn MediaSource> = match platform {
+            Platform::ShortVideo => Box::new(TikTokCaptions::new(http, Arc::clone(&clock))),
+            _ => Box::new(XCaptions::new(http, XOptions::default(), Arc::clone(&clock))),
+        };
+        let ask = Ask {
+            video: VideoId::new(platform, id)?,
+            wish: Wish::Default,
+            deadline: clock.now().plus(PATIENCE),
+        };
+        let found = YtDlpSound::new(Arc::new(ytdlp), platform).media(&ask, &Patient).await?;
+        let own = own.media(&ask, &Patient).await?;
+        ensure!((&found.title, found.duration_ms) == (&own.title, own.duration_ms), "{found:?}, {own:?}");
+        // yt-dlp adds to the query of some.
+        let place = |url: &url::Url| (url.host_str().map(str::to_owned), url.path().to_owned());
+        let first = place(&found.addresses.first().context("no address")?.url);
+        ensure!(
+            own.addresses.iter().any(|address| place(&address.url) == first),
+            "{first:?} is not among {own:?}"
+        );
+        // The smallest is asked for first.
+        let rates: Vec<_> =
+            found.addresses.iter().map(|address| address.bitrate.unwrap_or(u64::MAX)).collect();
+        ensure!(rates.is_sorted(), "{rates:?}");
     }
     Ok(())
 }

@@ -11,6 +11,10 @@ use crate::{
     ids::KeyId,
 };
 
+/// What the holder of a key of a blocked account is told.
+pub(crate) const BLOCKED: &str =
+    "This account is blocked: please write to the operator of the service. Its credits are kept.";
+
 /// Whoever calls with a good key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Caller {
@@ -50,9 +54,7 @@ impl Accounts {
     pub(super) async fn caller(&self, key: &Key) -> Result<Caller, Refused> {
         let key_digest = key.digest();
         match self.once(self.parts.directory.owner(&key_digest)).await? {
-            Some(Owner::Account { account, .. }) if account.blocked => Err(unauthorized(
-                "This account is blocked: please write to the operator of the service. Its credits are kept.",
-            )),
+            Some(Owner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
             Some(Owner::Account { key, account }) => Ok(Caller { account, key, key_digest }),
             Some(Owner::Lookup(_)) | None => Err(unauthorized(
                 "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \

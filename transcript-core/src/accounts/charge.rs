@@ -9,6 +9,7 @@ use crate::{
     error::{ErrorKind, Retry},
     ids::{HoldId, random_name},
     ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Leg, Settle, SettleOutcome},
+    time::Timestamp,
 };
 
 /// Credits that are held for a call.
@@ -40,11 +41,23 @@ pub(super) fn hold_name(parts: &[&str]) -> String {
 impl Accounts {
     /// A request to take credits of an account now, under an id that begins with `name`.
     pub(super) fn request(&self, account: &Account, name: &str, cost: u64, memo: &str) -> HoldRequest {
-        let now = self.parts.clock.now();
+        let id = HoldId::new(random_name(self.parts.random.as_ref(), name));
+        self.request_at(self.parts.clock.now(), account, id, cost, memo)
+    }
+
+    /// The same at a moment, under an id.
+    pub(super) fn request_at(
+        &self,
+        now: Timestamp,
+        account: &Account,
+        id: HoldId,
+        cost: u64,
+        memo: &str,
+    ) -> HoldRequest {
         let standing = Standing::of(account, self.options(), now);
         let leg = Leg { wallet: account.wallet.clone(), terms: standing.terms(), amount: cost };
         HoldRequest {
-            id: HoldId::new(random_name(self.parts.random.as_ref(), name)),
+            id,
             legs: vec![leg],
             now,
             expires_at: now.plus(self.parts.transcripts.options().lease),
@@ -124,12 +137,12 @@ impl Accounts {
 }
 
 /// The credits that are left, of the balances of a hold's only leg.
-fn left(balances: &[Balance]) -> u64 {
+pub(super) fn left(balances: &[Balance]) -> u64 {
     balances.first().map_or(0, Balance::available)
 }
 
 /// What a ledger's other answers mean to the caller.
-fn refused(ask: &HoldRequest, outcome: HoldOutcome, sells: bool) -> Refused {
+pub(super) fn refused(ask: &HoldRequest, outcome: HoldOutcome, sells: bool) -> Refused {
     let HoldOutcome::Refused { balance, .. } = outcome else {
         tracing::error!(hold = %ask.id, ?outcome, "a fresh hold id was taken already");
         return Refused::Internal("Something went wrong on our side: nothing was charged.".to_owned());

@@ -1,11 +1,10 @@
 //! Erasing an account: what stands in its way, and what goes.
 
-use super::{Accounts, payments::is_sandbox};
+use super::{Accounts, Order, OrderState, payments::is_sandbox};
 use crate::{
     directory::{Account, Erased},
     error::{Error, ErrorKind, Result, Retry},
     ids::OrderId,
-    page::PageRequest,
 };
 
 /// What ties an account to the payment provider: erased now, somebody would pay for whom nobody knows any more.
@@ -75,20 +74,15 @@ impl Accounts {
     }
 
     async fn ties_here(&self, account: &Account) -> Result<Ties> {
-        let (mut orders, mut page) = (Vec::new(), PageRequest::first());
-        loop {
-            let found = self.repeatedly(|| self.parts.orders.unsettled(page.clone())).await?;
-            let own = found.items.into_iter().filter(|order| order.account == account.id);
-            orders.extend(own.map(|order| order.id));
-            match found.next {
-                Some(next) => page = PageRequest { after: Some(next), ..PageRequest::first() },
-                None => {
-                    // The sandbox's own charges nobody, and ends with the account.
-                    let subscription = account.subscription.clone().filter(|name| !is_sandbox(name));
-                    return Ok(Ties { subscription, orders });
-                }
-            }
-        }
+        // The sandbox's own charge nobody, and end with the account.
+        let is_real = |name: &String| !is_sandbox(name);
+        let may_be_paid =
+            |order: &Order| order.state == OrderState::Open && order.payment.as_ref().is_none_or(is_real);
+        let orders = self.orders_of(account).await?.into_iter().filter(may_be_paid);
+        Ok(Ties {
+            subscription: account.subscription.clone().filter(is_real),
+            orders: orders.map(|order| order.id).collect(),
+        })
     }
 }
 

@@ -40,6 +40,8 @@ pub struct NewAccountKey {
     pub plan: Plan,
     /// The credits that can be spent now; none when the ledger is away in this moment.
     pub credits_remaining: Option<u64>,
+    /// Whether the account is blocked: then the key opens nothing until the operator ends that.
+    pub is_blocked: bool,
 }
 
 impl Accounts {
@@ -71,7 +73,7 @@ impl Accounts {
         let parts = &self.parts;
         let now = parts.clock.now();
         let limit = self.options().verify_per_network_per_minute;
-        let takes = self.networks.takes("verify", client, limit, MINUTE_MS, now);
+        let takes = self.own.networks.takes("verify", client, limit, MINUTE_MS, now);
         if let Some((_, retry_after_ms)) = self.limited(takes, now).await? {
             return Err(Refused::too_many(
                 "Too many verification links were opened from your network",
@@ -98,8 +100,13 @@ impl Accounts {
                     true => Some(standing.plan_credits),
                     false => self.credits_here(&account).await.ok().map(|credits| credits.remaining),
                 };
-                let plan = standing.plan;
-                Ok(Verification::Issued(NewAccountKey { key, first, plan, credits_remaining }))
+                Ok(Verification::Issued(NewAccountKey {
+                    key,
+                    first,
+                    plan: standing.plan,
+                    credits_remaining,
+                    is_blocked: account.blocked,
+                }))
             }
             Redeemed::NeedsConfirmation => Ok(Verification::NeedsConfirmation),
             Redeemed::Invalid => Err(not_redeemable()),

@@ -4,11 +4,14 @@
 //! each month, and credits that were bought. A transcript costs credits when it is delivered, never else.
 //! Its stores beside directory and ledger are here too: orders, outgoing mail, and replies to repeat.
 
+mod at_hand;
 mod authenticate;
 #[cfg(test)]
 mod boundaries;
 mod call;
 mod charge;
+mod charges;
+mod chat;
 mod email;
 mod erase;
 mod keys;
@@ -32,8 +35,12 @@ mod visit;
 
 use std::sync::Arc;
 
+pub use at_hand::AtHand;
+pub(crate) use authenticate::BLOCKED;
 pub use authenticate::Caller;
 pub use call::{Call, Entry, Route};
+pub use charges::{ChargeOutcome, ChargeRequest, Charges, StepByStep};
+pub use chat::{ChatAsk, ChatCredits, ChatReady};
 pub use email::{Email, NoEmail};
 pub use erase::Ties;
 pub use keys::{NewAccountKey, Verification};
@@ -50,6 +57,8 @@ pub use standing::{PlanState, Standing};
 pub use transcript::{TranscriptAsk, TranscriptReady};
 pub use usage::{Credits, Profile};
 pub use visit::Visit;
+
+use quick_cache::sync::Cache;
 
 use crate::{
     directory::{Directory, Secrets},
@@ -73,6 +82,8 @@ pub struct AccountsParts {
     pub ledger: Arc<dyn Ledger>,
     /// The accounts and their keys.
     pub directory: Arc<dyn Directory>,
+    /// Charges for what is at hand, on the same credits, keys and limits: [`StepByStep`], or the stores' own.
+    pub charges: Arc<dyn Charges>,
     /// What was sold: whoever may still pay is not erased.
     pub orders: Arc<dyn Orders>,
     /// Mail to be sent.
@@ -93,10 +104,20 @@ pub struct AccountsParts {
 #[derive(Clone, Debug)]
 pub struct Accounts {
     parts: Arc<AccountsParts>,
-    /// Digests networks and addresses for their limits, so that neither is stored.
-    networks: Networks,
+    own: Arc<Own>,
 }
 
+/// What it has beside the parts.
+#[derive(Debug)]
+struct Own {
+    /// Digests networks and addresses for their limits, so that neither is stored.
+    networks: Networks,
+    /// Whose keys they were, by the digests of those that were charged lately. Nothing rests on it.
+    callers: Cache<[u8; 32], Arc<Caller>>,
+}
+
+/// How many callers are remembered, each in about half a kilobyte.
+const CALLERS_MAX: usize = 8_192;
 /// The length of the server's secret in bytes.
 const SECRET_LENGTH: u32 = 32;
 
@@ -107,7 +128,8 @@ impl Accounts {
     /// As [`Secrets::secret`].
     pub async fn open(parts: AccountsParts, secrets: &dyn Secrets) -> Result<Self> {
         let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        Ok(Self { parts: Arc::new(parts), networks: Networks::new(secret) })
+        let own = Own { networks: Networks::new(secret), callers: Cache::new(CALLERS_MAX) };
+        Ok(Self { parts: Arc::new(parts), own: Arc::new(own) })
     }
 
     /// The settings.

@@ -1,6 +1,6 @@
 //! What operators do with accounts.
 
-use super::{Accounts, Credits, Email, Standing};
+use super::{Accounts, Credits, Email, Order, Standing, orders::all_of};
 use crate::{
     directory::{Account, AccountRef, Changed},
     engine::retry::persistently,
@@ -31,6 +31,8 @@ pub struct AccountExport {
     pub view: AccountView,
     /// Every step of its credits, oldest first.
     pub entries: Vec<Entry>,
+    /// All that it ordered, oldest first.
+    pub orders: Vec<Order>,
 }
 
 impl Accounts {
@@ -118,6 +120,7 @@ impl Accounts {
         let (accounts, who) = (self.clone(), who.to_owned());
         let work = async move {
             let view = accounts.view(accounts.find(&who).await?).await?;
+            let orders = accounts.orders_of(&view.account).await?;
             let (mut entries, mut page) = (Vec::new(), PageRequest::first());
             loop {
                 let wallet = &view.account.wallet;
@@ -125,8 +128,8 @@ impl Accounts {
                 let found = accounts.repeatedly(read).await?;
                 entries.extend(found.items);
                 match found.next {
-                    Some(next) => page = PageRequest { after: Some(next), ..PageRequest::first() },
-                    None => return Ok(AccountExport { view, entries }),
+                    Some(next) => page.after = Some(next),
+                    None => return Ok(AccountExport { view, entries, orders }),
                 }
             }
         };
@@ -178,6 +181,11 @@ impl Accounts {
             Err(_) => AccountRef::Id(AccountId::new(who.trim())),
         };
         self.repeatedly(|| self.parts.directory.account(&who)).await?.ok_or_else(no_account)
+    }
+
+    /// All that an account ordered, oldest first.
+    pub(super) async fn orders_of(&self, account: &Account) -> Result<Vec<Order>> {
+        all_of(self.parts.orders.as_ref(), &account.id, self.parts.transcripts.patience()).await
     }
 
     /// Makes a call of a store that may be repeated, for as long as somebody can be kept waiting.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     directory::Plan,
+    engine::retry::{Patience, persistently},
     error::Result,
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
@@ -111,4 +112,24 @@ pub trait Orders: fmt::Debug + Send + Sync + 'static {
 
     /// The orders that are still [`OrderState::Open`], oldest first, page by page.
     async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>>;
+
+    /// The orders of one account, whatever their state, oldest first, page by page.
+    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>>;
+}
+
+/// All orders of an account, oldest first. A store that is away is asked again with patience.
+pub(super) async fn all_of(
+    orders: &dyn Orders,
+    account: &AccountId,
+    patience: Patience,
+) -> Result<Vec<Order>> {
+    let (mut all, mut page) = (Vec::new(), PageRequest::first());
+    loop {
+        let found = persistently(patience, || orders.of_account(account, page.clone())).await?;
+        all.extend(found.items);
+        match found.next {
+            Some(next) => page.after = Some(next),
+            None => return Ok(all),
+        }
+    }
 }

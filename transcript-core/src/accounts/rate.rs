@@ -8,7 +8,7 @@ use super::{Accounts, Refused, Standing, refused};
 use crate::{
     directory::Account,
     limits::{COUNT_MAX, Take, Taken},
-    time::Timestamp,
+    time::{Timestamp, in_words},
 };
 
 /// The window of the rate limit, in milliseconds (specification 8: requests per minute).
@@ -92,6 +92,19 @@ impl Accounts {
             .unwrap_or(as_repeat))
     }
 
+    /// What one request of an account takes of its limit.
+    pub(super) fn request_take(&self, account: &Account, now: Timestamp) -> Take {
+        self.take(REQUESTS, account, now)
+    }
+
+    /// The limit of a request that takes this.
+    ///
+    /// # Errors
+    /// [`Refused::RateLimited`] where it is closed.
+    pub(super) fn rate_limit(&self, take: &Take) -> Result<Limit, Refused> {
+        Limit { kind: REQUESTS, count: take.count }.open()
+    }
+
     fn take(&self, kind: Kind, account: &Account, now: Timestamp) -> Take {
         let of_plan = Standing::of(account, self.options(), now).requests_per_minute;
         Take {
@@ -104,21 +117,41 @@ impl Accounts {
 
     async fn count(&self, kind: Kind, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
         let take = self.take(kind, account, now);
-        let limit = take.count;
-        let state = |remaining, reset_ms| RateState {
-            name: kind.name,
-            limit,
+        let limit = Limit { kind, count: take.count }.open()?;
+        match self.once(self.parts.limiter.take(vec![take], now)).await? {
+            Taken::Allowed { remaining, reset_ms } => Ok(limit.state(remaining, reset_ms)),
+            Taken::Limited { retry_after_ms, .. } => Err(limit.refuse(retry_after_ms)),
+        }
+    }
+}
+
+/// One of an account's limits, and how wide it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    kind: Kind,
+    count: u32,
+}
+
+impl Limit {
+    /// The same; one that lets nobody through refuses without asking.
+    fn open(self) -> Result<Self, Refused> {
+        if self.count == 0 { Err(self.refuse(WINDOW_MS)) } else { Ok(self) }
+    }
+
+    /// How the account stands with it.
+    pub(super) fn state(self, remaining: u32, reset_ms: u64) -> RateState {
+        RateState {
+            name: self.kind.name,
+            limit: self.count,
             window_s: WINDOW_MS / 1_000,
             remaining,
             reset_s: refused::seconds(reset_ms),
-        };
-        if limit == 0 {
-            return Err(too_fast(kind, state(0, WINDOW_MS)));
         }
-        match self.once(self.parts.limiter.take(vec![take], now)).await? {
-            Taken::Allowed { remaining, reset_ms } => Ok(state(remaining, reset_ms)),
-            Taken::Limited { retry_after_ms, .. } => Err(too_fast(kind, state(0, retry_after_ms))),
-        }
+    }
+
+    /// What is said to a call that is beyond it.
+    pub(super) fn refuse(self, retry_after_ms: u64) -> Refused {
+        too_fast(self.kind, self.state(0, retry_after_ms))
     }
 }
 
@@ -128,7 +161,7 @@ fn too_fast(kind: Kind, rate: RateState) -> Refused {
         kind.what,
         rate.limit,
         rate.window_s,
-        refused::in_words(rate.reset_s)
+        in_words(rate.reset_s)
     );
     Refused::RateLimited { message, retry_after_s: rate.reset_s, rate: Some(rate) }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::RateState;
-use crate::error::Error;
+use crate::{error::Error, time::in_words};
 
 /// Why a call has no answer. Each has a sentence for the caller, who can act on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,19 +107,6 @@ pub(crate) fn seconds(millis: u64) -> u64 {
     millis.div_ceil(1_000).max(1)
 }
 
-/// A wait as people say it, rounded up: `1 second`, `59 seconds`, `2 minutes`.
-pub(crate) fn in_words(seconds: u64) -> String {
-    let counted = |count: u64, unit: &str| match count {
-        1 => format!("1 {unit}"),
-        count => format!("{count} {unit}s"),
-    };
-    match seconds {
-        0..=90 => counted(seconds, "second"),
-        91..=5_400 => counted(seconds.div_ceil(60), "minute"),
-        _ => counted(seconds.div_ceil(3_600), "hour"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,7 +114,5 @@ mod tests {
     #[test]
     fn waits_are_told_so_that_they_suffice() {
         assert_eq!([0, 1, 1_000, 1_001].map(seconds), [1, 1, 1, 2]);
-        let words = [1, 59, 91, 3_600, 5_401].map(in_words);
-        assert_eq!(words, ["1 second", "59 seconds", "2 minutes", "60 minutes", "2 hours"]);
     }
 }

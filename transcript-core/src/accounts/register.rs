@@ -31,7 +31,7 @@ impl Accounts {
     async fn queue_verification(&self, email: &Email, client: Option<IpAddr>) -> Result<(), Refused> {
         let (options, now) = (self.options(), self.parts.clock.now());
         let of_network =
-            self.networks.takes("register", client, options.register_per_network_per_hour, HOUR_MS, now);
+            self.own.networks.takes("register", client, options.register_per_network_per_hour, HOUR_MS, now);
         if let Some((_, retry_after_ms)) = self.limited(of_network, now).await? {
             return Err(Refused::too_many(
                 "Too many registrations came from your network",
@@ -41,7 +41,7 @@ impl Accounts {
         }
         // Apart from the network's, which counts every attempt alike.
         let of_address = Take {
-            bucket: format!("mail/{}", self.networks.digest(email.as_str(), now)),
+            bucket: format!("mail/{}", self.own.networks.digest(email.as_str(), now)),
             count: options.register_per_address_per_hour.min(COUNT_MAX),
             per_ms: HOUR_MS,
             cost: 1,

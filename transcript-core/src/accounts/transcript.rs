@@ -60,7 +60,9 @@ impl TranscriptReady {
 
 /// Which transcript of a video is wanted.
 #[derive(Clone, Debug)]
-enum Wanted {
+pub(super) enum Wanted {
+    /// Its default one, in whatever language.
+    Any,
     /// English, since no language was named: what a machine translated was not asked for.
     English,
     /// What was named.
@@ -71,7 +73,7 @@ impl Wanted {
     fn wish(&self) -> Wish {
         match self {
             // The default is English wherever there is English.
-            Self::English => Wish::Default,
+            Self::Any | Self::English => Wish::Default,
             Self::Language(tag) => Wish::Language(tag.clone()),
         }
     }
@@ -79,13 +81,13 @@ impl Wanted {
     fn is_met(&self, stored: &StoredTranscript) -> bool {
         match self {
             Self::English => LanguageTag::english().matches(&stored.transcript.track.language),
-            Self::Language(_) => true,
+            Self::Any | Self::Language(_) => true,
         }
     }
 }
 
 /// A transcript, and whether it was archived before.
-type Got = (StoredTranscript, bool);
+pub(super) type Got = (StoredTranscript, bool);
 
 impl Accounts {
     /// The transcript of a video on the long-form site, for `credits.per_transcript`: ready to be delivered.
@@ -134,7 +136,7 @@ impl Accounts {
     }
 
     /// The video that is asked for: by its id, or by a link of the long-form site.
-    fn video(ask: &TranscriptAsk) -> Result<VideoId, Refused> {
+    pub(super) fn video(ask: &TranscriptAsk) -> Result<VideoId, Refused> {
         let (parameter, link) = match (&ask.video_id, &ask.url) {
             (Some(id), None) => ("video_id", VideoId::new(Platform::VideoSite, id).map(VideoLink::Video)),
             (None, Some(url)) => ("url", VideoLink::parse(url)),
@@ -157,7 +159,7 @@ impl Accounts {
     }
 
     /// What the archive has; none when the suppliers must be asked.
-    async fn archived(&self, video: &VideoId, wanted: &Wanted) -> Result<Option<Got>, Refused> {
+    pub(super) async fn archived(&self, video: &VideoId, wanted: &Wanted) -> Result<Option<Got>, Refused> {
         let found = self.parts.transcripts.find_best(video, &wanted.wish()).await;
         match found.map_err(|error| Refused::store(&error))? {
             Found::Transcript(stored) if wanted.is_met(&stored) => Ok(Some((stored, true))),
@@ -185,7 +187,7 @@ impl Accounts {
     }
 
     /// What the suppliers give, or others' work that is under way. It costs this caller only what was held.
-    async fn fetched(&self, video: &VideoId, wanted: &Wanted) -> Result<Got, Refused> {
+    pub(super) async fn fetched(&self, video: &VideoId, wanted: &Wanted) -> Result<Got, Refused> {
         let fetch = Fetch { video: video.clone(), wish: wanted.wish(), payment: None };
         match self.parts.transcripts.get(fetch).await {
             Outcome::Archived(stored) | Outcome::Fetched(stored) if wanted.is_met(&stored) => {
@@ -199,10 +201,9 @@ impl Accounts {
                 "This service has no source of new transcripts for {}: nothing was charged.",
                 video.platform().name()
             ))),
-            Outcome::StillWorking => Err(Refused::Internal(
-                "The video is still being transcribed: nothing was charged, please ask again in a moment."
-                    .to_owned(),
-            )),
+            Outcome::StillWorking(still) => {
+                Err(Refused::Internal(still.sentence(Some("nothing was charged"))))
+            }
             Outcome::Broken(error) => Err(Refused::store(&error)),
             // Nobody is asked to pay for this fetch.
             Outcome::Refused { .. } => Err(Refused::interrupted()),

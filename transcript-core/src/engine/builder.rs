@@ -1,61 +1,25 @@
 //! Putting an engine together.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use tokio::runtime::Handle;
 
-use super::{EngineOptions, Inner, Observer, Transcripts, errands::Errands};
+use super::{EngineOptions, Inner, Observer, Transcripts, errands::Errands, suppliers::Suppliers};
 use crate::{
-    archive::{Absence, Archive},
+    archive::Archive,
     ledger::Ledger,
     supplier::{LinkResolver, Supplier},
     time::{Clock, Random},
     video::Platform,
 };
 
-/// The suppliers of each platform, in the order in which they are asked.
-#[derive(Clone, Default)]
-pub(super) struct Suppliers {
-    platforms: HashMap<Platform, Vec<Arc<dyn Supplier>>>,
-}
-
-impl Suppliers {
-    /// Adds a supplier behind those that the platform has.
-    pub(super) fn add(&mut self, platform: Platform, supplier: Arc<dyn Supplier>) {
-        self.platforms.entry(platform).or_default().push(supplier);
-    }
-
-    /// The suppliers of a platform, in order.
-    pub(super) fn of(&self, platform: Platform) -> &[Arc<dyn Supplier>] {
-        self.platforms.get(&platform).map_or(&[], Vec::as_slice)
-    }
-
-    /// The names of a platform's suppliers, in order.
-    pub(super) fn names(&self, platform: Platform) -> Vec<String> {
-        self.of(platform).iter().map(|supplier| supplier.card().name).collect()
-    }
-
-    /// Whether a supplier of the platform was not configured yet when an absence was learnt.
-    pub(super) fn void(&self, absence: &Absence) -> bool {
-        self.names(absence.video.platform()).iter().any(|name| !absence.asked.contains(name))
-    }
-}
-
-impl fmt::Debug for Suppliers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |suppliers: &Vec<Arc<dyn Supplier>>| {
-            suppliers.iter().map(|supplier| supplier.card().name).collect::<Vec<_>>()
-        };
-        f.debug_map().entries(self.platforms.iter().map(|(platform, list)| (platform, names(list)))).finish()
-    }
-}
-
 /// Puts an engine together; see [`Transcripts::builder`].
 #[derive(Debug)]
 pub struct Builder {
     archive: Arc<dyn Archive>,
     ledger: Option<Arc<dyn Ledger>>,
-    suppliers: Suppliers,
+    suppliers: Vec<(Platform, Arc<dyn Supplier>)>,
+    at_once: HashMap<String, u32>,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
     observer: Option<Arc<dyn Observer>>,
     clock: Arc<dyn Clock>,
@@ -75,7 +39,8 @@ impl Transcripts {
         Builder {
             archive,
             ledger: None,
-            suppliers: Suppliers::default(),
+            suppliers: Vec::new(),
+            at_once: HashMap::new(),
             resolvers: HashMap::new(),
             observer: None,
             clock,
@@ -97,7 +62,15 @@ impl Builder {
     /// Adds a supplier for a platform, asked after those added before.
     #[must_use]
     pub fn supplier(mut self, platform: Platform, supplier: Arc<dyn Supplier>) -> Self {
-        self.suppliers.add(platform, supplier);
+        self.suppliers.push((platform, supplier));
+        self
+    }
+
+    /// At how many videos at once the supplier of this name works, of all its platforms together; at least 1. The
+    /// others wait in order. Without this there is no bound.
+    #[must_use]
+    pub fn at_once(mut self, supplier: &str, videos: u32) -> Self {
+        self.at_once.insert(supplier.to_owned(), videos.max(1));
         self
     }
 
@@ -108,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// Who hears how far fetches are.
+    /// Who hears how far fetches are, and how well suppliers are.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
@@ -128,7 +101,7 @@ impl Builder {
             inner: Arc::new(Inner {
                 archive: self.archive,
                 ledger: self.ledger,
-                suppliers: self.suppliers,
+                suppliers: Suppliers::new(self.suppliers, &self.at_once, self.options.health),
                 resolvers: self.resolvers,
                 observer: self.observer,
                 clock: self.clock,

@@ -7,8 +7,8 @@ use std::{
 
 use tokio::sync::{oneshot, watch};
 
-use super::{Outcome, Payment};
-use crate::{archive::Wish, video::VideoId};
+use super::{Outcome, Payment, pace::Pace};
+use crate::{archive::Wish, time::Timestamp, video::VideoId};
 
 /// What is fetched at most once at a time. Fetches and refreshes of the same wish are errands of their own,
 /// which the lease in the archive keeps apart.
@@ -66,6 +66,7 @@ struct Queues {
 struct Queue {
     number: u64,
     waiters: VecDeque<Waiter>,
+    pace: Arc<Pace>,
 }
 
 impl Errands {
@@ -74,7 +75,7 @@ impl Errands {
     }
 
     /// Joins those who wait for an errand. The first one gets the duty to have it driven.
-    pub(super) fn join(self: &Arc<Self>, errand: Errand, waiter: Waiter) -> Option<Driving> {
+    pub(super) fn join(self: &Arc<Self>, errand: Errand, waiter: Waiter, now: Timestamp) -> Option<Driving> {
         let mut queues = self.lock();
         if let Some(queue) = queues.waiting.get_mut(&errand) {
             queue.waiters.push_back(waiter);
@@ -82,9 +83,16 @@ impl Errands {
         }
         let number = queues.next;
         queues.next += 1;
-        queues.waiting.insert(errand.clone(), Queue { number, waiters: VecDeque::from([waiter]) });
+        let pace = Arc::new(Pace::new(now));
+        let queue = Queue { number, waiters: VecDeque::from([waiter]), pace: Arc::clone(&pace) };
+        queues.waiting.insert(errand.clone(), queue);
         self.driven.send_modify(|count| *count += 1);
-        Some(Driving { errands: Arc::clone(self), errand, number })
+        Some(Driving { errands: Arc::clone(self), errand, number, pace })
+    }
+
+    /// How far an errand is; none when nobody waits for it any more.
+    pub(super) fn pace(&self, errand: &Errand) -> Option<Arc<Pace>> {
+        self.lock().waiting.get(errand).map(|queue| Arc::clone(&queue.pace))
     }
 
     /// Waits until no errand is driven.
@@ -106,11 +114,17 @@ pub(super) struct Driving {
     errands: Arc<Errands>,
     errand: Errand,
     number: u64,
+    pace: Arc<Pace>,
 }
 
 impl Driving {
     pub(super) fn errand(&self) -> &Errand {
         &self.errand
+    }
+
+    /// How far it is.
+    pub(super) fn pace(&self) -> &Arc<Pace> {
+        &self.pace
     }
 
     /// The next caller who still waits.

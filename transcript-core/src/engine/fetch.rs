@@ -1,5 +1,6 @@
 //! What the engine is asked, and what it answers.
 
+use super::StillWorking;
 use crate::{
     archive::{Absence, StoredTranscript, Wish},
     error::Error,
@@ -68,8 +69,9 @@ pub enum Outcome {
     },
     /// No supplier is configured for the platform.
     Unsupplied,
-    /// The work goes on, but the caller waited long enough: ask again.
-    StillWorking,
+    /// The work goes on, but the caller waited long enough: ask again. Whoever asks the same joins the same work,
+    /// and pays nothing for that.
+    StillWorking(StillWorking),
     /// A store failed; nothing was charged without delivery.
     Broken(Error),
 }

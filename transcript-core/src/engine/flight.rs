@@ -15,7 +15,7 @@ use std::{
 };
 
 use super::{
-    Inner, Outcome, absence,
+    Inner, Outcome, StillWorking, absence,
     errands::{Driving, Purpose, Waiter},
     known_for,
     payment::{Ending, Held, Holding},
@@ -137,12 +137,12 @@ impl Flight<'_> {
         let lease_ends = match self.claim(waiter).await {
             Ok(Claimed::Until(ends)) => ends,
             Ok(Claimed::Known(outcome)) => return for_all(outcome),
-            Ok(Claimed::Abandoned) => return Turn::Next(Outcome::StillWorking),
+            Ok(Claimed::Abandoned) => return Turn::Next(Outcome::StillWorking(StillWorking::soon())),
             Err(error) => return for_all(Outcome::Broken(error)),
         };
         // The claim takes time: who left meanwhile does not pay.
         if waiter.reply.is_closed() {
-            return Turn::Next(Outcome::StillWorking);
+            return Turn::Next(Outcome::StillWorking(StillWorking::soon()));
         }
         let held = match self.inner.hold(waiter.payment.clone()).await {
             Ok(Holding::Free) => None,
@@ -227,7 +227,7 @@ impl Flight<'_> {
         };
         tokio::select! {
             biased;
-            supply = self.inner.supply(self.driving.errand()) => Some(supply),
+            supply = self.inner.supply(self.driving.errand(), self.driving.pace()) => Some(supply),
             () = self.heartbeat(lease_ends, held) => {
                 let message = "The work was interrupted: the archive could not be reached. Please ask again.";
                 Some(Supply { result: Err(SupplyError::new(SupplyReason::Cancelled, message)), asked: Vec::new() })

@@ -10,16 +10,19 @@ mod builder;
 mod errands;
 mod fetch;
 mod flight;
+mod health;
 mod keeping;
 mod links;
 #[cfg(test)]
 mod match_tests;
 mod observer;
 mod options;
+mod pace;
 mod payment;
 #[cfg(test)]
 mod refresh_tests;
 pub(crate) mod retry;
+mod suppliers;
 mod supply;
 mod tasks;
 mod tracks;
@@ -30,13 +33,15 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 pub use builder::Builder;
 pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
+pub use health::{HealthPolicy, Rest, SupplierHealth};
 pub use observer::{Observer, Stage};
 pub use options::{AbsencePolicy, EngineOptions};
+pub use pace::StillWorking;
 
-use builder::Suppliers;
 use errands::{Errand, Errands, Purpose, Waiter};
 use links::Links;
 use retry::bounded;
+use suppliers::Suppliers;
 
 use crate::{
     archive::{Archive, Found, StoredBody, Wish},
@@ -247,15 +252,19 @@ impl Transcripts {
 impl Inner {
     /// One caller's whole way, within the wait.
     async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
+        let errand = (fetch.video.clone(), fetch.wish.clone(), purpose);
         let way = async {
-            let (video, wish) = (fetch.video.clone(), fetch.wish.clone());
+            let (video, wish, _) = errand.clone();
             let outcome = self.find_or_join(fetch, purpose, look).await;
             match purpose {
                 Purpose::Fetch => self.or_match(&video, &wish, outcome).await,
                 Purpose::Refresh => outcome,
             }
         };
-        tokio::time::timeout(self.options.wait, way).await.unwrap_or(Outcome::StillWorking)
+        match tokio::time::timeout(self.options.wait, way).await {
+            Ok(outcome) => outcome,
+            Err(_) => Outcome::StillWorking(self.still_working(&errand)),
+        }
     }
 
     /// Archive first, then the errand.
@@ -279,10 +288,17 @@ impl Inner {
         self.join(errand, fetch.payment).await.unwrap_or_else(|_| Outcome::Broken(stopped()))
     }
 
+    /// What to tell whoever asks after an errand that is not done.
+    fn still_working(&self, errand: &Errand) -> StillWorking {
+        let pace = self.errands.pace(errand);
+        pace.map_or(StillWorking::soon(), |pace| pace.still_working(self.clock.now()))
+    }
+
     /// Joins those who wait for an errand; the first one starts its task.
     fn join(self: &Arc<Self>, errand: Errand, payment: Option<Payment>) -> oneshot::Receiver<Outcome> {
         let (reply, answer) = oneshot::channel();
-        if let Some(driving) = self.errands.join(errand, Waiter { payment, reply }) {
+        let waiter = Waiter { payment, reply };
+        if let Some(driving) = self.errands.join(errand, waiter, self.clock.now()) {
             self.runtime.spawn(flight::drive(Arc::clone(self), driving));
         }
         answer

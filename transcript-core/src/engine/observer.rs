@@ -1,7 +1,8 @@
-//! Who hears how far fetches are.
+//! Who hears how far fetches are, and how well suppliers are.
 
 use std::fmt;
 
+use super::SupplierHealth;
 use crate::video::VideoId;
 
 /// How far the fetch of a video is.
@@ -19,8 +20,13 @@ pub struct Stage {
     pub of: u64,
 }
 
-/// Hears how far fetches are, from the tasks that do the work: it must not hold them up.
+/// Hears how far fetches are and how well suppliers are, from the tasks that do the work: it must not hold them up.
 pub trait Observer: fmt::Debug + Send + Sync + 'static {
     /// A fetch has come so far.
     fn stage(&self, stage: Stage);
+
+    /// A supplier that kept failing began to rest, or works again. By itself it does nothing.
+    fn health(&self, health: SupplierHealth) {
+        let _ = health;
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::HealthPolicy;
+
 /// The engine's settings; every duration is bounded by whoever reads them from outside.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -19,6 +21,8 @@ pub struct EngineOptions {
     pub store: Duration,
     /// For how long an absence is remembered.
     pub absence: AbsencePolicy,
+    /// When a supplier that keeps failing rests.
+    pub health: HealthPolicy,
 }
 
 impl Default for EngineOptions {
@@ -31,6 +35,7 @@ impl Default for EngineOptions {
             poll: Duration::from_millis(250),
             store: Duration::from_secs(5),
             absence: AbsencePolicy::default(),
+            health: HealthPolicy::default(),
         }
     }
 }

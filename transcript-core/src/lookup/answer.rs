@@ -1,5 +1,7 @@
 //! What Surface A answers.
 
+use std::time::Duration;
+
 use super::{FailureReason, KeyUse, LookupOptions, SourceTag};
 use crate::{
     archive::StoredTranscript,
@@ -37,13 +39,25 @@ pub enum Availability {
         reason: FailureReason,
         /// The sentence for people.
         message: String,
+        /// After how long it may be of use to ask again, where that is known.
+        retry_after: Option<Duration>,
     },
 }
 
 impl Availability {
     /// No transcript, for this reason.
     pub(super) fn none(reason: FailureReason, message: impl Into<String>) -> Self {
-        Self::Unavailable { reason, message: message.into() }
+        Self::Unavailable { reason, message: message.into(), retry_after: None }
+    }
+
+    /// The same, of which it is known when it may be of use to ask again; a transcript is as it is.
+    pub(super) fn again_after(self, wait: Option<Duration>) -> Self {
+        match self {
+            Self::Unavailable { reason, message, .. } => {
+                Self::Unavailable { reason, message, retry_after: wait }
+            }
+            available @ Self::Available { .. } => available,
+        }
     }
 }
 

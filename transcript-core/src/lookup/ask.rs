@@ -79,6 +79,9 @@ pub struct LookupAsk {
     pub proof: Option<Proof>,
     /// The caller's network address, where it is known.
     pub client: Option<IpAddr>,
+    /// Whether nothing but the default transcript will do, also where another one is archived: so for a server that
+    /// keeps what it gets as the default.
+    pub default_only: bool,
 }
 
 impl fmt::Debug for LookupAsk {

@@ -1,5 +1,7 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
+use std::time::Duration;
+
 use super::{
     Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
     keys::Caller,
@@ -15,7 +17,8 @@ use crate::{
         terms::{self, Period},
     },
     limits::{COUNT_MAX, Take, Taken},
-    supplier::Resolved,
+    supplier::{Resolved, SupplyError},
+    time::in_words,
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
@@ -153,10 +156,7 @@ impl Lookup {
                 Err(BadReference { parameter: visit.ask.reference.parameter(), message })
             }
             Ok(None) => Ok(Followed::Not(link, needs_verification(""))),
-            Err(failure) => {
-                let why = Availability::none(FailureReason::of_supply(&failure), failure.message());
-                Ok(Followed::Not(link, why))
-            }
+            Err(failure) => Ok(Followed::Not(link, failed(&failure))),
         }
     }
 
@@ -177,7 +177,7 @@ impl Lookup {
             None => self.fetch(video, key, visit, counted).await?,
         };
         // A key must not get less than nobody would: what is archived in other languages is free.
-        match others_help {
+        match others_help && !visit.ask.default_only {
             true => Ok(self.any(video).await.ok().flatten().unwrap_or(answer)),
             false => Ok(answer),
         }
@@ -191,7 +191,9 @@ impl Lookup {
         visit: &Visit<'_>,
         counted: bool,
     ) -> Result<Availability> {
-        if let Some(archived) = self.any(video).await? {
+        if !visit.ask.default_only
+            && let Some(archived) = self.any(video).await?
+        {
             return Ok(archived);
         }
         let why = match caller {
@@ -290,7 +292,7 @@ impl Lookup {
             let _ = self.count(visit).await;
         }
         // While the work goes on, the answer that it will be charged for is still to come.
-        let is_over = !matches!(outcome, Outcome::StillWorking | Outcome::Withdrawn);
+        let is_over = !matches!(outcome, Outcome::StillWorking(_) | Outcome::Withdrawn);
         let answer = self.outcome(outcome, video.platform(), key);
         let others_help = is_over && matches!(answer, Availability::Unavailable { .. });
         Ok((answer, others_help))
@@ -317,19 +319,17 @@ impl Lookup {
             Outcome::Fetched(stored) => Availability::Available { stored, from_cache: false },
             Outcome::Absent(absence) => Availability::none(FailureReason::NoCaptions, absence.message),
             Outcome::Withdrawn => withdrawn(),
-            Outcome::Failed(failure) => {
-                Availability::none(FailureReason::of_supply(&failure), failure.message())
-            }
+            Outcome::Failed(failure) => failed(&failure),
             Outcome::Refused { leg: 0, .. } => self.key_allowance_spent(key),
             Outcome::Refused { .. } => Availability::none(
                 FailureReason::DailyCap,
                 "The service has made as many new transcripts today as it may: please try again after midnight UTC.",
             ),
             Outcome::Unsupplied => unsupplied(platform),
-            Outcome::StillWorking => Availability::none(
-                FailureReason::FetchError,
-                "The video is still being transcribed: please ask again in a moment.",
-            ),
+            Outcome::StillWorking(still) => {
+                let none = Availability::none(FailureReason::FetchError, still.sentence(None));
+                none.again_after(Some(still.again_after))
+            }
             Outcome::Broken(error) => stores_away(&error),
         }
     }
@@ -357,31 +357,30 @@ fn unsupplied(platform: Platform) -> Availability {
     Availability::none(FailureReason::ConfigError, message)
 }
 
+/// What a supplier's failure is to whoever looked the video up.
+fn failed(failure: &SupplyError) -> Availability {
+    let none = Availability::none(FailureReason::of_supply(failure), failure.message());
+    none.again_after(failure.retry_after())
+}
+
 fn too_many_misses(retry_after_ms: u64) -> Availability {
     let message = format!(
         "Too many videos that are not archived were asked for from your network: please try again in {}, or \
          send an API key.",
-        wait(retry_after_ms)
+        in_words(retry_after_ms.div_ceil(1_000).max(1))
     );
-    Availability::none(FailureReason::FairUse, message)
+    let wait = Duration::from_millis(retry_after_ms);
+    Availability::none(FailureReason::FairUse, message).again_after(Some(wait))
 }
 
 fn too_many_attempts(retry_after_ms: u64) -> Availability {
     let message = format!(
         "This key has asked in vain for too many new transcripts within an hour: please try again in {} \
          (archived transcripts stay free).",
-        wait(retry_after_ms)
+        in_words(retry_after_ms.div_ceil(1_000).max(1))
     );
-    Availability::none(FailureReason::FairUse, message)
-}
-
-/// A wait for people; it suffices.
-fn wait(ms: u64) -> String {
-    match ms.div_ceil(1_000) {
-        0 | 1 => "1 second".to_owned(),
-        seconds @ 2..120 => format!("{seconds} seconds"),
-        seconds => format!("{} minutes", seconds.div_ceil(60)),
-    }
+    let wait = Duration::from_millis(retry_after_ms);
+    Availability::none(FailureReason::FairUse, message).again_after(Some(wait))
 }
 
 /// The stores were slow at every step. Work that was begun goes on.

@@ -8,7 +8,7 @@ use super::{Shared, page_of};
 use crate::{
     accounts::{Order, OrderState, Orders},
     error::{Error, ErrorKind, Result, Retry},
-    ids::OrderId,
+    ids::{AccountId, OrderId},
     page::{Page, PageRequest},
 };
 
@@ -52,20 +52,25 @@ impl Orders for MemoryOrders {
     }
 
     async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
+        Ok(self.page(&page, |order| order.state == OrderState::Open))
+    }
+
+    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+        Ok(self.page(&page, |order| order.account == *account))
+    }
+}
+
+impl MemoryOrders {
+    /// A page of such orders, oldest first.
+    fn page(&self, page: &PageRequest, is_such: impl Fn(&Order) -> bool) -> Page<Order> {
         let orders = self.orders.lock();
-        let mut open: Vec<(String, &Order)> = orders
-            .values()
-            .filter(|order| order.state == OrderState::Open)
-            .map(|order| (place(order), order))
-            .collect();
-        open.sort_by(|one, other| one.0.cmp(&other.0));
+        let such = orders.values().filter(|order| is_such(order));
+        let mut such: Vec<(String, &Order)> = such.map(|order| (place(order), order)).collect();
+        such.sort_by(|one, other| one.0.cmp(&other.0));
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let rest = open.into_iter().filter(|(place, _)| place.as_str() > after);
+        let rest = such.into_iter().filter(|(place, _)| place.as_str() > after);
         let found = page_of(rest, page.size(), |(place, _)| place.clone());
-        Ok(Page {
-            items: found.items.into_iter().map(|(_, order)| order.clone()).collect(),
-            next: found.next,
-        })
+        Page { items: found.items.into_iter().map(|(_, order)| order.clone()).collect(), next: found.next }
     }
 }
 

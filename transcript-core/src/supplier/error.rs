@@ -108,6 +108,20 @@ impl SupplyReason {
         matches!(self, Self::Private | Self::Removed | Self::Payment | Self::Live | Self::Upcoming(_))
     }
 
+    /// Whether it is due to the supplier, to our way to the platform or to the platform as a whole, and not to the
+    /// video: what is asked for next is likely to meet the same.
+    pub fn is_against_the_supplier(&self) -> bool {
+        !self.is_about_the_video() && *self != Self::Cancelled
+    }
+
+    /// When the platform wants to be asked again, where it said so.
+    pub fn named_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled(named) => *named,
+            _ => None,
+        }
+    }
+
     /// Whether the same supplier may succeed when asked again at once.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Timeout | Self::Unreachable | Self::PlatformFault | Self::Unreadable)
@@ -120,12 +134,16 @@ pub struct SupplyError {
     reason: SupplyReason,
     message: String,
     asked: bool,
+    perhaps_the_video: bool,
+    declined: bool,
+    again_after: Option<Duration>,
 }
 
 impl SupplyError {
     /// A failure with this reason and this sentence, which begins with a capital and ends with a full stop.
     pub fn new(reason: SupplyReason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into(), asked: true }
+        let message = message.into();
+        Self { reason, message, asked: true, perhaps_the_video: false, declined: false, again_after: None }
     }
 
     /// As [`SupplyError::new`], of a supplier that asked nobody for anything: what was refused a moment ago is left
@@ -134,13 +152,48 @@ impl SupplyError {
         Self { asked: false, ..Self::new(reason, message) }
     }
 
+    /// As [`SupplyError::unasked`], of a supplier that was not meant to answer this question: what the others say is
+    /// all that there is to say, as if it were not there.
+    pub fn declined(reason: SupplyReason, message: impl Into<String>) -> Self {
+        Self { declined: true, ..Self::unasked(reason, message) }
+    }
+
+    /// Whether the supplier was not meant to answer the question.
+    pub fn is_declined(&self) -> bool {
+        self.declined
+    }
+
     /// Whether anybody was asked before it failed.
     pub fn was_asked(&self) -> bool {
         self.asked
     }
 
-    /// The same failure, told after others that asked somebody.
-    pub(crate) fn after_asking(self) -> Self {
+    /// The same failure, which may be due to the video alone, whatever its reason: it does not speak against the
+    /// supplier, so that nobody can make it rest by asking for odd videos.
+    #[must_use]
+    pub fn perhaps_the_video(self) -> Self {
+        Self { perhaps_the_video: true, ..self }
+    }
+
+    /// The same failure, of which it is known when asking again may be of use.
+    #[must_use]
+    pub fn again_after(self, wait: Duration) -> Self {
+        Self { again_after: Some(wait), ..self }
+    }
+
+    /// Whether it speaks against the supplier: somebody was asked, and it is not about the video.
+    pub fn speaks_against_the_supplier(&self) -> bool {
+        self.asked && !self.perhaps_the_video && self.reason.is_against_the_supplier()
+    }
+
+    /// After how long it may be of use to ask again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.again_after.or(self.reason.named_wait())
+    }
+
+    /// The same failure, told after somebody was asked.
+    #[must_use]
+    pub fn after_asking(self) -> Self {
         Self { asked: true, ..self }
     }
 

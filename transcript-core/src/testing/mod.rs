@@ -25,6 +25,7 @@ use crate::{
 };
 
 pub mod archive;
+pub mod charges;
 pub mod directory;
 pub mod ledger;
 pub mod limits;
@@ -191,6 +192,7 @@ mod tests {
             ],
         );
         for file in [
+            include_str!("charges.rs"),
             include_str!("limits.rs"),
             include_str!("orders.rs"),
             include_str!("outbox.rs"),

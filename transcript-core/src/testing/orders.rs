@@ -25,6 +25,7 @@ macro_rules! orders_conformance {
             updating_at_once_is_won_by_one
             what_was_taken_back_is_kept
             unsettled_orders_come_oldest_first
+            the_orders_of_an_account_come_oldest_first
         }
     };
 }
@@ -210,4 +211,31 @@ pub async fn unsettled_orders_come_oldest_first(store: Store) {
         }
     }
     assert_eq!(found, ["c", "a", "b", "d"], "oldest first, then by id");
+}
+
+/// The orders of an account come whatever became of them, oldest first, each once; those of others do not.
+pub async fn the_orders_of_an_account_come_oldest_first(store: Store) {
+    let account = AccountId::new("account");
+    assert!(done(store.of_account(&account, PageRequest::first()).await).items.is_empty());
+    for (id, moment) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3)] {
+        done(store.open(Order { created_at: at(moment), ..order(id) }).await);
+    }
+    let another = AccountId::new("accounts");
+    done(store.open(Order { account: another.clone(), created_at: at(2), ..order("another's") }).await);
+    let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
+    assert!(done(store.update(paid, 1).await));
+    let mut found = Vec::new();
+    let mut page = PageRequest { after: None, limit: 2 };
+    loop {
+        let part = done(store.of_account(&account, page.clone()).await);
+        assert!(part.items.len() <= 2, "a page is as large as was asked");
+        found.extend(part.items.into_iter().map(|order| order.id.to_string()));
+        match part.next {
+            Some(next) => page.after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(found, ["c", "a", "paid", "b", "d"], "oldest first, then by id");
+    let others = done(store.of_account(&another, PageRequest::first()).await).items;
+    assert_eq!(others.len(), 1, "each account has its own");
 }

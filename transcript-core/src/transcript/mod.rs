@@ -17,6 +17,7 @@ mod webvtt;
 pub use bounds::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 pub use language::LanguageTag;
 pub use markdown::{markdown, moment};
+pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use paragraph::{Paragraph, paragraphs};
 pub use prose::prose;
 pub use segment::Segment;

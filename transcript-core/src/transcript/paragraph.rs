@@ -5,7 +5,7 @@ use unicode_script::{Script, UnicodeScript};
 use super::Segment;
 
 /// A silence of this length between two segments begins a paragraph, in milliseconds.
-const PAUSE_MS: u64 = 3_000;
+pub(crate) const PAUSE_MS: u64 = 3_000;
 
 /// A paragraph of this many letters ends with the next sentence that ends with a segment.
 const LETTERS_ENOUGH: usize = 400;
@@ -73,13 +73,13 @@ fn is_full(text: &str, letters: usize) -> bool {
 }
 
 /// Whether a text ends with a sentence's last mark, perhaps inside of quotation marks or brackets.
-fn ends_sentence(text: &str) -> bool {
+pub(crate) fn ends_sentence(text: &str) -> bool {
     let text = text.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']', '」', '』', '）']);
     text.ends_with(['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '።', '។', '။'])
 }
 
 /// Adds a segment's words to a line.
-fn append(line: &mut String, text: &str) {
+pub(crate) fn append(line: &mut String, text: &str) {
     for part in text.lines() {
         for (place, word) in part.split_whitespace().enumerate() {
             let joins = match (line.chars().next_back(), word.chars().next()) {
@@ -98,7 +98,7 @@ fn append(line: &mut String, text: &str) {
 }
 
 /// Whether a letter or mark belongs to a script that is written without spaces between words.
-fn is_unspaced(c: char) -> bool {
+pub(crate) fn is_unspaced(c: char) -> bool {
     // Most letters are of other scripts, and below all of these.
     if c < '\u{E00}' {
         return false;

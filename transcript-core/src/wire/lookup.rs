@@ -200,7 +200,7 @@ impl TranscriptResult {
                 result.from_cache = *from_cache;
                 result.source = Some(stored.transcript.source.clone());
             }
-            Availability::Unavailable { reason, message } => {
+            Availability::Unavailable { reason, message, .. } => {
                 result.failure_reason = Some(reason.as_str().to_owned());
                 result.failure_message = Some(message.clone());
             }

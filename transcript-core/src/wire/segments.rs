@@ -62,6 +62,11 @@ fn add_seconds(json: &mut Vec<u8>, millis: u64) -> Result<()> {
 /// time lies beyond what a transcript may have.
 pub fn read(json: &[u8]) -> Option<Vec<transcript::Segment>> {
     let lines: Vec<Segment> = serde_json::from_slice(json).ok()?;
+    timed(lines)
+}
+
+/// Segments with their times as whole milliseconds. None when a time lies beyond what a transcript may have.
+pub fn timed(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
     let segment = |line: Segment| {
         Some(transcript::Segment {
             text: line.text,

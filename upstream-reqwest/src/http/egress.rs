@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::{Http, HttpFault};
+use super::{Http, HttpFault, exits::resolving_names};
 
 /// A way out, as another program can take it.
 #[derive(Clone)]
@@ -14,14 +14,22 @@ pub(crate) struct Egress {
     pub(crate) ca_file: Option<PathBuf>,
 }
 
+impl Egress {
+    /// Which way out it is, for requests of ours that must leave through the same.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+}
+
 impl Http {
     /// The way out whose turn it is to ask this platform, which is named by the first of its hosts.
     ///
     /// # Errors
     /// [`HttpFault::Resting`] while the platform may be asked through none.
     pub(crate) fn egress(&self, platform: &'static str) -> Result<Egress, HttpFault> {
-        let place = self.exits.take_turn(platform)?;
-        let proxy = self.options.proxies.get(place).map(|proxy| named_by_the_proxy(proxy.trim()));
+        let place = self.exits.take_turn(platform);
+        let place = place.map_err(|left| HttpFault::Resting { left, asked: false })?;
+        let proxy = self.options.proxies.get(place).map(|proxy| resolving_names(proxy));
         Ok(Egress { place, proxy, ca_file: self.options.ca_file.clone() })
     }
 
@@ -34,14 +42,6 @@ impl Http {
     /// Lets nobody ask a platform through a way out for a while.
     pub(crate) fn egress_silenced(&self, egress: &Egress, platform: &'static str, time: Duration) {
         self.exits.silence(egress.place, platform, time);
-    }
-}
-
-/// A proxy's address by which the proxy resolves names, as everywhere.
-fn named_by_the_proxy(address: &str) -> String {
-    match address.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("socks5") => format!("socks5h://{rest}"),
-        _ => address.to_owned(),
     }
 }
 

@@ -65,9 +65,9 @@ impl Exits {
     /// The place of the exit whose turn it is to ask this platform.
     ///
     /// # Errors
-    /// [`HttpFault::Resting`] while the platform may be asked through none.
-    pub(super) fn take_turn(&self, platform: &'static str) -> Result<usize, HttpFault> {
-        self.turns().take(platform, Instant::now()).map_err(|left| HttpFault::Resting { left, asked: false })
+    /// How long the platform may be asked through none.
+    pub(super) fn take_turn(&self, platform: &'static str) -> Result<usize, Duration> {
+        self.turns().take(platform, Instant::now())
     }
 
     /// The exit at a place that [`Exits::take_turn`] gave.
@@ -133,16 +133,19 @@ fn proxied(options: &HttpOptions, trust: &Trust, number: usize, text: &str) -> R
         return Err(wrong());
     }
     let name = format!("proxy {number} ({host})");
-    // `socks5h` is SOCKS5 with the names resolved by the proxy. Resolving them here would tell the local
-    // name server where the requests go, and give addresses that are near to us instead of the proxy.
-    let address = match text.trim().split_once("://") {
-        Some((_, rest)) if url.scheme() == "socks5" => format!("socks5h://{rest}"),
-        _ => text.trim().to_owned(),
-    };
     // The error is dropped because it may hold the address.
-    let proxy = reqwest::Proxy::all(address).map_err(|_| wrong())?;
+    let proxy = reqwest::Proxy::all(resolving_names(text)).map_err(|_| wrong())?;
     let client = client(options, trust, |builder| builder.proxy(proxy))?;
     Ok(Exit { client, name })
+}
+
+/// The address of a proxy that resolves names itself: `socks5h` is SOCKS5 with that. Resolving them here would tell
+/// the local name server where the requests go, and give addresses that are near to us instead of the proxy.
+pub(super) fn resolving_names(proxy: &str) -> String {
+    match proxy.trim().split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("socks5") => format!("socks5h://{rest}"),
+        _ => proxy.trim().to_owned(),
+    }
 }
 
 fn client(

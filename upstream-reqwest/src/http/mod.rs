@@ -16,6 +16,7 @@ mod egress;
 mod exits;
 mod fault;
 mod options;
+mod own;
 mod request;
 mod resolve;
 #[cfg(test)]
@@ -37,9 +38,12 @@ pub(crate) use cookies::Cookies;
 pub(crate) use egress::Egress;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
+pub(crate) use own::{bearer, own_client};
 pub(crate) use request::{Answer, Request, is_allowed};
-pub(crate) use tls::Trust;
-pub(crate) use visit::{Visit, named_wait};
+use tls::Trust;
+pub(crate) use visit::Visit;
+#[cfg(any(feature = "chat_model", feature = "service", all(feature = "speech", unix)))]
+pub(crate) use visit::named_wait;
 
 use exits::Exits;
 

@@ -128,10 +128,10 @@ impl Visit {
     fn place(&mut self, request: &Request) -> Result<usize, HttpFault> {
         let place = match self.exit {
             Some(place) => place,
-            None => self.http.exits.take_turn(request.platform()).map_err(|fault| match fault {
-                HttpFault::Resting { left, .. } => HttpFault::Resting { left, asked: self.asked },
-                other => other,
-            })?,
+            None => {
+                let place = self.http.exits.take_turn(request.platform());
+                place.map_err(|left| HttpFault::Resting { left, asked: self.asked })?
+            }
         };
         self.exit = Some(place);
         Ok(place)

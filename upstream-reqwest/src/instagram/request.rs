@@ -14,7 +14,7 @@ use crate::{
 pub(crate) const PLATFORM: &str = "www.instagram.com";
 const PAGES: &[&str] = &[PLATFORM];
 /// The hosts of files: its delivery networks have one in every town.
-pub(super) const FILES: &[&str] = &["cdninstagram.com", ".cdninstagram.com", ".fbcdn.net"];
+pub(crate) const FILES: &[&str] = &["cdninstagram.com", ".cdninstagram.com", ".fbcdn.net"];
 
 /// The longest page that is read. Pages have 0.7 to 1 MB.
 const PAGE_MAX: usize = 8 << 20;

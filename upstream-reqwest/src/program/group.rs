@@ -4,7 +4,14 @@ use std::io;
 
 use tokio::process::{Child, Command};
 
-use super::Limits;
+/// What a program and those that it starts may take; on Linux only.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The memory that each may write to, in bytes.
+    pub(crate) memory: u64,
+    /// The largest file that each may write, in bytes.
+    pub(crate) file: u64,
+}
 
 /// Ends a program and those that it started when it is dropped.
 ///
@@ -17,32 +24,32 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Starts a program at the head of a group of its own, within its limits.
+    /// Starts a program at the head of a group of its own, within its room.
     #[cfg(unix)]
-    pub(crate) fn spawn(command: &mut Command, limits: &Limits) -> io::Result<(Child, Self)> {
+    pub(crate) fn spawn(command: &mut Command, room: Room) -> io::Result<(Child, Self)> {
         use rustix::process::Pid;
 
         let child = command.process_group(0).spawn()?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let group = Self { leader };
-        group.limit(limits);
+        group.limit(room);
         Ok((child, group))
     }
 
     /// Starts a program. Elsewhere than on Unix it is ended alone.
     #[cfg(not(unix))]
-    pub(crate) fn spawn(command: &mut Command, _: &Limits) -> io::Result<(Child, Self)> {
+    pub(crate) fn spawn(command: &mut Command, _: Room) -> io::Result<(Child, Self)> {
         Ok((command.spawn()?, Self {}))
     }
 
     /// Limits what the program may take; what it starts inherits that. It is set from outside right after
     /// the start, since between fork and exec nothing safe can run.
     #[cfg(target_os = "linux")]
-    fn limit(&self, limits: &Limits) {
+    fn limit(&self, room: Room) {
         use rustix::process::{Resource, Rlimit, prlimit};
 
         for (resource, most) in
-            [(Resource::Data, limits.memory), (Resource::Fsize, limits.file), (Resource::Core, 0)]
+            [(Resource::Data, room.memory), (Resource::Fsize, room.file), (Resource::Core, 0)]
         {
             let limit = Rlimit { current: Some(most), maximum: Some(most) };
             if let Err(error) = prlimit(self.leader, resource, limit) {
@@ -52,7 +59,7 @@ impl Group {
     }
 
     #[cfg(all(unix, not(target_os = "linux")))]
-    fn limit(&self, _: &Limits) {}
+    fn limit(&self, _: Room) {}
 }
 
 #[cfg(unix)]

@@ -1,6 +1,11 @@
 //! Where the sound of a video is, for whoever listens to it.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    io::{self, SeekFrom},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -81,6 +86,8 @@ pub struct MediaAddress {
     /// When it runs out, where it says so.
     pub expires: Option<Timestamp>,
     pub(crate) headers: HeaderMap,
+    /// What comes after it in the same file, where a platform has it in parts only.
+    pub(crate) rest: Vec<Url>,
 }
 
 impl Media {
@@ -94,7 +101,7 @@ impl Media {
         hosts: &'static [&'static str],
         headers: &HeaderMap,
     ) -> Result<Self, Refusal> {
-        let is_known = |address: &MediaAddress| is_allowed(&address.url, hosts);
+        let is_known = |address: &MediaAddress| address.all().all(|url| is_allowed(url, hosts));
         let mut addresses: Vec<_> = addresses.into_iter().filter(is_known).take(ADDRESSES_MAX).collect();
         for address in &mut addresses {
             address.headers = headers.clone();
@@ -133,7 +140,9 @@ impl Media {
         patience: Duration,
     ) -> Result<u64, SupplyError> {
         let deadline = Instant::now() + patience;
-        let mut visit = http.visit().at_most(REQUESTS_MAX).through(self.exit);
+        let parts = self.addresses.iter().map(|address| address.rest.len()).max().unwrap_or(0);
+        let requests_max = REQUESTS_MAX.saturating_add(u32::try_from(parts).unwrap_or(u32::MAX));
+        let mut visit = http.visit().at_most(requests_max).through(self.exit);
         let mut told = None;
         for address in &self.addresses {
             let mut headers = address.headers.clone();
@@ -149,7 +158,7 @@ impl Media {
                 throttled_apart: false,
             };
             let mut filing = Filing::new(file, watcher, address.bytes);
-            match pour(&mut visit, request, deadline, &mut filing).await {
+            match gather(&mut visit, request, &address.rest, deadline, &mut filing).await {
                 Ok(()) => return Ok(filing.written),
                 Err(refusal) => {
                     tracing::debug!(video = %self.video, ?refusal, "no file at this address");
@@ -166,7 +175,16 @@ impl MediaAddress {
     /// An address of which nothing else is known; none when it is none.
     pub(crate) fn at(base: &str, address: &str) -> Option<Self> {
         let url = Url::parse(base).and_then(|base| base.join(address)).ok()?;
-        Some(Self { url, bytes: None, bitrate: None, expires: None, headers: HeaderMap::new() })
+        Some(Self::in_parts(url, Vec::new()))
+    }
+
+    /// The address of a file of which this is the first part, and these are the others.
+    pub(crate) fn in_parts(url: Url, rest: Vec<Url>) -> Self {
+        Self { url, bytes: None, bitrate: None, expires: None, headers: HeaderMap::new(), rest }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Url> {
+        std::iter::once(&self.url).chain(&self.rest)
     }
 }
 
@@ -177,6 +195,8 @@ struct Filing<'a> {
     /// How long it is to be, where somebody says so.
     expected: Option<u64>,
     of: u64,
+    /// How much is there of the parts before this one.
+    kept: u64,
     written: u64,
     told: u64,
     head: Vec<u8>,
@@ -184,7 +204,7 @@ struct Filing<'a> {
 
 impl<'a> Filing<'a> {
     fn new(file: &'a mut File, watcher: &'a dyn Watcher, expected: Option<u64>) -> Self {
-        Self { file, watcher, expected, of: 0, written: 0, told: 0, head: Vec::new() }
+        Self { file, watcher, expected, of: 0, kept: 0, written: 0, told: 0, head: Vec::new() }
     }
 
     fn tell(&mut self) {
@@ -203,13 +223,14 @@ impl<'a> Filing<'a> {
 #[async_trait]
 impl Sink for Filing<'_> {
     async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpFault> {
-        self.of = of.or(self.expected).unwrap_or(0);
-        self.written = 0;
+        // How long all parts are together nobody says.
+        self.of = of.or(self.expected).filter(|_| self.kept == 0).unwrap_or(0);
+        self.written = self.kept;
         self.head.clear();
         // What was written before may still be on its way.
         self.file.flush().await.map_err(|error| no_room(&error))?;
-        self.file.set_len(0).await.map_err(|error| no_room(&error))?;
-        self.file.rewind().await.map_err(|error| no_room(&error))?;
+        self.file.set_len(self.kept).await.map_err(|error| no_room(&error))?;
+        self.file.seek(SeekFrom::Start(self.kept)).await.map_err(|error| no_room(&error))?;
         self.tell();
         Ok(())
     }
@@ -219,7 +240,7 @@ impl Sink for Filing<'_> {
         self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
         self.file.write_all(&bytes).await.map_err(|error| no_room(&error))?;
         self.written += bytes.len() as u64;
-        if self.written - self.told >= TELL_EVERY {
+        if self.written.abs_diff(self.told) >= TELL_EVERY {
             self.tell();
         }
         Ok(())
@@ -230,6 +251,28 @@ impl Sink for Filing<'_> {
 fn no_room(error: &io::Error) -> HttpFault {
     tracing::warn!(%error, "a file could not be put down");
     HttpFault::NoRoom
+}
+
+/// Fetches a file in all its parts, one after the other. Together they have at most the bytes of the request.
+async fn gather(
+    visit: &mut Visit,
+    request: Request,
+    rest: &[Url],
+    deadline: Instant,
+    filing: &mut Filing<'_>,
+) -> Result<(), Refusal> {
+    pour(visit, request.clone(), deadline, filing).await?;
+    for part in rest {
+        if filing.watcher.cancelled() {
+            return Err(Refusal::Cancelled);
+        }
+        filing.kept = filing.written;
+        let kept = usize::try_from(filing.kept).unwrap_or(usize::MAX);
+        let answer_max = request.answer_max.saturating_sub(kept);
+        let request = Request { url: part.clone(), answer_max, ..request.clone() };
+        pour(visit, request, deadline, filing).await?;
+    }
+    Ok(())
 }
 
 /// Fetches the file at an address; redirects are followed among the platform's own hosts.

@@ -130,6 +130,10 @@ impl Refusal {
     pub(crate) fn error(&self, platform: Platform) -> SupplyError {
         match self {
             Self::Fault(fault) => fault.supply_error(platform),
+            // Anybody can make up such posts: they must not take the platform from all others.
+            Self::Withheld(_) | Self::InReview | Self::Other(_) => {
+                SupplyError::new(self.reason(), self.message(platform.name())).perhaps_the_video()
+            }
             other => SupplyError::new(other.reason(), other.message(platform.name())),
         }
     }
@@ -278,7 +282,10 @@ mod tests {
     #[test]
     fn what_may_pass_is_not_remembered_of_the_video() {
         for refusal in [Refusal::Withheld(None), Refusal::Shell, Refusal::LoginWall, Refusal::InReview] {
-            assert!(!refusal.error(Platform::Reels).reason().is_about_the_video(), "{refusal:?}");
+            let error = refusal.error(Platform::Reels);
+            assert!(!error.reason().is_about_the_video(), "{refusal:?}");
+            let perhaps = matches!(refusal, Refusal::Withheld(_) | Refusal::InReview);
+            assert_eq!(error.speaks_against_the_supplier(), !perhaps, "{refusal:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ use super::{
     form::form,
     refusal::Refusal,
 };
-use crate::http::{HttpFault, Trust, named_wait, pause, read_body};
+use crate::http::{HttpFault, bearer, named_wait, own_client, pause, read_body};
 
 /// The longest that a connection takes to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -55,24 +55,10 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(options: &SpeechOptions) -> CoreResult<Self> {
         let url = options.check()?;
+        let authorization = options.api_key.as_deref().map(bearer).transpose();
         let authorization =
-            options.api_key.as_ref().map(|key| HeaderValue::from_str(&format!("Bearer {key}")));
-        let authorization = authorization
-            .transpose()
-            .map_err(|_| Error::invalid("speech.api_key holds what no key holds"))?
-            .map(|mut value| {
-                value.set_sensitive(true);
-                value
-            });
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .tls_backend_preconfigured(Trust::new(options.ca_file.as_deref())?.config()?)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .user_agent(concat!("verbatim/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|_| Error::unexpected("the HTTP client cannot be set up"))?;
+            authorization.map_err(|_| Error::invalid("speech.api_key holds what no key holds"))?;
+        let client = own_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
         Ok(Self {
             client,
             url,

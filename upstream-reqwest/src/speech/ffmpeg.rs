@@ -13,11 +13,11 @@ use futures_util::future::try_join3;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 use super::refusal::Refusal;
-use crate::program::{Group, Limits};
+use crate::program::{Group, Room};
 
 /// What it may see of our environment: where it and its libraries are.
 const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
@@ -67,8 +67,8 @@ impl Ffmpeg {
         }
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         // It writes no file at all.
-        let limits = Limits { deadline: Instant::now(), output: 0, memory: MEMORY_MAX, file: 0 };
-        let (child, group) = Group::spawn(&mut command, &limits).map_err(|error| {
+        let room = Room { memory: MEMORY_MAX, file: 0 };
+        let (child, group) = Group::spawn(&mut command, room).map_err(|error| {
             tracing::warn!(%error, "ffmpeg cannot be run");
             match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Refusal::NoProgram,

@@ -49,18 +49,16 @@ impl Heard {
 }
 
 impl Listening<'_> {
-    pub(super) async fn run(self, source: &dyn MediaSource) -> Result<Supplied, SupplyError> {
-        let outcome = self.listen(source).await;
+    pub(super) async fn run(self, sources: &[&dyn MediaSource]) -> Result<Supplied, SupplyError> {
+        let outcome = self.listen(sources).await;
         outcome.map_err(|refusal| {
             tracing::debug!(video = %self.ask.video, ?refusal, "nothing was heard");
             refusal.error()
         })
     }
 
-    async fn listen(&self, source: &dyn MediaSource) -> Result<Supplied, Refusal> {
-        let media = source.media(self.ask, self.watcher).await.map_err(Refusal::Platform)?;
-        self.check_promises(&media)?;
-        let sound = self.sound(&media).await?;
+    async fn listen(&self, sources: &[&dyn MediaSource]) -> Result<Supplied, Refusal> {
+        let (media, sound) = self.found(sources).await?;
         self.check_cancelled()?;
         let length_ms = sound.loudness.length_ms();
         if sound.loudness.is_silent(0, length_ms) {
@@ -74,6 +72,30 @@ impl Listening<'_> {
             heard => heard?,
         };
         self.supplied(media, length_ms, heard)
+    }
+
+    /// The sound, from the first source that has it. The first source's failure is told, since the platform's own
+    /// words are in it, unless another one knows what the video is.
+    async fn found(&self, sources: &[&dyn MediaSource]) -> Result<(Media, Sound), Refusal> {
+        let mut told = None;
+        for source in sources {
+            match self.found_by(*source).await {
+                Ok(found) => return Ok(found),
+                Err(refusal) if refusal.is_about_one_source() => {
+                    tracing::debug!(video = %self.ask.video, ?refusal, "no sound from this source");
+                    told.get_or_insert(refusal);
+                }
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Err(told.unwrap_or(Refusal::NotSound))
+    }
+
+    async fn found_by(&self, source: &dyn MediaSource) -> Result<(Media, Sound), Refusal> {
+        let media = source.media(self.ask, self.watcher).await.map_err(Refusal::Platform)?;
+        self.check_promises(&media)?;
+        let sound = self.sound(&media).await?;
+        Ok((media, sound))
     }
 
     /// Whether what the platform says of the video allows listening to it, before anything is fetched.
@@ -113,7 +135,7 @@ impl Listening<'_> {
             .download(&self.parts.http, self.watcher, &mut file, options.max_download, patience)
             .await
             // The platform was asked where the file is, even where the file itself was not asked for.
-            .map_err(|error| Refusal::Platform(SupplyError::new(error.reason().clone(), error.message())))?;
+            .map_err(|error| Refusal::Platform(error.after_asking()))?;
         self.check_cancelled()?;
         self.watcher.stage("decoding", 0, 0);
         Sound::read(&self.parts.ffmpeg, file.into_std().await, self.max_ms()).await

@@ -21,14 +21,12 @@ mod times;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use transcript_core::{
     Result,
     supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
     time::Clock,
+    video::Platform,
 };
 
 pub use options::{SoundFormat, SpeechOptions};
@@ -41,15 +39,14 @@ use refusal::Refusal;
 
 /// The supplier's name.
 const NAME: &str = "speech-to-text";
-/// How many videos are listened to at once; each takes room on the disk.
-const VIDEOS_MAX: usize = 4;
 /// How long before the caller's deadline it gives up, so that its own verdict still arrives.
 const MARGIN: std::time::Duration = std::time::Duration::from_millis(250);
 
 /// What a speech-to-text service hears in videos, as a supplier named `speech-to-text`.
 ///
 /// It covers the platforms of its media sources. It tells the stages `audio` (bytes), `decoding` and
-/// `transcribing` (parts). Dropping its future ends the programs that it runs; its files have no names, so
+/// `transcribing` (parts). It works on as many videos at once as it is asked for, each of which takes room on the disk:
+/// the engine bounds them (`Builder::at_once`). Dropping its future ends the programs that it runs; its files have no names, so
 /// nothing is left of them whatever ends the process.
 #[derive(Debug)]
 pub struct SpeechToText {
@@ -59,12 +56,11 @@ pub struct SpeechToText {
     endpoint: Endpoint,
     ffmpeg: Ffmpeg,
     options: SpeechOptions,
-    videos: Semaphore,
 }
 
 impl SpeechToText {
-    /// The supplier. Files are fetched over this transport, at most one source for each platform; the clock is
-    /// the one that deadlines are given by.
+    /// The supplier. Files are fetched over this transport. A platform's sources are asked in this order, the next
+    /// one where one could not tell what a video is; the clock is the one that deadlines are given by.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, `Unsupported` when the system has no root
@@ -77,8 +73,11 @@ impl SpeechToText {
     ) -> Result<Self> {
         let endpoint = Endpoint::new(&options)?;
         let ffmpeg = Ffmpeg::new(&options.ffmpeg);
-        let videos = Semaphore::new(VIDEOS_MAX);
-        Ok(Self { http, clock, sources, endpoint, ffmpeg, options, videos })
+        Ok(Self { http, clock, sources, endpoint, ffmpeg, options })
+    }
+
+    fn sources_of(&self, platform: Platform) -> impl Iterator<Item = &dyn MediaSource> {
+        self.sources.iter().map(AsRef::as_ref).filter(move |source| source.platform() == platform)
     }
 }
 
@@ -87,26 +86,23 @@ impl Supplier for SpeechToText {
     fn card(&self) -> SupplierCard {
         SupplierCard {
             name: NAME.to_owned(),
-            platforms: self.sources.iter().map(|source| source.platform()).collect(),
+            platforms: Platform::ALL
+                .into_iter()
+                .filter(|platform| self.sources_of(*platform).count() > 0)
+                .collect(),
             kind: SupplierKind::Speech,
         }
     }
 
     async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        let Some(source) = self.sources.iter().find(|source| source.platform() == ask.video.platform())
-        else {
+        let sources: Vec<_> = self.sources_of(ask.video.platform()).collect();
+        if sources.is_empty() {
             let message = format!("{NAME} cannot listen to videos of {}.", ask.video.platform().name());
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
-        };
+        }
         let left = ask.deadline.since(self.clock.now()).saturating_sub(MARGIN);
         let deadline = Instant::now() + left;
-        let work = async {
-            // The semaphore is never closed.
-            let _place = self.videos.acquire().await;
-            Listening { parts: self, ask: &ask, watcher: watcher.as_ref(), deadline }
-                .run(source.as_ref())
-                .await
-        };
-        timeout_at(deadline, work).await.unwrap_or_else(|_| Err(Refusal::TooSlow.error()))
+        let listening = Listening { parts: self, ask: &ask, watcher: watcher.as_ref(), deadline };
+        timeout_at(deadline, listening.run(&sources)).await.unwrap_or_else(|_| Err(Refusal::TooSlow.error()))
     }
 }

@@ -60,6 +60,19 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    /// Whether another source of the platform's files may still have the sound: nothing is known of the video that
+    /// would be so for every source.
+    pub(super) fn is_about_one_source(&self) -> bool {
+        match self {
+            Self::Platform(error) => {
+                let reason = error.reason();
+                !reason.is_final() && !matches!(reason, SupplyReason::NoCaptions | SupplyReason::Cancelled)
+            }
+            Self::NotSound => true,
+            _ => false,
+        }
+    }
+
     /// Whether the same part may be heard when it is sent again.
     pub(super) fn is_passing(&self) -> bool {
         match self {
@@ -75,6 +88,10 @@ impl Refusal {
     pub(super) fn error(&self) -> SupplyError {
         match self {
             Self::Platform(error) => error.clone(),
+            // What cannot be decoded, or makes a model talk nonsense, may be this sound alone.
+            Self::NotSound | Self::ProgramFailed | Self::Times(_) => {
+                SupplyError::new(self.reason(), self.message()).perhaps_the_video()
+            }
             other => SupplyError::new(other.reason(), other.message()),
         }
     }

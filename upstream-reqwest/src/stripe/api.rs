@@ -8,7 +8,7 @@ use transcript_core::{Error, ErrorKind, Result as CoreResult, Retry};
 use url::Url;
 
 use super::{API_VERSION, StripeOptions, form::Form};
-use crate::http::{HttpFault, Trust, pause, read_body};
+use crate::http::{HttpFault, bearer, own_client, pause, read_body};
 
 /// The longest that a connection takes to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -118,20 +118,9 @@ impl fmt::Debug for Api {
 impl Api {
     pub(super) fn new(options: &StripeOptions) -> CoreResult<Self> {
         let base = options.check()?;
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {}", options.secret_key))
+        let authorization = bearer(&options.secret_key)
             .map_err(|_| Error::invalid("stripe.secret_key must be Stripe's key, such as sk_live_…"))?;
-        authorization.set_sensitive(true);
-        let client = reqwest::Client::builder()
-            // Neither the platforms' proxies nor the environment's: nobody but Stripe sees the key.
-            .no_proxy()
-            .tls_backend_preconfigured(Trust::new(options.ca_file.as_deref())?.config()?)
-            .redirect(reqwest::redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(options.timeout)
-            .user_agent(concat!("verbatim/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|_| Error::unexpected("the HTTP client cannot be set up"))?;
+        let client = own_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, Some(options.timeout))?;
         Ok(Self { client, base, authorization, timeout: options.timeout, retries: options.retries })
     }
 

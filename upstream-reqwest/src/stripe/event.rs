@@ -25,12 +25,20 @@ const KINDS: [&str; 7] = [
 /// [`transcript_core::ErrorKind::Unexpected`] when it is of a kind that matters and does not tell what it is about.
 /// Stripe keeps it for days, tells the operator, and makes the call again: a newer version may read it.
 pub(super) fn subjects(body: &[u8]) -> Result<Heard> {
-    let nothing = Ok(Heard::About(Vec::new()));
     let Ok(event) = serde_json::from_slice::<Value>(body) else {
         // It would be the same the next time.
         tracing::warn!(bytes = body.len(), "a signed event is no JSON");
-        return nothing;
+        return Ok(Heard::About(Vec::new()));
     };
+    subjects_of(&event)
+}
+
+/// What an event is about, which Stripe sent or told.
+///
+/// # Errors
+/// As [`subjects`].
+pub(super) fn subjects_of(event: &Value) -> Result<Heard> {
+    let nothing = Ok(Heard::About(Vec::new()));
     let kind = event["type"].as_str().unwrap_or_default();
     if !KINDS.iter().any(|start| kind.starts_with(start)) {
         return nothing;
@@ -44,7 +52,7 @@ pub(super) fn subjects(body: &[u8]) -> Result<Heard> {
         _ => None,
     };
     let Some(name) = name else {
-        tracing::warn!(bytes = body.len(), "a signed event does not tell what it is about");
+        tracing::warn!(kind, "an event of Stripe's does not tell what it is about");
         return Err(Error::unexpected("an event of Stripe's does not tell what it is about"));
     };
     let subject = Subject { object: name, customer: self::name(&object["customer"]) };

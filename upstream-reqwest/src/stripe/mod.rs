@@ -14,6 +14,7 @@ mod form;
 mod objects;
 mod open;
 mod options;
+mod returned;
 mod signature;
 mod stop;
 #[cfg(test)]
@@ -69,6 +70,10 @@ impl Checkout for StripeCheckout {
 
     async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
         Ok(self.facts_of(&subject.object).await?)
+    }
+
+    async fn returned(&self, since: Timestamp) -> Result<Vec<Subject>> {
+        Ok(self.returned_since(since).await?)
     }
 
     async fn stop(&self, subscription: &str) -> Result<()> {

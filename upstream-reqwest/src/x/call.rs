@@ -7,7 +7,9 @@ use transcript_core::{
 };
 use url::Url;
 
-use super::{NAME, guest::GuestPass, media::Post, options::XOptions, playlist, request, syndication, tweet};
+use super::{
+    NAME, guest::GuestPass, media::Post, options::XOptions, playlist, request, sound, syndication, tweet,
+};
 use crate::{
     http::Answer,
     social::{Errand, Media, MediaAddress, Refusal, Track, Tracks, Words, read, supplied},
@@ -44,8 +46,41 @@ pub(super) async fn media(
         let address = MediaAddress::at("https://video.twimg.com/", address)?;
         Some(MediaAddress { bitrate: Some(*bitrate), ..address })
     };
-    let addresses = post.files.iter().filter_map(address).collect();
+    let mut addresses: Vec<_> = post.files.iter().filter_map(address).collect();
+    // One file is one request, and its parts are hundreds: they are asked for only where there is no file.
+    if addresses.is_empty()
+        && let Some(playlist) = post.playlist.as_deref().and_then(|address| Url::parse(address).ok())
+    {
+        addresses.push(in_parts(errand, playlist).await?);
+    }
     Media::found(errand, ask, post.details, addresses, request::VIDEO, &request::file_headers())
+}
+
+/// The smallest sound that a playlist names, in its parts.
+async fn in_parts(errand: &mut Errand<'_>, playlist: Url) -> Result<MediaAddress, Refusal> {
+    let none = || Refusal::Unreadable("the playlist of its sound names no address".to_owned());
+    let master = list(errand, playlist.clone()).await?;
+    let (base, parts) = match sound::smallest(&master)? {
+        Some(address) => {
+            let address = playlist.join(&address).map_err(|_| none())?;
+            let parts = list(errand, address.clone()).await?;
+            (address, parts)
+        }
+        None => (playlist, master),
+    };
+    let parts = sound::parts(&parts)?.into_iter().map(|part| base.join(part).map_err(|_| none()));
+    let mut parts = parts.collect::<Result<Vec<_>, _>>()?.into_iter();
+    let first = parts.next().ok_or_else(none)?;
+    Ok(MediaAddress::in_parts(first, parts.collect()))
+}
+
+/// A playlist of a video's sound.
+async fn list(errand: &mut Errand<'_>, url: Url) -> Result<String, Refusal> {
+    let answer = errand.follow(&request::file(url), |_| None).await?;
+    match answer.status {
+        StatusCode::OK => Ok(String::from_utf8_lossy(&answer.body).into_owned()),
+        status => Err(Refusal::Unreadable(format!("the playlist of its sound has HTTP {}", status.as_u16()))),
+    }
 }
 
 /// A track with its addresses made absolute.

@@ -7,8 +7,9 @@ mod options;
 mod playlist;
 pub(crate) mod request;
 mod signals;
+mod sound;
 mod syndication;
-mod tweet;
+pub(crate) mod tweet;
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ const PARTS_MAX: usize = 24;
 /// The caption tracks of a master playlist, each at the address of its own playlist.
 pub(super) fn tracks(text: &str) -> Result<Tracks, Refusal> {
     let mut tracks: Vec<Track> = Vec::new();
-    for line in lines(text)? {
+    for line in lines(text).ok_or_else(no_playlist)? {
         let Some(attributes) = line.strip_prefix("#EXT-X-MEDIA:") else { continue };
         let attributes = Attributes::read(attributes);
         let (Some("SUBTITLES"), Some(uri)) = (attributes.value("TYPE"), attributes.value("URI")) else {
@@ -34,7 +34,8 @@ pub(super) fn tracks(text: &str) -> Result<Tracks, Refusal> {
 
 /// The addresses of the parts of a rendition's own playlist, in order.
 pub(super) fn parts(text: &str) -> Result<Vec<&str>, Refusal> {
-    let parts: Vec<_> = lines(text)?.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let lines = lines(text).ok_or_else(no_playlist)?;
+    let parts: Vec<_> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     match parts.len() {
         0 => Err(Refusal::NoWords),
         1..=PARTS_MAX => Ok(parts),
@@ -42,12 +43,14 @@ pub(super) fn parts(text: &str) -> Result<Vec<&str>, Refusal> {
     }
 }
 
-fn lines(text: &str) -> Result<impl Iterator<Item = &str>, Refusal> {
+/// The lines of a playlist; none when the text is no playlist.
+pub(super) fn lines(text: &str) -> Option<impl Iterator<Item = &str>> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
-    if !text.starts_with("#EXTM3U") {
-        return Err(Refusal::UnreadableCaptions("their playlist is none".to_owned()));
-    }
-    Ok(text.lines().map(str::trim).take(LINES_MAX))
+    text.starts_with("#EXTM3U").then(|| text.lines().map(str::trim).take(LINES_MAX))
+}
+
+fn no_playlist() -> Refusal {
+    Refusal::UnreadableCaptions("their playlist is none".to_owned())
 }
 
 /// The language of a rendition; X leaves it out at times, and then writes it into the name of the file.
@@ -80,10 +83,10 @@ fn mark_original(tracks: &mut [Track]) {
 }
 
 /// The attributes of a tag: names and values, of which some are in quotation marks.
-struct Attributes<'a>(Vec<(&'a str, &'a str)>);
+pub(super) struct Attributes<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Attributes<'a> {
-    fn read(text: &'a str) -> Self {
+    pub(super) fn read(text: &'a str) -> Self {
         let mut found = Vec::new();
         let mut rest = text;
         while let Some((name, after)) = rest.split_once('=') {
@@ -98,7 +101,7 @@ impl<'a> Attributes<'a> {
         Self(found)
     }
 
-    fn value(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| *value).filter(|value| !value.is_empty())
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn details(words: &Value, name: &Value, handle: &Value) -> Details {
 }
 
 /// X escapes these three characters in texts, and no others.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 

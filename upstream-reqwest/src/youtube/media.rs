@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The hosts of files.
-const FILES: &[&str] = &[".googlevideo.com"];
+pub(crate) const FILES: &[&str] = &[".googlevideo.com"];
 /// The most forms that are looked at, and addresses that are kept; the longest address, in bytes.
 const FORMS_MAX: usize = 500;
 const ADDRESSES_MAX: usize = 6;

@@ -15,6 +15,9 @@ mod signals;
 mod tests;
 mod tracks;
 
+#[cfg(feature = "ytdlp")]
+pub(crate) use media::FILES;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;

@@ -164,7 +164,9 @@ impl Refusal {
         if let Self::Fault(fault) = self {
             return fault.supply_error(Platform::VideoSite);
         }
-        SupplyError::new(self.reason(), self.message())
+        let error = SupplyError::new(self.reason(), self.message());
+        // A single video may be refused in words that nobody knows yet.
+        if matches!(self, Self::Other(_)) { error.perhaps_the_video() } else { error }
     }
 
     fn reason(&self) -> SupplyReason {

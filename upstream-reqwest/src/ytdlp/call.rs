@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path, sync::Arc};
 
+use tempfile::TempDir;
 use tokio::time::Instant;
 use transcript_core::{
     archive::Wish,
@@ -20,7 +21,7 @@ use crate::{
     http::{Egress, Http},
     instagram,
     program::{Ended, Program},
-    social::{Refusal, read},
+    social::{Media, Refusal, read},
     tiktok, x, youtube,
 };
 
@@ -37,38 +38,80 @@ pub(super) struct Call<'a> {
     pub(super) deadline: Instant,
 }
 
+/// How often it may still begin anew, through another way out, and what is told where none is left.
+struct Turns {
+    retries: u32,
+    told: Option<SupplyError>,
+}
+
 impl Call<'_> {
     /// The transcript that answers the wish and, where that is another one, the default transcript.
     pub(super) async fn supply(&self, ask: &Ask) -> Result<Supplied, SupplyError> {
-        let platform = ask.video.platform();
-        let own = own(platform);
-        let mut retries = self.http.retries();
-        let mut told = None;
+        let own = own(ask.video.platform());
+        let mut turns = self.turns();
         loop {
-            let egress = self.http.egress(own.name).map_err(|fault| fault.supply_error(platform));
-            // Where no way is left to begin anew, what was met before is told.
-            let egress = egress.map_err(|fault| told.take().unwrap_or(fault))?;
-            let failure = match self.through(&egress, ask, own.captions).await {
+            let egress = self.way_out(&mut turns, ask)?;
+            match self.through(&egress, ask, own.captions).await {
                 Ok(supplied) => return Ok(supplied),
-                Err(failure) => failure,
-            };
-            let Some(silence) = failure.distrust() else { return Err(failure.error(platform)) };
-            if let Some(time) = silence {
-                self.http.egress_silenced(&egress, own.name, time);
+                Err(failure) => self.after(&mut turns, ask, &egress, &failure)?,
             }
-            let others = self.http.egress_distrusted(&egress);
-            if !others || retries == 0 || Instant::now() >= self.deadline {
-                return Err(failure.error(platform));
-            }
-            told = Some(failure.error(platform));
-            retries -= 1;
         }
     }
 
-    async fn through(&self, egress: &Egress, ask: &Ask, hosts: &[&str]) -> Result<Supplied, Failure> {
-        let folder = tempfile::Builder::new().prefix("verbatim-yt-dlp-").tempdir().map_err(no_folder)?;
+    /// Where the sound of the video is.
+    pub(super) async fn media(&self, ask: &Ask) -> Result<Media, SupplyError> {
+        let own = own(ask.video.platform());
+        let mut turns = self.turns();
+        loop {
+            let egress = self.way_out(&mut turns, ask)?;
+            match self.sound_through(&egress, ask, own.files).await {
+                Ok(media) => return Ok(media),
+                Err(failure) => self.after(&mut turns, ask, &egress, &failure)?,
+            }
+        }
+    }
+
+    fn turns(&self) -> Turns {
+        Turns { retries: self.http.retries(), told: None }
+    }
+
+    /// The way out whose turn it is. Where no way is left to begin anew, what was met before is told.
+    fn way_out(&self, turns: &mut Turns, ask: &Ask) -> Result<Egress, SupplyError> {
+        let platform = ask.video.platform();
+        let egress = self.http.egress(own(platform).name).map_err(|fault| fault.supply_error(platform));
+        egress.map_err(|fault| turns.told.take().unwrap_or(fault))
+    }
+
+    /// Notes what a failure says of a way out.
+    ///
+    /// # Errors
+    /// The failure, unless it may be better through another way.
+    fn after(
+        &self,
+        turns: &mut Turns,
+        ask: &Ask,
+        egress: &Egress,
+        failure: &Failure,
+    ) -> Result<(), SupplyError> {
+        let platform = ask.video.platform();
+        let error = failure.error(platform);
+        let Some(silence) = failure.distrust() else { return Err(error) };
+        if let Some(time) = silence {
+            self.http.egress_silenced(egress, own(platform).name, time);
+        }
+        let others = self.http.egress_distrusted(egress);
+        if !others || turns.retries == 0 || Instant::now() >= self.deadline {
+            return Err(error);
+        }
+        turns.retries -= 1;
+        turns.told = Some(error);
+        Ok(())
+    }
+
+    /// What yt-dlp knows of the video, and of no other.
+    async fn look(&self, egress: &Egress, folder: &Path, ask: &Ask) -> Result<Info, Failure> {
         self.watcher.stage("looking", 0, 0);
-        let asking = command::ask(self.program, egress, folder.path(), &ask.video, self.deadline);
+        let asking = command::ask(self.program, egress, folder, &ask.video, self.deadline);
         let ended = self.run(&asking).await?;
         // It prints `null` when it failed.
         let info = match ended.status {
@@ -81,6 +124,39 @@ impl Call<'_> {
             return Err(Failure::Refused(Refusal::OtherVideo));
         }
         check_live(info.liveness())?;
+        Ok(info)
+    }
+
+    async fn sound_through(
+        &self,
+        egress: &Egress,
+        ask: &Ask,
+        hosts: &'static [&'static str],
+    ) -> Result<Media, Failure> {
+        let folder = folder()?;
+        let info = self.look(egress, folder.path(), ask).await?;
+        let addresses = info.sound(ask.video.platform(), hosts);
+        if addresses.is_empty() {
+            return Err(unreadable("it names no file with sound at an address that is the platform's"));
+        }
+        let details = info.details(ask.video.platform());
+        Ok(Media {
+            video: ask.video.clone(),
+            title: details.title,
+            author: details.author,
+            duration_ms: details.duration_ms,
+            // What is spoken is heard.
+            language: None,
+            has_audio: None,
+            addresses,
+            hosts,
+            exit: Some(egress.place()),
+        })
+    }
+
+    async fn through(&self, egress: &Egress, ask: &Ask, hosts: &[&str]) -> Result<Supplied, Failure> {
+        let folder = folder()?;
+        let info = self.look(egress, folder.path(), ask).await?;
         let tracks = info.tracks(ask.video.platform());
         let chosen = choose(&tracks, ask)?;
         let known = info.only(&ask.video, &chosen, hosts);
@@ -123,20 +199,26 @@ impl Call<'_> {
     }
 }
 
-/// What is a platform's own: its name among the transport's, and the hosts of its captions.
+fn folder() -> Result<TempDir, Failure> {
+    tempfile::Builder::new().prefix("verbatim-yt-dlp-").tempdir().map_err(no_folder)
+}
+
+/// What is a platform's own: its name among the transport's, and the hosts of its captions and files.
 struct Own {
     name: &'static str,
     captions: &'static [&'static str],
+    files: &'static [&'static str],
 }
 
 fn own(platform: Platform) -> Own {
-    match platform {
-        Platform::VideoSite => Own { name: youtube::request::PLATFORM, captions: youtube::request::HOSTS },
-        Platform::ShortVideo => Own { name: tiktok::request::PLATFORM, captions: tiktok::request::FILES },
-        // It has none.
-        Platform::Reels => Own { name: instagram::request::PLATFORM, captions: &[] },
-        Platform::Microblog => Own { name: x::request::PLATFORM, captions: x::request::VIDEO },
-    }
+    let (name, captions, files) = match platform {
+        Platform::VideoSite => (youtube::request::PLATFORM, youtube::request::HOSTS, youtube::FILES),
+        Platform::ShortVideo => (tiktok::request::PLATFORM, tiktok::request::FILES, tiktok::request::FILES),
+        // It has no captions.
+        Platform::Reels => (instagram::request::PLATFORM, &[][..], instagram::request::FILES),
+        Platform::Microblog => (x::request::PLATFORM, x::request::VIDEO, x::request::VIDEO),
+    };
+    Own { name, captions, files }
 }
 
 /// The track that answers the wish, and the default where that is another one.

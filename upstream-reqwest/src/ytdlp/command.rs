@@ -10,7 +10,7 @@ use transcript_core::video::{Platform, VideoId};
 
 use crate::{
     http::Egress,
-    program::{Limits, Program},
+    program::{Program, Room},
 };
 
 /// The most that it may print, in bytes: what it knows of a video with hundreds of tracks is 5 MB.
@@ -119,6 +119,8 @@ fn with(program: &Path, egress: &Egress, folder: &Path, own: Vec<OsString>, dead
         arguments,
         environment,
         folder: folder.to_owned(),
-        limits: Limits { deadline, output: OUTPUT_MAX, memory: MEMORY_MAX, file: FILE_MAX },
+        deadline,
+        output_max: OUTPUT_MAX,
+        room: Room { memory: MEMORY_MAX, file: FILE_MAX },
     }
 }

@@ -10,7 +10,12 @@ use transcript_core::{
 };
 use url::Url;
 
-use crate::{http::is_allowed, social::Details};
+use super::sound;
+use crate::{
+    http::is_allowed,
+    social::{Details, MediaAddress},
+    x::tweet::unescaped,
+};
 
 /// The most tracks that are looked at: YouTube translates into about 160 languages.
 const TRACKS_MAX: usize = 1_000;
@@ -36,6 +41,7 @@ pub(super) struct Info {
     subtitles: Value,
     automatic_captions: Value,
     http_headers: Value,
+    formats: Value,
     entries: Vec<Value>,
 }
 
@@ -84,9 +90,9 @@ impl Info {
         let text = |values: [&Value; 2]| {
             let text =
                 values.into_iter().filter_map(Value::as_str).map(str::trim).find(|text| !text.is_empty())?;
-            // X writes these three so, and yt-dlp leaves them.
             let text = match platform {
-                Platform::Microblog => text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"),
+                // As X writes it: yt-dlp leaves that.
+                Platform::Microblog => unescaped(text),
                 _ => text.to_owned(),
             };
             Some(text.chars().take(TEXT_MAX).collect::<String>())
@@ -156,6 +162,11 @@ impl Info {
             "subtitles": lists.remove("subtitles").unwrap_or_default(),
             "automatic_captions": lists.remove("automatic_captions").unwrap_or_default(),
         }))
+    }
+
+    /// Where its sound is, the smallest form first; only at these hosts.
+    pub(super) fn sound(&self, platform: Platform, hosts: &[&str]) -> Vec<MediaAddress> {
+        sound::addresses(platform, &self.formats, hosts)
     }
 
     /// The language that is spoken, where yt-dlp tells it or its automatic captions do.

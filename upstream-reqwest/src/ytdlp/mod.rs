@@ -4,6 +4,8 @@ mod call;
 mod command;
 mod info;
 mod signals;
+mod sound;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -14,21 +16,20 @@ use std::{
 };
 
 use async_trait::async_trait;
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 use transcript_core::{
     Error, Result,
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, Watcher},
     time::Clock,
     video::Platform,
 };
 
 use crate::{http::Http, program};
 use call::Call;
+pub use source::YtDlpSound;
 
 /// The supplier's name.
 const NAME: &str = "yt-dlp";
-/// How many of them run at once: each is a Python interpreter of its own.
-const CONCURRENCY: usize = 2;
 /// The longest that one look-up takes, and how long before the caller's deadline it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 const MARGIN: Duration = Duration::from_millis(250);
@@ -42,12 +43,14 @@ const MARGIN: Duration = Duration::from_millis(250);
 ///
 /// It makes its requests itself, through the proxy whose turn it is. [`Http`]'s rules about addresses hold for the
 /// captions that it names, before it fetches them, but not for its own requests.
+///
+/// As many run at once as are asked for, each a Python interpreter of its own: the engine bounds them
+/// (`Builder::at_once`).
 #[derive(Debug)]
 pub struct YtDlp {
     program: PathBuf,
     http: Arc<Http>,
     clock: Arc<dyn Clock>,
-    permits: Semaphore,
 }
 
 impl YtDlp {
@@ -56,13 +59,19 @@ impl YtDlp {
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when there is no such program.
     pub fn new(program: &Path, http: Arc<Http>, clock: Arc<dyn Clock>) -> Result<Self> {
-        let Some(program) = program::find(program) else {
+        let Some(program) = program::find_program(program) else {
             let shown = program.display();
             return Err(Error::invalid(format!(
                 "ytdlp.program: there is no program {shown}; install it with `pip install yt-dlp`, or name its path"
             )));
         };
-        Ok(Self { program, http, clock, permits: Semaphore::new(CONCURRENCY) })
+        Ok(Self { program, http, clock })
+    }
+
+    /// Until when a look-up may take.
+    fn until(&self, ask: &Ask) -> Instant {
+        let left = ask.deadline.since(self.clock.now());
+        Instant::now() + left.saturating_sub(MARGIN).min(PATIENCE)
     }
 }
 
@@ -77,16 +86,9 @@ impl Supplier for YtDlp {
     }
 
     async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        let left = ask.deadline.since(self.clock.now());
-        let deadline = Instant::now() + left.saturating_sub(MARGIN).min(PATIENCE);
-        let busy = |_| {
-            let message = "yt-dlp was busy with other videos for too long; ask again in a moment.";
-            SupplyError::new(SupplyReason::Timeout, message)
-        };
-        let permit = tokio::time::timeout_at(deadline, self.permits.acquire()).await.map_err(busy)?;
+        let deadline = self.until(&ask);
         let call = Call { program: &self.program, http: &self.http, watcher: watcher.as_ref(), deadline };
         let supplied = call.supply(&ask).await;
-        drop(permit);
         supplied.inspect_err(|error| tracing::debug!(video = %ask.video, %error, "no captions from yt-dlp"))
     }
 }

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use tempfile::TempDir;
-use transcript_core::{archive::Wish, time::Timestamp, video::VideoId};
+use transcript_core::{archive::Wish, supplier::SupplyReason, time::Timestamp, video::VideoId};
 
 use super::*;
 use crate::http::HttpOptions;

@@ -8,8 +8,8 @@ use transcript_core::{
     wire::{
         lookup::Segment,
         v1::{
-            CreditsCheckout, ErrorBody, KeyRotated, Me, PlanCheckout, Register, Registered, Verified,
-            VideoTranscript,
+            ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn, CreditsCheckout,
+            ErrorBody, KeyRotated, Me, PlanCheckout, Register, Registered, Verified, VideoTranscript,
         },
     },
 };
@@ -29,7 +29,7 @@ pub(super) fn registered() -> Value {
 
 pub(super) fn verified() -> Value {
     let plan = Plan::Free.as_str().to_owned();
-    value(Verified { success: true, api_key: key('0'), credits: 200, plan })
+    value(Verified { success: true, api_key: key('0'), credits: 200, plan, notice: None })
 }
 
 pub(super) fn me(options: &AccountsOptions) -> Value {
@@ -55,6 +55,54 @@ pub(super) fn transcript() -> Value {
         is_generated: false,
         segments: segments().iter().map(Segment::from).collect(),
     })
+}
+
+pub(super) fn chat_question(goes_on: bool) -> Value {
+    let turn = |role, content: &str| ChatTurn { role, content: content.to_owned() };
+    let said = vec![
+        turn(ChatRole::User, "When did the pier break?"),
+        turn(
+            ChatRole::Assistant,
+            "In nineteen twelve: “the ice broke the old pier in a single night” [1:05].",
+        ),
+    ];
+    value(ChatQuestion {
+        video_id: VIDEO.to_owned(),
+        message: if goes_on { "And after that?" } else { "When did the pier break?" }.to_owned(),
+        conversation_history: goes_on.then_some(said),
+    })
+}
+
+pub(super) fn chat_answer() -> Value {
+    value(answered())
+}
+
+pub(super) fn chat_not_covered() -> Value {
+    let response = transcript_core::chat::NOT_COVERED_SENTENCE.to_owned();
+    value(ChatAnswer { response, citations: Vec::new(), ..answered() })
+}
+
+pub(super) fn chat_events() -> String {
+    let answer = answered();
+    let sentence = serde_json::json!({ "text": answer.response, "citations": answer.citations });
+    format!("event: sentence\ndata: {sentence}\n\nevent: answer\ndata: {}\n\n", value(answer))
+}
+
+fn answered() -> ChatAnswer {
+    let text = "In nineteen twelve the ice broke the old pier in a single night.";
+    let citation = ChatCitation {
+        start: 65.0,
+        end: 69.5,
+        text: text.to_owned(),
+        url: format!("https://www.youtube.com/watch?v={VIDEO}&t=65s"),
+    };
+    ChatAnswer {
+        video_id: VIDEO.to_owned(),
+        response: "In nineteen twelve: “the ice broke the old pier in a single night” [1:05].".to_owned(),
+        credits: ChatBalance { used: 1, limit: 200, remaining: 199 },
+        citations: vec![citation],
+        coverage: 1.0,
+    }
 }
 
 pub(super) fn plan_checkout(options: &AccountsOptions) -> Value {

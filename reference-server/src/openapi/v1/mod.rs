@@ -1,5 +1,6 @@
 //! The operations of Surface B, the v1 API.
 
+mod chat;
 mod examples;
 mod operations;
 mod parameters;
@@ -12,8 +13,10 @@ use transcript_core::accounts::AccountsOptions;
 /// All paths with their operations.
 pub(super) fn paths(options: &AccountsOptions) -> Value {
     let mut paths = operations::paths(options);
-    if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), payments::paths(options)) {
-        paths.extend(more);
+    for more in [chat::paths(options), payments::paths(options)] {
+        if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), more) {
+            paths.extend(more);
+        }
     }
     paths
 }

@@ -10,8 +10,8 @@ use super::{
     super::responses::{Header, example, header, json_body, optional_header, text_body},
     examples, parameters,
     responses::{
-        X_CACHE, X_CREDITS_REMAINING, answer, body_denials, denial, fault, no_key, rate_limit, retry_after,
-        too_many,
+        X_CACHE, X_CREDITS_REMAINING, answer, body_denials, denial, fault, no_credits, no_key, rate_limit,
+        retry_after, too_many,
     },
 };
 use crate::routes::v1::body::BODY_MAX;
@@ -54,7 +54,7 @@ fn register() -> Value {
         ),
         "500": fault()
     });
-    body_denials(&mut responses);
+    body_denials(&mut responses, BODY_MAX);
     json!({
         "operationId": "registerAccount",
         "tags": ["accounts"],
@@ -140,7 +140,7 @@ fn open_link() -> Value {
 
 fn confirm() -> Value {
     let mut responses = verification("Your API key");
-    body_denials(&mut responses);
+    body_denials(&mut responses, BODY_MAX);
     json!({
         "operationId": "confirmVerification",
         "tags": ["accounts"],
@@ -248,16 +248,7 @@ fn transcript(options: &AccountsOptions) -> Value {
                 rate_limit(),
             ),
             "401": no_key(),
-            "402": denial(
-                402,
-                "The credits do not suffice.",
-                &[(
-                    "spent",
-                    "The credits do not suffice: this costs 1, and 0 are left. The plan's credits come back at \
-                     2026-12-20T09:30:00Z; POST /api/v1/buy-credits adds some at once.",
-                )],
-                std::iter::once(X_CREDITS_REMAINING.header("The credits that are left.")).chain(rate_limit()),
-            ),
+            "402": no_credits(),
             "404": denial(
                 404,
                 "There is no transcript: no captions, not in this language, or a video that is private or gone.",

@@ -70,7 +70,7 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
             rate_limit(),
         )
     });
-    body_denials(&mut responses);
+    body_denials(&mut responses, BODY_MAX);
     responses
 }
 
@@ -169,7 +169,7 @@ fn event() -> Value {
             [],
         )
     });
-    body_denials(&mut responses);
+    body_denials(&mut responses, BODY_MAX);
     let large = format!("The body is too large: at most {EVENT_MAX} bytes are read.");
     responses["413"] = denial(413, "The event is too large.", &[("large", &large)], []);
     if let Some(responses) = responses.as_object_mut() {

@@ -7,7 +7,6 @@ use super::{
     super::responses::{Header, cache_control, header, json_body, optional_header, www_authenticate},
     examples,
 };
-use crate::routes::v1::body::BODY_MAX;
 
 /// A header of this surface with its schema.
 pub(super) struct Known {
@@ -63,6 +62,18 @@ pub(super) fn no_key() -> Value {
     )
 }
 
+/// 402.
+pub(super) fn no_credits() -> Value {
+    let message = "The credits do not suffice: this costs 1, and 0 are left. The plan's credits come back at \
+                   2026-12-20T09:30:00Z; POST /api/v1/buy-credits adds some at once.";
+    denial(
+        402,
+        "The credits do not suffice.",
+        &[("spent", message)],
+        std::iter::once(X_CREDITS_REMAINING.header("The credits that are left.")).chain(rate_limit()),
+    )
+}
+
 /// 429 of somebody who has no key yet.
 pub(super) fn too_many(description: &str, message: &str) -> Value {
     denial(429, description, &[("network", message)], [retry_after()])
@@ -89,8 +100,8 @@ pub(super) fn rate_limit() -> impl Iterator<Item = Header> {
 }
 
 /// What may be wrong with any body.
-pub(super) fn body_denials(responses: &mut Value) {
-    let large = format!("The body is too large: at most {BODY_MAX} bytes are read.");
+pub(super) fn body_denials(responses: &mut Value, limit: usize) {
+    let large = format!("The body is too large: at most {limit} bytes are read.");
     responses["408"] =
         denial(408, "The body did not arrive in time.", &[("slow", "The body took too long to arrive.")], []);
     responses["413"] = denial(413, "The body is too large.", &[("large", &large)], []);

@@ -44,6 +44,19 @@ async fn a_ready_answer_is_the_first_one_again() {
 }
 
 #[tokio::test]
+async fn what_is_ready_is_for_requests_that_name_one_host() {
+    let service = Service::start().await;
+    for _ in 0..3 {
+        assert_eq!(service.get(&path("")).await.status, 200);
+        let without = Request::get(path("")).body(Body::empty()).unwrap();
+        let twice = request("GET", &path(""), &[("host", "other.example")], "");
+        for refused in [without, twice] {
+            assert_eq!(raw(&service, refused).await.0.status, 400);
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_answer_around_what_is_stored_is_the_one_that_is_written() {
     let service = Service::start().await;
     let long = VideoId::new(Platform::VideoSite, "longlonglon").unwrap();

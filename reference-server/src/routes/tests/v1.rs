@@ -1,6 +1,7 @@
 //! Surface B.
 
 mod account;
+mod chat;
 mod errors;
 mod payments;
 mod register;

@@ -61,6 +61,11 @@ impl Fields {
         }
     }
 
+    /// A field, where it is there.
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
     /// A text that must be there.
     ///
     /// # Errors

@@ -31,17 +31,20 @@ pub(crate) async fn enter(
     match app.accounts.enter(call).await {
         Ok(Entry::Admitted(visit)) => Ok(visit),
         Ok(Entry::Replayed(reply)) => Err(Box::new(sent(reply))),
-        Err(refused) => {
-            let is_stranger = matches!(refused, Refused::Unauthorized(_));
-            let mut response = Denial::from(refused).into_response();
-            if is_stranger && came_with_one {
-                // RFC 6750: only a request that brought something is told that something was wrong with it.
-                let challenge = "Bearer realm=\"verbatim\", error=\"invalid_token\"";
-                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-            }
-            Err(Box::new(response))
-        }
+        Err(denied) => Err(Box::new(refused(denied, came_with_one))),
     }
+}
+
+/// What is said to a call that is not let in.
+pub(crate) fn refused(refused: Refused, came_with_a_key: bool) -> Response {
+    let is_stranger = matches!(refused, Refused::Unauthorized(_));
+    let mut response = Denial::from(refused).into_response();
+    if is_stranger && came_with_a_key {
+        // RFC 6750: only a request that brought something is told that something was wrong with it.
+        let challenge = "Bearer realm=\"verbatim\", error=\"invalid_token\"";
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
+    response
 }
 
 /// Ends a call that was let in, before anything was done: gives back what it took.

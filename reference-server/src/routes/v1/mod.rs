@@ -5,10 +5,13 @@
 
 mod account;
 pub(crate) mod body;
+pub(crate) mod chat;
 mod denial;
 pub(crate) mod door;
+mod events;
 mod payments;
 pub(crate) mod rate;
+mod ready;
 mod register;
 mod transcript;
 mod verify;
@@ -31,6 +34,7 @@ use http::{
 
 pub(crate) use body::Fields;
 pub(crate) use denial::Denial;
+pub(crate) use ready::ReadyTranscripts;
 
 use super::App;
 
@@ -50,6 +54,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/me", only("GET, OPTIONS", get(account::me)))
         .route("/rotate-key", only("POST, OPTIONS", post(account::rotate_key)))
         .route("/transcript", only("GET, OPTIONS", get(transcript::transcript)))
+        .route("/chat", only("POST, OPTIONS", post(chat::chat)))
         .route("/subscribe", only("POST, OPTIONS", post(payments::subscribe)))
         .route("/buy-credits", only("POST, OPTIONS", post(payments::buy_credits)))
         .route("/webhooks/stripe", only("POST, OPTIONS", post(webhook::stripe)))

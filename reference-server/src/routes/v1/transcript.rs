@@ -11,7 +11,8 @@ use transcript_core::{
 
 use super::{
     Denial, X_CACHE, X_CREDITS_REMAINING,
-    door::{enter, out, reply, turn_away},
+    door::{IDEMPOTENCY_KEY, enter, out, reply, turn_away},
+    ready,
 };
 use crate::routes::{App, query::parameter};
 
@@ -19,6 +20,12 @@ use crate::routes::{App, query::parameter};
 /// caller who leaves takes this future along, and what it held is returned.
 pub(crate) async fn transcript(State(app): State<App>, headers: HeaderMap, uri: Uri) -> Response {
     let query = uri.query().unwrap_or_default();
+    let may_be_ready = !headers.contains_key(IDEMPOTENCY_KEY);
+    if may_be_ready && let Some(answer) = ready::answer(&app, query, &headers).await {
+        return answer;
+    }
+    // Read before the archive is, so that a change in between shows.
+    let changes = app.bodies.changes().await;
     let visit = match enter(&app, Route::Transcript, &headers, query.as_bytes().to_vec()).await {
         Ok(visit) => visit,
         Err(answer) => return *answer,
@@ -31,6 +38,9 @@ pub(crate) async fn transcript(State(app): State<App>, headers: HeaderMap, uri: 
     let outcome = match app.accounts.transcript(visit, ask).await {
         Ok(ready) => {
             let reply = answer(&ready);
+            if let Some(changes) = changes {
+                app.ready.remember(query, &ready, changes, &reply.body);
+            }
             ready.deliver(reply).await
         }
         Err(refused) => Err(refused),

@@ -145,7 +145,7 @@ fn wants_page(headers: &HeaderMap) -> bool {
 }
 
 /// The `q` of a media range in thousandths; what cannot be read weighs nothing.
-fn weight(parameters: &str) -> u32 {
+pub(super) fn weight(parameters: &str) -> u32 {
     let q = parameters.split(';').find_map(|one| {
         let (name, value) = one.split_once('=')?;
         name.trim().eq_ignore_ascii_case("q").then_some(value.trim())

@@ -23,7 +23,6 @@ use transcript_core::{
 
 use crate::{
     body::{checksum, damaged},
-    codec::number,
     error::Work,
     sqlite::{closed, readers::Readers},
 };
@@ -35,15 +34,20 @@ const BATCH_MAX: usize = 16;
 
 /// How many bodies each of the statements reads. Parameters that nothing is bound to find nothing.
 const SIZES: [usize; 4] = [1, 4, 8, BATCH_MAX];
-/// How many columns a body has in a statement's row.
-const COLUMNS: usize = 5;
+/// How many columns a body has in a statement's row: its segments, and before them all the rest in one value.
+/// Each value is copied for the reader, in memory of its own.
+const COLUMNS: usize = 2;
+/// The length of a content's digest.
+const DIGEST_BYTES: usize = 32;
 
 /// The statement for this many bodies, each with two parameters of its own: a video and a wish. What is not
 /// found, or withdrawn, has no values.
 fn statement(bodies: usize) -> String {
     let numbers = || 1..=bodies;
-    let columns = numbers()
-        .map(|n| format!("b{n}.content_sha256, b{n}.source, b{n}.length, b{n}.checksum, b{n}.segments"));
+    let columns = numbers().map(|n| {
+        let rest = format!("b{n}.checksum || ' ' || b{n}.length || ' ' || b{n}.source");
+        format!("CAST(b{n}.content_sha256 || {rest} AS BLOB), b{n}.segments")
+    });
     let joins = numbers().map(|n| {
         let (video, wish) = (2 * n - 1, 2 * n);
         format!(
@@ -87,8 +91,8 @@ struct Waiting {
 
 #[derive(Debug)]
 struct Asked {
-    video: String,
-    wish: String,
+    video: Arc<str>,
+    wish: Arc<str>,
     answer: oneshot::Sender<Result<Place>>,
 }
 
@@ -108,7 +112,7 @@ impl Bodies {
     /// The body that answers a wish, whose checksum is right; none where there is none in this form.
     pub(super) async fn read(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
         let (answer, place) = oneshot::channel();
-        let asked = Asked { video: video.to_string(), wish: wish.to_string(), answer };
+        let asked = Asked { video: video.to_string().into(), wish: wish.to_string().into(), answer };
         if self.shared.waiting().ask(asked) {
             let reading = Reading { shared: Arc::clone(&self.shared), has_ended: false };
             self.shared.runtime.spawn(reading.run());
@@ -132,7 +136,7 @@ impl Shared {
             // It is put together from numbers only.
             let query = sqlx::query(AssertSqlSafe(Arc::clone(&statement)));
             let parameters = batch.iter().flat_map(|asked| [&asked.video, &asked.wish]);
-            parameters.fold(query, |query, text| query.bind(text.clone()))
+            parameters.fold(query, |query, text| query.bind(Arc::clone(text)))
         };
         let found = self.readers.row(ask).await.map_err(|fault| fault.into_error(&self.file));
         let row = found.map(|row| row.map(Arc::new));
@@ -210,18 +214,36 @@ impl Drop for Reading {
 impl Place {
     fn body(self, video: &VideoId) -> Work<Option<StoredBody>> {
         let (row, first) = (&self.row, self.first);
-        let Some(content_sha256) = row.try_get::<Option<&[u8]>, _>(first)? else {
+        let Some(head) = row.try_get::<Option<&[u8]>, _>(first)? else {
             return Ok(None);
         };
-        let (source, length): (&str, _) = (row.try_get(first + 1)?, number(row.try_get(first + 2)?)?);
-        let stored: i64 = row.try_get(first + 3)?;
-        let checksum = checksum(video, source, content_sha256, length, row.try_get(first + 4)?);
-        if i64::from(checksum) != stored {
+        let Head { content_sha256, checksum: stored, length, source } =
+            Head::read(head).ok_or_else(damaged)?;
+        let checksum = checksum(video, source, content_sha256, length, row.try_get(first + 1)?);
+        if checksum != stored {
             return Err(damaged().into());
         }
         let (content_sha256, source) = (content_sha256.to_vec(), source.to_owned());
-        let segments = Bytes::from_owner(Segments { row: self.row, column: first + 4 });
+        let segments = Bytes::from_owner(Segments { row: self.row, column: first + 1 });
         Ok(Some(StoredBody { content_sha256, source, segments, length, checksum }))
+    }
+}
+
+/// What a row says of a body, beside its segments.
+struct Head<'a> {
+    content_sha256: &'a [u8],
+    checksum: u32,
+    length: u64,
+    source: &'a str,
+}
+
+impl<'a> Head<'a> {
+    /// Reads what [`statement`] has put together; none where that cannot be.
+    fn read(head: &'a [u8]) -> Option<Self> {
+        let (content_sha256, rest) = head.split_at_checked(DIGEST_BYTES)?;
+        let mut fields = std::str::from_utf8(rest).ok()?.splitn(3, ' ');
+        let (checksum, length) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        Some(Self { content_sha256, checksum, length, source: fields.next()? })
     }
 }
 

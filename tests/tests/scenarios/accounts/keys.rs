@@ -75,6 +75,21 @@ fn nothing_but_a_person_replaces_a_live_key() {
         assert_eq!((new.first, new.credits_remaining), (false, Some(4)), "the credits are kept");
         check_refused(open(accounts, &old).await, 401, "replaced by a newer one");
         open(accounts, new.key.reveal()).await.unwrap();
+        assert!(!new.is_blocked);
+    });
+}
+
+#[test]
+fn a_key_of_a_blocked_account_is_issued_with_a_word_of_that() {
+    play(Plan::default(), |life| async move {
+        let (accounts, _) = (&life.accounts[0], new_account(&life).await);
+        accounts.set_blocked(EMAIL, true).await.unwrap();
+        let token = issue_token(&life, EMAIL).await.unwrap();
+        let new = issued(accounts.verify(&token, true, None).await);
+        assert!(new.is_blocked);
+        check_refused(open(accounts, new.key.reveal()).await, 401, "blocked");
+        accounts.set_blocked(EMAIL, false).await.unwrap();
+        open(accounts, new.key.reveal()).await.unwrap();
     });
 }
 

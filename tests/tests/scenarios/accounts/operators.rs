@@ -123,6 +123,15 @@ fn an_account_for_which_somebody_pays_is_erased_only_anyway() {
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
         accounts.change(&account.id, subscribe).await.unwrap();
         orders.open(order(&account, &life)).await.unwrap();
+        let sandbox = Order {
+            id: OrderId::new("order-3"),
+            payment: Some("sandbox-order-3".to_owned()),
+            ..order(&account, &life)
+        };
+        orders.open(sandbox).await.unwrap();
+        let ordered = accounts.export(&account.email).await.unwrap().orders;
+        let ordered: Vec<_> = ordered.iter().map(|order| order.id.as_str()).collect();
+        assert_eq!(ordered, ["order-1", "order-3"], "an export has all that was ordered, and nobody else's");
         let ties = Ties { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
         assert_eq!(accounts.ties(&read().await).await.unwrap(), ties);
         let tied = accounts.delete(&read().await, false).await.unwrap_err();

@@ -56,7 +56,7 @@ fn the_watch_address_carries_the_tag_that_was_sent() {
     play(Plan::default(), |life| async move {
         for src in SourceTag::ALL.map(Some).into_iter().chain([None]) {
             let reference = Reference::Id(video().id().to_owned());
-            let ask = LookupAsk { reference, src, key: None, proof: None, client: None };
+            let ask = LookupAsk { reference, src, key: None, proof: None, client: None, default_only: false };
             let answer = life.lookups[0].look_up(ask).await.unwrap();
             let tag = src.map_or(String::new(), |tag| format!("?src={}", tag.as_str()));
             assert_eq!(
@@ -144,6 +144,15 @@ fn another_language_is_better_than_nothing() {
         check(&unkeyed(&life, video()).await, End::Archived);
         // Whoever can pay gets the default; whoever cannot gets what nobody pays for.
         check(&keyed(&life, &poor, video()).await, End::Archived);
+        // Another server would keep it as the default.
+        for (key, expect) in
+            [(None, FailureReason::NeedsVerification), (Some(&poor), FailureReason::KeyAllowance)]
+        {
+            let reference = Reference::Id(video().id().to_owned());
+            let key = key.map(|key| key.text.clone());
+            let ask = LookupAsk { reference, src: None, key, proof: None, client: None, default_only: true };
+            check(&life.lookups[0].look_up(ask).await.unwrap(), End::None(expect));
+        }
         captions_do(&life, &[Act::give(&["en"])]);
         let answer = keyed(&life, &rich, video()).await;
         check(&answer, End::New);

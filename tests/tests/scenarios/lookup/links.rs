@@ -11,7 +11,7 @@ use crate::{
 };
 
 async fn refused(life: &Life, reference: Reference) -> BadReference {
-    let ask = LookupAsk { reference, src: None, key: None, proof: None, client: None };
+    let ask = LookupAsk { reference, src: None, key: None, proof: None, client: None, default_only: false };
     life.lookups[0].look_up(ask).await.expect_err("this reference names no video")
 }
 

@@ -3,7 +3,9 @@
 mod failures;
 mod fair_use;
 mod free;
+mod health;
 mod links;
 mod paying;
+mod places;
 mod storage;
 mod waiting;

@@ -6,8 +6,8 @@ use transcript_core::lookup::FailureReason;
 
 use crate::{
     scenarios::{
-        End, ask_engine, asks, captions_do, check, check_message, keyed, new_key, pass, play, play_with,
-        service_spent, spent, unkeyed, video,
+        End, again_after, ask_engine, asks, captions_do, check, check_message, keyed, new_key, pass, play,
+        play_with, service_spent, spent, unkeyed, video,
     },
     simulation::{
         ops::{Asking, Caller, Target},
@@ -21,11 +21,13 @@ fn still_transcribing_then_ready() {
     play(Plan::default(), |life| async move {
         let key = new_key(&life).await;
         captions_do(&life, &[Act::give(&["en"]).after(Duration::from_secs(100))]);
-        for _ in 0..3 {
+        // Nothing is known of how far it is: it may take as long as it took.
+        for again in [25, 50, 60] {
             let before = life.now();
             let answer = keyed(&life, &key, video()).await;
             check(&answer, End::None(FailureReason::FetchError));
-            check_message(&answer, "still being transcribed");
+            check_message(&answer, &format!("still being transcribed: please ask again in {again} seconds"));
+            assert_eq!(again_after(&answer), Some(again));
             assert_eq!(life.now().since(before), Duration::from_secs(25));
         }
         pass(26).await;
@@ -107,6 +109,7 @@ fn a_dead_process_costs_nobody_anything() {
         let answer = keyed(&life, &key, video()).await;
         check(&answer, End::None(FailureReason::FetchError));
         check_message(&answer, "still being transcribed");
+        assert_eq!(again_after(&answer), Some(25));
         assert_eq!(answer.key.unwrap().used, 1);
         pass(36).await;
         let answer = keyed(&life, &key, video()).await;

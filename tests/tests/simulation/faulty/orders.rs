@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result,
     accounts::{Order, Orders},
-    ids::OrderId,
+    ids::{AccountId, OrderId},
 };
 
 use super::nothing;
@@ -47,5 +47,12 @@ impl Orders for FaultyOrders {
         let inner = self.inner();
         let work = async move { inner.unsettled(page).await };
         self.gate.pass("orders.unsettled", String::new, work, nothing).await
+    }
+
+    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+        let (inner, account) = (self.inner(), account.clone());
+        let what = account.to_string();
+        let work = async move { inner.of_account(&account, page).await };
+        self.gate.pass("orders.of_account", || what, work, nothing).await
     }
 }

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::now_s;
+use super::{Event, now_s};
 
 /// A request that is refused.
 #[derive(Debug)]
@@ -65,6 +65,8 @@ pub(super) struct Books {
     pub(super) subscription_metadata: BTreeMap<String, Value>,
     /// The checkouts that are paid in the moment when somebody wants to close them.
     pub(super) paid_when_closed: Vec<String>,
+    /// The events of refunds and disputes, oldest first.
+    pub(super) events: Vec<Value>,
     /// Idempotency keys: what was asked first, and what was answered.
     pub(super) replies: BTreeMap<String, (String, u16, Value)>,
     count: u64,
@@ -101,11 +103,37 @@ impl Books {
         found.map(|(_, object)| object.clone()).collect()
     }
 
+    /// Keeps events for whoever asks for them later.
+    pub(super) fn remember(&mut self, events: &[Event]) {
+        self.events.extend(events.iter().filter_map(|event| serde_json::from_str::<Value>(&event.body).ok()));
+    }
+
+    /// A page of the events of the kinds that are asked for, since a moment, the latest first.
+    fn events(&self, fields: &Fields) -> Value {
+        let since = fields.number("created[gte]").unwrap_or(0);
+        let kinds: Vec<_> = fields.0.iter().filter(|(name, _)| name.starts_with("types[")).collect();
+        let is_wanted = |event: &&Value| {
+            let kind = event["type"].as_str().unwrap_or_default();
+            event["created"].as_i64() >= Some(since) && kinds.iter().any(|(_, wanted)| *wanted == kind)
+        };
+        let all = self.events.iter().rev().filter(is_wanted);
+        let after = fields.get("starting_after");
+        let mut rest: Vec<&Value> = match after {
+            Some(after) => all.skip_while(|event| event["id"] != after).skip(1).collect(),
+            None => all.collect(),
+        };
+        let limit = fields.number("limit").and_then(|limit| limit.try_into().ok()).unwrap_or(10);
+        let has_more = rest.len() > limit;
+        rest.truncate(limit);
+        json!({ "object": "list", "url": "/v1/events", "has_more": has_more, "data": rest })
+    }
+
     pub(super) fn act(&mut self, method: &Method, path: &str, fields: &Fields) -> Outcome {
         let parts: Vec<&str> = path.trim_start_matches("/v1/").split('/').collect();
         let mut value = match (method.as_str(), parts.as_slice()) {
             ("POST", ["customers"]) => self.make_customer(fields),
             ("POST", ["products"]) => self.make_product(fields)?,
+            ("GET", ["events"]) => self.events(fields),
             ("GET", ["products", id]) => self.read(id)?,
             ("GET", ["prices"]) => self.list("price", &[("lookup_key", fields.get("lookup_keys[]"))]),
             ("POST", ["prices"]) => self.make_price(fields)?,

@@ -217,7 +217,12 @@ impl Stripe {
             "id": books.name("re"), "object": "refund", "amount": amount, "charge": charge,
             "payment_intent": intent, "status": "succeeded",
         });
-        vec![Event::new("refund.created", &refund), Event::new("charge.refunded", &books.object(&charge))]
+        let events = vec![
+            Event::new("refund.created", &refund),
+            Event::new("charge.refunded", &books.object(&charge)),
+        ];
+        books.remember(&events);
+        events
     }
 
     /// The buyer's bank contests a payment, or the dispute comes to this state.
@@ -234,6 +239,8 @@ impl Stripe {
             "id": id, "object": "dispute", "amount": amount, "charge": charge, "payment_intent": intent,
             "status": status,
         }));
-        vec![Event::new(kind, &dispute)]
+        let events = vec![Event::new(kind, &dispute)];
+        books.remember(&events);
+        events
     }
 }

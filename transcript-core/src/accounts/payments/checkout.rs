@@ -119,6 +119,13 @@ pub trait Checkout: fmt::Debug + Send + Sync + 'static {
     /// **Behaviour**: none for what is unknown, or was not sold through this port.
     async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>>;
 
+    /// The payments of which money went back or is contested since a moment, as far back as the provider
+    /// remembers; each perhaps more than once. Only where an event can be lost: else there are none.
+    async fn returned(&self, since: Timestamp) -> Result<Vec<Subject>> {
+        let _ = since;
+        Ok(Vec::new())
+    }
+
     /// Lets a subscription end when its paid month does: nothing is charged for it any more.
     ///
     /// **Behaviour**: one that has ended, or is unknown, is success.

@@ -2,11 +2,13 @@
 
 use super::{PATIENCE, Payments, Subject};
 use crate::{
-    accounts::Order,
+    accounts::{
+        OrderState,
+        orders::{Order, all_of},
+    },
     directory::{Account, Changed, Plan},
     engine::retry::persistently,
     error::Result,
-    page::PageRequest,
 };
 
 impl Payments {
@@ -19,17 +21,11 @@ impl Payments {
     /// # Errors
     /// [`crate::ErrorKind::Unavailable`] when stores or provider are away: some pages may be closed.
     pub async fn close(&self, account: &Account) -> Result<Account> {
-        let mut page = PageRequest::first();
-        loop {
-            let found = persistently(PATIENCE, || self.parts.orders.unsettled(page.clone())).await?;
-            for order in found.items.iter().filter(|order| order.account == account.id) {
-                self.close_page(order).await?;
-            }
-            match found.next {
-                Some(next) => page.after = Some(next),
-                None => return self.end_returned(account).await,
-            }
+        let orders = all_of(self.parts.orders.as_ref(), &account.id, PATIENCE).await?;
+        for order in orders.iter().filter(|order| order.state == OrderState::Open) {
+            self.close_page(order).await?;
         }
+        self.end_returned(account).await
     }
 
     async fn close_page(&self, order: &Order) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Asking about what no event told: events get lost, and a server may be away for longer than they are
 //! repeated.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use super::{PATIENCE, Payments, Subject};
 use crate::{
@@ -19,6 +19,10 @@ const HOUR: Duration = Duration::from_secs(3_600);
 pub const SWEEP_EVERY: Duration = Duration::from_secs(30 * 60);
 /// After how many failures in a row a sweep gives up.
 const FAILURES_MAX: u32 = 5;
+/// How far back the first sweep asks for money that went back, and how much each later one asks about again: what a
+/// provider tells of may be a little late.
+const RETURNED_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+const RETURNED_AGAIN: Duration = HOUR;
 /// How old an order is before it is asked about: by then its event should have come.
 const ORDER_AGE_MIN: Duration = Duration::from_secs(600);
 /// How old an order is when nobody will pay it any more. Bank transfers take up to two weeks.
@@ -89,6 +93,23 @@ impl Payments {
                 None => return failures.end(),
             }
         }
+    }
+
+    /// Asks about every payment of which money went back, or is contested, since the moment that the last sweep
+    /// returned; the first goes back a month. Returns the moment for the next.
+    ///
+    /// # Errors
+    /// As [`Payments::sweep_orders`]; the next sweep begins where this one did.
+    pub async fn sweep_returned(&self, since: Option<Timestamp>) -> Result<Timestamp> {
+        let now = self.now();
+        let since = since.unwrap_or_else(|| now.minus(RETURNED_AGE_MAX));
+        let mut failures = Failures::default();
+        let returned = self.asked(self.checkout()?.returned(since)).await?;
+        for subject in returned.into_iter().collect::<HashSet<_>>() {
+            failures.note(self.follow(&subject).await)?;
+        }
+        failures.end()?;
+        Ok(now.minus(RETURNED_AGAIN))
     }
 
     /// Lets a blocked account's subscription end: nobody pays for what they cannot use. It is the sweep that

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use crate::directory::Plan;
 use crate::{
-    accounts::{NewAccountKey, Profile},
+    accounts::{BLOCKED, NewAccountKey, Profile},
     directory::key::Key,
 };
 
@@ -60,6 +60,9 @@ pub struct Verified {
     /// The account's plan.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = Plan::ALL.map(Plan::as_str))))]
     pub plan: String,
+    /// Why the key opens nothing yet, where that is so: our extension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 impl fmt::Debug for Verified {
@@ -79,6 +82,7 @@ impl From<&NewAccountKey> for Verified {
             // Told as none when the ledger is away in this moment: the key must be shown all the same.
             credits: issued.credits_remaining.unwrap_or(0),
             plan: issued.plan.as_str().to_owned(),
+            notice: issued.is_blocked.then(|| BLOCKED.to_owned()),
         }
     }
 }

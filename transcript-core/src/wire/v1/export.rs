@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Me;
 use crate::{
-    accounts::{AccountExport as Export, Profile},
+    accounts::{AccountExport as Export, Item, Order, Profile},
     ledger::{Entry, EntryKind},
 };
 
@@ -27,6 +27,31 @@ pub struct AccountExport {
     pub blocked: bool,
     /// Every step of its credits, oldest first.
     pub statement: Vec<StatementLine>,
+    /// All that it ordered, oldest first.
+    pub orders: Vec<ExportedOrder>,
+}
+
+/// One order of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportedOrder {
+    /// Its id.
+    pub id: String,
+    /// When: RFC 3339, UTC.
+    pub at: String,
+    /// `pack` or `plan`.
+    pub kind: String,
+    /// The name of the pack or plan.
+    pub item: String,
+    /// How many credits; for a plan, how many a month.
+    pub credits: u64,
+    /// The price in the currency's smallest unit.
+    pub amount_minor: u64,
+    /// The currency's ISO 4217 code, in lower case.
+    pub currency: String,
+    /// `open`, `fulfilled`, `expired`, `refunded` or `disputed`.
+    pub state: String,
+    /// How many of the credits were taken back after refunds.
+    pub taken_back: u64,
 }
 
 /// One step of an account's credits.
@@ -57,6 +82,27 @@ impl From<&Export> for AccountExport {
             subscription: account.subscription.clone(),
             blocked: account.blocked,
             statement: export.entries.iter().map(StatementLine::from).collect(),
+            orders: export.orders.iter().map(ExportedOrder::from).collect(),
+        }
+    }
+}
+
+impl From<&Order> for ExportedOrder {
+    fn from(order: &Order) -> Self {
+        let (kind, item) = match &order.item {
+            Item::Pack(name) => ("pack", name.as_str()),
+            Item::Plan(plan) => ("plan", plan.as_str()),
+        };
+        Self {
+            id: order.id.to_string(),
+            at: order.created_at.to_string(),
+            kind: kind.to_owned(),
+            item: item.to_owned(),
+            credits: order.credits,
+            amount_minor: order.amount_minor,
+            currency: order.currency.clone(),
+            state: order.state.as_str().to_owned(),
+            taken_back: order.taken_back.last().copied().unwrap_or_default(),
         }
     }
 }

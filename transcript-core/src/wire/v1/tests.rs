@@ -73,11 +73,14 @@ fn a_key_is_shown_once_and_never_printed() {
         first: true,
         plan: Plan::Free,
         credits_remaining,
+        is_blocked: false,
     };
     let verified = Verified::from(&issued(Some(200)));
     let expect = json!({ "success": true, "api_key": text, "credits": 200, "plan": "free" });
     assert_eq!(to_value(&verified).unwrap(), expect);
     assert_eq!(Verified::from(&issued(None)).credits, 0);
+    let blocked = Verified::from(&NewAccountKey { is_blocked: true, ..issued(None) });
+    assert!(blocked.notice.is_some_and(|notice| notice.contains("blocked")));
     let rotated = KeyRotated::from(&key);
     assert_eq!(to_value(&rotated).unwrap(), json!({ "success": true, "api_key": text }));
     for printed in [format!("{verified:?}"), format!("{rotated:?}"), format!("{:?}", issued(None))] {

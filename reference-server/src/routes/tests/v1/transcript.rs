@@ -1,6 +1,14 @@
 use std::sync::atomic::Ordering;
 
+use http_body_util::BodyExt;
+use transcript_core::{
+    Clock,
+    archive::Archive,
+    video::{Platform, VideoId},
+};
+
 use super::errors::check;
+use crate::bodies::EXPIRE;
 use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Selling, Service, request};
 
 async fn get(service: &Service, key: &str, query: &str) -> Answer {
@@ -123,4 +131,77 @@ async fn an_account_is_spent_to_exactly_zero() {
     // What is wrong with the parameters is told before what is wrong with the credits.
     service.clock.advance(std::time::Duration::from_secs(6));
     check(&get(&service, &key, "video_id=short").await, 400, "video_id: ");
+}
+
+/// The same call with other headers beside the key.
+async fn get_as(service: &Service, key: &str, header: (&str, &str)) -> (http::HeaderMap, Vec<u8>) {
+    let (bearer, target) = (format!("Bearer {key}"), format!("/api/v1/transcript?video_id={ARCHIVED}"));
+    let asked = request("GET", &target, &[("authorization", bearer.as_str()), header], "");
+    let (head, body) = service.front.answer(asked, [192, 0, 2, 1].into()).await.into_parts();
+    assert_eq!(head.status, 200, "{head:?}");
+    (head.headers, body.collect().await.unwrap().to_bytes().to_vec())
+}
+
+#[tokio::test]
+async fn a_ready_transcript_is_the_same_answer_and_costs_the_same() {
+    let service = Service::start().await;
+    let (ann, ben) = (service.account("ann@example.org").await, service.account("ben@example.org").await);
+    let query = format!("video_id={ARCHIVED}");
+    let first = get(&service, &ann, &query).await;
+    for (key, credits, requests) in [(&ann, "198", 8), (&ben, "199", 9), (&ann, "197", 7)] {
+        let ready = get(&service, key, &query).await;
+        assert_eq!((ready.status.as_u16(), &ready.text), (200, &first.text));
+        assert_eq!(ready.header("vary"), Some("accept-encoding"), "it is the ready one: {ready:?}");
+        assert_eq!(
+            (ready.header("x-cache"), ready.header("x-credits-remaining")),
+            (Some("HIT"), Some(credits))
+        );
+        assert_eq!(ready.header("ratelimit"), Some(format!("\"account\";r={requests};t=60").as_str()));
+        for name in ["cache-control", "content-type", "ratelimit-policy", "x-content-type-options"] {
+            assert_eq!(ready.header(name), first.header(name), "{name}");
+        }
+    }
+    let (headers, body) = get_as(&service, &ann, ("accept-encoding", "zstd")).await;
+    assert_eq!(headers["content-encoding"], "zstd");
+    assert_eq!(zstd::decode_all(body.as_slice()).unwrap(), first.text.as_bytes());
+    let (headers, body) = get_as(&service, &ann, ("accept-encoding", "identity;q=0, *;q=0")).await;
+    assert_eq!((headers.get("content-encoding"), body), (None, first.text.clone().into_bytes()));
+    // A name for repeats goes the long way, which stores the reply.
+    assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("x-credits-remaining"), Some("194"));
+    assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("idempotent-replayed"), Some("true"));
+    assert_eq!(left(&service, &ann).await, 194);
+}
+
+#[tokio::test]
+async fn a_ready_transcript_is_refused_like_any_other() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let query = format!("video_id={ARCHIVED}");
+    assert_eq!(get(&service, &key, &query).await.status, 200);
+    check(&service.get(&format!("/api/v1/transcript?{query}")).await, 401, "This needs an API key");
+    let wrong = get(&service, "vba_wrong", &query).await;
+    check(&wrong, 401, "The API key is not one of this service");
+    assert_eq!(wrong.header("www-authenticate"), Some("Bearer realm=\"verbatim\", error=\"invalid_token\""));
+    for _ in 0..9 {
+        assert_eq!(get(&service, &key, &query).await.status, 200);
+    }
+    let too_fast = get(&service, &key, &query).await;
+    check(&too_fast, 429, "Too many requests");
+    assert_eq!(
+        (too_fast.header("retry-after"), too_fast.header("ratelimit")),
+        (Some("60"), Some("\"account\";r=0;t=60"))
+    );
+    service.clock.advance(std::time::Duration::from_secs(60));
+    // Another key of the account: the one before is dead at once, also where it was remembered.
+    let bearer = format!("Bearer {key}");
+    let rotate = request("POST", "/api/v1/rotate-key", &[("authorization", bearer.as_str())], "");
+    let new = service.send(rotate).await.json()["api_key"].as_str().unwrap().to_owned();
+    check(&get(&service, &key, &query).await, 401, "The API key is unknown, or was replaced");
+    assert_eq!(get(&service, &new, &query).await.header("x-credits-remaining"), Some("189"));
+    // What is withdrawn is told to nobody, once that is 50 ms old.
+    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    service.archive.withdraw(&video, true, service.clock.now()).await.unwrap();
+    tokio::time::sleep(EXPIRE).await;
+    check(&get(&service, &new, &query).await, 404, "This transcript was withdrawn");
+    assert_eq!(left(&service, &new).await, 189);
 }

@@ -19,12 +19,11 @@ use super::{
     SubscriptionState, WebhookCall, contended,
 };
 use crate::{
-    accounts::{Item, Month, Order, Orders},
+    accounts::{Item, Month, Order, OrderState, Orders, orders::all_of},
     directory::Secrets,
     engine::retry::persistently,
     error::Result,
     ids::OrderId,
-    page::PageRequest,
     time::{Clock, Random, Timestamp},
 };
 pub use state::{SandboxDeed, SandboxStep};
@@ -134,20 +133,14 @@ impl Sandbox {
 
     /// Closes the other pages for plans that a buyer opened, and did not use: nobody pays for two.
     async fn close_others(&self, own: &Order) -> Result<()> {
-        let mut page = PageRequest::first();
-        loop {
-            let found = persistently(PATIENCE, || self.parts.orders.unsettled(page.clone())).await?;
-            let is_other = |order: &&Order| {
-                order.account == own.account && order.id != own.id && matches!(order.item, Item::Plan(_))
-            };
-            for other in found.items.iter().filter(is_other) {
-                self.apply(&other.id, SandboxDeed::Cancel).await?;
-            }
-            match found.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(()),
-            }
+        let is_other = |order: &&Order| {
+            order.state == OrderState::Open && order.id != own.id && matches!(order.item, Item::Plan(_))
+        };
+        let orders = all_of(self.parts.orders.as_ref(), &own.account, PATIENCE).await?;
+        for other in orders.iter().filter(is_other) {
+            self.apply(&other.id, SandboxDeed::Cancel).await?;
         }
+        Ok(())
     }
 
     async fn find(&self, id: &OrderId) -> Result<Option<(Order, State)>> {

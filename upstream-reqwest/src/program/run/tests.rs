@@ -4,6 +4,7 @@ use tokio::time::{Instant, sleep};
 use transcript_core::supplier::Watcher;
 
 use super::*;
+use crate::program::find_program;
 
 #[derive(Debug)]
 struct Nobody {
@@ -22,11 +23,13 @@ const PATIENT: Nobody = Nobody { gone_at: None };
 
 fn shell(folder: &Path, script: &str, time: Duration) -> Program {
     Program {
-        path: find(Path::new("sh")).unwrap(),
+        path: find_program(Path::new("sh")).unwrap(),
         arguments: vec!["-c".into(), script.into()],
         environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("ONE".into(), "1".into())],
         folder: folder.to_owned(),
-        limits: Limits { deadline: Instant::now() + time, output: 1_000, memory: 64 << 20, file: 1_000 },
+        deadline: Instant::now() + time,
+        output_max: 1_000,
+        room: Room { memory: 64 << 20, file: 1_000 },
     }
 }
 

@@ -1,0 +1,171 @@
+use serde_json::{Value, json};
+
+use super::errors::check;
+use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Service, request};
+
+async fn ask(service: &Service, key: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
+    let bearer = format!("Bearer {key}");
+    let headers = [&[("authorization", bearer.as_str())], headers].concat();
+    service.send(request("POST", "/api/v1/chat", &headers, &body.to_string())).await
+}
+
+fn question(video: &str) -> Value {
+    json!({ "video_id": video, "message": "How quiet is it?" })
+}
+
+async fn left(service: &Service, key: &str) -> u64 {
+    service.get_with("/api/v1/me", key).await.json()["credits_remaining"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn an_answer_costs_a_credit_with_the_transcript_in_it() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let hit = ask(&service, &key, &question(ARCHIVED), &[]).await;
+    assert_eq!(hit.status, 200, "{hit:?}");
+    assert_eq!((hit.header("x-cache"), hit.header("x-credits-remaining")), (Some("HIT"), Some("199")));
+    assert_eq!(hit.header("ratelimit"), Some("\"account\";r=9;t=60"));
+    assert_eq!(hit.header("content-type"), Some("application/json; charset=utf-8"));
+    assert_eq!(
+        hit.json(),
+        json!({
+            "video_id": ARCHIVED,
+            "response": "“It is so quiet here” [0:01]",
+            "credits": { "used": 1, "limit": 200, "remaining": 199 },
+            "citations": [{
+                "start": 1.5, "end": 4.75, "text": "It is so quiet here.",
+                "url": format!("https://www.youtube.com/watch?v={ARCHIVED}&t=1s")
+            }],
+            "coverage": 1.0
+        })
+    );
+    // The transcript that is fetched for it costs nothing more.
+    let miss = ask(&service, &key, &question(NEW), &[]).await;
+    assert_eq!((miss.status.as_u16(), miss.header("x-cache")), (200, Some("MISS")), "{miss:?}");
+    assert_eq!(miss.json()["credits"], json!({ "used": 2, "limit": 200, "remaining": 198 }));
+    assert_eq!(left(&service, &key).await, 198);
+    // Nor is an answer free that says that there is none.
+    let other = json!({ "video_id": ARCHIVED, "message": "Xylophones?", "conversation_history": null });
+    let other = ask(&service, &key, &other, &[]).await;
+    assert_eq!(other.json()["response"], "The transcript does not cover this.", "{other:?}");
+    assert_eq!((&other.json()["citations"], left(&service, &key).await), (&json!([]), 197));
+}
+
+#[tokio::test]
+async fn what_is_no_question_costs_nothing() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let history =
+        |items: Value| json!({ "video_id": ARCHIVED, "message": "a", "conversation_history": items });
+    let turn = |role: &str| json!({ "role": role, "content": "b" });
+    let message = |text: &str| json!({ "video_id": ARCHIVED, "message": text });
+    for (body, status, begins) in [
+        (json!({}), 400, "video_id: "),
+        (json!({ "video_id": ARCHIVED }), 400, "message: it is missing"),
+        (json!({ "video_id": "short", "message": "a" }), 400, "video_id: "),
+        (json!({ "video_id": 7, "message": "a" }), 400, "video_id: "),
+        (message(""), 400, "message: it is empty"),
+        (message(" \n\u{200b}\u{7}"), 400, "message: it is empty"),
+        (message(&"ä".repeat(2_001)), 400, "message: it has more than 2000 characters"),
+        (history(json!(vec![turn("user"); 21])), 400, "conversation_history: it has more than 20 items"),
+        (history(json!([turn("system")])), 400, "conversation_history: the role"),
+        (history(json!([turn("User")])), 400, "conversation_history: the role"),
+        (history(json!([{ "role": "user" }])), 400, "conversation_history: the content"),
+        (history(json!([{ "role": "user", "content": 7 }])), 400, "conversation_history: the content"),
+        (
+            history(json!([{ "role": "user", "content": "", "name": "x" }])),
+            400,
+            "conversation_history: an item",
+        ),
+        (history(json!(["b"])), 400, "conversation_history: each item"),
+        (history(json!({ "role": "user" })), 400, "conversation_history: it must be an array"),
+        (json!({ "video_id": ARCHIVED, "message": "a", "model": "b" }), 400, "body: there is no field"),
+        (json!({ "video_id": ARCHIVED, "message": "a".repeat(300_000) }), 413, "The body is too large"),
+        (question(SILENT), 404, "This video"),
+        (question(DEFECT), 500, ""),
+    ] {
+        service.clock.advance(std::time::Duration::from_secs(60));
+        check(&ask(&service, &key, &body, &[]).await, status, begins);
+    }
+    let whole = json!({ "video_id": ARCHIVED, "message": "ä".repeat(2_000),
+        "conversation_history": vec![turn("assistant"); 20] });
+    service.clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(left(&service, &key).await, 200);
+    assert_eq!(ask(&service, &key, &whole, &[]).await.status, 200);
+    let bearer = format!("Bearer {key}");
+    for method in ["GET", "HEAD", "PUT"] {
+        let answer = service.send(request(method, "/api/v1/chat", &[("authorization", &bearer)], "")).await;
+        assert_eq!((answer.status.as_u16(), answer.header("allow")), (405, Some("POST, OPTIONS")));
+    }
+    check(&service.send(request("POST", "/api/v1/chat", &[], "{}")).await, 401, "This needs an API key");
+}
+
+#[tokio::test]
+async fn a_repeated_question_gets_the_first_answer() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let name = [("idempotency-key", "once")];
+    let first = ask(&service, &key, &question(NEW), &name).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, None), "{first:?}");
+    let again = ask(&service, &key, &question(NEW), &name).await;
+    assert_eq!((again.header("idempotent-replayed"), &again.text), (Some("true"), &first.text));
+    check(&ask(&service, &key, &question(ARCHIVED), &name).await, 400, "Idempotency-Key: ");
+    assert_eq!(left(&service, &key).await, 199);
+}
+
+#[tokio::test]
+async fn nobody_is_answered_without_credits() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    for asked in 0..200 {
+        if asked % 10 == 0 {
+            service.clock.advance(std::time::Duration::from_secs(60));
+        }
+        assert_eq!(ask(&service, &key, &question(ARCHIVED), &[]).await.status, 200);
+    }
+    service.clock.advance(std::time::Duration::from_secs(60));
+    for video in [ARCHIVED, NEW] {
+        let spent = ask(&service, &key, &question(video), &[]).await;
+        check(&spent, 402, "The credits do not suffice");
+        assert_eq!(spent.header("x-credits-remaining"), Some("0"));
+    }
+    let events = ask(&service, &key, &question(ARCHIVED), &[("accept", "text/event-stream")]).await;
+    check(&events, 402, "The credits do not suffice");
+}
+
+#[tokio::test]
+async fn events_carry_sentences_and_then_the_answer() {
+    let service = Service::start().await;
+    let key = service.account("ann@example.org").await;
+    let headers = [("accept", "text/event-stream"), ("idempotency-key", "told")];
+    let told = ask(&service, &key, &question(ARCHIVED), &headers).await;
+    assert_eq!(
+        (told.status.as_u16(), told.header("content-type")),
+        (200, Some("text/event-stream")),
+        "{told:?}"
+    );
+    assert_eq!(told.header("cache-control"), Some("no-store"));
+    let events: Vec<(&str, Value)> = told
+        .text
+        .split_terminator("\n\n")
+        .map(|event| {
+            let (name, data) = event.split_once('\n').unwrap();
+            let data = serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap();
+            (name.strip_prefix("event: ").unwrap(), data)
+        })
+        .collect();
+    let [("sentence", sentence), ("answer", answer)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(sentence["text"], answer["response"]);
+    assert_eq!(sentence["citations"], answer["citations"]);
+    assert_eq!((&answer["credits"]["remaining"], left(&service, &key).await), (&json!(199), 199));
+    // A repeat is the answer as it was stored.
+    let again = ask(&service, &key, &question(ARCHIVED), &headers).await;
+    assert_eq!((again.header("idempotent-replayed"), &again.json()), (Some("true"), answer));
+    // Before anything is said, a failure has a status of its own.
+    check(
+        &ask(&service, &key, &question(SILENT), &[("accept", "text/event-stream")]).await,
+        404,
+        "This video",
+    );
+    assert_eq!(left(&service, &key).await, 199);
+}

@@ -1,0 +1,124 @@
+//! The charges of a group, decided one after another on the rows that they share.
+
+use std::collections::{HashMap, HashSet};
+
+use transcript_core::{
+    accounts::{ChargeOutcome, ChargeRequest},
+    limits::Taken,
+};
+
+use crate::{
+    books::{Books, EntryRow, HoldRow, PoolRow},
+    error::Work,
+    window::{self, Window},
+};
+
+/// How many pools the terms of an ordinary charge name at most.
+const POOLS_MAX: usize = 2;
+
+/// What the database has for one charge.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Whether the key opens the account in the version that was told.
+    pub(super) opens: bool,
+    /// Whether its hold is known, or one of its wallet's is overdue.
+    pub(super) is_odd: bool,
+    /// The window of its limit.
+    pub(super) window: Option<Window>,
+    /// The pools of its wallet.
+    pub(super) pools: Vec<PoolRow>,
+}
+
+/// What became of the charges of a group, and what there is to store.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// In the order of the charges; none for those that must go their own way, once all of this is stored.
+    pub(super) outcomes: Vec<Option<ChargeOutcome>>,
+    pub(super) pools: Vec<PoolRow>,
+    /// Windows whose end is as it was.
+    pub(super) windows: Vec<Window>,
+    /// Windows that are new, or whose end has moved.
+    pub(super) moved: Vec<Window>,
+    pub(super) holds: Vec<HoldRow>,
+    pub(super) entries: Vec<EntryRow>,
+    /// The moment of the last charge, in milliseconds.
+    pub(super) now: i64,
+}
+
+/// A limit's window, as those before have left it.
+#[derive(Debug, Default)]
+struct Taking {
+    windows: Vec<Window>,
+    /// The end that is stored.
+    end: Option<i64>,
+    is_taken: bool,
+}
+
+/// Whether a charge has the form that the statements of a group know.
+fn is_ordinary(ask: &ChargeRequest) -> bool {
+    let [leg] = ask.spend.legs.as_slice() else { return false };
+    leg.terms.pools.len() <= POOLS_MAX && 0 < ask.take.cost
+}
+
+impl Batch {
+    /// Decides the charges in their order. Each sees what those before it have left.
+    pub(super) fn decide(asks: &[ChargeRequest], found: Vec<Found>) -> Work<Self> {
+        let mut batch = Self { outcomes: Vec::with_capacity(asks.len()), ..Self::default() };
+        let mut limits: HashMap<&str, Taking> = HashMap::with_capacity(asks.len());
+        let mut wallets: HashMap<&str, Vec<PoolRow>> = HashMap::with_capacity(asks.len());
+        let mut ids = HashSet::with_capacity(asks.len());
+        for (ask, found) in asks.iter().zip(found) {
+            if !found.opens {
+                batch.outcomes.push(Some(ChargeOutcome::Stale));
+                continue;
+            }
+            let is_new = ids.insert(ask.spend.id.as_str());
+            let leg = ask.spend.legs.first().filter(|_| is_new && !found.is_odd && is_ordinary(ask));
+            let Some(leg) = leg else {
+                batch.outcomes.push(None);
+                continue;
+            };
+            let limit = limits.entry(&ask.take.bucket).or_insert_with(|| Taking::of(found.window));
+            let now = ask.spend.now;
+            batch.now = now.as_millis();
+            let taken = window::take(&mut limit.windows, std::slice::from_ref(&ask.take), now);
+            let (remaining, reset_ms) = match taken {
+                Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
+                Taken::Limited { retry_after_ms, .. } => {
+                    batch.outcomes.push(Some(ChargeOutcome::Limited { retry_after_ms }));
+                    continue;
+                }
+            };
+            limit.is_taken = true;
+            let pools = wallets.entry(leg.wallet.as_str()).or_default();
+            for pool in found.pools {
+                if !pools.iter().any(|known| known.bucket == pool.bucket) {
+                    pools.push(pool);
+                }
+            }
+            let mut books = Books::of_pools(std::mem::take(pools));
+            let spent = books.spend(&ask.spend)?;
+            let (left, holds, entries) = books.into_rows();
+            *pools = left;
+            batch.holds.extend(holds);
+            batch.entries.extend(entries);
+            batch.outcomes.push(Some(ChargeOutcome::Counted { remaining, reset_ms, spent }));
+        }
+        batch.pools = wallets.into_values().flatten().filter(|pool| pool.touched).collect();
+        for limit in limits.into_values().filter(|limit| limit.is_taken) {
+            for window in limit.windows {
+                let to =
+                    if limit.end == Some(window.ends_at) { &mut batch.windows } else { &mut batch.moved };
+                to.push(window);
+            }
+        }
+        Ok(batch)
+    }
+}
+
+impl Taking {
+    fn of(stored: Option<Window>) -> Self {
+        let end = stored.as_ref().map(|window| window.ends_at);
+        Self { windows: Vec::from_iter(stored), end, is_taken: false }
+    }
+}

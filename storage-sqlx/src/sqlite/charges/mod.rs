@@ -1,0 +1,235 @@
+//! Charges in SQLite: those that wait for the disk at the same time share a transaction, and its statements.
+//!
+//! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
+//! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
+//! rules of the ledger and the limits ([`batch`]), and one stores what they changed. What is out of the ordinary (a
+//! hold id that is known, a hold of the wallet that is overdue) goes its own way in the same transaction.
+
+mod batch;
+pub(super) mod statements;
+
+use std::{
+    collections::VecDeque,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use sqlx::SqliteConnection;
+use tokio::{runtime::Handle, sync::oneshot};
+use transcript_core::{
+    Error, ErrorKind, Result,
+    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    limits::Taken,
+};
+
+use super::{
+    Database, SqliteStore,
+    ledger::Hold,
+    limits,
+    writer::{Change, Queue, busy},
+};
+use crate::error::Work;
+use batch::Batch;
+use statements::Statements;
+
+/// How many charges share their statements at most.
+const GROUP_MAX: usize = 64;
+/// How many may wait. Whoever comes later is told to try again.
+const WAITING_MAX: usize = 16_384;
+
+type Answer = oneshot::Sender<Result<ChargeOutcome>>;
+
+/// Where charges are asked for, and gather.
+#[derive(Debug)]
+pub(super) struct Counter {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Arc<Queue>,
+    file: PathBuf,
+    runtime: Handle,
+    statements: Statements,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    line: VecDeque<(ChargeRequest, Answer)>,
+    /// Whether a group is queued that has not called in whoever waits.
+    is_queued: bool,
+}
+
+impl Counter {
+    pub(super) fn new(database: &Database) -> Self {
+        let (queue, file) = (Arc::clone(&database.queue), database.file.clone());
+        let (runtime, statements) = (database.runtime.clone(), Statements::default());
+        Self { shared: Arc::new(Shared { queue, file, runtime, statements, waiting: Mutex::default() }) }
+    }
+}
+
+#[async_trait]
+impl Charges for SqliteStore {
+    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
+        ask.check()?;
+        let (answer, outcome) = oneshot::channel();
+        if let Err(error) = self.counter.shared.join(ask, answer) {
+            return Ok(ChargeOutcome::Undone(error));
+        }
+        outcome.await.unwrap_or_else(|_| Err(super::closed()))
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins those who wait; the first one has a group queued.
+    fn join(self: &Arc<Self>, ask: ChargeRequest, answer: Answer) -> Result<()> {
+        let mut waiting = self.waiting();
+        if waiting.line.len() >= WAITING_MAX {
+            return Err(busy(&self.file));
+        }
+        waiting.line.push_back((ask, answer));
+        if !std::mem::replace(&mut waiting.is_queued, true) {
+            self.send_group();
+        }
+        Ok(())
+    }
+
+    /// Queues a group for whoever waits, in a task that then answers them.
+    fn send_group(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        self.runtime.spawn(async move { shared.see_through(Group::default()).await });
+    }
+
+    /// Has a group charged and its members answered.
+    async fn see_through(self: &Arc<Self>, group: Group) {
+        let group = Arc::new(group);
+        let change = Together { shared: Arc::clone(self), group: Arc::clone(&group) };
+        let outcomes = self.queue.make(change).await;
+        // Those who waited for a group that never had its turn are answered as well.
+        let (asks, answers) = (group.asks(self), group.answers());
+        match outcomes {
+            Ok(outcomes) => {
+                for (answer, outcome) in answers.into_iter().zip(outcomes) {
+                    // Nobody may be waiting any more; it is charged all the same.
+                    answer.send(Ok(outcome)).ok();
+                }
+            }
+            // One of them may be to blame: nobody pays for another's fault.
+            Err(error) if asks.len() > 1 && error.kind() != ErrorKind::Unavailable => {
+                for (ask, answer) in asks.iter().zip(answers) {
+                    Box::pin(self.see_through(Group::alone(ask.clone(), answer))).await;
+                }
+            }
+            Err(error) => {
+                for answer in answers {
+                    answer.send(group.failed(error.clone())).ok();
+                }
+            }
+        }
+    }
+}
+
+/// Charges that are made together.
+#[derive(Debug, Default)]
+struct Group {
+    members: Mutex<Option<Members>>,
+    /// Whether all was made and waits for its commit: from then on only the commit tells what became of it.
+    is_made: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Members {
+    asks: Arc<[ChargeRequest]>,
+    answers: Vec<Answer>,
+}
+
+impl Group {
+    fn alone(ask: ChargeRequest, answer: Answer) -> Self {
+        let members = Members { asks: [ask].into(), answers: vec![answer] };
+        Self { members: Mutex::new(Some(members)), is_made: AtomicBool::new(false) }
+    }
+
+    fn members(&self) -> MutexGuard<'_, Option<Members>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who is in the group. The first call closes it.
+    fn asks(&self, shared: &Arc<Shared>) -> Arc<[ChargeRequest]> {
+        let mut members = self.members();
+        if let Some(members) = &*members {
+            return Arc::clone(&members.asks);
+        }
+        let mut waiting = shared.waiting();
+        // Whoever left need not be charged.
+        waiting.line.retain(|(_, answer)| !answer.is_closed());
+        let count = waiting.line.len().min(GROUP_MAX);
+        let (asks, answers): (Vec<_>, Vec<_>) = waiting.line.drain(..count).unzip();
+        waiting.is_queued = !waiting.line.is_empty();
+        if waiting.is_queued {
+            shared.send_group();
+        }
+        drop(waiting);
+        let asks: Arc<[ChargeRequest]> = asks.into();
+        *members = Some(Members { asks: Arc::clone(&asks), answers });
+        asks
+    }
+
+    fn answers(&self) -> Vec<Answer> {
+        self.members().as_mut().map(|members| std::mem::take(&mut members.answers)).unwrap_or_default()
+    }
+
+    /// What its members are told when it failed.
+    fn failed(&self, error: Error) -> Result<ChargeOutcome> {
+        if self.is_made.load(Ordering::Relaxed) { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+    }
+}
+
+/// The change that a group is.
+struct Together {
+    shared: Arc<Shared>,
+    group: Arc<Group>,
+}
+
+impl Change for Together {
+    type Outcome = Vec<ChargeOutcome>;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<Vec<ChargeOutcome>> {
+        self.group.is_made.store(false, Ordering::Relaxed);
+        let asks = self.group.asks(&self.shared);
+        if asks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let statements = &self.shared.statements;
+        let batch = Batch::decide(&asks, statements.load(db, &asks).await?)?;
+        statements.store(db, &batch).await?;
+        let mut outcomes = Vec::with_capacity(asks.len());
+        for (ask, outcome) in asks.iter().zip(batch.outcomes) {
+            outcomes.push(match outcome {
+                Some(outcome) => outcome,
+                None => by_itself(db, ask).await?,
+            });
+        }
+        self.group.is_made.store(true, Ordering::Relaxed);
+        Ok(outcomes)
+    }
+}
+
+/// Charges a call whose key is known to open its account, with the statements of limits and ledger.
+async fn by_itself(db: &mut SqliteConnection, ask: &ChargeRequest) -> Work<ChargeOutcome> {
+    let take = limits::Request { takes: vec![ask.take.clone()], now: ask.spend.now };
+    let (remaining, reset_ms) = match take.make(db).await? {
+        Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
+        Taken::Limited { retry_after_ms, .. } => return Ok(ChargeOutcome::Limited { retry_after_ms }),
+    };
+    let spent = Hold { ask: ask.spend.clone(), spend: true }.make(db).await?;
+    Ok(ChargeOutcome::Counted { remaining, reset_ms, spent })
+}

@@ -1,0 +1,141 @@
+//! Charges that wait together: whose fault is whose, and what is known of a charge that failed.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
+use storage_sqlx::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use transcript_core::{
+    ErrorKind, Result,
+    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    directory::{Account, Directory, NewKey, Redeem, Redeemed, Token},
+    ids::{AccountId, HoldId, KeyId, WalletId},
+    ledger::{HoldOutcome, Ledger},
+    limits::Take,
+};
+
+use crate::sharing::{check_audit, grant, moment, purchased, request};
+
+fn digest(name: &str) -> Vec<u8> {
+    name.bytes().chain(std::iter::repeat(0)).take(32).collect()
+}
+
+/// An account with ten credits; key, wallet and account have one name.
+async fn account(store: &SqliteStore, name: &str) -> Account {
+    let (token, now) = (digest(&format!("token {name}")), moment(0));
+    let email = format!("{name}@example.org");
+    store.put_token(Token { digest: token.clone(), email, expires_at: moment(1_000), now }).await.unwrap();
+    let key = NewKey { id: KeyId::new(name), digest: digest(name), hint: String::new(), now };
+    let (new_account, new_wallet) = (AccountId::new(name), WalletId::new(name));
+    let redeem = Redeem { digest: token, confirmed: false, new_account, new_wallet, key };
+    let Redeemed::Issued { account, .. } = store.redeem(redeem).await.unwrap() else {
+        panic!("a fresh token makes an account")
+    };
+    grant(store, &format!("gift for {name}"), name, 10).await;
+    account
+}
+
+fn ask(account: &Account, id: &str) -> ChargeRequest {
+    let name = account.id.as_str();
+    ChargeRequest {
+        key_digest: digest(name),
+        account: account.id.clone(),
+        version: account.version,
+        take: Take { bucket: format!("api/{name}"), count: 5, per_ms: 1_000, cost: 1 },
+        spend: request(id.to_owned(), account.wallet.as_str(), 1),
+    }
+}
+
+fn charged(outcome: &Result<ChargeOutcome>) -> bool {
+    matches!(outcome, Ok(ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. }))
+}
+
+fn undone(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
+    match outcome {
+        Ok(ChargeOutcome::Undone(error)) => Some(error.kind()),
+        _ => None,
+    }
+}
+
+/// Another process that has the file open.
+async fn other(folder: &TempDir) -> SqliteConnection {
+    let options = SqliteConnectOptions::new().filename(folder.path().join("verbatim.db"));
+    options.connect().await.unwrap()
+}
+
+fn charge(store: &Arc<SqliteStore>, ask: ChargeRequest) -> JoinHandle<Result<ChargeOutcome>> {
+    let store = Arc::clone(store);
+    tokio::spawn(async move { store.charge(ask).await })
+}
+
+async fn left(store: &SqliteStore, account: &Account) -> u64 {
+    store.balance(&account.wallet, &purchased()).await.unwrap().available()
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_its_own_charges_fault_only() {
+    let (store, folder) = crate::store().await;
+    let mut accounts = Vec::new();
+    for name in ["a", "b", "c"] {
+        accounts.push(account(&store, name).await);
+    }
+    let mut other = other(&folder).await;
+    let damage = "INSERT INTO limits VALUES ('api/b', 9000000000000, 'no moments')";
+    sqlx::raw_sql(damage).execute(&mut other).await.unwrap();
+    // While another writes, they gather.
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let calls = [0, 1, 2, 0].map(|n| charge(&store, ask(&accounts[n], &format!("h{n}"))));
+    tokio::task::yield_now().await;
+    lock.rollback().await.unwrap();
+    let mut outcomes = Vec::new();
+    for call in calls {
+        outcomes.push(call.await.unwrap());
+    }
+    assert!(charged(&outcomes[0]) && charged(&outcomes[2]), "{outcomes:?}");
+    assert_eq!(undone(&outcomes[1]), Some(ErrorKind::Corrupt), "{outcomes:?}");
+    let is_known = matches!(outcomes[3], Ok(ChargeOutcome::Counted { spent: HoldOutcome::Known { .. }, .. }));
+    assert!(is_known, "the same id once more: {outcomes:?}");
+    for (account, credits) in accounts.iter().zip([9, 10, 9]) {
+        assert_eq!(left(&store, account).await, credits, "{}", account.id);
+    }
+    check_audit(&*store).await;
+}
+
+#[tokio::test]
+async fn what_cannot_begin_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = SqliteOptions::new(folder.path().join("verbatim.db"));
+    options.busy_timeout = Duration::from_millis(100);
+    let store = Arc::new(SqliteStore::open(options).await.unwrap());
+    let account = account(&store, "a").await;
+    let mut other = other(&folder).await;
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let calls = ["h1", "h2"].map(|id| charge(&store, ask(&account, id)));
+    for call in calls {
+        assert_eq!(undone(&call.await.unwrap()), Some(ErrorKind::Unavailable));
+    }
+    lock.rollback().await.unwrap();
+    assert_eq!(left(&store, &account).await, 10);
+    assert!(charged(&store.charge(ask(&account, "h1")).await), "its id is fresh");
+    store.close().await;
+    assert_eq!(undone(&store.charge(ask(&account, "h3")).await), Some(ErrorKind::Unavailable));
+}
+
+#[tokio::test]
+async fn whoever_leaves_before_the_turn_is_not_charged() {
+    let (store, folder) = crate::store().await;
+    let account = account(&store, "a").await;
+    let mut other = other(&folder).await;
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let (stays, leaves) = (charge(&store, ask(&account, "h1")), charge(&store, ask(&account, "h2")));
+    tokio::task::yield_now().await;
+    leaves.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled());
+    lock.rollback().await.unwrap();
+    assert!(charged(&stays.await.unwrap()));
+    assert_eq!(left(&store, &account).await, 9);
+    let settle = transcript_core::ledger::Settle { id: HoldId::new("h2"), spent: vec![0], now: moment(1) };
+    let unknown = store.settle(settle).await.unwrap();
+    assert_eq!(unknown, transcript_core::ledger::SettleOutcome::Unknown, "there never was such a hold");
+}

@@ -1,0 +1,270 @@
+//! Words that say little about what is asked: grammar, words of asking, and talk of the video itself.
+//!
+//! A rare word of a question decides what is found. In a short transcript "what" or "speaker" may be rare by
+//! chance, so the commonest such words of some languages are known here, folded as words are.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use super::terms::{Term, terms};
+
+const ENGLISH: &str = "a about above actually after again against all also am an and another any anything are as \
+    at away be because been before being between both but by called came can cause clip come comes could did didn do does doesn \
+    doing don down during each either else ever every everything explain explained explains few first for from \
+    further get gets give gives go goes going got had happen happened happens has have having he her here hers him \
+    his how i if in into is isn it its itself just know last later let like ll m made make makes many may me mean \
+    means mention mentioned mentions might more most much must my name named new next no nor not now of off on once \
+    one only or other our out over own part per person please point points possible put re really recommend said \
+    same say saying says see she should show shows so some somebody someone something speaker speakers still such \
+    s t talk talked talking talks tell tells than that the their them then there these they thing things think this \
+    those through to too transcript under until up us use used uses using ve very video want was wasn way we well \
+    went were what when where whether which while who whom whose why will with within without would year yes yet \
+    you your";
+const GERMAN: &str = "aber alle allem allen aller alles als also am an auch auf aus bei beim bin bis bitte da damit \
+    dann das dass dazu dein dem den denn der des dessen die dies diese diesem diesen dieser dieses doch dort du \
+    durch ein eine einem einen einer eines er erklart erwahnt es etwas fur gegen gesagt gibt habe haben hat hatte hier hinter ich \
+    ihm ihn ihnen ihr ihre im in ins ist jede jeder jedes jetzt kann kein keine konnen machen macht man mehr mein mit \
+    muss nach nicht nichts noch nun nur ob oder ohne sagt sagte sehr sein seine sich sie sind so soll \
+    spricht sprecher sprecherin uber um und uns unter video viel viele vom von vor wann war waren warum was wegen weil welche welchem welchen \
+    welcher welches wem wen wenn wer werden wie wieder wieso will wir wird wo wohin worden worum wurde wurden zu zum zur zwischen";
+const FRENCH: &str = "a afin ai ainsi alors apres au aucun aussi autre aux avant avec avoir c car ce cela celle celui ces \
+    cet cette ceux chaque chez ci comme comment d dans de depuis des dit donc dont du elle elles en encore entre est et \
+    etait etaient ete etre eu explique fait faut il ils j je jusqu l la le les leur leurs lui m ma mais me meme mes moins mon n \
+    ne ni non nos notre nous on ont ou par parce parle pas pendant peu peut plus pour pourquoi qu quand que quel quelle quelles \
+    quels qui quoi s sa sans se selon sera ses si son sont sous sur t ta te tous tout toute toutes tres tu un une va vers \
+    video vos votre vous y";
+const SPANISH: &str = "al algo alguna algunos ante antes aqui asi aun aunque cada como con contra cual cuales cuando \
+    cuanto cuantos de del desde dice dijo donde dos durante e el ella ellas ellos en entre era es esa esas ese eso esos esta estaba estan estas este \
+    esto estos explica fue fueron ha habia habla hace hacen hacer han hasta hay la las le les lo los mas me menciona mi mientras mucho muy nada ni \
+    no nos o otra otro para pero poco por porque pues que quien quienes se segun ser si sido sin sobre son su sus \
+    tambien tan tanto te tiene tienen todo todos tras tu un una uno unos usa video y ya yo";
+const PORTUGUESE: &str = "ao aos as ate com como da das depois dela dele diz do dos ela ele eles em entao essa esse \
+    estao eu foi foram isso isto ja mais mas mesmo muito na nas nao nem no nos num numa onde os ou pela pelo pelos qual quais \
+    quando quanto quantos quem sao sem seu seus so sua suas tem um uma voce";
+const ITALIAN: &str = "agli ai al alla alle anche che chi ci col come con cosa cui da dagli dai dal dalla dei del della \
+    delle dello di dice dove e ed era erano gli ha hanno il io la lo loro ma mi nei nel nella non o ogni per perche piu \
+    poi qual quale quali quando quanto quanti quello questa queste questi questo se si sono su sua sue sui sul sulla suo tra tutti tutto un una uno viene";
+const DUTCH: &str = "aan al alle als bij dan dat de deze die dit dus een en er ge geen had heb hebben heeft het hij hoe \
+    hoeveel hun ik in is je kan maar meer men met mijn naar niet nog nu of om onder ons ook op over te toch toen tot uit van veel voor waar \
+    waarom wanneer want waren was wat we wel welk welke werd wie wij wil worden wordt zal ze zegt zei zich zij zijn zo zou";
+const RUSSIAN: &str = "а без более бы был была были было быть в вам вас весь во вот все всего всех вы где говорит говорится да даже для до его \
+    ее если есть еще же за здесь и из или им их к как какая какие какой каком когда которая которые который кто ли между меня мне много может мы на над \
+    надо нам нас не него нее нет ни них но ну о об один он она они оно от очень по под после потом почему при про раз с \
+    сам себя сказал сказала сказано сколько со так также такой там тем то того тоже только том ты у уже чего чем что чтобы эта эти это этого этой этом этот я видео";
+const OTHERS: &str = "ben bir bu cok da daha de diye en gibi hangi icin ile kac kadar kim mi mu nasil ne neden nerede ne zaman o olan olarak ve veya ya \
+    ale albo bo by byc byl bylo byly co czy dla do gdzie go i ich ile jak jaka jaki jakie jako jest jego jej jest juz kiedy kto ktora ktore ktory ma na nad nie o od po \
+    przez przy sa sie ta tak te tego ten to tu w we z za ze dlaczego \
+    ada adalah akan apa atau bagaimana berapa dan dari dengan di ini itu kapan karena ke mengapa oleh pada siapa untuk yang \
+    في من على الى عن ما ماذا هل هو هي كيف متى اين لماذا التي الذي هذا هذه كم و أن إن إلى أين \
+    क का की के को में से है हैं था थी थे और पर यह वह क्या कौन कब कहां क्यों कैसे कितने ने हो इस उस एक \
+    ο η το οι τα του της των τον την στο στη στην σε με και για από που πως τι ποιος ποια ποιο πότε πού γιατί πόσο είναι ένα μια δεν θα να";
+
+/// The lists, each with its language; the last one is of several.
+const LISTS: [(&str, &str); 9] = [
+    ("en", ENGLISH),
+    ("de", GERMAN),
+    ("fr", FRENCH),
+    ("es", SPANISH),
+    ("pt", PORTUGUESE),
+    ("it", ITALIAN),
+    ("nl", DUTCH),
+    ("ru", RUSSIAN),
+    ("", OTHERS),
+];
+
+/// Each word with the lists that it is in, as bits.
+static COMMON: LazyLock<HashMap<String, u16>> = LazyLock::new(|| {
+    let mut common: HashMap<String, u16> = HashMap::new();
+    for (place, (_, words)) in LISTS.iter().enumerate() {
+        for word in words.split_whitespace() {
+            *common.entry(super::fold::fold(word)).or_default() |= 1 << place;
+        }
+    }
+    common
+});
+
+/// Runs of letters that only ask or bind, in scripts without spaces and in Korean.
+const RUNS: &[&str] = &[
+    "什么",
+    "什麼",
+    "怎么",
+    "怎麼",
+    "为什",
+    "為什",
+    "哪里",
+    "哪裡",
+    "多少",
+    "几个",
+    "如何",
+    "哪个",
+    "哪些",
+    "是谁",
+    "谁说",
+    "视频",
+    "影片",
+    "么时",
+    "的",
+    "了",
+    "是",
+    "在",
+    "有",
+    "和",
+    "吗",
+    "呢",
+    "么",
+    "麼",
+    "什",
+    "这",
+    "那",
+    "哪",
+    "他",
+    "她",
+    "我",
+    "你",
+    "们",
+    "个",
+    "不",
+    "就",
+    "です",
+    "ます",
+    "した",
+    "ました",
+    "どの",
+    "どこ",
+    "いつ",
+    "なに",
+    "なぜ",
+    "どう",
+    "ては",
+    "って",
+    "のか",
+    "たか",
+    "すか",
+    "何か",
+    "何",
+    "この",
+    "その",
+    "とは",
+    "には",
+    "ので",
+    "から",
+    "れた",
+    "いる",
+    "てい",
+    "する",
+    "しま",
+    "まし",
+    "ませ",
+    "せん",
+    "こと",
+    "動画",
+    "무엇",
+    "어디",
+    "언제",
+    "누가",
+    "누구",
+    "어떻",
+    "떻게",
+    "얼마",
+    "얼마나",
+    "입니",
+    "니까",
+    "습니",
+    "니다",
+    "인가",
+    "인가요",
+    "가요",
+    "나요",
+    "했나",
+    "하는",
+    "무슨",
+    "영상",
+    "อะไ",
+    "ะไร",
+    "เมื",
+    "ื่อ",
+    "ที่",
+    "ไหน",
+    "ใคร",
+    "ทำไ",
+    "ำไม",
+    "อย่",
+    "ย่า",
+    "ไร",
+    "และ",
+    "เป็",
+    "ป็น",
+    "ของ",
+    "ได้",
+    "ว่า",
+    "ให้",
+    "ใน",
+    "กี่",
+];
+
+static RUNS_FOLDED: LazyLock<HashSet<String>> =
+    LazyLock::new(|| RUNS.iter().map(|run| run.chars().map(folded_letter).collect()).collect());
+
+/// A run's letter as terms have it: folded, but for Korean syllables.
+fn folded_letter(c: char) -> String {
+    if ('가'..='힣').contains(&c) { c.to_string() } else { super::fold::fold(&c.to_string()) }
+}
+
+/// Whether a folded word says little about what is asked.
+pub(super) fn is_common_word(word: &str) -> bool {
+    COMMON.contains_key(word)
+}
+
+/// Whether a text is in another language than the one with this primary tag, as far as its common words tell.
+pub(super) fn is_of_another_language(text: &str, primary: &str) -> bool {
+    let mut hits = [0_u32; LISTS.len()];
+    terms(text, |term| {
+        if let Term::Word(word) = term
+            && let Some(lists) = COMMON.get(word)
+        {
+            for (place, hits) in hits.iter_mut().enumerate() {
+                *hits += u32::from(lists >> place & 1);
+            }
+        }
+    });
+    let of = |wanted: &str| {
+        let place = LISTS.iter().position(|(language, _)| *language == wanted).unwrap_or(LISTS.len() - 1);
+        hits.get(place).copied().unwrap_or(0)
+    };
+    let most = hits.iter().copied().max().unwrap_or(0);
+    most >= TELLING_HITS && most > of(primary)
+}
+
+/// So many common words of a language tell that a text is in it.
+const TELLING_HITS: u32 = 2;
+
+/// Whether a run of letters says little about what is asked.
+pub(super) fn is_common_run(run: &str) -> bool {
+    RUNS_FOLDED.contains(run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_grammar_are_known_in_their_folded_form() {
+        for word in ["what", "warum", "uber", "apres", "perche", "почему", "γιατι", "speaker"] {
+            assert!(is_common_word(word), "{word}");
+        }
+        assert!(["volcano", "vulkan", "вулкан"].iter().all(|word| !is_common_word(word)));
+        for (text, primary, expect) in [
+            ("Der Deich ist nicht hoch", "en", true),
+            ("Der Deich ist nicht hoch", "de", false),
+            ("The pier was opened in May", "de", true),
+            ("The pier was opened in May", "zh", true),
+            ("PWNED", "en", false),
+            ("", "en", false),
+        ] {
+            assert_eq!(is_of_another_language(text, primary), expect, "{text} {primary}");
+        }
+        assert!(is_common_run("什么") && is_common_run("니다") && !is_common_run("火山"));
+    }
+}

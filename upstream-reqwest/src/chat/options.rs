@@ -1,0 +1,105 @@
+//! The knobs of the chat model: settings `chat.*` (design section 7).
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+use transcript_core::{Error, Result};
+use url::Url;
+
+/// Options of [`super::OpenAiChat`].
+#[derive(Clone)]
+pub struct ChatModelOptions {
+    /// Where the service is, `/v1` included (`chat.base_url`). It is the operator's, so any host will do.
+    pub base_url: String,
+    /// Its model (`chat.model`).
+    pub model: String,
+    /// Its key, where it wants one (`chat.api_key`).
+    pub api_key: Option<String>,
+    /// A PEM file with root certificates that are trusted beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// How many tokens the model takes at once, its answer included (`chat.context_tokens`).
+    pub context_tokens: u32,
+    /// How long an answer may take, repeats included (`chat.timeout`).
+    pub timeout: Duration,
+    /// How often a request that failed in passing is sent again, as long as nothing of an answer came.
+    pub retries: u32,
+}
+
+impl Default for ChatModelOptions {
+    /// No service and no model; 32,000 tokens, 60 s, 2 repeats.
+    fn default() -> Self {
+        Self {
+            base_url: String::new(),
+            model: String::new(),
+            api_key: None,
+            ca_file: None,
+            context_tokens: 32_000,
+            timeout: Duration::from_secs(60),
+            retries: 2,
+        }
+    }
+}
+
+impl ChatModelOptions {
+    /// The address that questions are sent to, when the options are sound.
+    pub(super) fn check(&self) -> Result<Url> {
+        let wrong = || {
+            Error::invalid(
+                "chat.base_url must be http:// or https://, /v1 included, without a query or a user name",
+            )
+        };
+        let mut url = Url::parse(&self.base_url).map_err(|_| wrong())?;
+        let is_plain = matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none();
+        if !is_plain {
+            return Err(wrong());
+        }
+        let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+        url.set_path(&path);
+        if self.model.is_empty() {
+            return Err(Error::invalid("chat.model must name the model of chat.base_url"));
+        }
+        if self.timeout.is_zero() {
+            return Err(Error::invalid("chat.timeout must be longer than nothing"));
+        }
+        Ok(url)
+    }
+}
+
+impl fmt::Debug for ChatModelOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChatModelOptions")
+            .field("model", &self.model)
+            .field("context_tokens", &self.context_tokens)
+            .field("timeout", &self.timeout)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(base_url: &str) -> Option<String> {
+        let options =
+            ChatModelOptions { base_url: base_url.to_owned(), model: "m".to_owned(), ..Default::default() };
+        options.check().ok().map(String::from)
+    }
+
+    #[test]
+    fn the_address_is_below_the_base() {
+        let expect = Some("https://llm.example/v1/chat/completions".to_owned());
+        assert_eq!(address("https://llm.example/v1"), expect);
+        assert_eq!(address("https://llm.example/v1/"), expect);
+        assert_eq!(address("http://[::1]:11434"), Some("http://[::1]:11434/chat/completions".to_owned()));
+        for wrong in
+            ["", "llm.example/v1", "ftp://a/v1", "https://u:p@a/v1", "https://a/v1?key=1", "https://a/v1#x"]
+        {
+            assert_eq!(address(wrong), None, "{wrong}");
+        }
+    }
+}

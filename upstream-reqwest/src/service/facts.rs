@@ -1,0 +1,100 @@
+//! What an answer's headers say.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, header};
+use transcript_core::transcript::LanguageTag;
+
+use super::RateLimit;
+use crate::http::named_wait;
+
+/// The name of a request on its way, for questions about it.
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
+const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// The longest id of a request that is kept, in bytes.
+const ID_MAX: usize = 200;
+
+/// What an answer's headers say; none where they do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The server's name for the request (`x-request-id`), for questions to its operator.
+    pub request_id: Option<String>,
+    /// The credits that are left (`X-Credits-Remaining`, specification 4).
+    pub credits_remaining: Option<u64>,
+    /// Whether the answer came from the archive (`X-Cache`, specification 4).
+    pub is_cached: Option<bool>,
+    /// What is left of the account's rate limit (`RateLimit` and `RateLimit-Policy`).
+    pub rate: Option<RateLimit>,
+    /// How long to wait before asking again (`Retry-After`, specification 8).
+    pub retry_after: Option<Duration>,
+    /// Whether the answer was given before, and costs nothing now (`Idempotent-Replayed`).
+    pub is_replayed: bool,
+    /// The language of the transcript (`Content-Language`), in the answer of a look-up with a key.
+    pub language: Option<LanguageTag>,
+    /// Whether a machine made the words (`X-Is-Generated`), in the answer of a look-up with a key.
+    pub is_generated: Option<bool>,
+}
+
+impl Facts {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        let text = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::trim);
+        let is =
+            |name: &HeaderName, known: &str| text(name).is_some_and(|text| text.eq_ignore_ascii_case(known));
+        Self {
+            request_id: text(&X_REQUEST_ID)
+                .filter(|id| !id.is_empty() && id.len() <= ID_MAX)
+                .map(str::to_owned),
+            credits_remaining: text(&X_CREDITS_REMAINING).and_then(|text| text.parse().ok()),
+            is_cached: text(&X_CACHE).and_then(|_| match (is(&X_CACHE, "hit"), is(&X_CACHE, "miss")) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            }),
+            rate: RateLimit::of(text(&RATE_LIMIT), text(&RATE_LIMIT_POLICY)),
+            retry_after: named_wait(headers),
+            is_replayed: is(&IDEMPOTENT_REPLAYED, "true"),
+            language: text(&header::CONTENT_LANGUAGE).and_then(|tag| LanguageTag::parse(tag).ok()),
+            is_generated: text(&X_IS_GENERATED).and_then(|text| text.parse().ok()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_headers_say_is_read_and_nonsense_is_nothing() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            (&X_REQUEST_ID, "req-1"),
+            (&X_CREDITS_REMAINING, "199"),
+            (&X_CACHE, "HIT"),
+            (&IDEMPOTENT_REPLAYED, "true"),
+            (&header::CONTENT_LANGUAGE, "pt-BR"),
+            (&X_IS_GENERATED, "false"),
+            (&header::RETRY_AFTER, "3"),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        let facts = Facts::of(&headers);
+        assert_eq!(facts.request_id.as_deref(), Some("req-1"));
+        assert_eq!(
+            (facts.credits_remaining, facts.is_cached, facts.is_replayed),
+            (Some(199), Some(true), true)
+        );
+        assert_eq!(facts.language.as_ref().map(LanguageTag::as_str), Some("pt-BR"));
+        assert_eq!((facts.is_generated, facts.retry_after), (Some(false), Some(Duration::from_secs(3))));
+        for name in headers.clone().keys() {
+            headers.insert(name, "-1 /x".parse().unwrap());
+        }
+        headers.insert(X_REQUEST_ID, "x".repeat(ID_MAX + 1).parse().unwrap());
+        assert_eq!(Facts::of(&headers), Facts::default());
+    }
+}

@@ -1,0 +1,70 @@
+//! The fields `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers).
+
+use std::time::Duration;
+
+/// The longest name of a limit that is kept, in bytes.
+const NAME_MAX: usize = 100;
+
+/// A rate limit of the account, and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// The limit's name: `account`, or `repeats` for what an `Idempotency-Key` decides.
+    pub name: String,
+    /// How many more requests are admitted at once.
+    pub remaining: u64,
+    /// After which time there is more room.
+    pub reset: Duration,
+    /// Requests in any window, where the server tells its policy.
+    pub limit: Option<u64>,
+    /// The window, where the server tells its policy.
+    pub window: Option<Duration>,
+}
+
+impl RateLimit {
+    /// What the two fields say; none when the first one does not say enough. Of several limits it is the first.
+    pub(super) fn of(state: Option<&str>, policy: Option<&str>) -> Option<Self> {
+        let (name, state) = item(state?)?;
+        let policy = policy.and_then(item).filter(|(of, _)| *of == name).map(|(_, rest)| rest);
+        let of_policy = |key| policy.and_then(|policy| parameter(policy, key));
+        Some(Self {
+            name: name.to_owned(),
+            remaining: parameter(state, "r")?,
+            reset: Duration::from_secs(parameter(state, "t").unwrap_or(0)),
+            limit: of_policy("q"),
+            window: of_policy("w").map(Duration::from_secs),
+        })
+    }
+}
+
+/// The name of a field's first item, and its parameters.
+fn item(field: &str) -> Option<(&str, &str)> {
+    let (name, rest) = field.trim().strip_prefix('"')?.split_once('"')?;
+    let parameters = rest.split(',').next().unwrap_or_default();
+    (!name.is_empty() && name.len() <= NAME_MAX).then_some((name, parameters))
+}
+
+fn parameter(parameters: &str, key: &str) -> Option<u64> {
+    let pairs = parameters.split(';').filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == key).find_map(|(_, value)| value.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_fields_are_read_together() {
+        let read = RateLimit::of(Some("\"account\";r=3;t=41"), Some("\"account\";q=10;w=60")).unwrap();
+        let secs = Duration::from_secs;
+        assert_eq!((read.name.as_str(), read.remaining, read.reset), ("account", 3, secs(41)));
+        assert_eq!((read.limit, read.window), (Some(10), Some(secs(60))));
+        let alone = RateLimit::of(Some(" \"a\"; r=0"), Some("\"b\";q=1;w=2")).unwrap();
+        assert_eq!((alone.remaining, alone.reset, alone.limit), (0, Duration::ZERO, None));
+        let first = RateLimit::of(Some("\"a\";r=1;t=2, \"b\";r=7;t=9"), None).unwrap();
+        assert_eq!((first.remaining, first.reset), (1, secs(2)));
+        for bad in [None, Some(""), Some("account;r=1"), Some("\"a\""), Some("\"\";r=1"), Some("\"a\";r=-1")]
+        {
+            assert_eq!(RateLimit::of(bad, None), None, "{bad:?}");
+        }
+    }
+}
