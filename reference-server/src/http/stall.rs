@@ -7,12 +7,13 @@
 use std::{
     future::Future,
     io,
+    mem::MaybeUninit,
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -30,6 +31,8 @@ pub(crate) struct Patience {
     pub(crate) head: Duration,
     /// Until the peer reads on.
     pub(crate) write: Duration,
+    /// After the last answer, for the peer to stop sending.
+    pub(crate) leave: Duration,
 }
 
 impl Default for Patience {
@@ -39,9 +42,13 @@ impl Default for Patience {
             idle: Duration::from_secs(75),
             head: Duration::from_secs(10),
             write: Duration::from_secs(30),
+            leave: Duration::from_secs(2),
         }
     }
 }
+
+/// How much of what a refused peer goes on sending is read and thrown away, in bytes.
+const LEFTOVER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Whether a request is being answered: then nothing need arrive.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +90,17 @@ pub(crate) struct Guarded<S> {
     was_busy: bool,
     /// When the peer must have read on; none while it reads.
     write_by: Option<Pin<Box<Sleep>>>,
+    /// What the peer sent after our end was closed, once it is.
+    leaving: Option<Leaving>,
+}
+
+/// A stream whose own end is closed.
+#[derive(Debug)]
+struct Leaving {
+    /// When the peer's end is no longer waited for.
+    by: Pin<Box<Sleep>>,
+    /// How many bytes may still come.
+    bytes: usize,
 }
 
 impl<S> Guarded<S> {
@@ -100,6 +118,7 @@ impl<S> Guarded<S> {
             in_head: false,
             was_busy: false,
             write_by: None,
+            leaving: None,
         }
     }
 
@@ -172,7 +191,7 @@ impl<S: AsyncWrite + Unpin> Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let result = Pin::new(&mut this.stream).poll_write(cx, bytes);
@@ -198,7 +217,29 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         Pin::new(&mut self.get_mut().stream).poll_flush(cx)
     }
 
+    /// Closes our end, then reads and throws away what still comes, within bounds. A socket that is closed with
+    /// bytes unread resets the connection, and the peer loses the answer that it was just sent: a refusal of a head
+    /// or a body that it was still sending.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
+        let this = self.get_mut();
+        let leaving = match &mut this.leaving {
+            Some(leaving) => leaving,
+            none => {
+                ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+                let by = Box::pin(tokio::time::sleep(this.patience.leave));
+                none.insert(Leaving { by, bytes: LEFTOVER_BYTES_MAX })
+            }
+        };
+        let mut leftover = [MaybeUninit::uninit(); 4 * 1024];
+        while leaving.bytes > 0 && leaving.by.as_mut().poll(cx).is_pending() {
+            let mut into = ReadBuf::uninit(&mut leftover);
+            let read = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut into));
+            // A peer that went away without a word is gone as well.
+            if read.is_err() || into.filled().is_empty() {
+                break;
+            }
+            leaving.bytes = leaving.bytes.saturating_sub(into.filled().len());
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -66,7 +66,7 @@ impl Running {
 
 fn hasty() -> Bounds {
     let millis = Duration::from_millis;
-    let patience = Patience { idle: millis(1_000), head: millis(500), write: millis(500) };
+    let patience = Patience { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
     Bounds { patience, grace: Duration::from_secs(5), ..Bounds::default() }
 }
 
@@ -117,6 +117,19 @@ async fn heads_that_are_too_large_are_refused() {
     let refused = exchange(&running, &target).await;
     assert!(refused.starts_with("HTTP/1.1 431 ") || refused.starts_with("HTTP/1.1 414 "), "{refused}");
     assert!(exchange(&running, "no http at all\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
+}
+
+#[tokio::test]
+async fn whoever_is_refused_while_still_sending_reads_the_refusal_whole() {
+    let running = Running::start(hasty()).await;
+    let mut stream = running.connect().await;
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx: ").await.unwrap();
+    for _ in 0..100 {
+        stream.write_all(&[b'y'; 10_000]).await.expect("no reset while sending");
+    }
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an end, not a reset");
+    assert!(answer.starts_with(b"HTTP/1.1 431 "));
 }
 
 #[tokio::test]
