@@ -66,7 +66,8 @@ impl Running {
 
 fn hasty() -> Bounds {
     let millis = Duration::from_millis;
-    let patience = Patience { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
+    let patience =
+        Patience { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
     Bounds { patience, grace: Duration::from_secs(5), ..Bounds::default() }
 }
 
