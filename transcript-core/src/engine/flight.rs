@@ -229,8 +229,10 @@ impl Flight<'_> {
             biased;
             supply = self.inner.supply(self.driving.errand(), self.driving.pace()) => Some(supply),
             () = self.heartbeat(lease_ends, held) => {
-                let message = "The work was interrupted: the archive could not be reached. Please ask again.";
-                Some(Supply { result: Err(SupplyError::new(SupplyReason::Cancelled, message)), asked: Vec::new() })
+                let message = "The work was interrupted: the archive could not be reached. Please ask again.".to_owned();
+                let was_asked = self.driving.pace().was_asked();
+                let failure = if was_asked { SupplyError::new } else { SupplyError::unasked };
+                Some(Supply { result: Err(failure(SupplyReason::Cancelled, message)), asked: Vec::new() })
             }
         }
     }

@@ -1,7 +1,10 @@
 //! How far the work of an errand is, and so when it is of use to ask after it again.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -43,6 +46,8 @@ impl StillWorking {
 #[derive(Debug)]
 pub(super) struct Pace {
     began: Timestamp,
+    /// Whether any supplier was asked: until then the work is in line, and costs nobody anything.
+    asked: AtomicBool,
     step: Mutex<Option<Step>>,
 }
 
@@ -61,7 +66,17 @@ struct Step {
 
 impl Pace {
     pub(super) fn new(now: Timestamp) -> Self {
-        Self { began: now, step: Mutex::default() }
+        Self { began: now, asked: AtomicBool::default(), step: Mutex::default() }
+    }
+
+    /// A supplier is asked now.
+    pub(super) fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any supplier was asked so far.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
     }
 
     /// A supplier came so far in a stage.

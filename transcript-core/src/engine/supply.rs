@@ -163,6 +163,7 @@ impl Inner {
         });
         let _cancel = CancelOnDrop(Arc::clone(&wanted));
         let time = ask.deadline.since(self.clock.now());
+        pace.ask();
         let supplier = Arc::clone(&seat.supplier);
         // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
         let mut work = tokio::task::JoinSet::new();

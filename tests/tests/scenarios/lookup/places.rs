@@ -15,6 +15,7 @@ use crate::{
     },
     simulation::{
         supplier::{Act, Deed},
+        weather::Weather,
         world::{Life, Plan, SimKey, World},
     },
 };
@@ -154,5 +155,35 @@ fn while_a_supplier_rests_nobody_stands_in_its_line() {
             check_message(answer, "left alone for now");
         }
         assert_eq!(service_spent(&life), 5);
+    });
+}
+
+#[test]
+fn who_is_interrupted_in_line_costs_nobody_anything() {
+    let mut plan = plan(1);
+    plan.engine.work = Duration::from_secs(1_000);
+    play(plan, |life| async move {
+        let key = new_key(&life).await;
+        let never = Act { takes: Duration::ZERO, deed: Deed::Never };
+        captions_do(&life, &[never, Act::give(&["en"])]);
+        // The leases are renewed at 20 and 40 seconds, and at 30 and 50: of the two, the one in line ends first.
+        let later = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            keyed(&life, &key, clip(1)).await
+        };
+        let away = async {
+            tokio::time::sleep(Duration::from_secs(45)).await;
+            life.world.gate.set_weather(Weather::Away { stores: "archive.claim" });
+        };
+        let (first, second, ()) = tokio::join!(keyed(&life, &key, clip(0)), later, away);
+        for answer in [first, second] {
+            check_message(&answer, "still being transcribed");
+        }
+        // Without a lease another server may be at it: both are called off.
+        pass(600).await;
+        life.world.gate.set_weather(Weather::Calm);
+        assert_eq!((asks(&life, &clip(0)), asks(&life, &clip(1))), (1, 0));
+        assert_eq!((spent(&life, &key), service_spent(&life)), (0, 1));
+        check(&keyed(&life, &key, clip(1)).await, End::New);
     });
 }
