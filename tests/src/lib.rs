@@ -3,3 +3,6 @@
 //! The tests themselves are in `tests/`; this library holds what they and the benches share.
 
 pub mod replay;
+mod script;
+
+pub use script::write_script;

@@ -13,12 +13,14 @@ use std::{
 };
 
 use tokio::{runtime::Handle, sync::Mutex};
-use transcript_core::engine::Transcripts;
+use transcript_core::{Result, engine::Transcripts};
 
 /// A reading older than this is replaced, while it still serves.
 const RENEW: Duration = Duration::from_millis(20);
 /// A reading older than this serves no more: after it, every server shows what was committed before.
 pub(crate) const EXPIRE: Duration = Duration::from_millis(50);
+/// How often it is read anew for those who wait, until a reading serves.
+const READINGS_MAX: u32 = 10;
 
 /// The archive's count of changes, as of a moment ago.
 #[derive(Debug)]
@@ -59,7 +61,8 @@ impl Freshness {
         if age > RENEW && !self.renewing.swap(true, Ordering::Relaxed) {
             let this = Arc::clone(self);
             self.runtime.spawn(async move {
-                this.renew().await;
+                // It was logged, and whoever needs the count reads it again.
+                let _ = this.renew().await;
                 this.renewing.store(false, Ordering::Relaxed);
             });
         }
@@ -72,11 +75,15 @@ impl Freshness {
             return Some(changes);
         }
         let _reading = self.reading.lock().await;
-        // Whoever held it before may have read it.
-        if self.age(Instant::now()) > EXPIRE {
-            self.renew().await;
+        for _ in 0..READINGS_MAX {
+            // Whoever held it before may have read it.
+            if self.age(Instant::now()) <= EXPIRE {
+                return Some(self.count.load(Ordering::Relaxed));
+            }
+            // On a busy machine a reading may be too old as soon as it is there.
+            self.renew().await.ok()?;
         }
-        (self.age(Instant::now()) <= EXPIRE).then(|| self.count.load(Ordering::Relaxed))
+        None
     }
 
     fn age(&self, now: Instant) -> Duration {
@@ -84,15 +91,19 @@ impl Freshness {
         now.saturating_duration_since(self.start).saturating_sub(read_at)
     }
 
-    async fn renew(&self) {
+    async fn renew(&self) -> Result<()> {
         let begun = self.start.elapsed();
         match self.transcripts.changes().await {
             Ok(count) => {
                 // It never shrinks, so of two readings that overtake each other the newer one stays.
                 self.count.fetch_max(count, Ordering::Relaxed);
                 self.read_at.fetch_max(begun.as_micros() as u64, Ordering::Release);
+                Ok(())
             }
-            Err(error) => tracing::warn!(%error, "the archive's count of changes could not be read"),
+            Err(error) => {
+                tracing::warn!(%error, "the archive's count of changes could not be read");
+                Err(error)
+            }
         }
     }
 }

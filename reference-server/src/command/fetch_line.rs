@@ -42,17 +42,23 @@ impl FetchLine {
             tokio::select! {
                 biased;
                 done = &mut work => {
+                    // What came last is shown even if nobody was looking: the terminal's log is whole.
+                    if self.stages.has_changed().unwrap_or_default() {
+                        self.show_stage();
+                    }
                     if self.is_shown {
                         self.show("");
                     }
                     return done;
                 }
-                Ok(()) = self.stages.changed() => {
-                    let text = self.stages.borrow_and_update().as_ref().map(said);
-                    self.show(&text.unwrap_or_default());
-                }
+                Ok(()) = self.stages.changed() => self.show_stage(),
             }
         }
+    }
+
+    fn show_stage(&mut self) {
+        let text = self.stages.borrow_and_update().as_ref().map(said);
+        self.show(&text.unwrap_or_default());
     }
 
     fn show(&mut self, text: &str) {

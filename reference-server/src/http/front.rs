@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{
     HeaderValue, Request, Response, StatusCode,
-    header::{CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
+    header::{CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
 };
 use http_body_util::{Either, Full};
 use hyper::body::Body as _;
@@ -114,6 +114,10 @@ impl Front {
                 if response.status() == StatusCode::NOT_MODIFIED {
                     // The router counts the bytes of the body that is not there.
                     response.headers_mut().remove(CONTENT_LENGTH);
+                }
+                if matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+                    // The rest of the body is in the way of another request: its sender must know that none is heard.
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 response
             }

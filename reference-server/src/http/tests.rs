@@ -136,8 +136,8 @@ async fn whoever_is_refused_while_still_sending_reads_the_refusal_whole() {
 #[tokio::test]
 async fn a_head_that_trickles_in_is_cut_off() {
     let running = Running::start(hasty()).await;
-    let mut stream = running.connect().await;
     let started = Instant::now();
+    let mut stream = running.connect().await;
     let trickle = async {
         loop {
             if stream.write_all(b"G").await.is_err() || stream.read_u8().await.is_err() {
@@ -152,8 +152,8 @@ async fn a_head_that_trickles_in_is_cut_off() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
     let running = Running::start(hasty()).await;
-    let mut idle = running.connect().await;
     let started = Instant::now();
+    let mut idle = running.connect().await;
     assert_eq!(read_all(&mut idle).await, "");
     assert!(started.elapsed() >= Duration::from_millis(900), "{:?}", started.elapsed());
     // Its answer takes longer than a head may, but the caller is waiting, not stalling.

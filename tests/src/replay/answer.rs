@@ -1,10 +1,11 @@
 //! What a rule answers, and in which manner.
 
-use std::{io::Write as _, time::Duration};
+use std::{io::Write as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 /// An answer to a request: a status, headers and a body, and the manner in which they are sent.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Answer {
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Bytes,
     pub(super) delay: Duration,
+    /// Opened by the test when the answer may begin.
+    pub(super) gate: Option<Arc<Semaphore>>,
     pub(super) manner: Manner,
 }
 
@@ -36,7 +39,14 @@ pub(super) enum Manner {
 impl Answer {
     /// An answer with this status and an empty body.
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Bytes::new(), delay: Duration::ZERO, manner: Manner::Whole }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new(),
+            delay: Duration::ZERO,
+            gate: None,
+            manner: Manner::Whole,
+        }
     }
 
     /// A 200 with this content type and body.
@@ -98,6 +108,13 @@ impl Answer {
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
+    }
+
+    /// The same, begun no sooner than this gate has a permit, and then at once for all: a test that waits for
+    /// something to happen meanwhile needs no guess of how long that takes.
+    #[must_use]
+    pub fn held(self, gate: &Arc<Semaphore>) -> Self {
+        Self { gate: Some(Arc::clone(gate)), ..self }
     }
 
     /// The same, sent this many bytes at a time with a pause before each.

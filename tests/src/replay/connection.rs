@@ -166,6 +166,10 @@ async fn answer_request(
     seen.expected = true;
     stage.seen.add_request(seen);
     sleep(answer.delay).await;
+    if let Some(gate) = &answer.gate {
+        // It is given back at once, for the others; a gate that is closed holds nobody.
+        drop(gate.acquire().await);
+    }
     match answer.manner {
         Manner::Never => pending().await,
         Manner::Closed => {

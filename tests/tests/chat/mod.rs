@@ -64,7 +64,7 @@ async fn asked(service: &Service) -> Result<Answer, Error> {
         base_url: service.base_url.clone(),
         model: "small".to_owned(),
         api_key: Some("sk-secret".to_owned()),
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(10),
         ..ChatModelOptions::default()
     };
     let chat = Chat::new(Handle::current(), Arc::new(OpenAiChat::new(options)?), ChatOptions::default());

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::task::JoinSet;
+use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    harness::{Server, keys},
-    platform::{fetches, platform, settings},
+    harness::{Server, keys, until},
+    platform::{fetches, held_platform, platform, settings},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -49,16 +49,21 @@ async fn five_hundred_callers_with_fifty_keys_cost_one_fetch_and_one_allowance()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_who_leaves_is_charged_for_what_was_archived() -> Result<()> {
-    let proxy = platform(&[VIDEO], Duration::from_millis(400))?;
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = held_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
     let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let mut server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?v={VIDEO}");
-    // The caller hangs up long before the platform has answered; a stop waits for the work.
-    let impatient = tokio::time::timeout(Duration::from_millis(250), server.get_as(&key, &path)).await;
-    assert!(impatient.is_err());
+    // The caller hangs up before the platform has answered; a stop waits for the work.
+    let asked = until("the platform was never asked", async || Ok(fetches(&proxy, VIDEO) == 1));
+    tokio::select! {
+        reply = server.get_as(&key, &path) => bail!("an answer before there was one: {}", reply?.text()),
+        asked = asked => asked?,
+    }
+    gate.add_permits(1);
     assert!(server.stop()?.success());
 
     let server = Server::start(&data, &settings)?;

@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Output, Stdio},
     sync::{OnceLock, mpsc},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -23,6 +23,11 @@ use tempfile::TempDir;
 
 /// How long a start, a stop or a command may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long something may take to become so: longer than leases and holds last that nobody renews.
+const LEASE_PATIENCE: Duration = Duration::from_secs(150);
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+/// More than the tests take that count by the day.
+const TEST_SECONDS: u64 = 20;
 
 /// The built `verbatim`. The first caller has it built, with the profile of the tests.
 pub(crate) fn binary() -> &'static Path {
@@ -105,9 +110,19 @@ impl Reply {
     }
 }
 
+/// Waits while the day is about to end: what is counted by the day would begin anew in the middle of a test.
+fn past_midnight() {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let left = DAY_SECONDS - since.as_secs() % DAY_SECONDS;
+    if left <= TEST_SECONDS {
+        std::thread::sleep(Duration::from_secs(left));
+    }
+}
+
 impl Server {
     /// Starts a server over this data folder, with these settings in its environment.
     pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
+        past_midnight();
         let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
@@ -199,4 +214,14 @@ pub(crate) fn keys(data: &TempDir, count: usize) -> Result<Vec<String>> {
         bail!("keys create failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
+/// Waits until something is so.
+pub(crate) async fn until(what: &str, mut so: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    let end = Instant::now() + LEASE_PATIENCE;
+    while !so().await? {
+        ensure!(Instant::now() < end, "{what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! A platform with one ordinary video, behind a replay proxy.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use serde_json::json;
+use tokio::sync::Semaphore;
 use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
 
 /// The host that the supplier asks.
@@ -11,15 +12,23 @@ const HOST: &str = "www.youtube.com";
 
 /// A proxy for a platform on which every one of these videos has English captions; answers take `latency`.
 pub(crate) fn platform(videos: &[&str], latency: Duration) -> Result<ReplayProxy> {
+    answering(videos, |answer| answer.after(latency))
+}
+
+/// The same, which answers once the gate is open.
+pub(crate) fn held_platform(videos: &[&str], gate: &Arc<Semaphore>) -> Result<ReplayProxy> {
+    answering(videos, |answer| answer.held(gate))
+}
+
+fn answering(videos: &[&str], when: impl Fn(Answer) -> Answer) -> Result<ReplayProxy> {
     let mut script = Script::new();
     for video in videos {
         let player = Rule::post(HOST, "/youtubei/v1/player")
             .or_host("youtubei.googleapis.com")
             .json("/videoId", *video)
-            .answer(Answer::json(&player(video)).after(latency));
-        let captions = Rule::get(HOST, "/api/timedtext")
-            .query("v", video)
-            .answer(Answer::json(&captions(video)).after(latency));
+            .answer(when(Answer::json(&player(video))));
+        let captions =
+            Rule::get(HOST, "/api/timedtext").query("v", video).answer(when(Answer::json(&captions(video))));
         script = script.rule(player).rule(captions);
     }
     ReplayProxy::start(script)

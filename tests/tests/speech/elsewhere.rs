@@ -1,6 +1,6 @@
 //! What a platform does not tell us itself, yt-dlp finds.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, sync::Arc};
+use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -8,7 +8,10 @@ use tempfile::TempDir;
 use transcript_core::{Clock, supplier::SupplyReason, video::Platform};
 use upstream_reqwest::{InstagramVideos, SpeechToText, YtDlp, YtDlpSound};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::{
+    replay::{Answer, ReplayProxy, Rule, Script},
+    write_script,
+};
 
 use super::{
     service::{Reply, Service},
@@ -40,8 +43,7 @@ fn program(folder: &TempDir, host: &str) -> Result<std::path::PathBuf> {
     let told = folder.path().join("told.json");
     fs::write(&told, info.to_string())?;
     let program = folder.path().join("yt-dlp");
-    fs::write(&program, format!("#!/bin/sh\nexec cat '{}'\n", told.display()))?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700))?;
+    write_script(&program, &format!("exec cat '{}'", told.display()))?;
     Ok(program)
 }
 

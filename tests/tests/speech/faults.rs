@@ -17,15 +17,17 @@ use super::{
     stage::{Notes, heard, listen, listener, options, platform},
 };
 
+/// More than any answer takes.
+const AMPLE: Duration = Duration::from_secs(60);
+
 /// What is told when a service always answers so; and how often it was asked.
-async fn failure(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Result<(SupplyError, usize)> {
+async fn failure(
+    reply: impl Fn() -> Reply + Send + Sync + 'static,
+    timeout: Duration,
+) -> Result<(SupplyError, usize)> {
     let service = Service::start(move |_, _| reply()).await?;
-    let options = SpeechOptions {
-        retries: 1,
-        timeout: Duration::from_secs(1),
-        part: Duration::from_secs(60),
-        ..options(&service.base_url)
-    };
+    let options =
+        SpeechOptions { retries: 1, timeout, part: Duration::from_secs(60), ..options(&service.base_url) };
     let error = heard(short_tones()?, options).await?.err().context("a transcript")?;
     Ok((error, service.seen().len()))
 }
@@ -58,7 +60,7 @@ async fn a_service_that_fails_is_told_as_what_it_is() -> Result<()> {
         (200, r#"{"text":"a b","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
         (200, r#"{"text":"a","segments":[{"start":3,"text":"a"},{"start":0,"text":"b"}]}"#, "unreadable", 2),
     ] {
-        let (error, seen) = failure(move || answer(status, body)).await?;
+        let (error, seen) = failure(move || answer(status, body), AMPLE).await?;
         assert_eq!((error.reason().as_str(), seen), (reason, requests), "{status} {body}: {error}");
         assert!(!error.message().contains("test-key") && !error.message().contains("127.0.0.1"), "{error}");
     }
@@ -67,12 +69,12 @@ async fn a_service_that_fails_is_told_as_what_it_is() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_never_ends_is_left() -> Result<()> {
-    for (reply, reason) in [
-        ((|| Reply::Endless) as fn() -> Reply, "unreadable"),
-        (|| Reply::Never, "timeout"),
-        (|| Reply::Closed, "unreadable"),
+    for (reply, timeout, reason) in [
+        ((|| Reply::Endless) as fn() -> Reply, AMPLE, "unreadable"),
+        (|| Reply::Never, Duration::from_secs(1), "timeout"),
+        (|| Reply::Closed, AMPLE, "unreadable"),
     ] {
-        let (error, _) = failure(reply).await?;
+        let (error, _) = failure(reply, timeout).await?;
         assert_eq!(error.reason().as_str(), reason, "{error}");
     }
     let gone = heard(tones(4)?, SpeechOptions { retries: 0, ..options("http://127.0.0.1:9/v1") }).await?;

@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     process::Command,
     sync::Arc,
@@ -14,6 +13,7 @@ use anyhow::{Result, ensure};
 use tempfile::TempDir;
 use tokio::time::timeout;
 use upstream_reqwest::SpeechOptions;
+use verbatim_tests::write_script;
 
 use super::{
     sounds::tones,
@@ -27,10 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn stubborn(folder: &TempDir) -> Result<(PathBuf, PathBuf)> {
     let (program, pipe) = (folder.path().join("ffmpeg"), folder.path().join("pipe"));
     ensure!(Command::new("mkfifo").arg(&pipe).status()?.success(), "no pipe");
-    let text =
-        format!("#!/bin/sh\nexec 3>'{}'\nsleep 600 &\necho begun >&3\nwait\nsleep 600\n", pipe.display());
-    fs::write(&program, text)?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let text = format!("exec 3>'{}'\nsleep 600 &\necho begun >&3\nwait\nsleep 600", pipe.display());
+    write_script(&program, &text)?;
     Ok((program, pipe))
 }
 

@@ -110,7 +110,7 @@ async fn whoever_asks_again_joins_the_work_and_pays_once() -> Result<()> {
     let keys = keys(&data, 2)?;
     let path = format!("/api/transcript?v={VIDEO}");
     check_goes_on(&server.get_as(&keys[0], &path).await?, "please ask again in")?;
-    until_sent(&service, 1).await?;
+    until_asked(&server, &keys[0], &path, &service, 1).await?;
     // In text it is a 404, with the same header.
     let text = server.get_as(&keys[0], &format!("{path}&format=text")).await?;
     assert_eq!(text.status, StatusCode::NOT_FOUND);
@@ -163,22 +163,23 @@ async fn work_that_fails_in_the_end_is_told_and_returned() -> Result<()> {
     let key = keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?v={VIDEO}");
     check_goes_on(&server.get_as(&key, &path).await?, "please ask again in")?;
-    until_sent(&service, 1).await?;
+    until_asked(&server, &key, &path, &service, 1).await?;
     may.add_permits(1);
     // The failure costs the key nothing; whoever asks after it has the work done anew.
-    until_sent_again(&server, &key, &path, &service).await?;
+    until_asked(&server, &key, &path, &service, 2).await?;
     may.add_permits(100);
     let body = until_there(&server, &key, &path).await?.json();
     assert_eq!((&body["available"], &body["key"]["used"]), (&json!(true), &json!(1)), "{body}");
     Ok(())
 }
 
-/// Asks until the service is sent another part: the first work ended, and another one began.
-async fn until_sent_again(server: &Server, key: &str, path: &str, service: &Service) -> Result<()> {
+/// Asks until the service was sent so many parts: work that nobody waits for any more when its turn comes does not
+/// begin, and whoever asks after work that ended has it done anew.
+async fn until_asked(server: &Server, key: &str, path: &str, service: &Service, parts: usize) -> Result<()> {
     let end = Instant::now() + PATIENCE;
-    while service.seen().len() < 2 {
+    while service.seen().len() < parts {
         server.get_as(key, path).await?;
-        ensure!(Instant::now() < end, "nothing was sent again");
+        ensure!(Instant::now() < end, "the service was sent {} parts", service.seen().len());
     }
     Ok(())
 }

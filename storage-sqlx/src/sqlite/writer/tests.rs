@@ -49,7 +49,7 @@ impl Change for Add {
 }
 
 /// Of a caller who is to be told that it waited too long.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 struct Fixture {
     queue: Arc<Queue>,
@@ -167,7 +167,7 @@ async fn whoever_waits_too_long_is_told_and_nothing_is_made() {
     for call in calls {
         assert_eq!(call.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
     }
-    assert!(begun.elapsed() < 4 * PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 15 * PATIENCE, "{:?}", begun.elapsed());
     assert_eq!(slow.await.unwrap().unwrap(), -1);
     assert_eq!(fixture.made.load(Relaxed), 1);
     assert_eq!(fixture.add(2, Then::Goes).await.unwrap().unwrap(), 2);

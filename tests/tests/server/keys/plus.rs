@@ -39,7 +39,7 @@ async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
     let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let server = serve(&data, &issuer, &settings)?;
 
-    let reply = mint(&server, &issuer.plus("ann", 4)).await?;
+    let reply = mint(&server, &issuer.plus("ann", 10)).await?;
     assert_eq!(reply.status, 201, "{}", reply.text());
     let made = reply.json();
     assert_eq!(

@@ -1,10 +1,6 @@
 //! Credits: spent when an answer is delivered, once, and never else.
 
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use anyhow::{Result, bail, ensure};
 use http::{Method, StatusCode};
@@ -15,6 +11,7 @@ use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
+    sync::Semaphore,
     task::JoinSet,
 };
 use transcript_core::{
@@ -26,12 +23,10 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::post::{Outbox, account, credits};
 use crate::server::{
-    harness::{Server, run, verbatim},
+    harness::{Server, run, until, verbatim},
     killed::check_ledger,
-    platform::{fetches, platform, settings},
+    platform::{fetches, held_platform, platform, settings},
 };
-
-const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A server with this platform and these credits for each account.
 fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<Server> {
@@ -40,16 +35,6 @@ fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<Server> {
     settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "10000".to_owned()));
     let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     Server::start(data, &settings)
-}
-
-/// Waits until something is so.
-async fn until(what: &str, mut so: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
-    while !so().await? {
-        ensure!(Instant::now() < end, "{what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    Ok(())
 }
 
 /// The ledger adds up, by the operator's own command.
@@ -105,7 +90,8 @@ async fn sixty_four_clients_spend_one_account_to_exactly_zero() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_who_hangs_up_before_the_answer_is_not_charged() -> Result<()> {
     const VIDEO: &str = "dyke-walk-0";
-    let proxy = platform(&[VIDEO], Duration::from_secs(1))?;
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = held_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
     let mut outbox = Outbox::of(&data);
     let server = serve(&data, &proxy, 200)?;
@@ -121,6 +107,7 @@ async fn a_client_who_hangs_up_before_the_answer_is_not_charged() -> Result<()> 
         drop(stream);
         until("the credit never came back", async || Ok(credits(&server, &key).await? == 200)).await?;
     }
+    gate.add_permits(1);
     // The work went on, for whoever comes next: they get it from the archive, and pay.
     until("the transcript never came", async || {
         Ok(server.get(&format!("/api/transcript?v={VIDEO}")).await?.json()["available"] == json!(true))
