@@ -125,10 +125,9 @@ impl Settings {
             self.effective.iter().any(|one| within(&one.name) && one.origin != Origin::Default)
         };
         warnings.extend(self.chat_warning(set("chat")));
-        for section in LATER {
-            if set(section) {
-                warnings.push(format!("{section}.* is set, but this version does not use it yet"));
-            }
+        let later = self.effective.iter().filter(|one| LATER.contains(&one.name.as_str()));
+        for one in later.filter(|one| one.origin != Origin::Default) {
+            warnings.push(format!("{} is set, but this version does not use it yet", one.name));
         }
         warnings
     }
@@ -202,5 +201,5 @@ impl Settings {
     }
 }
 
-/// The sections that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 1] = ["metrics"];
+/// The settings that are read and checked, but whose parts of the service are not there yet.
+const LATER: [&str; 3] = ["limits.visitor_per_day", "limits.visitor_per_network_per_day", "metrics.listen"];

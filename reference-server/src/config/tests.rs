@@ -79,6 +79,44 @@ fn how_suppliers_are_treated_can_be_set() {
 }
 
 #[test]
+fn every_setting_is_documented_as_it_is() {
+    let document = include_str!("../../../docs/settings.md");
+    let rows = document.lines().filter(|line| line.starts_with("| `"));
+    let rows: Vec<Vec<&str>> = rows.map(|line| line.split(" | ").collect()).collect();
+    let load = |environment| {
+        Settings::load(Sources { data: "DATA".into(), file: None, environment, flags: Vec::new() })
+    };
+    // What is too much for every number, duration and size is refused with the bounds.
+    let bounds = |variable: &str| {
+        ["18446744073709551615", "9999y", "9999999GB"].iter().find_map(|far| {
+            let problem = load(vec![(variable.into(), far.into())]).err()?.to_string();
+            let (_, bounds) = problem.split_once("; it must be from ")?;
+            let (from, to) = bounds.lines().next()?.split_once(" to ")?;
+            Some(format!("`{from}` to `{to}`"))
+        })
+    };
+    let settings = load(Vec::new()).unwrap().effective;
+    let documented: Vec<&str> = rows.iter().filter_map(|row| row[0].split('`').nth(1)).collect();
+    let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
+    assert_eq!(documented, names, "docs/settings.md has other settings, or another order");
+    for (row, setting) in rows.iter().zip(settings) {
+        let [first, default, allowed, meaning] = row.as_slice() else { panic!("{row:?} has no four cells") };
+        let (name, variable) = (setting.name, first.split('`').nth(3).unwrap());
+        assert_eq!(variable, layers::variable(&name));
+        assert_eq!(
+            *default,
+            setting.value.map_or("not set".to_owned(), |value| format!("`{value}`")),
+            "{name}"
+        );
+        match bounds(variable) {
+            Some(bounds) => assert_eq!(*allowed, bounds, "{name}"),
+            None => assert!(!allowed.contains("` to `"), "{name}: {allowed}"),
+        }
+        assert!(meaning.len() > 3, "{name}: {meaning}");
+    }
+}
+
+#[test]
 fn later_layers_cover_earlier_ones() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
@@ -244,6 +282,15 @@ fn the_operator_is_warned() {
     assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails, and a password"));
     assert!(!warnings(&mail("smtps://mail.example")).contains("mail"));
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
+    for later in [
+        "metrics.listen = \"127.0.0.1:1\"",
+        "limits.visitor_per_day = 3",
+        "limits.visitor_per_network_per_day = 9",
+    ] {
+        let told =
+            format!("{} is set, but this version does not use it yet", later.split(' ').next().unwrap());
+        assert!(warnings(later).contains(&told) && !warnings("").contains(&told), "{later}");
+    }
 }
 
 #[test]

@@ -85,14 +85,14 @@ fn get_transcript(options: &LookupOptions) -> Value {
             "400": bad_reference(),
             "402": without_transcript(
                 options,
-                "Only with `format=text` or `format=md`: the key has spent its allowance. A sentence, and \
-                 alone on the last line the address of the page for people.",
+                "In every form but JSON: the key has spent its allowance. A sentence, and alone on the last \
+                 line the address of the page for people.",
                 "The key has spent its allowance of new transcripts for this month.",
             ),
             "404": without_transcript(
                 options,
-                "Only with `format=text` or `format=md`: there is no transcript. A sentence, and alone on \
-                 the last line the address of the page for people.",
+                "In every form but JSON: there is no transcript. A sentence, and alone on the last line the \
+                 address of the page for people.",
                 "This video has no captions.",
             ),
             "406": not_acceptable(),
@@ -122,8 +122,8 @@ fn head_transcript(options: &LookupOptions) -> Value {
             "200": bodiless(found(options)),
             "304": not_modified(),
             "400": bodiless(bad_reference()),
-            "402": bodiless(text("Only with `format=text` or `format=md`: the key has spent its allowance.")),
-            "404": bodiless(text("Only with `format=text` or `format=md`: there is no transcript.")),
+            "402": bodiless(text("In every form but JSON: the key has spent its allowance.")),
+            "404": bodiless(text("In every form but JSON: there is no transcript.")),
             "406": bodiless(not_acceptable()),
             "500": bodiless(fault())
         }
@@ -222,13 +222,16 @@ fn without_transcript(options: &LookupOptions, description: &str, sentence: &str
 
 fn create_api_key(options: &LookupOptions) -> Value {
     let (free, plus) = (options.free_per_month, options.plus_per_day);
+    let usual = LookupOptions::default();
     json!({
         "operationId": "createApiKey",
         "tags": ["keys"],
         "summary": "Make an API key",
         "description": format!(
             "A free key gives {free} new transcripts per month; with the proof of an active paid plan the \
-             key is `plus` and gives {plus} per day. Keys are made only so often per network."
+             key is `plus` and gives {plus} per day. Both are settings of the server, by default {} and {}. \
+             Keys are made only so often per network.",
+            usual.free_per_month, usual.plus_per_day
         ),
         "security": optional_key(),
         "parameters": [parameters::entitlement()],

@@ -90,6 +90,12 @@ mod tests {
     }
 
     #[test]
+    fn readers_are_sent_to_no_document_that_they_do_not_have() {
+        let text = serde_json::to_string(&all()).unwrap();
+        assert!(!text.contains("specification") && !text.contains("(design"), "{text}");
+    }
+
+    #[test]
     fn fields_are_those_of_the_specification() {
         let schemas = all();
         let names = |name: &str| {

@@ -64,6 +64,23 @@ fn unlisted_decisions(sources: &[Source]) -> Vec<Offence> {
         .collect()
 }
 
+/// Every module of the acceptance tests that the list of them does not link to.
+fn unlisted_modules(sources: &[Source]) -> Vec<Offence> {
+    let Some(list) = sources.iter().find(|source| source.path == "tests/README.md") else {
+        return Vec::new();
+    };
+    let listed: HashSet<String> =
+        targets(list).iter().filter_map(|(_, target)| resolve(&list.path, target)).collect();
+    let folder = |source: &Source| source.path.strip_suffix("/mod.rs").map(ToOwned::to_owned);
+    sources
+        .iter()
+        .filter_map(|source| Some((source, folder(source)?)))
+        .filter(|(_, folder)| folder.strip_prefix("tests/tests/").is_some_and(|name| !name.contains('/')))
+        .filter(|(_, folder)| !listed.contains(folder))
+        .map(|(source, folder)| source.offence(1, format!("no line of {} links to {folder}", list.path)))
+        .collect()
+}
+
 #[test]
 fn links_between_documents_resolve() -> Result<()> {
     let root = root()?;
@@ -78,6 +95,11 @@ fn links_between_documents_resolve() -> Result<()> {
 #[test]
 fn every_decision_is_listed() -> Result<()> {
     none(unlisted_decisions(&tree()?))
+}
+
+#[test]
+fn every_module_of_the_tests_is_listed() -> Result<()> {
+    none(unlisted_modules(&tree()?))
 }
 
 #[test]
@@ -98,4 +120,19 @@ fn an_unlisted_decision_is_caught() {
     let offences = unlisted_decisions(&sources);
     assert_eq!(offences.len(), 1);
     assert_eq!(offences[0].path, "docs/decisions/0002-second.md");
+}
+
+#[test]
+fn an_unlisted_module_is_caught() {
+    let list = Source::new("tests/README.md", "| [`tests/first`](tests/first) | first |\n");
+    let sources = [
+        list,
+        Source::new("tests/tests/first/mod.rs", ""),
+        Source::new("tests/tests/first/part/mod.rs", ""),
+        Source::new("tests/tests/second/mod.rs", ""),
+        Source::new("tests/src/replay/mod.rs", ""),
+    ];
+    let offences = unlisted_modules(&sources);
+    assert_eq!(offences.len(), 1);
+    assert_eq!(offences[0].path, "tests/tests/second/mod.rs");
 }

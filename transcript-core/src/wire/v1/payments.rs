@@ -33,12 +33,16 @@ pub struct PlanCheckout {
     pub checkout_url: String,
 }
 
-/// The body of `POST /api/v1/buy-credits`.
+/// The body of `POST /api/v1/buy-credits` (specification 2.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "The body of `POST /api/v1/buy-credits`.")
+)]
 #[serde(deny_unknown_fields)]
 pub struct BuyCredits {
-    /// The pack (specification 2.8).
+    /// The pack.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = ["1k", "2k", "5k", "10k", "25k", "50k"])))]
     pub pack: String,
 }
