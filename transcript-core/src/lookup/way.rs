@@ -1,6 +1,8 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
 
 use super::{
     Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
@@ -9,7 +11,7 @@ use super::{
 use crate::{
     archive::{Found, Wish},
     directory::LookupKey,
-    engine::{EngineOptions, Fetch, OnFailure, Outcome, Payment, PaymentLeg},
+    engine::{EngineOptions, Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg},
     error::{Error, Result},
     ids::WalletId,
     ledger::{
@@ -174,7 +176,7 @@ impl Lookup {
         };
         let (answer, others_help) = match absence {
             Some(absence) => (Availability::none(FailureReason::NoCaptions, absence.message), true),
-            None => self.fetch(video, key, visit, counted).await?,
+            None => self.fetch(video, key, counted).await?,
         };
         // A key must not get less than nobody would: what is archived in other languages is free.
         match others_help && !visit.ask.default_only {
@@ -268,13 +270,7 @@ impl Lookup {
 
     /// Has the default transcript fetched, at the cost of 1 of the key's allowance and of the daily cap.
     /// Returns also whether a transcript in another language would be a better answer.
-    async fn fetch(
-        &self,
-        video: &VideoId,
-        key: &LookupKey,
-        visit: &Visit<'_>,
-        counted: bool,
-    ) -> Result<(Availability, bool)> {
+    async fn fetch(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Result<(Availability, bool)> {
         let transcripts = &self.parts.transcripts;
         if !transcripts.covers(video.platform()) {
             return Ok((unsupplied(video.platform()), true));
@@ -283,14 +279,9 @@ impl Lookup {
         if !counted && let Some(refusal) = self.failed_too_often(key).await? {
             return Ok((refusal, true));
         }
-        let payment = Some(self.payment(video, key));
+        let payment = Some(self.payment(video, key, counted));
         let fetch = Fetch { video: video.clone(), wish: Wish::Default, payment };
         let outcome = transcripts.get_unknown(fetch).await;
-        // What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was
-        // asked for costs nothing. A limiter that is away is no reason to withhold the answer.
-        if matches!(&outcome, Outcome::Failed(failure) if failure.was_asked()) && !counted {
-            let _ = self.count(visit).await;
-        }
         // While the work goes on, the answer that it will be charged for is still to come.
         let is_over = !matches!(outcome, Outcome::StillWorking(_) | Outcome::Withdrawn);
         let answer = self.outcome(outcome, video.platform(), key);
@@ -298,7 +289,9 @@ impl Lookup {
         Ok((answer, others_help))
     }
 
-    fn payment(&self, video: &VideoId, key: &LookupKey) -> Payment {
+    /// What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was asked
+    /// for costs nothing.
+    fn payment(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Payment {
         let now = self.parts.clock.now();
         let leg =
             |wallet, terms, on_failure| PaymentLeg { leg: Leg { wallet, terms, amount: 1 }, on_failure };
@@ -309,6 +302,9 @@ impl Lookup {
                 leg(WalletId::new(SERVICE_WALLET), service, OnFailure::SpendOnceAsked),
             ],
             memo: format!("transcript {video}"),
+            in_vain: (!counted).then(|| -> Arc<dyn InVain> {
+                Arc::new(CountAttempt { lookup: self.clone(), attempt: self.attempt(key) })
+            }),
         }
     }
 
@@ -342,6 +338,21 @@ impl Lookup {
             "This key's allowance of new transcripts is spent{until} (archived transcripts stay free)."
         );
         Availability::none(FailureReason::KeyAllowance, message)
+    }
+}
+
+/// Counts an attempt of a key in vain.
+#[derive(Debug)]
+struct CountAttempt {
+    lookup: Lookup,
+    attempt: Take,
+}
+
+#[async_trait]
+impl InVain for CountAttempt {
+    async fn asked_in_vain(&self) {
+        // A limiter that is away is no reason to withhold the answer.
+        let _ = self.lookup.limited(vec![self.attempt.clone()], self.lookup.parts.clock.now()).await;
     }
 }
 
