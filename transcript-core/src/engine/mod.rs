@@ -12,6 +12,8 @@ mod fetch;
 mod flight;
 mod health;
 mod keeping;
+#[cfg(test)]
+mod late_tests;
 mod links;
 #[cfg(test)]
 mod match_tests;
