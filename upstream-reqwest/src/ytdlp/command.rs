@@ -62,7 +62,8 @@ pub(super) fn ask(
     with(program, egress, folder, own.into(), deadline)
 }
 
-/// Fetches the captions of these languages, each into a file of its own, for what is told of a video in a file.
+/// Fetches the captions of these languages, each into a file of its own, for what is told of a video in a file. The
+/// first that fails ends it.
 pub(super) fn fetch(
     program: &Path,
     egress: &Egress,
@@ -74,6 +75,8 @@ pub(super) fn fetch(
 ) -> Program {
     let own = vec![
         extractors(video.platform()).into(),
+        "--no-warnings".into(),
+        "--abort-on-error".into(),
         "--skip-download".into(),
         "--output=captions".into(),
         format!("--sub-langs={}", keys.join(",")).into(),

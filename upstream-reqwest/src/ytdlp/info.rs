@@ -134,7 +134,8 @@ impl Info {
     }
 
     /// The same for yt-dlp to go on with: these tracks, as far as their addresses are of known hosts, and nothing
-    /// else. None when no address of one of them is.
+    /// else. None when no address of one of them is. With the video's own address yt-dlp would begin anew where the
+    /// tracks fail, and fetch whatever it is told of then.
     pub(super) fn only(&self, video: &VideoId, tracks: &[&Track], hosts: &[&str]) -> Option<Value> {
         let mut lists: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for track in tracks {
@@ -156,7 +157,6 @@ impl Info {
             "ext": "mp4",
             "extractor": "verbatim",
             "extractor_key": "Verbatim",
-            "webpage_url": video.address(),
             "formats": [],
             "http_headers": self.http_headers,
             "subtitles": lists.remove("subtitles").unwrap_or_default(),
