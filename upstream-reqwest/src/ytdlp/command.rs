@@ -21,13 +21,12 @@ const MEMORY_MAX: u64 = 1 << 30;
 const FILE_MAX: u64 = 64 << 20;
 
 /// What each run is told: nothing of the user's own is read or run, and nothing is kept.
-const ALWAYS: [&str; 15] = [
+const ALWAYS: [&str; 14] = [
     "--ignore-config",
     "--no-plugin-dirs",
     "--no-cache-dir",
     "--no-exec",
     "--no-playlist",
-    "--no-warnings",
     "--no-progress",
     "--color=never",
     "--socket-timeout=15",
@@ -49,7 +48,8 @@ fn extractors(platform: Platform) -> &'static str {
     }
 }
 
-/// Finds out what there is of a video; prints it as JSON.
+/// Finds out what there is of a video; prints it as JSON. Of a video of which it knows neither files nor captions its
+/// warnings say why: it is to end well all the same, since there may be captions without files.
 pub(super) fn ask(
     program: &Path,
     egress: &Egress,

@@ -164,6 +164,16 @@ impl Info {
         }))
     }
 
+    /// Whether it has neither files nor captions.
+    pub(super) fn is_bare(&self) -> bool {
+        let is_none = |list: &Value| match list {
+            Value::Array(list) => list.is_empty(),
+            Value::Object(list) => list.is_empty(),
+            _ => true,
+        };
+        [&self.formats, &self.subtitles, &self.automatic_captions].into_iter().all(is_none)
+    }
+
     /// Where its sound is, the smallest form first; only at these hosts.
     pub(super) fn sound(&self, platform: Platform, hosts: &[&str]) -> Vec<MediaAddress> {
         sound::addresses(platform, &self.formats, hosts)
