@@ -9,7 +9,7 @@ use super::{
     keys::Caller,
 };
 use crate::{
-    archive::{Found, Wish},
+    archive::{Absence, Found, Wish},
     directory::LookupKey,
     engine::{EngineOptions, Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg},
     error::{Error, Result},
@@ -19,8 +19,8 @@ use crate::{
         terms::{self, Period},
     },
     limits::{COUNT_MAX, Take, Taken},
-    supplier::{Resolved, SupplyError},
-    time::in_words,
+    supplier::{Resolved, SupplyError, SupplyReason},
+    time::{Timestamp, in_words},
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
@@ -158,7 +158,7 @@ impl Lookup {
                 Err(BadReference { parameter: visit.ask.reference.parameter(), message })
             }
             Ok(None) => Ok(Followed::Not(link, needs_verification(""))),
-            Err(failure) => Ok(Followed::Not(link, failed(&failure))),
+            Err(failure) => Ok(Followed::Not(link, failed(&failure, self.parts.clock.now()))),
         }
     }
 
@@ -175,7 +175,7 @@ impl Lookup {
             caller => return self.without_fetching(video, caller, visit, counted).await,
         };
         let (answer, others_help) = match absence {
-            Some(absence) => (Availability::none(FailureReason::NoCaptions, absence.message), true),
+            Some(absence) => (absent(absence, self.parts.clock.now()), true),
             None => self.fetch(video, key, counted).await?,
         };
         // A key must not get less than nobody would: what is archived in other languages is free.
@@ -313,9 +313,9 @@ impl Lookup {
         match outcome {
             Outcome::Archived(stored) => Availability::Available { stored, from_cache: true },
             Outcome::Fetched(stored) => Availability::Available { stored, from_cache: false },
-            Outcome::Absent(absence) => Availability::none(FailureReason::NoCaptions, absence.message),
+            Outcome::Absent(absence) => absent(absence, self.parts.clock.now()),
             Outcome::Withdrawn => withdrawn(),
-            Outcome::Failed(failure) => failed(&failure),
+            Outcome::Failed(failure) => failed(&failure, self.parts.clock.now()),
             Outcome::Refused { leg: 0, .. } => self.key_allowance_spent(key),
             Outcome::Refused { .. } => Availability::none(
                 FailureReason::DailyCap,
@@ -324,7 +324,7 @@ impl Lookup {
             Outcome::Unsupplied => unsupplied(platform),
             Outcome::StillWorking(still) => {
                 let none = Availability::none(FailureReason::FetchError, still.sentence(None));
-                none.again_after(Some(still.again_after))
+                none.again_after(Some(still.again_after)).in_detail("still_working")
             }
             Outcome::Broken(error) => stores_away(&error),
         }
@@ -361,6 +361,14 @@ fn withdrawn() -> Availability {
         FailureReason::NoCaptions,
         "This transcript was withdrawn by the operator of the service.",
     )
+    .in_detail("withdrawn")
+}
+
+/// What is remembered of a video without words, until then.
+fn absent(absence: Absence, now: Timestamp) -> Availability {
+    let left = absence.until.since(now);
+    let none = Availability::none(FailureReason::NoCaptions, absence.message);
+    none.again_after(Some(left)).in_detail(&absence.reason)
 }
 
 fn unsupplied(platform: Platform) -> Availability {
@@ -369,9 +377,15 @@ fn unsupplied(platform: Platform) -> Availability {
 }
 
 /// What a supplier's failure is to whoever looked the video up.
-fn failed(failure: &SupplyError) -> Availability {
+fn failed(failure: &SupplyError, now: Timestamp) -> Availability {
+    let reason = failure.reason();
     let none = Availability::none(FailureReason::of_supply(failure), failure.message());
-    none.again_after(failure.retry_after())
+    let starts_in = match reason {
+        SupplyReason::Upcoming(Some(start)) if *start > now => Some(start.since(now)),
+        _ => None,
+    };
+    let none = none.again_after(failure.retry_after().or(starts_in));
+    if reason.is_about_the_video() { none.in_detail(reason.as_str()) } else { none }
 }
 
 fn too_many_misses(retry_after_ms: u64) -> Availability {
