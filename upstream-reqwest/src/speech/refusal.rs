@@ -88,10 +88,12 @@ impl Refusal {
     pub(super) fn error(&self) -> SupplyError {
         match self {
             Self::Platform(error) => error.clone(),
-            // What cannot be decoded, or makes a model talk nonsense, may be this sound alone.
-            Self::NotSound | Self::ProgramFailed | Self::Times(_) => {
-                SupplyError::new(self.reason(), self.message()).perhaps_the_video()
-            }
+            // What cannot be decoded, takes too long, or makes a model talk nonsense or refuse it, may be this sound alone.
+            Self::NotSound
+            | Self::ProgramFailed
+            | Self::TooSlow
+            | Self::Refused(400 | 422)
+            | Self::Times(_) => SupplyError::new(self.reason(), self.message()).perhaps_the_video(),
             other => SupplyError::new(other.reason(), other.message()),
         }
     }
@@ -262,6 +264,16 @@ mod tests {
                 message.ends_with('.') && !message.contains("  ") && !message.contains('\n'),
                 "{message}"
             );
+        }
+    }
+
+    #[test]
+    fn what_may_be_due_to_one_sound_is_nothing_against_the_service() {
+        for refusal in [Refusal::TooSlow, Refusal::Refused(400), Refusal::Refused(422), Refusal::NotSound] {
+            assert!(!refusal.error().speaks_against_the_supplier(), "{refusal:?}");
+        }
+        for refusal in [Refusal::Refused(302), Refusal::Fault(500), Refusal::Away(HttpFault::Timeout)] {
+            assert!(refusal.error().speaks_against_the_supplier(), "{refusal:?}");
         }
     }
 
