@@ -57,6 +57,8 @@ pub(super) enum Refusal {
     Times(&'static str),
     /// The service tells no times: parts must be shorter, so that they say where the words are.
     Untimed,
+    /// The service told none this once, though it may for other sounds.
+    UntimedOnce,
 }
 
 impl Refusal {
@@ -103,7 +105,9 @@ impl Refusal {
             Self::Platform(error) => error.reason().clone(),
             Self::NoSound | Self::NoWords | Self::TooLong { .. } => SupplyReason::NoCaptions,
             Self::NoLanguage(language) => SupplyReason::NoLanguage(vec![language.clone()]),
-            Self::NotSound | Self::Unreadable(_) | Self::Times(_) | Self::Untimed => SupplyReason::Unreadable,
+            Self::NotSound | Self::Unreadable(_) | Self::Times(_) | Self::Untimed | Self::UntimedOnce => {
+                SupplyReason::Unreadable
+            }
             Self::NoProgram
             | Self::NoRoom
             | Self::UsedUp
@@ -181,7 +185,7 @@ impl Refusal {
             Self::Times(why) => {
                 return format!("The times in the speech-to-text service's answer make no sense: {why}.");
             }
-            Self::Untimed => "The speech-to-text service tells no times.",
+            Self::Untimed | Self::UntimedOnce => "The speech-to-text service tells no times.",
             Self::Platform(error) => error.message(),
         };
         text.to_owned()
@@ -257,6 +261,7 @@ mod tests {
             Refusal::Unreadable("it is empty"),
             Refusal::Times("they run backwards"),
             Refusal::Untimed,
+            Refusal::UntimedOnce,
         ] {
             let error = refusal.error();
             let message = error.message();
