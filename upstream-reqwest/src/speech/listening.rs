@@ -1,9 +1,12 @@
 //! Listening to one video, from its address to its words.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::time::Instant;
+use futures_util::{StreamExt as _, stream};
+use tokio::{io::AsyncSeekExt as _, time::Instant};
 use transcript_core::{
     archive::Wish,
     supplier::{Ask, Supplied, SupplyError, Watcher},
@@ -150,6 +153,8 @@ impl Listening<'_> {
             .map_err(|error| Refusal::Platform(error.after_asking()))?;
         self.check_cancelled()?;
         self.watcher.stage("decoding", 0, 0);
+        // Not every system opens a file anew that a program is given as its input.
+        file.rewind().await.map_err(no_room)?;
         Sound::read(&self.parts.ffmpeg, file.into_std().await, self.max_ms()).await
     }
 
@@ -183,7 +188,9 @@ impl Listening<'_> {
                 }
             }
         }
-        let mut under_way: FuturesUnordered<_> = parts.map(hear).collect();
+        // No more than may be sent: whoever listens to another video gets a turn between them.
+        let at_once = usize::try_from(self.parts.options.concurrency).unwrap_or(usize::MAX);
+        let mut under_way = pin!(stream::iter(parts).map(hear).buffer_unordered(at_once));
         while let Some(part) = under_way.next().await {
             heard.push(part?);
         }
