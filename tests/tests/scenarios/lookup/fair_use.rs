@@ -46,8 +46,7 @@ fn a_network_has_so_many_misses_a_minute() {
         check(&ask(&life, Caller::Nobody(address("192.0.2.1")), archived).await, End::Archived);
         check(&keyed(&life, &key, video()).await, End::New);
         pass(60).await;
-        let third =
-            Target::of(transcript_core::video::VideoId::new(video().platform(), "third-video").unwrap());
+        let third = Target::of(VideoId::new(video().platform(), "third-video").unwrap());
         let caller = Caller::Nobody(address("192.0.2.1"));
         check(&ask(&life, caller, third).await, End::None(FailureReason::NeedsVerification));
     });
@@ -143,7 +142,7 @@ fn a_network_makes_so_many_keys_a_day() {
             panic!("a third key on one day");
         };
         assert!(matches!(make("192.0.2.2").await, CreateKeyOutcome::Created(_)));
-        tokio::time::sleep(std::time::Duration::from_millis(retry_after_ms)).await;
+        tokio::time::sleep(Duration::from_millis(retry_after_ms)).await;
         assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));
     });
 }
