@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_program_without_its_modules_is_told_with_what_helps() {
-        let errors = "Traceback (most recent call last):\n  File \"/home/x/.local/bin/yt-dlp\", line 5, in <module>\n\
+        let errors = "Traceback (most recent call last):\n  File \"yt-dlp\", line 5, in <module>\n\
                       ModuleNotFoundError: No module named 'yt_dlp'\n";
         let error = judge(Some(1), errors, Platform::Reels).error(Platform::Reels);
         assert_eq!(*error.reason(), SupplyReason::Misconfigured);
