@@ -155,6 +155,7 @@ fn found(options: &LookupOptions) -> Value {
             content_language(),
             is_generated(),
             asking_again(),
+            failure_detail(),
         ],
     );
     response["links"] = json!({
@@ -179,6 +180,16 @@ fn content_language() -> Header {
 fn is_generated() -> Header {
     let schema = json!({ "type": "boolean" });
     ("X-Is-Generated", optional_header("Whether a machine made the words, to a caller with a key.", schema))
+}
+
+/// `X-Failure-Detail`, where it is told.
+fn failure_detail() -> Header {
+    let schema =
+        json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working"] });
+    let what = "What the failure's reason leaves open, to a caller with a key: of `no_captions` what is known of the \
+                video (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
+                `no_language`, `no_captions`, `withdrawn`), of `fetch_error` that the work goes on (`still_working`).";
+    ("X-Failure-Detail", optional_header(what, schema))
 }
 
 fn not_modified() -> Value {
@@ -216,7 +227,12 @@ fn without_transcript(options: &LookupOptions, description: &str, sentence: &str
     answer(
         description,
         json!({ "text/plain": body }),
-        [cache_control(&["no-store"]), vary("accept-encoding, authorization"), asking_again()],
+        [
+            cache_control(&["no-store"]),
+            vary("accept-encoding, authorization"),
+            asking_again(),
+            failure_detail(),
+        ],
     )
 }
 

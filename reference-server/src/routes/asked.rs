@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 use transcript_core::{
+    ids::KeyId,
     lookup::Reference,
     video::{VideoId, VideoLink},
 };
@@ -24,15 +25,14 @@ pub(crate) async fn asked_by_server(
     let is_hop = request.headers().contains_key(HOP) && request.uri().path() == bodies::PATH;
     let video = if is_hop { video(request.uri().query().unwrap_or_default()) } else { None };
     let credential = video.as_ref().and_then(|_| bearer(request.headers()));
-    let has_key = is_key(&verbatim, credential).await;
-    let _asked = video.filter(|_| has_key).map(|video| verbatim.asked_by_servers().note(video));
+    let key = key_id(&verbatim, credential).await;
+    let _asked = video.zip(key).map(|(video, key)| verbatim.asked_by_servers().note(video, &key));
     next.run(request).await
 }
 
-/// Whether it is a key. Where that cannot be found out, nothing will be fetched with it either.
-async fn is_key(verbatim: &Verbatim, credential: Option<String>) -> bool {
-    let Some(credential) = credential else { return false };
-    matches!(verbatim.lookup().key_status(&credential, None).await, Ok(Some(_)))
+/// Which key it is. Where that cannot be found out, nothing will be fetched with it either.
+async fn key_id(verbatim: &Verbatim, credential: Option<String>) -> Option<KeyId> {
+    verbatim.lookup().key_id(&credential?).await.ok().flatten()
 }
 
 /// The video that a look-up's query names. Servers ask by a video's own address.

@@ -80,8 +80,17 @@ pub(crate) async fn look_up(
     }
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
     let cache = if cached { "no-cache" } else { "no-store" };
-    if let (Availability::Available { stored, .. }, true) = (&answer.availability, keyed) {
-        describe(&stored.transcript.track, response.headers_mut());
+    match &answer.availability {
+        Availability::Available { stored, .. } if keyed => {
+            describe(&stored.transcript.track, response.headers_mut());
+        }
+        Availability::Unavailable { detail: Some(detail), .. } if keyed => {
+            // A name is letters and underscores.
+            if let Ok(detail) = HeaderValue::from_str(detail) {
+                response.headers_mut().insert(X_FAILURE_DETAIL, detail);
+            }
+        }
+        _ => {}
     }
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(cache));
     response.headers_mut().insert(VARY, VARIES_BY);
@@ -90,6 +99,10 @@ pub(crate) async fn look_up(
 
 /// Whether a machine made the words: what the interface's JSON has no field for, another server must know.
 pub(crate) const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
+
+/// What the failure's reason leaves open: what another server must know to remember it for as long as this one does,
+/// and to wait for work that goes on.
+pub(crate) const X_FAILURE_DETAIL: HeaderName = HeaderName::from_static("x-failure-detail");
 
 /// Says what the words are, for programs that keep them.
 fn describe(track: &TrackInfo, headers: &mut HeaderMap) {

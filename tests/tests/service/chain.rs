@@ -110,6 +110,57 @@ async fn the_reason_of_a_failure_comes_through() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_of_a_video_without_words_comes_through() -> Result<()> {
+    let private = Rule::post("www.youtube.com", "/youtubei/v1/player")
+        .or_host("youtubei.googleapis.com")
+        .answer(Answer::json(&json!({
+            "playabilityStatus": {"status": "LOGIN_REQUIRED", "reason": "This video is private"},
+        })));
+    let origin = Stage::before(ReplayProxy::start(Script::new().rule(private))?, &[])?;
+    let origin_key = origin.key()?;
+    let asking = Asking::start(&origin.url(), &origin_key, &[ONLY])?;
+    let path = format!("/api/transcript?v={NONE}");
+    let (day, soon) = (24 * 3_600, 60);
+    // What was asked for just now, and what is remembered, at the one that asks and at the one that was asked.
+    for (server, key) in
+        [(&asking.server, &asking.key), (&asking.server, &asking.key), (&origin.server, &origin_key)]
+    {
+        let told = server.get_as(key, &path).await?;
+        assert_eq!(told.json()["failureReason"], json!("no_captions"));
+        assert_eq!(told.header("x-failure-detail"), "private", "{}", told.text());
+    }
+    let remembered = asking.server.get_as(&asking.key, &path).await?;
+    let wait: i64 = remembered.header("retry-after").parse()?;
+    assert!((day - soon..=day).contains(&wait), "{wait}");
+    // Whoever has no key is told nothing of it.
+    assert_eq!(asking.server.get(&path).await?.header("x-failure-detail"), "");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_server_withdrew_is_not_told_as_our_own_doing() -> Result<()> {
+    let origin = Stage::with(&[])?;
+    let origin_key = origin.key()?;
+    let path = format!("/api/transcript?v={VIDEO}");
+    origin.server.get_as(&origin_key, &path).await?;
+    let withdrawn = run(verbatim(origin.data.path(), &["archive", "withdraw", VIDEO]), b"")?;
+    assert!(withdrawn.status.success(), "{withdrawn:?}");
+    assert_eq!(origin.server.get_as(&origin_key, &path).await?.header("x-failure-detail"), "withdrawn");
+    let asking = Asking::start(&origin.url(), &origin_key, &[ONLY])?;
+    for _ in 0..2 {
+        let told = asking.look_up(VIDEO).await?;
+        let message = told["failureMessage"].as_str().unwrap_or_default();
+        assert!(message.starts_with("The Verbatim server that this one asks has withdrawn"), "{told}");
+        assert_eq!(told["key"]["used"], json!(0), "{told}");
+    }
+    // It is not remembered here.
+    let back = run(verbatim(origin.data.path(), &["archive", "withdraw", "--undo", VIDEO]), b"")?;
+    assert!(back.status.success(), "{back:?}");
+    assert_eq!(asking.look_up(VIDEO).await?["available"], json!(true));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_spent_key_is_no_fault_of_the_video() -> Result<()> {
     let origin = Stage::with(&[("VERBATIM_LIMITS__FREE_PER_MONTH", "1")])?;
     let asking = Asking::start(&origin.url(), &origin.key()?, &[ONLY])?;
@@ -235,8 +286,12 @@ async fn a_fetch_that_goes_on_is_waited_for() -> Result<()> {
     // The other server tells whoever asks that it is still at work, long before the platform has answered.
     let origin =
         Stage::before(platform(&[VIDEO], Duration::from_secs(2))?, &[("VERBATIM_LIMITS__WAIT", "200ms")])?;
-    let asking = Asking::start(&origin.url(), &origin.key()?, &[ONLY])?;
-    let fetched = asking.look_up(VIDEO).await?;
+    let origin_key = origin.key()?;
+    let asking = Asking::start(&origin.url(), &origin_key, &[ONLY])?;
+    let path = format!("/api/transcript?v={VIDEO}");
+    let (fetched, meanwhile) = tokio::join!(asking.look_up(VIDEO), origin.server.get_as(&origin_key, &path));
+    assert_eq!(meanwhile?.header("x-failure-detail"), "still_working");
+    let fetched = fetched?;
     assert_eq!(fetched["available"], json!(true), "{fetched}");
     assert_eq!(fetches(&origin.proxy, VIDEO), 1);
     Ok(())

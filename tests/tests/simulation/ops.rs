@@ -256,7 +256,7 @@ impl Asking<'_> {
                 }
                 if *from_cache { VisitEnd::Free } else { VisitEnd::New }
             }
-            Availability::Unavailable { reason, message, retry_after } => {
+            Availability::Unavailable { reason, message, retry_after, .. } => {
                 oracle.reach(reason.as_str());
                 if message.contains("left alone for now") {
                     oracle.reach("left alone for now");

@@ -178,3 +178,18 @@ async fn what_cannot_be_listened_to_is_refused_as_its_captions_are() -> Result<(
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_video_whose_addresses_are_all_of_no_use_has_one_all_the_same() -> Result<()> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/tiktok/pages/srt.html");
+    let page = std::fs::read_to_string(page)?;
+    let of_the_site = [FAR, NEAR].into_iter().fold(page, |page, host| page.replace(host, "www.tiktok.com"));
+    let id = "7600000000000000004";
+    let rule = Rule::get("www.tiktok.com", &format!("/@_/video/{id}"))
+        .answer(Answer::bytes("text/html; charset=utf-8", of_the_site));
+    let proxy = ReplayProxy::start(Script::new().rule(rule))?;
+    let error = found(&TikTokCaptions::new(http(&proxy)?, clock()), id).await?.err().context("a file")?;
+    // Another source may have it, and nothing is remembered of the video.
+    assert_eq!(error.reason().as_str(), "unreadable", "{error:?}");
+    Ok(())
+}

@@ -121,6 +121,10 @@ async fn files_that_cannot_be_listened_to_say_why() -> Result<()> {
         let length = file.len();
         let error = heard(file, options(&service.base_url)).await?.err().context("a transcript")?;
         assert_eq!(error.reason().as_str(), reason, "{length} bytes: {error}");
+        // The service was not asked: nobody is to believe that it works.
+        let is_told = error.is_only_of_the_video();
+        assert!(is_told || error.speaks_against_the_supplier(), "{length} bytes: {error}");
+        assert!(is_told || reason != "no_captions", "{length} bytes: {error}");
     }
     let long = SpeechOptions { max_duration: Duration::from_secs(73), ..options(&service.base_url) };
     let error = heard(tones(76)?, long).await?.err().context("a transcript")?;

@@ -1,15 +1,19 @@
 //! Long sounds: cut where it is quiet, each part heard once, and put together again.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
+use tempfile::TempDir;
+use tokio::sync::{Semaphore, watch};
+use transcript_core::supplier::Watcher;
 use upstream_reqwest::SpeechOptions;
+use verbatim_tests::replay::Answer;
 
 use super::{
     service::{Reply, Seen, Service},
     sounds::tones,
-    stage::{Notes, heard, listen, listener, options, video},
+    stage::{Notes, heard, listen, listener, options, platform_with, video},
 };
 
 /// A transcription of a part that says when it was heard, from its beginning to its end.
@@ -105,6 +109,89 @@ async fn a_service_without_times_gets_parts_that_are_short() -> Result<()> {
             assert_eq!(service.seen().len(), requests);
         }
     }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_odd_answer_is_not_remembered_of_the_service() -> Result<()> {
+    let service = Service::start(|seen, place| match place {
+        0 => Reply::json(&json!({"text": "All of it.", "segments": []})),
+        _ => whole(seen, place),
+    })
+    .await?;
+    let options = SpeechOptions { part: Duration::from_secs(600), ..options(&service.base_url) };
+    let proxy = video(tones(50)?)?;
+    let listener = listener(&proxy, options)?;
+    // The whole, then in short parts; the next one is heard as a whole.
+    for requests in [4, 5] {
+        listen(&listener, None, Arc::new(Notes::default())).await??;
+        assert_eq!(service.seen().len(), requests);
+    }
+    assert_eq!(service.seen()[4].field("response_format").as_deref(), Some("verbose_json"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_video_does_not_wait_for_all_of_a_long_one() -> Result<()> {
+    let (open, held) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (permits, arrived) = (Arc::clone(&open), Arc::clone(&held));
+    let service = Service::start(move |seen, place| {
+        arrived.add_permits(1);
+        Reply::Held(Arc::clone(&permits), Box::new(whole(seen, place)))
+    })
+    .await?;
+    let options = options(&service.base_url);
+    // One listener for both, whose first file is long and whose second one is short.
+    let proxy = platform_with([tones(20)?, tones(1)?].map(|file| Answer::bytes("video/mp4", file)))?;
+    let listener = listener(&proxy, options)?;
+    let long = tokio::spawn({
+        let listener = Arc::clone(&listener);
+        async move { listen(&listener, None, Arc::new(Notes::default())).await }
+    });
+    held.acquire().await?.forget();
+    let (begun, mut begins) = watch::channel(false);
+    let short = tokio::spawn({
+        let listener = Arc::clone(&listener);
+        async move { listen(&listener, None, Arc::new(Begins(begun))).await }
+    });
+    // Its part is in line from this moment on.
+    begins.wait_for(|begun| *begun).await?;
+    open.add_permits(100);
+    assert_eq!(short.await???.tracks[0].segments.len(), 1);
+    assert!(long.await???.tracks[0].segments.len() > 5);
+    let place = service.seen().iter().position(|seen| seen.seconds() < 1.5);
+    assert!(place.is_some_and(|place| place <= 2), "{place:?}");
+    Ok(())
+}
+
+/// Tells that the parts of a sound are about to be heard.
+#[derive(Debug)]
+struct Begins(watch::Sender<bool>);
+
+impl Watcher for Begins {
+    fn stage(&self, name: &str, _: u64, _: u64) {
+        if name == "transcribing" {
+            self.0.send_replace(true);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_program_gets_the_file_from_its_beginning() -> Result<()> {
+    let service = Service::start(whole).await?;
+    let folder = TempDir::new()?;
+    // Where the system does not open a file anew that is a program's input, what was read of it is gone.
+    let program = folder.path().join("ffmpeg");
+    let script = "#!/bin/sh\n[ \"$(head -c 1 | wc -c)\" -eq 1 ] || exit 1\nexec ffmpeg \"$@\"\n";
+    std::fs::write(&program, script)?;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700))?;
+    let options = SpeechOptions { ffmpeg: program, ..options(&service.base_url) };
+    let supplied = heard(tones(4)?, options).await??;
+    assert_eq!(supplied.tracks[0].segments.len(), 2);
     Ok(())
 }
 

@@ -26,11 +26,15 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A proxy for a platform with one video, of which this is the file.
 pub(crate) fn platform(file: Answer) -> Result<ReplayProxy> {
+    platform_with([file])
+}
+
+/// The same, where the file is another one each time that it is fetched; the last one stays.
+pub(super) fn platform_with(files: impl IntoIterator<Item = Answer>) -> Result<ReplayProxy> {
     let page = Rule::get("www.instagram.com", &format!("/reel/{REEL}/"));
     let reel = Rule::get("instagram.fams1-1.fna.fbcdn.net", "/o1/v/t2/f2/m86/reel.mp4");
-    ReplayProxy::start(
-        Script::new().rule(page.answer(recorded("instagram", "pages/reel.html")?)).rule(reel.answer(file)),
-    )
+    let reel = files.into_iter().fold(reel, Rule::answer);
+    ReplayProxy::start(Script::new().rule(page.answer(recorded("instagram", "pages/reel.html")?)).rule(reel))
 }
 
 /// The same with a file of sound.

@@ -161,23 +161,69 @@ async fn it_finds_the_files_that_our_own_ways_find() -> Result<()> {
     Ok(())
 }
 
-/// YouTube's page names no script here, so only the clients that need none are asked.
-#[tokio::test(flavor = "multi_thread")]
-async fn youtubes_captions_are_told_apart() -> Result<()> {
-    let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube/");
-    let file = |name: &str| -> Result<Answer> {
-        Ok(Answer::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
-    };
+/// YouTube with these answers of its player and of its captions. Its page names no script here, so only the clients that
+/// need none are asked.
+fn youtube(player: &str, captions: Answer) -> Result<Script> {
     let site = "www.youtube.com";
-    let script = Script::new().rules([
+    Ok(Script::new().rules([
         Rule::get(site, "/watch").answer(Answer::bytes("text/html", "<html></html>")),
         Rule::post(site, "/youtubei/v1/next").answer(Answer::bytes("application/json", "{}")),
-        Rule::post(site, "/youtubei/v1/player").answer(file("player/several-tracks.json")?),
-        Rule::get(site, "/api/timedtext").answer(file("captions/tide-mill.en.json3")?),
-    ]);
-    let proxy = ReplayProxy::start(script)?;
+        Rule::post(site, "/youtubei/v1/player").answer(recorded(&format!("player/{player}.json"))?),
+        Rule::get(site, "/api/timedtext").answer(captions),
+    ]))
+}
+
+fn recorded(name: &str) -> Result<Answer> {
+    let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube/");
+    Ok(Answer::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn youtubes_captions_are_told_apart() -> Result<()> {
+    let proxy = ReplayProxy::start(youtube("several-tracks", recorded("captions/tide-mill.en.json3")?)?)?;
     let (ytdlp, own) = both(&proxy, Platform::VideoSite).await?;
     let found = asked(&ytdlp, Platform::VideoSite, "vb-tracks-0", None).await?;
     let expect = asked(own.as_ref(), Platform::VideoSite, "vb-tracks-0", None).await?;
     check_same(&found, &expect).with_context(|| format!("{:?}", proxy.unexpected()))
+}
+
+/// yt-dlp ends well with most of them, and only warns.
+#[tokio::test(flavor = "multi_thread")]
+async fn youtubes_refusals_are_not_told_as_no_captions() -> Result<()> {
+    for (recording, video, expect) in [
+        ("bot-check", "vb-botcheck", "bot_check"),
+        ("session-limit", "vb-session0", "throttled"),
+        ("private", "vb-private0", "private"),
+        ("private-without-reason", "vb-private1", "private"),
+        ("removed", "vb-removed0", "removed"),
+        ("region", "vb-region00", "region"),
+        ("members", "vb-members0", "members"),
+        ("payment", "vb-payment0", "payment"),
+        // Of what is played nobody says that it has no captions without having seen its files.
+        ("too-old", "vb-too-old0", "unreadable"),
+        ("other-video", "vb-other-00", "other_video"),
+    ] {
+        let proxy = ReplayProxy::start(youtube(recording, Answer::status(404))?)?;
+        let (ytdlp, _) = both(&proxy, Platform::VideoSite).await?;
+        let outcome = asked(&ytdlp, Platform::VideoSite, video, None).await?;
+        ensure!(reason(&outcome) == expect, "{recording}: {outcome:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn captions_that_are_not_there_are_asked_for_once_and_say_nothing_of_the_video() -> Result<()> {
+    for (status, expect) in [(404, "unreadable"), (403, "throttled")] {
+        let proxy = ReplayProxy::start(youtube("several-tracks", Answer::status(status))?)?;
+        let (ytdlp, _) = both(&proxy, Platform::VideoSite).await?;
+        let outcome = asked(&ytdlp, Platform::VideoSite, "vb-tracks-0", None).await?;
+        ensure!(reason(&outcome) == expect, "{status}: {outcome:?}");
+        // Nothing but the captions is fetched after it was looked what may be fetched.
+        let requests = proxy.requests();
+        let first = requests.iter().position(|request| request.path == "/api/timedtext");
+        let after: Vec<_> =
+            requests.iter().skip(first.context("no captions")?).map(|request| &request.path).collect();
+        ensure!(after == ["/api/timedtext"], "{after:?}");
+    }
+    Ok(())
 }

@@ -10,6 +10,9 @@ use tokio::sync::{oneshot, watch};
 use super::{Outcome, Payment, pace::Pace};
 use crate::{archive::Wish, time::Timestamp, video::VideoId};
 
+/// From how many waiters on those who left are thrown away.
+const SWEEP_MIN: usize = 64;
+
 /// What is fetched at most once at a time. Fetches and refreshes of the same wish are errands of their own,
 /// which the lease in the archive keeps apart.
 pub(super) type Errand = (VideoId, Wish, Purpose);
@@ -66,7 +69,21 @@ struct Queues {
 struct Queue {
     number: u64,
     waiters: VecDeque<Waiter>,
+    /// At how many waiters those who left are thrown away.
+    sweep_at: usize,
     pace: Arc<Pace>,
+}
+
+impl Queue {
+    /// Work may take half an hour, and each caller who asks after it and leaves is a waiter: as many are kept as
+    /// twice those who still wait.
+    fn add(&mut self, waiter: Waiter) {
+        self.waiters.push_back(waiter);
+        if self.waiters.len() >= self.sweep_at {
+            self.waiters.retain(|waiter| !waiter.reply.is_closed());
+            self.sweep_at = SWEEP_MIN.max(2 * self.waiters.len());
+        }
+    }
 }
 
 impl Errands {
@@ -78,13 +95,14 @@ impl Errands {
     pub(super) fn join(self: &Arc<Self>, errand: Errand, waiter: Waiter, now: Timestamp) -> Option<Driving> {
         let mut queues = self.lock();
         if let Some(queue) = queues.waiting.get_mut(&errand) {
-            queue.waiters.push_back(waiter);
+            queue.add(waiter);
             return None;
         }
         let number = queues.next;
         queues.next += 1;
         let pace = Arc::new(Pace::new(now));
-        let queue = Queue { number, waiters: VecDeque::from([waiter]), pace: Arc::clone(&pace) };
+        let waiters = VecDeque::from([waiter]);
+        let queue = Queue { number, waiters, sweep_at: SWEEP_MIN, pace: Arc::clone(&pace) };
         queues.waiting.insert(errand.clone(), queue);
         self.driven.send_modify(|count| *count += 1);
         Some(Driving { errands: Arc::clone(self), errand, number, pace })
@@ -176,5 +194,41 @@ impl Drop for Driving {
         // Whoever still waits is told by the end of their channel.
         drop(self.end());
         self.errands.driven.send_modify(|count| *count -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::video::Platform;
+
+    fn errand() -> Errand {
+        (VideoId::new(Platform::VideoSite, "videoNumber").unwrap(), Wish::Default, Purpose::Fetch)
+    }
+
+    #[test]
+    fn who_left_is_not_kept_while_the_work_runs() {
+        let errands = Errands::new();
+        let join = || {
+            let (reply, answer) = oneshot::channel();
+            let waiter = Waiter { payment: None, reply };
+            (errands.join(errand(), waiter, Timestamp::from_millis(0)), answer)
+        };
+        let (driving, first) = join();
+        let driving = driving.unwrap();
+        let waiting = || errands.lock().waiting[&errand()].waiters.len();
+        let mut patient = vec![first];
+        for round in 0..10_000 {
+            let (_, answer) = join();
+            // Every hundredth caller stays.
+            if round % 100 == 0 {
+                patient.push(answer);
+            }
+            assert!(waiting() <= SWEEP_MIN.max(2 * patient.len() + 1), "{} after {round}", waiting());
+        }
+        driving.answer_all(&Outcome::Unsupplied);
+        for mut answer in patient {
+            assert!(matches!(answer.try_recv(), Ok(Outcome::Unsupplied)));
+        }
     }
 }

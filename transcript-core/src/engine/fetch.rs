@@ -1,5 +1,9 @@
 //! What the engine is asked, and what it answers.
 
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+
 use super::StillWorking;
 use crate::{
     archive::{Absence, StoredTranscript, Wish},
@@ -27,6 +31,16 @@ pub struct Payment {
     pub legs: Vec<PaymentLeg>,
     /// What it is for, for statements.
     pub memo: String,
+    /// Who hears when the suppliers were asked in vain; none where nobody counts that.
+    pub in_vain: Option<Arc<dyn InVain>>,
+}
+
+/// Hears that the suppliers were asked in vain for a payment, whether or not the payer still waits.
+#[async_trait]
+pub trait InVain: fmt::Debug + Send + Sync {
+    /// Somebody was asked, and there is no transcript. Told once for a payment, before the payer is answered;
+    /// the answer waits for this no longer than for a store.
+    async fn asked_in_vain(&self);
 }
 
 /// One wallet's part in a payment.

@@ -114,7 +114,14 @@ impl Flight<'_> {
             let _ = payer.reply.send(own);
             return;
         };
-        let mut settle = pin!(self.inner.settle(&held, ending));
+        // Counted here, and not by whoever asked: they may have left, and must not fail for free by that.
+        let is_in_vain = ending == Ending::Failed && matches!(own, Outcome::Failed(_));
+        let in_vain = async {
+            if is_in_vain {
+                held.tell_in_vain().await;
+            }
+        };
+        let mut settle = pin!(async { tokio::join!(in_vain, self.inner.settle(&held, ending)) });
         let settled = tokio::time::timeout(self.inner.options.store, &mut settle).await;
         let _ = payer.reply.send(own);
         if settled.is_err() {

@@ -72,6 +72,7 @@ impl Verdict {
     pub(super) fn of(answer: &Result<Supplied, SupplyError>) -> Self {
         match answer {
             Ok(_) => Self::Works,
+            Err(failure) if failure.is_only_of_the_video() => Self::Open(None),
             Err(failure) if failure.was_asked() && failure.reason().is_about_the_video() => Self::Works,
             Err(failure) if failure.speaks_against_the_supplier() => Self::Fails(failure.reason().clone()),
             Err(failure) if failure.was_asked() && is_answered(failure.reason()) => Self::Answers,

@@ -12,6 +12,8 @@ mod fetch;
 mod flight;
 mod health;
 mod keeping;
+#[cfg(test)]
+mod late_tests;
 mod links;
 #[cfg(test)]
 mod match_tests;
@@ -32,7 +34,7 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::{runtime::Handle, sync::oneshot};
 
 pub use builder::Builder;
-pub use fetch::{Fetch, OnFailure, Outcome, Payment, PaymentLeg};
+pub use fetch::{Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg};
 pub use health::{HealthPolicy, Rest, SupplierHealth};
 pub use observer::{Observer, Stage};
 pub use options::{AbsencePolicy, EngineOptions};

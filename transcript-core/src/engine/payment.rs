@@ -19,6 +19,15 @@ pub(super) struct Held {
     payment: Payment,
 }
 
+impl Held {
+    /// Tells whoever counts it that the suppliers were asked in vain.
+    pub(super) async fn tell_in_vain(&self) {
+        if let Some(in_vain) = &self.payment.in_vain {
+            in_vain.asked_in_vain().await;
+        }
+    }
+}
+
 /// What came of holding a payment.
 #[derive(Debug)]
 pub(super) enum Holding {

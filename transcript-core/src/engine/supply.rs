@@ -27,6 +27,9 @@ const TRACKS_MAX: usize = 16;
 /// How long a supplier that was called off may take to end.
 const END_MAX: Duration = Duration::from_secs(1);
 
+/// What is told when the time for the whole work is over.
+const TOO_LONG: &str = "Fetching the transcript took too long.";
+
 /// What came of asking the suppliers.
 #[derive(Debug)]
 pub(super) struct Supply {
@@ -81,7 +84,7 @@ impl Inner {
         for seat in self.suppliers.of(platform) {
             // Who comes too late is not asked any more: the time is over for all that follow.
             if !failures.is_empty() && self.clock.now() >= deadline {
-                failures.push(too_long());
+                failures.push(SupplyError::unasked(SupplyReason::Timeout, TOO_LONG));
                 break;
             }
             let failure = match self.turn(seat, errand, pace, deadline).await {
@@ -163,13 +166,15 @@ impl Inner {
         });
         let _cancel = CancelOnDrop(Arc::clone(&wanted));
         let time = ask.deadline.since(self.clock.now());
+        let had_time = time >= self.options.work / 4;
         pace.ask();
         let supplier = Arc::clone(&seat.supplier);
         // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
         let mut work = tokio::task::JoinSet::new();
         work.spawn_on(async move { (supplier.supply(ask, wanted).await, place) }, &self.runtime);
         match tokio::time::timeout(time, work.join_next()).await {
-            Ok(Some(Ok(ended))) => ended,
+            // Suppliers give up by themselves a moment before they would be called off.
+            Ok(Some(Ok((answer, place)))) => (answer.map_err(|failure| hurried(failure, had_time)), place),
             Ok(_) => {
                 let message = "The transcript's source broke down.";
                 (Err(SupplyError::new(SupplyReason::PlatformFault, message)), None)
@@ -178,17 +183,15 @@ impl Inner {
                 // Nothing of it is left when whoever comes next asks the platform; unless it blocks its
                 // thread, which must not block us.
                 let _ = tokio::time::timeout(END_MAX, work.shutdown()).await;
-                let error = too_long();
-                // Others before it may have used up the time.
-                let had_time = time >= self.options.work / 4;
-                (Err(if had_time { error } else { error.perhaps_the_video() }), None)
+                (Err(hurried(SupplyError::new(SupplyReason::Timeout, TOO_LONG), had_time)), None)
             }
         }
     }
 }
 
-fn too_long() -> SupplyError {
-    SupplyError::new(SupplyReason::Timeout, "Fetching the transcript took too long.")
+/// The failure of one that ran out of time. Others before it may have used that up: then it says nothing of it.
+fn hurried(failure: SupplyError, had_time: bool) -> SupplyError {
+    if had_time || *failure.reason() != SupplyReason::Timeout { failure } else { failure.perhaps_the_video() }
 }
 
 /// Believes no supplier: what it gave must be of this video, a transcript within

@@ -41,20 +41,34 @@ pub enum Availability {
         message: String,
         /// After how long it may be of use to ask again, where that is known.
         retry_after: Option<Duration>,
+        /// What the reason leaves open, for programs: of a video without words the name of a
+        /// [`SupplyReason`](crate::supplier::SupplyReason) or `withdrawn`, of a failure that passes
+        /// `still_working` while the work goes on. None where there is no more to say.
+        detail: Option<String>,
     },
 }
 
 impl Availability {
     /// No transcript, for this reason.
     pub(super) fn none(reason: FailureReason, message: impl Into<String>) -> Self {
-        Self::Unavailable { reason, message: message.into(), retry_after: None }
+        Self::Unavailable { reason, message: message.into(), retry_after: None, detail: None }
+    }
+
+    /// The same with what the reason leaves open; a transcript is as it is.
+    pub(super) fn in_detail(self, name: &str) -> Self {
+        match self {
+            Self::Unavailable { reason, message, retry_after, .. } => {
+                Self::Unavailable { reason, message, retry_after, detail: Some(name.to_owned()) }
+            }
+            available @ Self::Available { .. } => available,
+        }
     }
 
     /// The same, of which it is known when it may be of use to ask again; a transcript is as it is.
     pub(super) fn again_after(self, wait: Option<Duration>) -> Self {
         match self {
-            Self::Unavailable { reason, message, .. } => {
-                Self::Unavailable { reason, message, retry_after: wait }
+            Self::Unavailable { reason, message, detail, .. } => {
+                Self::Unavailable { reason, message, retry_after: wait, detail }
             }
             available @ Self::Available { .. } => available,
         }

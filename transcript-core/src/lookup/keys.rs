@@ -198,6 +198,22 @@ impl Lookup {
         Ok(CreateKeyOutcome::Created(NewLookupKey { key, status }))
     }
 
+    /// The public name of the key that a credential is; none when it is no live key of Surface A. One read: nothing is
+    /// renewed, and no balance is looked up.
+    ///
+    /// # Errors
+    /// The ports' faults.
+    pub async fn key_id(&self, credential: &str) -> Result<Option<KeyId>> {
+        let (lookup, credential) = (self.clone(), credential.to_owned());
+        let work = async move {
+            Ok(match lookup.caller(Some(&credential), None).await? {
+                Caller::Key(key) => Some(key.key.id),
+                Caller::Unkeyed | Caller::Stranger(_) => None,
+            })
+        };
+        self.parts.transcripts.task(work).await?
+    }
+
     /// A key's plan and remaining allowance; none when the credential is no live key of Surface A.
     ///
     /// A good proof of a paid plan renews a plus key of its subject first.

@@ -1,15 +1,17 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
 
 use super::{
     Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
     keys::Caller,
 };
 use crate::{
-    archive::{Found, Wish},
+    archive::{Absence, Found, Wish},
     directory::LookupKey,
-    engine::{EngineOptions, Fetch, OnFailure, Outcome, Payment, PaymentLeg},
+    engine::{EngineOptions, Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg},
     error::{Error, Result},
     ids::WalletId,
     ledger::{
@@ -17,8 +19,8 @@ use crate::{
         terms::{self, Period},
     },
     limits::{COUNT_MAX, Take, Taken},
-    supplier::{Resolved, SupplyError},
-    time::in_words,
+    supplier::{Resolved, SupplyError, SupplyReason},
+    time::{Timestamp, in_words},
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
@@ -156,7 +158,7 @@ impl Lookup {
                 Err(BadReference { parameter: visit.ask.reference.parameter(), message })
             }
             Ok(None) => Ok(Followed::Not(link, needs_verification(""))),
-            Err(failure) => Ok(Followed::Not(link, failed(&failure))),
+            Err(failure) => Ok(Followed::Not(link, failed(&failure, self.parts.clock.now()))),
         }
     }
 
@@ -173,8 +175,8 @@ impl Lookup {
             caller => return self.without_fetching(video, caller, visit, counted).await,
         };
         let (answer, others_help) = match absence {
-            Some(absence) => (Availability::none(FailureReason::NoCaptions, absence.message), true),
-            None => self.fetch(video, key, visit, counted).await?,
+            Some(absence) => (absent(absence, self.parts.clock.now()), true),
+            None => self.fetch(video, key, counted).await?,
         };
         // A key must not get less than nobody would: what is archived in other languages is free.
         match others_help && !visit.ask.default_only {
@@ -268,13 +270,7 @@ impl Lookup {
 
     /// Has the default transcript fetched, at the cost of 1 of the key's allowance and of the daily cap.
     /// Returns also whether a transcript in another language would be a better answer.
-    async fn fetch(
-        &self,
-        video: &VideoId,
-        key: &LookupKey,
-        visit: &Visit<'_>,
-        counted: bool,
-    ) -> Result<(Availability, bool)> {
+    async fn fetch(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Result<(Availability, bool)> {
         let transcripts = &self.parts.transcripts;
         if !transcripts.covers(video.platform()) {
             return Ok((unsupplied(video.platform()), true));
@@ -283,14 +279,9 @@ impl Lookup {
         if !counted && let Some(refusal) = self.failed_too_often(key).await? {
             return Ok((refusal, true));
         }
-        let payment = Some(self.payment(video, key));
+        let payment = Some(self.payment(video, key, counted));
         let fetch = Fetch { video: video.clone(), wish: Wish::Default, payment };
         let outcome = transcripts.get_unknown(fetch).await;
-        // What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was
-        // asked for costs nothing. A limiter that is away is no reason to withhold the answer.
-        if matches!(&outcome, Outcome::Failed(failure) if failure.was_asked()) && !counted {
-            let _ = self.count(visit).await;
-        }
         // While the work goes on, the answer that it will be charged for is still to come.
         let is_over = !matches!(outcome, Outcome::StillWorking(_) | Outcome::Withdrawn);
         let answer = self.outcome(outcome, video.platform(), key);
@@ -298,7 +289,9 @@ impl Lookup {
         Ok((answer, others_help))
     }
 
-    fn payment(&self, video: &VideoId, key: &LookupKey) -> Payment {
+    /// What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was asked
+    /// for costs nothing.
+    fn payment(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Payment {
         let now = self.parts.clock.now();
         let leg =
             |wallet, terms, on_failure| PaymentLeg { leg: Leg { wallet, terms, amount: 1 }, on_failure };
@@ -309,6 +302,9 @@ impl Lookup {
                 leg(WalletId::new(SERVICE_WALLET), service, OnFailure::SpendOnceAsked),
             ],
             memo: format!("transcript {video}"),
+            in_vain: (!counted).then(|| -> Arc<dyn InVain> {
+                Arc::new(CountAttempt { lookup: self.clone(), attempt: self.attempt(key) })
+            }),
         }
     }
 
@@ -317,9 +313,9 @@ impl Lookup {
         match outcome {
             Outcome::Archived(stored) => Availability::Available { stored, from_cache: true },
             Outcome::Fetched(stored) => Availability::Available { stored, from_cache: false },
-            Outcome::Absent(absence) => Availability::none(FailureReason::NoCaptions, absence.message),
+            Outcome::Absent(absence) => absent(absence, self.parts.clock.now()),
             Outcome::Withdrawn => withdrawn(),
-            Outcome::Failed(failure) => failed(&failure),
+            Outcome::Failed(failure) => failed(&failure, self.parts.clock.now()),
             Outcome::Refused { leg: 0, .. } => self.key_allowance_spent(key),
             Outcome::Refused { .. } => Availability::none(
                 FailureReason::DailyCap,
@@ -328,7 +324,7 @@ impl Lookup {
             Outcome::Unsupplied => unsupplied(platform),
             Outcome::StillWorking(still) => {
                 let none = Availability::none(FailureReason::FetchError, still.sentence(None));
-                none.again_after(Some(still.again_after))
+                none.again_after(Some(still.again_after)).in_detail("still_working")
             }
             Outcome::Broken(error) => stores_away(&error),
         }
@@ -345,11 +341,34 @@ impl Lookup {
     }
 }
 
+/// Counts an attempt of a key in vain.
+#[derive(Debug)]
+struct CountAttempt {
+    lookup: Lookup,
+    attempt: Take,
+}
+
+#[async_trait]
+impl InVain for CountAttempt {
+    async fn asked_in_vain(&self) {
+        // A limiter that is away is no reason to withhold the answer.
+        let _ = self.lookup.limited(vec![self.attempt.clone()], self.lookup.parts.clock.now()).await;
+    }
+}
+
 fn withdrawn() -> Availability {
     Availability::none(
         FailureReason::NoCaptions,
         "This transcript was withdrawn by the operator of the service.",
     )
+    .in_detail("withdrawn")
+}
+
+/// What is remembered of a video without words, until then.
+fn absent(absence: Absence, now: Timestamp) -> Availability {
+    let left = absence.until.since(now);
+    let none = Availability::none(FailureReason::NoCaptions, absence.message);
+    none.again_after(Some(left)).in_detail(&absence.reason)
 }
 
 fn unsupplied(platform: Platform) -> Availability {
@@ -358,9 +377,15 @@ fn unsupplied(platform: Platform) -> Availability {
 }
 
 /// What a supplier's failure is to whoever looked the video up.
-fn failed(failure: &SupplyError) -> Availability {
+fn failed(failure: &SupplyError, now: Timestamp) -> Availability {
+    let reason = failure.reason();
     let none = Availability::none(FailureReason::of_supply(failure), failure.message());
-    none.again_after(failure.retry_after())
+    let starts_in = match reason {
+        SupplyReason::Upcoming(Some(start)) if *start > now => Some(start.since(now)),
+        _ => None,
+    };
+    let none = none.again_after(failure.retry_after().or(starts_in));
+    if reason.is_about_the_video() { none.in_detail(reason.as_str()) } else { none }
 }
 
 fn too_many_misses(retry_after_ms: u64) -> Availability {

@@ -135,6 +135,7 @@ pub struct SupplyError {
     message: String,
     asked: bool,
     perhaps_the_video: bool,
+    only_the_video: bool,
     declined: bool,
     again_after: Option<Duration>,
 }
@@ -143,7 +144,15 @@ impl SupplyError {
     /// A failure with this reason and this sentence, which begins with a capital and ends with a full stop.
     pub fn new(reason: SupplyReason, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { reason, message, asked: true, perhaps_the_video: false, declined: false, again_after: None }
+        Self {
+            reason,
+            message,
+            asked: true,
+            perhaps_the_video: false,
+            only_the_video: false,
+            declined: false,
+            again_after: None,
+        }
     }
 
     /// As [`SupplyError::new`], of a supplier that asked nobody for anything: what was refused a moment ago is left
@@ -175,6 +184,17 @@ impl SupplyError {
         Self { perhaps_the_video: true, ..self }
     }
 
+    /// The same failure, found out before the supplier itself was tried: it says nothing of whether that works.
+    #[must_use]
+    pub fn only_the_video(self) -> Self {
+        Self { only_the_video: true, ..self }
+    }
+
+    /// Whether it says nothing of the supplier, since that was not tried.
+    pub fn is_only_of_the_video(&self) -> bool {
+        self.only_the_video
+    }
+
     /// The same failure, of which it is known when asking again may be of use.
     #[must_use]
     pub fn again_after(self, wait: Duration) -> Self {
@@ -183,7 +203,8 @@ impl SupplyError {
 
     /// Whether it speaks against the supplier: somebody was asked, and it is not about the video.
     pub fn speaks_against_the_supplier(&self) -> bool {
-        self.asked && !self.perhaps_the_video && self.reason.is_against_the_supplier()
+        let is_the_video = self.perhaps_the_video || self.only_the_video;
+        self.asked && !is_the_video && self.reason.is_against_the_supplier()
     }
 
     /// After how long it may be of use to ask again, where that is known.

@@ -6,7 +6,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
 };
 
 use rustls::{
@@ -16,6 +16,9 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
 };
 use transcript_core::{Error, ErrorKind, Result, Retry};
+
+/// The roots that are in use. Every client of a process that trusts the same ones shares them: they are read once.
+static SHARED: Mutex<Vec<Weak<Roots>>> = Mutex::new(Vec::new());
 
 /// Makes TLS configurations: one for each proxy, so that no session resumed through one was begun
 /// through another. The host program's process-wide provider of cryptography is left as it is.
@@ -31,8 +34,15 @@ impl Trust {
     /// [`Trust::wait`], in the log, and by every connection.
     pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self> {
         let extra = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.retain(|roots| roots.strong_count() > 0);
+        if let Some(roots) = shared.iter().filter_map(Weak::upgrade).find(|roots| roots.extra == extra) {
+            return Ok(Self { roots });
+        }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = Arc::new(Roots { extra, provider, verifier: OnceLock::new() });
+        shared.push(Arc::downgrade(&roots));
+        drop(shared);
         let reading = Arc::clone(&roots);
         let read = move || {
             if let Err(error) = reading.verifier() {
@@ -183,6 +193,22 @@ mod tests {
         let (config, verifier) = (trust.config().unwrap(), trust.roots.verifier().unwrap());
         assert_eq!(trust.roots.supported_verify_schemes(), verifier.supported_verify_schemes());
         assert_eq!(config.alpn_protocols, [&b"h2"[..], b"http/1.1"]);
+    }
+
+    #[test]
+    fn who_trusts_the_same_reads_it_once() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let file = folder.path().join("ca.pem");
+        let made = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).unwrap();
+        std::fs::write(&file, made.cert.pem()).unwrap();
+        let (first, second) = (Trust::new(Some(&file)).unwrap(), Trust::new(Some(&file)).unwrap());
+        assert!(Arc::ptr_eq(&first.roots, &second.roots));
+        let system = Trust::new(None).unwrap();
+        assert!(!Arc::ptr_eq(&first.roots, &system.roots));
+        // What the file holds counts, not its name.
+        let other = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).unwrap();
+        std::fs::write(&file, other.cert.pem()).unwrap();
+        assert!(!Arc::ptr_eq(&first.roots, &Trust::new(Some(&file)).unwrap().roots));
     }
 
     #[test]

@@ -13,12 +13,15 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 const X_IS_GENERATED: HeaderName = HeaderName::from_static("x-is-generated");
+const X_FAILURE_DETAIL: HeaderName = HeaderName::from_static("x-failure-detail");
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// The longest id of a request that is kept, in bytes.
 const ID_MAX: usize = 200;
+/// The longest detail of a failure that is kept, in bytes.
+const DETAIL_MAX: usize = 32;
 
 /// What an answer's headers say; none where they do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +42,9 @@ pub struct Facts {
     pub language: Option<LanguageTag>,
     /// Whether a machine made the words (`X-Is-Generated`), in the answer of a look-up with a key.
     pub is_generated: Option<bool>,
+    /// What the reason of a failure leaves open (`X-Failure-Detail`), in the answer of a look-up with a key: at most 32
+    /// small letters and underscores.
+    pub failure_detail: Option<String>,
 }
 
 impl Facts {
@@ -61,8 +67,14 @@ impl Facts {
             is_replayed: is(&IDEMPOTENT_REPLAYED, "true"),
             language: text(&header::CONTENT_LANGUAGE).and_then(|tag| LanguageTag::parse(tag).ok()),
             is_generated: text(&X_IS_GENERATED).and_then(|text| text.parse().ok()),
+            failure_detail: text(&X_FAILURE_DETAIL).filter(|text| is_detail(text)).map(str::to_owned),
         }
     }
+}
+
+fn is_detail(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    (1..=DETAIL_MAX).contains(&text.len()) && text.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -79,6 +91,7 @@ mod tests {
             (&IDEMPOTENT_REPLAYED, "true"),
             (&header::CONTENT_LANGUAGE, "pt-BR"),
             (&X_IS_GENERATED, "false"),
+            (&X_FAILURE_DETAIL, "still_working"),
             (&header::RETRY_AFTER, "3"),
         ] {
             headers.insert(name, value.parse().unwrap());
@@ -91,6 +104,7 @@ mod tests {
         );
         assert_eq!(facts.language.as_ref().map(LanguageTag::as_str), Some("pt-BR"));
         assert_eq!((facts.is_generated, facts.retry_after), (Some(false), Some(Duration::from_secs(3))));
+        assert_eq!(facts.failure_detail.as_deref(), Some("still_working"));
         for name in headers.clone().keys() {
             headers.insert(name, "-1 /x".parse().unwrap());
         }

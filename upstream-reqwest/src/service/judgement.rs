@@ -6,6 +6,7 @@ use transcript_core::{
     archive::Wish,
     lookup::FailureReason,
     supplier::{Ask, Supplied, SupplyError, SupplyReason},
+    time::Timestamp,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     wire::{lookup::TranscriptResult, segments},
 };
@@ -16,10 +17,12 @@ use super::{Answered, Facts, RefusalKind, SERVICE_SUPPLIER, ServiceError, refusa
 const SOURCE_MAX: usize = 64;
 /// The longest address of a page that is passed on, in bytes.
 const ADDRESS_MAX: usize = 500;
-/// The shortest and the longest time after which a server is asked again for what it is still fetching. Who names a
-/// longer one has a source at rest, and nothing under way.
+/// The shortest and the longest time after which a server is asked again for what it is still fetching. Of one that does
+/// not say whether it is: who names a longer one has a source at rest, and nothing under way.
 const LATER_MIN: Duration = Duration::from_secs(1);
 const LATER_MAX: Duration = Duration::from_secs(30);
+/// What a server says of work that goes on.
+const STILL_WORKING: &str = "still_working";
 
 /// What came of asking.
 #[derive(Debug)]
@@ -32,8 +35,8 @@ pub(super) enum Judged {
     Failed(SupplyError),
 }
 
-/// What an answer of Surface A means.
-pub(super) fn judge(answer: Answered<TranscriptResult>, ask: &Ask) -> Judged {
+/// What an answer of Surface A means that came at this moment.
+pub(super) fn judge(answer: Answered<TranscriptResult>, ask: &Ask, now: Timestamp) -> Judged {
     let Answered { body, facts } = answer;
     let (platform, id) = (ask.video.platform().as_str(), ask.video.id());
     if body.video_id != id || !(body.platform.is_empty() || body.platform == platform) {
@@ -42,7 +45,7 @@ pub(super) fn judge(answer: Answered<TranscriptResult>, ask: &Ask) -> Judged {
     }
     match body.available {
         true => supplied(body, &facts, ask).map_or_else(Judged::Failed, Judged::Supplied),
-        false => missing(&body, &facts),
+        false => missing(&body, &facts, now),
     }
 }
 
@@ -82,7 +85,7 @@ fn is_source(name: &str) -> bool {
     (1..=SOURCE_MAX).contains(&name.len()) && name.bytes().all(plain)
 }
 
-fn missing(body: &TranscriptResult, facts: &Facts) -> Judged {
+fn missing(body: &TranscriptResult, facts: &Facts, now: Timestamp) -> Judged {
     let said = body.failure_message.as_deref().and_then(line);
     let said = said.unwrap_or_else(|| "It does not say why.".to_owned());
     let Some(reason) = body.failure_reason.as_deref().and_then(FailureReason::from_wire) else {
@@ -92,7 +95,7 @@ fn missing(body: &TranscriptResult, facts: &Facts) -> Judged {
     let failure = |reason, message| SupplyError::new(reason, message);
     Judged::Failed(match reason {
         // What the video is, it is for everybody: its own sentence says which.
-        FailureReason::NoCaptions => failure(SupplyReason::NoCaptions, said),
+        FailureReason::NoCaptions => no_captions(facts, said, now),
         FailureReason::NeedsVerification => failure(
             SupplyReason::Misconfigured,
             with_page(
@@ -117,9 +120,10 @@ fn missing(body: &TranscriptResult, facts: &Facts) -> Judged {
         FailureReason::FetchError => {
             let failure =
                 failure(SupplyReason::PlatformFault, theirs("could not fetch it now")).perhaps_the_video();
+            let is_at_work = facts.failure_detail.as_deref() == Some(STILL_WORKING);
             match facts.retry_after {
-                Some(wait) if wait <= LATER_MAX => {
-                    return Judged::Later(wait.max(LATER_MIN), failure.again_after(wait));
+                Some(wait) if is_at_work || wait <= LATER_MAX => {
+                    return Judged::Later(wait.clamp(LATER_MIN, LATER_MAX), failure.again_after(wait));
                 }
                 Some(wait) => failure.again_after(wait),
                 None => failure,
@@ -127,6 +131,29 @@ fn missing(body: &TranscriptResult, facts: &Facts) -> Judged {
         }
         FailureReason::ConfigError => failure(SupplyReason::Misconfigured, theirs("has no source for it")),
     })
+}
+
+/// What the other server knows of a video without words, so that it is remembered here for as long as there.
+fn no_captions(facts: &Facts, said: String, now: Timestamp) -> SupplyError {
+    let reason = match facts.failure_detail.as_deref() {
+        Some("private") => SupplyReason::Private,
+        Some("removed") => SupplyReason::Removed,
+        Some("region") => SupplyReason::Region,
+        Some("age") => SupplyReason::Age,
+        Some("members") => SupplyReason::Members,
+        Some("payment") => SupplyReason::Payment,
+        Some("login") => SupplyReason::Login,
+        Some("live") => SupplyReason::Live,
+        Some("upcoming") => SupplyReason::Upcoming(facts.retry_after.map(|wait| now.plus(wait))),
+        // Its operator's will is not ours: what our own sources say is the answer.
+        Some("withdrawn") => {
+            let message =
+                "The Verbatim server that this one asks has withdrawn its transcript of this video.";
+            return SupplyError::declined(SupplyReason::NoCaptions, message);
+        }
+        _ => SupplyReason::NoCaptions,
+    };
+    SupplyError::new(reason, said)
 }
 
 /// A sentence, and where a person may get what we cannot: the address as the server sent it.
@@ -193,10 +220,7 @@ fn unreadable(what: &str) -> SupplyError {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use transcript_core::{
-        Timestamp,
-        video::{Platform, VideoId},
-    };
+    use transcript_core::video::{Platform, VideoId};
 
     use super::*;
 
@@ -207,6 +231,10 @@ mod tests {
         Ask { video, wish, deadline: Timestamp::from_millis(0) }
     }
 
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(0).plus(Duration::from_secs(seconds))
+    }
+
     fn judged(changes: Value, facts: Facts, wish: Wish) -> Judged {
         let mut body = json!({
             "platform": "video_site", "videoId": "dQw4w9WgXcQ", "available": true, "fromCache": true,
@@ -214,7 +242,7 @@ mod tests {
             "transcript": [{"text": "Never gonna", "start": 0.5, "duration": 1.25}],
         });
         body.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-        judge(Answered { body: serde_json::from_value(body).unwrap(), facts }, &ask(wish))
+        judge(Answered { body: serde_json::from_value(body).unwrap(), facts }, &ask(wish), at(1_000))
     }
 
     fn failure(changes: Value, facts: Facts, wish: Wish) -> SupplyError {
@@ -327,5 +355,55 @@ mod tests {
         }
         let rests = failure(changes(), named(31), Wish::Default);
         assert_eq!(rests.retry_after(), Some(Duration::from_secs(31)));
+    }
+
+    #[test]
+    fn a_server_that_says_so_is_at_work_whatever_wait_it_names() {
+        let changes =
+            || json!({"available": false, "failureReason": "fetch_error", "failureMessage": "Wait."});
+        for (named_s, expect_s) in [(0, 1), (60, 30), (300, 30)] {
+            let facts = Facts {
+                retry_after: Some(Duration::from_secs(named_s)),
+                failure_detail: Some(STILL_WORKING.to_owned()),
+                ..Facts::default()
+            };
+            let later = judged(changes(), facts, Wish::Default);
+            let Judged::Later(wait, failure) = later else { panic!("{named_s}: {later:?}") };
+            assert_eq!(wait.as_secs(), expect_s);
+            assert_eq!(failure.retry_after(), Some(Duration::from_secs(named_s)));
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_the_video_comes_through() {
+        use SupplyReason as Why;
+        for (detail, expect) in [
+            ("private", Why::Private),
+            ("removed", Why::Removed),
+            ("region", Why::Region),
+            ("age", Why::Age),
+            ("members", Why::Members),
+            ("payment", Why::Payment),
+            ("login", Why::Login),
+            ("live", Why::Live),
+            ("upcoming", Why::Upcoming(Some(at(1_090)))),
+            ("no_captions", Why::NoCaptions),
+            ("no_language", Why::NoCaptions),
+            ("something_new", Why::NoCaptions),
+        ] {
+            let facts = Facts {
+                retry_after: Some(Duration::from_secs(90)),
+                failure_detail: Some(detail.to_owned()),
+                ..Facts::default()
+            };
+            let changes =
+                json!({"available": false, "failureReason": "no_captions", "failureMessage": "So it is."});
+            let error = failure(changes, facts, Wish::Default);
+            assert_eq!((error.reason(), error.message()), (&expect, "So it is."), "{detail}");
+        }
+        let facts = Facts { failure_detail: Some("withdrawn".to_owned()), ..Facts::default() };
+        let withdrawn =
+            failure(json!({"available": false, "failureReason": "no_captions"}), facts, Wish::Default);
+        assert!(withdrawn.is_declined() && withdrawn.message().contains("server that this one asks"));
     }
 }

@@ -65,7 +65,7 @@ impl ServiceSupplier {
     ) -> std::result::Result<Judged, SupplyError> {
         let asking = timeout_at(deadline, self.client.api.ask(call)).await;
         let answer = asking.unwrap_or(Err(ServiceError::Timeout)).and_then(super::api::Answer::read);
-        Ok(judge(answer.map_err(|error| failed(&error))?, ask))
+        Ok(judge(answer.map_err(|error| failed(&error))?, ask, self.clock.now()))
     }
 }
 

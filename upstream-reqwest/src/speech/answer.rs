@@ -18,6 +18,8 @@ pub(super) struct Said {
     pub(super) text: String,
     /// The text in pieces that each have a time; none where the service gave no times.
     pub(super) pieces: Option<Vec<Piece>>,
+    /// Whether it gave a list of pieces without any: services that know times do so now and then.
+    pub(super) is_list_empty: bool,
 }
 
 /// A piece of the text.
@@ -66,13 +68,14 @@ pub(super) fn read(body: &[u8]) -> Result<Said, Refusal> {
     }
     let named = |value: &Option<Value>| value.as_ref()?.as_str().and_then(language::named);
     let language = named(&answer.language).or_else(|| named(&answer.detected_language));
+    let is_list_empty = answer.segments.as_ref().is_some_and(Vec::is_empty);
     let pieces =
         answer.segments.and_then(|segments| segments.into_iter().map(piece).collect::<Option<Vec<_>>>());
     let joined = || pieces.iter().flatten().map(|piece| piece.text.as_str()).collect();
     let text: String = answer.text.unwrap_or_else(joined);
     // Words without a piece have no time either.
     let pieces = pieces.filter(|pieces| !pieces.is_empty() || text.trim().is_empty());
-    Ok(Said { language, text, pieces })
+    Ok(Said { language, text, pieces, is_list_empty })
 }
 
 /// A piece; none when it has no time.

@@ -1,9 +1,12 @@
 //! Listening to one video, from its address to its words.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::time::Instant;
+use futures_util::{StreamExt as _, stream};
+use tokio::{io::AsyncSeekExt as _, time::Instant};
 use transcript_core::{
     archive::Wish,
     supplier::{Ask, Supplied, SupplyError, Watcher},
@@ -50,28 +53,40 @@ impl Heard {
 
 impl Listening<'_> {
     pub(super) async fn run(self, sources: &[&dyn MediaSource]) -> Result<Supplied, SupplyError> {
-        let outcome = self.listen(sources).await;
-        outcome.map_err(|refusal| {
+        let told = |refusal: Refusal| {
             tracing::debug!(video = %self.ask.video, ?refusal, "nothing was heard");
             refusal.error()
-        })
+        };
+        // What is found out before the service is asked does not show that it works.
+        let before = |error: SupplyError| match error.was_asked() && !error.speaks_against_the_supplier() {
+            true => error.only_the_video(),
+            false => error,
+        };
+        let (media, sound) = self.at_hand(sources).await.map_err(told).map_err(before)?;
+        self.listen(media, &sound).await.map_err(told)
     }
 
-    async fn listen(&self, sources: &[&dyn MediaSource]) -> Result<Supplied, Refusal> {
+    /// The video and its sound, in which something can be heard.
+    async fn at_hand(&self, sources: &[&dyn MediaSource]) -> Result<(Media, Sound), Refusal> {
         let (media, sound) = self.found(sources).await?;
         self.check_cancelled()?;
-        let length_ms = sound.loudness.length_ms();
-        if sound.loudness.is_silent(0, length_ms) {
-            return Err(Refusal::NoWords);
+        match sound.loudness.is_silent(0, sound.loudness.length_ms()) {
+            true => Err(Refusal::NoWords),
+            false => Ok((media, sound)),
         }
-        let heard = match self.hear(&sound, self.parts.endpoint.is_timed()).await {
-            Err(Refusal::Untimed) => {
-                self.parts.endpoint.set_untimed();
-                self.hear(&sound, false).await?
+    }
+
+    async fn listen(&self, media: Media, sound: &Sound) -> Result<Supplied, Refusal> {
+        let heard = match self.hear(sound, self.parts.endpoint.is_timed()).await {
+            Err(refusal @ (Refusal::Untimed | Refusal::UntimedOnce)) => {
+                if refusal == Refusal::Untimed {
+                    self.parts.endpoint.set_untimed();
+                }
+                self.hear(sound, false).await?
             }
             heard => heard?,
         };
-        self.supplied(media, length_ms, heard)
+        self.supplied(media, sound.loudness.length_ms(), heard)
     }
 
     /// The sound, from the first source that has it. The first source's failure is told, since the platform's own
@@ -138,6 +153,8 @@ impl Listening<'_> {
             .map_err(|error| Refusal::Platform(error.after_asking()))?;
         self.check_cancelled()?;
         self.watcher.stage("decoding", 0, 0);
+        // Not every system opens a file anew that a program is given as its input.
+        file.rewind().await.map_err(no_room)?;
         Sound::read(&self.parts.ffmpeg, file.into_std().await, self.max_ms()).await
     }
 
@@ -171,7 +188,9 @@ impl Listening<'_> {
                 }
             }
         }
-        let mut under_way: FuturesUnordered<_> = parts.map(hear).collect();
+        // No more than may be sent: whoever listens to another video gets a turn between them.
+        let at_once = usize::try_from(self.parts.options.concurrency).unwrap_or(usize::MAX);
+        let mut under_way = pin!(stream::iter(parts).map(hear).buffer_unordered(at_once));
         while let Some(part) = under_way.next().await {
             heard.push(part?);
         }
@@ -229,7 +248,9 @@ fn believed(said: Said, sound: &Sound, part: Part) -> Result<Heard, Refusal> {
             let pieces: Vec<_> = pieces.into_iter().filter(|piece| !invented::is_disowned(piece)).collect();
             times::placed(&pieces, length_ms)?
         }
-        None if length_ms > UNTIMED_PART_MS && !said.text.trim().is_empty() => return Err(Refusal::Untimed),
+        None if length_ms > UNTIMED_PART_MS && !said.text.trim().is_empty() => {
+            return Err(if said.is_list_empty { Refusal::UntimedOnce } else { Refusal::Untimed });
+        }
         // A short part says well enough when its words were spoken.
         None => sound
             .loudness

@@ -57,6 +57,8 @@ pub(super) enum Refusal {
     Times(&'static str),
     /// The service tells no times: parts must be shorter, so that they say where the words are.
     Untimed,
+    /// The service told none this once, though it may for other sounds.
+    UntimedOnce,
 }
 
 impl Refusal {
@@ -88,10 +90,12 @@ impl Refusal {
     pub(super) fn error(&self) -> SupplyError {
         match self {
             Self::Platform(error) => error.clone(),
-            // What cannot be decoded, or makes a model talk nonsense, may be this sound alone.
-            Self::NotSound | Self::ProgramFailed | Self::Times(_) => {
-                SupplyError::new(self.reason(), self.message()).perhaps_the_video()
-            }
+            // What cannot be decoded, takes too long, or makes a model talk nonsense or refuse it, may be this sound alone.
+            Self::NotSound
+            | Self::ProgramFailed
+            | Self::TooSlow
+            | Self::Refused(400 | 422)
+            | Self::Times(_) => SupplyError::new(self.reason(), self.message()).perhaps_the_video(),
             other => SupplyError::new(other.reason(), other.message()),
         }
     }
@@ -101,7 +105,9 @@ impl Refusal {
             Self::Platform(error) => error.reason().clone(),
             Self::NoSound | Self::NoWords | Self::TooLong { .. } => SupplyReason::NoCaptions,
             Self::NoLanguage(language) => SupplyReason::NoLanguage(vec![language.clone()]),
-            Self::NotSound | Self::Unreadable(_) | Self::Times(_) | Self::Untimed => SupplyReason::Unreadable,
+            Self::NotSound | Self::Unreadable(_) | Self::Times(_) | Self::Untimed | Self::UntimedOnce => {
+                SupplyReason::Unreadable
+            }
             Self::NoProgram
             | Self::NoRoom
             | Self::UsedUp
@@ -179,7 +185,7 @@ impl Refusal {
             Self::Times(why) => {
                 return format!("The times in the speech-to-text service's answer make no sense: {why}.");
             }
-            Self::Untimed => "The speech-to-text service tells no times.",
+            Self::Untimed | Self::UntimedOnce => "The speech-to-text service tells no times.",
             Self::Platform(error) => error.message(),
         };
         text.to_owned()
@@ -255,6 +261,7 @@ mod tests {
             Refusal::Unreadable("it is empty"),
             Refusal::Times("they run backwards"),
             Refusal::Untimed,
+            Refusal::UntimedOnce,
         ] {
             let error = refusal.error();
             let message = error.message();
@@ -262,6 +269,16 @@ mod tests {
                 message.ends_with('.') && !message.contains("  ") && !message.contains('\n'),
                 "{message}"
             );
+        }
+    }
+
+    #[test]
+    fn what_may_be_due_to_one_sound_is_nothing_against_the_service() {
+        for refusal in [Refusal::TooSlow, Refusal::Refused(400), Refusal::Refused(422), Refusal::NotSound] {
+            assert!(!refusal.error().speaks_against_the_supplier(), "{refusal:?}");
+        }
+        for refusal in [Refusal::Refused(302), Refusal::Fault(500), Refusal::Away(HttpFault::Timeout)] {
+            assert!(refusal.error().speaks_against_the_supplier(), "{refusal:?}");
         }
     }
 

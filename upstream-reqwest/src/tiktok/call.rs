@@ -26,7 +26,7 @@ pub(super) async fn media(errand: &mut Errand<'_>, ask: &Ask) -> Result<Media, R
     let item = state::interpret(&detail, &ask.video)?;
     let video = field(item, "video");
     let addresses = media::addresses(video);
-    if addresses.is_empty() {
+    if addresses.is_empty() && state::is_slide_show(item) {
         return Err(Refusal::NoVideo);
     }
     let info = field(video, "claInfo");

@@ -44,10 +44,14 @@ pub(super) fn interpret<'a>(detail: &'a Value, requested: &VideoId) -> Result<&'
 pub(super) fn post(item: &Value) -> Result<Post, Refusal> {
     let tracks = subtitles::read(field(item, "video"));
     if tracks.0.is_empty() {
-        let is_slide_show = items(field(item, "imagePost"), "images", 1).next().is_some();
-        return Err(if is_slide_show { Refusal::NoVideo } else { Refusal::NoCaptions });
+        return Err(if is_slide_show(item) { Refusal::NoVideo } else { Refusal::NoCaptions });
     }
     Ok(Post { details: details(item), tracks })
+}
+
+/// Whether a post is pictures, with music at best.
+pub(super) fn is_slide_show(item: &Value) -> bool {
+    items(field(item, "imagePost"), "images", 1).next().is_some()
 }
 
 /// What is known of a post beside its captions.

@@ -165,8 +165,9 @@ impl Refusal {
             return fault.supply_error(Platform::VideoSite);
         }
         let error = SupplyError::new(self.reason(), self.message());
-        // A single video may be refused in words that nobody knows yet.
-        if matches!(self, Self::Other(_)) { error.perhaps_the_video() } else { error }
+        // A single video may be refused in words that nobody knows yet, or have its sound in other forms alone.
+        let perhaps_the_video = matches!(self, Self::Other(_) | Self::NoPlainSound);
+        if perhaps_the_video { error.perhaps_the_video() } else { error }
     }
 
     fn reason(&self) -> SupplyReason {

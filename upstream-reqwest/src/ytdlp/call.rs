@@ -15,7 +15,7 @@ use transcript_core::{
 use super::{
     NAME, command,
     info::{Info, Liveness, Track},
-    signals::{Failure, judge},
+    signals::{Failure, judge, of_captions, why_bare},
 };
 use crate::{
     http::{Egress, Http},
@@ -124,7 +124,10 @@ impl Call<'_> {
             return Err(Failure::Refused(Refusal::OtherVideo));
         }
         check_live(info.liveness())?;
-        Ok(info)
+        match why_bare(&ended.errors, ask.video.platform()) {
+            Some(failure) if info.is_bare() => Err(failure),
+            _ => Ok(info),
+        }
     }
 
     async fn sound_through(
@@ -177,7 +180,9 @@ impl Call<'_> {
                 Ok(Some(segments)) => segments,
                 // What was wished is there: that the other one fails is no reason to lose it.
                 Ok(None) | Err(_) if place > 0 => continue,
-                Ok(None) => return Err(judge(ended.status, &ended.errors, ask.video.platform())),
+                Ok(None) => {
+                    return Err(of_captions(judge(ended.status, &ended.errors, ask.video.platform())));
+                }
                 Err(refusal) => return Err(Failure::Refused(refusal)),
             };
             found.push(Transcript {
@@ -231,7 +236,8 @@ fn choose<'a>(tracks: &'a [Track], ask: &Ask) -> Result<Vec<&'a Track>, Failure>
     }
     if ask.video.platform() == Platform::ShortVideo && languages.len() > 1 {
         // One of them is what was said, the others are a machine's translations of it.
-        return Err(unreadable("it does not tell the original captions from their translations"));
+        let error = told_unreadable("it does not tell the original captions from their translations");
+        return Err(Failure::Told(error.perhaps_the_video()));
     }
     let of =
         |wish: &Wish| best_track(tracks.iter().map(|track| &track.info), wish).and_then(|at| tracks.get(at));
@@ -276,8 +282,11 @@ fn words(folder: &Path, track: &Track) -> Result<Option<Vec<Segment>>, Refusal> 
 }
 
 fn unreadable(what: &str) -> Failure {
-    let message = format!("yt-dlp's answer is of no use here: {what}.");
-    Failure::Told(SupplyError::new(SupplyReason::Unreadable, message))
+    Failure::Told(told_unreadable(what))
+}
+
+fn told_unreadable(what: &str) -> SupplyError {
+    SupplyError::new(SupplyReason::Unreadable, format!("yt-dlp's answer is of no use here: {what}."))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]

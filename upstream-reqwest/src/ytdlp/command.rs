@@ -21,13 +21,12 @@ const MEMORY_MAX: u64 = 1 << 30;
 const FILE_MAX: u64 = 64 << 20;
 
 /// What each run is told: nothing of the user's own is read or run, and nothing is kept.
-const ALWAYS: [&str; 15] = [
+const ALWAYS: [&str; 14] = [
     "--ignore-config",
     "--no-plugin-dirs",
     "--no-cache-dir",
     "--no-exec",
     "--no-playlist",
-    "--no-warnings",
     "--no-progress",
     "--color=never",
     "--socket-timeout=15",
@@ -49,7 +48,8 @@ fn extractors(platform: Platform) -> &'static str {
     }
 }
 
-/// Finds out what there is of a video; prints it as JSON.
+/// Finds out what there is of a video; prints it as JSON. Of a video of which it knows neither files nor captions its
+/// warnings say why: it is to end well all the same, since there may be captions without files.
 pub(super) fn ask(
     program: &Path,
     egress: &Egress,
@@ -62,7 +62,8 @@ pub(super) fn ask(
     with(program, egress, folder, own.into(), deadline)
 }
 
-/// Fetches the captions of these languages, each into a file of its own, for what is told of a video in a file.
+/// Fetches the captions of these languages, each into a file of its own, for what is told of a video in a file. The
+/// first that fails ends it.
 pub(super) fn fetch(
     program: &Path,
     egress: &Egress,
@@ -74,6 +75,8 @@ pub(super) fn fetch(
 ) -> Program {
     let own = vec![
         extractors(video.platform()).into(),
+        "--no-warnings".into(),
+        "--abort-on-error".into(),
         "--skip-download".into(),
         "--output=captions".into(),
         format!("--sub-langs={}", keys.join(",")).into(),

@@ -134,7 +134,8 @@ impl Info {
     }
 
     /// The same for yt-dlp to go on with: these tracks, as far as their addresses are of known hosts, and nothing
-    /// else. None when no address of one of them is.
+    /// else. None when no address of one of them is. With the video's own address yt-dlp would begin anew where the
+    /// tracks fail, and fetch whatever it is told of then.
     pub(super) fn only(&self, video: &VideoId, tracks: &[&Track], hosts: &[&str]) -> Option<Value> {
         let mut lists: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for track in tracks {
@@ -156,12 +157,21 @@ impl Info {
             "ext": "mp4",
             "extractor": "verbatim",
             "extractor_key": "Verbatim",
-            "webpage_url": video.address(),
             "formats": [],
             "http_headers": self.http_headers,
             "subtitles": lists.remove("subtitles").unwrap_or_default(),
             "automatic_captions": lists.remove("automatic_captions").unwrap_or_default(),
         }))
+    }
+
+    /// Whether it has neither files nor captions.
+    pub(super) fn is_bare(&self) -> bool {
+        let is_none = |list: &Value| match list {
+            Value::Array(list) => list.is_empty(),
+            Value::Object(list) => list.is_empty(),
+            _ => true,
+        };
+        [&self.formats, &self.subtitles, &self.automatic_captions].into_iter().all(is_none)
     }
 
     /// Where its sound is, the smallest form first; only at these hosts.

@@ -62,7 +62,7 @@ impl YtDlp {
         let Some(program) = program::find_program(program) else {
             let shown = program.display();
             return Err(Error::invalid(format!(
-                "ytdlp.program: there is no program {shown}; install it with `pip install yt-dlp`, or name its path"
+                "ytdlp.program: there is no program {shown}; install it with `pipx install yt-dlp`, or name its path"
             )));
         };
         Ok(Self { program, http, clock })

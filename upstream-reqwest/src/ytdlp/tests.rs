@@ -74,7 +74,8 @@ async fn programs_that_misbehave_are_told_of() {
         ("echo '{\"id\": \"20\"}'", SupplyReason::NoCaptions),
         ("echo 'usage: yt-dlp' >&2; exit 2", SupplyReason::Stale),
         // It names captions, and gives none.
-        (long_info.as_str(), SupplyReason::PlatformFault),
+        (long_info.as_str(), SupplyReason::Unreadable),
+        ("echo \"ModuleNotFoundError: No module named 'yt_dlp'\" >&2; exit 1", SupplyReason::Misconfigured),
     ] {
         let folder = TempDir::new().unwrap();
         let error = asked(&scripted(&folder, script), LONG).await.unwrap_err();

@@ -1,19 +1,20 @@
 //! How much anyone may try.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use transcript_core::{
     lookup::{CreateKey, CreateKeyOutcome, FailureReason, Origin},
     supplier::SupplyReason,
+    video::{Platform, VideoId},
 };
 
 use crate::{
     scenarios::{
         End, ask, asks, captions_do, check, check_message, keyed, new_key, other_video, pass, play,
-        service_spent, video,
+        service_spent, spent, video,
     },
     simulation::{
-        ops::{Caller, Target},
+        ops::{Asking, Caller, Target},
         supplier::Act,
         world::Plan,
     },
@@ -45,8 +46,7 @@ fn a_network_has_so_many_misses_a_minute() {
         check(&ask(&life, Caller::Nobody(address("192.0.2.1")), archived).await, End::Archived);
         check(&keyed(&life, &key, video()).await, End::New);
         pass(60).await;
-        let third =
-            Target::of(transcript_core::video::VideoId::new(video().platform(), "third-video").unwrap());
+        let third = Target::of(VideoId::new(video().platform(), "third-video").unwrap());
         let caller = Caller::Nobody(address("192.0.2.1"));
         check(&ask(&life, caller, third).await, End::None(FailureReason::NeedsVerification));
     });
@@ -80,6 +80,49 @@ fn a_key_has_so_many_attempts_in_vain_an_hour() {
     });
 }
 
+/// A video of many.
+fn clip(number: u32) -> VideoId {
+    VideoId::new(Platform::VideoSite, &format!("clip-{number:06}")).unwrap()
+}
+
+#[test]
+fn who_hangs_up_has_asked_in_vain_all_the_same() {
+    let mut plan = Plan::default();
+    plan.lookup.attempts_per_key_per_hour = 3;
+    play(plan, |life| async move {
+        let key = new_key(&life).await;
+        captions_do(&life, &[Act::fail(SupplyReason::Timeout).after(Duration::from_secs(5))]);
+        for number in 0..3 {
+            let (caller, target) = (Caller::Key(key.clone()), Target::of(clip(number)));
+            let lookup = &life.lookups[0];
+            let asking = Asking { life: &life, lookup, caller, target, peek: false, fair: true };
+            assert!(asking.ask(Some(Duration::from_secs(1))).await.is_none());
+            pass(10).await;
+        }
+        check(&keyed(&life, &key, clip(3)).await, End::None(FailureReason::FairUse));
+        assert_eq!((spent(&life, &key), service_spent(&life), asks(&life, &clip(3))), (0, 3, 0));
+    });
+}
+
+#[test]
+fn work_in_vain_that_outlasts_the_wait_counts_once() {
+    let mut plan = Plan::default();
+    plan.lookup.attempts_per_key_per_hour = 2;
+    play(plan, |life| async move {
+        let key = new_key(&life).await;
+        captions_do(&life, &[Act::fail(SupplyReason::Timeout).after(Duration::from_secs(30))]);
+        for number in 0..2 {
+            let answer = keyed(&life, &key, clip(number)).await;
+            check_message(&answer, "still being transcribed");
+            // Whoever asks again joins the same work, and hears of its end.
+            check(&keyed(&life, &key, clip(number)).await, End::None(FailureReason::FetchError));
+            pass(10).await;
+        }
+        check(&keyed(&life, &key, clip(2)).await, End::None(FailureReason::FairUse));
+        assert_eq!((spent(&life, &key), service_spent(&life), asks(&life, &clip(2))), (0, 2, 0));
+    });
+}
+
 #[test]
 fn a_network_makes_so_many_keys_a_day() {
     let mut plan = Plan::default();
@@ -99,7 +142,7 @@ fn a_network_makes_so_many_keys_a_day() {
             panic!("a third key on one day");
         };
         assert!(matches!(make("192.0.2.2").await, CreateKeyOutcome::Created(_)));
-        tokio::time::sleep(std::time::Duration::from_millis(retry_after_ms)).await;
+        tokio::time::sleep(Duration::from_millis(retry_after_ms)).await;
         assert!(matches!(make("192.0.2.1").await, CreateKeyOutcome::Created(_)));
     });
 }

@@ -245,6 +245,11 @@ fn answers_are_judged() {
         assert_eq!(Verdict::of(&Err(perhaps)), expect);
     }
     assert_eq!(failed(SupplyReason::Cancelled), Verdict::Open(None));
+    for reason in [SupplyReason::Private, SupplyReason::NoCaptions, SupplyReason::PlatformFault] {
+        let before = SupplyError::new(reason, "It was not tried.").only_the_video();
+        assert!(!before.speaks_against_the_supplier());
+        assert_eq!(Verdict::of(&Err(before)), Verdict::Open(None));
+    }
     let named = Some(Duration::from_secs(7));
     let unasked = SupplyError::unasked(SupplyReason::Throttled(named), "It is left alone.");
     assert_eq!(Verdict::of(&Err(unasked)), Verdict::Open(named));
