@@ -29,14 +29,14 @@ use crate::{
 };
 
 /// How many rounds there are, each with the disk and with every number of clients once.
-const ROUNDS: usize = 5;
+pub(crate) const ROUNDS: usize = 5;
 /// How long each is asked in a round.
-const TIME: Duration = Duration::from_secs(2);
+pub(crate) const TIME: Duration = Duration::from_secs(2);
 const CLIENTS: [u32; 3] = [1, 8, 64];
 /// As many accounts as it takes for each to stay within a rate that a plan could have.
 const ACCOUNTS: u64 = 2_000;
 /// More than a run spends.
-const CREDITS: u64 = 100_000_000;
+pub(crate) const CREDITS: u64 = 100_000_000;
 /// The archived transcript, for credits.
 pub(crate) const PATH: &str = "/api/v1/transcript?video_id=bench-00000";
 
@@ -56,7 +56,7 @@ impl Random for System {
 }
 
 /// Makes accounts as the link of a mail does; returns their keys.
-async fn accounts(data: &Path) -> Result<Vec<Key>> {
+pub(crate) async fn accounts(data: &Path) -> Result<Vec<Key>> {
     let store = SqliteStore::open(SqliteOptions::new(data.join("verbatim.db"))).await?;
     let now = Timestamp::from_millis(1_795_132_800_000);
     let make = async |number: u64| -> Result<Key> {
@@ -92,7 +92,7 @@ async fn accounts(data: &Path) -> Result<Vec<Key>> {
 }
 
 /// How often a second four kilobytes more of a file are on the disk.
-fn disk(folder: &Path) -> Result<f64> {
+pub(crate) fn disk(folder: &Path) -> Result<f64> {
     let mut file = tempfile::tempfile_in(folder)?;
     let (page, began, mut count) = ([7; 4_096], Instant::now(), 0_u32);
     while began.elapsed() < TIME {

@@ -6,10 +6,12 @@ mod bare;
 mod budgets;
 mod charged;
 mod chat;
+mod commits;
 mod corpus;
 mod fetch;
 mod library;
 mod lookup;
+mod plain;
 mod platform;
 mod posts;
 mod process;
@@ -36,6 +38,8 @@ enum Topic {
     Sound,
     /// Archived transcripts for credits, beside what the disk can keep.
     Charged,
+    /// The same charges in the store alone, beside the disk and beside plain transactions.
+    Commits,
     /// Questions about videos: passages, and answers beside transcripts.
     Chat,
     /// Start, memory, links, captions.
@@ -90,6 +94,7 @@ async fn main() -> Result<()> {
         Topic::Social => social::run(),
         Topic::Sound => sound::run().await,
         Topic::Charged => charged::run().await,
+        Topic::Commits => commits::run().await,
         Topic::Chat => chat::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
@@ -98,6 +103,7 @@ async fn main() -> Result<()> {
             social::run()?;
             sound::run().await?;
             charged::run().await?;
+            commits::run().await?;
             chat::run().await?;
             budgets::run().await
         }

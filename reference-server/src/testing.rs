@@ -163,8 +163,8 @@ impl Service {
         let settings = Settings::load(sources).unwrap();
         let (payments, sandbox) = selling.till(accounts.parts(), &secrets).await;
         let app = App::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
-        let (bodies, routes) = (Arc::clone(&app.bodies), router(app, &settings.server.cors_origins));
-        let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_bodies(bodies);
+        let routes = router(app.clone(), &settings.server.cors_origins);
+        let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_ready(app);
         let mails = Mutex::new(mails);
         let service = Self { front, clock, archive, asked, mails, _sender: sender, _log: guard };
         service.keep(transcript(&VideoId::new(Platform::VideoSite, ARCHIVED).unwrap())).await;

@@ -139,22 +139,25 @@ fn length(take: &Take) -> i64 {
 /// with how many were taken at it where that is not one. A window is read and written with every request, and as
 /// JSON it took three times the room and several times the time.
 mod text {
-    use std::{borrow::Cow, fmt::Write as _};
+    use std::borrow::Cow;
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
     pub(super) fn write(taken: &[(i64, u32)]) -> String {
-        let mut text = String::with_capacity(16 + 5 * taken.len());
+        let mut text = String::with_capacity(16 + 6 * taken.len());
+        // A formatter would take several times as long, and this is done for every request.
+        let mut digits = itoa::Buffer::new();
         let mut before = 0;
         for (at, many) in taken {
-            let gap = if text.is_empty() { "" } else { " " };
-            let distance = at.saturating_sub(before);
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(digits.format(at.saturating_sub(before)));
             before = *at;
-            // Writing to a text cannot fail.
-            let _ = match many {
-                1 => write!(text, "{gap}{distance}"),
-                many => write!(text, "{gap}{distance}x{many}"),
-            };
+            if *many != 1 {
+                text.push('x');
+                text.push_str(digits.format(*many));
+            }
         }
         text
     }

@@ -1,6 +1,6 @@
 //! `verbatim serve`: the service over HTTP.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use axum::middleware::from_fn_with_state;
 use tokio::net::TcpListener;
@@ -49,10 +49,9 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
         verbatim.payments().clone(),
         verbatim.sandbox().cloned(),
     );
-    let bodies = Arc::clone(&app.bodies);
-    let routes = router(app, &settings.server.cors_origins);
+    let routes = router(app.clone(), &settings.server.cors_origins);
     let routes = routes.layer(from_fn_with_state(verbatim.clone(), asked_by_server));
-    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_bodies(bodies);
+    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_ready(app);
     let bounds = Bounds { grace: settings.limits.wait + GRACE_BEYOND_WAIT, ..Bounds::default() };
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
     // Whoever started the server need not read it.

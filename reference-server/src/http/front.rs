@@ -1,6 +1,6 @@
 //! What happens to every request, whatever its route: its name, its caller, its log line, its panics.
 
-use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, time::Instant};
 
 use axum::{BoxError, Router, body::Body, response::IntoResponse};
 use bytes::Bytes;
@@ -20,9 +20,8 @@ use super::{
     request_id::{RequestId, X_REQUEST_ID},
 };
 use crate::{
-    bodies::Bodies,
     log::{AccessLine, Log},
-    routes::in_form_of,
+    routes::{App, in_form_of, v1},
 };
 
 /// The body of an answer: ready bytes, or what a route makes.
@@ -34,18 +33,18 @@ pub(crate) struct Front {
     router: Router,
     trusted_proxies: Vec<IpNet>,
     log: Log,
-    bodies: Option<Arc<Bodies>>,
+    app: Option<App>,
 }
 
 impl Front {
     /// A front before this router.
     pub(crate) fn new(router: Router, trusted_proxies: Vec<IpNet>, log: Log) -> Self {
-        Self { router, trusted_proxies, log, bodies: None }
+        Self { router, trusted_proxies, log, app: None }
     }
 
-    /// The same, with bodies that are sent before any router is asked.
-    pub(crate) fn with_bodies(self, bodies: Arc<Bodies>) -> Self {
-        Self { bodies: Some(bodies), ..self }
+    /// The same, with an app whose ready answers are sent before any router is asked.
+    pub(crate) fn with_ready(self, app: App) -> Self {
+        Self { app: Some(app), ..self }
     }
 
     /// Answers a request that came from `peer`. It never fails: a panic becomes a 500.
@@ -61,7 +60,7 @@ impl Front {
         let ready = match refused(&request) {
             Some(refusal) => Some(in_form_of(request.uri().path(), refusal).map(Either::Right)),
             None => {
-                let ready = self.bodies.as_ref().and_then(|bodies| bodies.ready(&request, started));
+                let ready = self.app.as_ref().and_then(|app| app.bodies.ready(&request, started));
                 ready.map(|ready| ready.map(Either::Left))
             }
         };
@@ -95,10 +94,13 @@ impl Front {
     {
         let (head, body) = request.into_parts();
         let call = AssertUnwindSafe(async {
-            if let Some(bodies) = &self.bodies
-                && let Some(response) = bodies.archived(&head, started).await
-            {
-                return response.map(Either::Left);
+            if let Some(app) = &self.app {
+                if let Some(response) = app.bodies.archived(&head, started).await {
+                    return response.map(Either::Left);
+                }
+                if let Some(response) = v1::charged(app, &head).await {
+                    return response.map(Either::Right);
+                }
             }
             self.route(Request::from_parts(head, Body::new(body)), peer).await.map(Either::Right)
         });

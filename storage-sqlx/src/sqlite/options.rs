@@ -55,8 +55,12 @@ const PATIENCE_MAX: Duration = Duration::from_secs(3_600);
 const PATIENCE_MIN: Duration = Duration::from_millis(100);
 /// How long the writing connection waits for a lock in one turn.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
-/// How long the log of the file of money and people grows before it is copied into the file.
-const LOG_BYTES: u32 = 16 << 20;
+/// How long the log of the file of money and people grows before it is copied into the file. It stays below what
+/// `journal_size_limit` leaves of it: a log that is cut off must grow again, which costs every commit more than to
+/// write over what is there.
+const LOG_BYTES: u32 = 48 << 20;
+/// How much of that file the connection that writes keeps in memory.
+const CACHE_BYTES: u32 = 16 << 20;
 /// Each reader has a thread and a cache of pages.
 const READERS_MAX: u32 = 64;
 
@@ -116,15 +120,15 @@ impl FileKind {
     /// The connection that writes. It waits for a lock in short turns, between which the queue looks whose
     /// patience is over.
     ///
-    /// It copies the log into the file only every 16 MiB: the pages of limits and balances are written again and
-    /// again, and of each only the last copy is copied. As many pages stay in its cache.
+    /// It copies the log into the file only every 48 MiB: the pages of limits, balances and the entries' index are
+    /// written again and again, and of each only the last copy is copied.
     pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
         let options = self.connection(file, busy_timeout.min(LOCK_WAIT_MAX));
         if !self.private {
             return quiet(options);
         }
         let pages = LOG_BYTES / self.page_size;
-        let cache = format!("-{}", LOG_BYTES / 1_024);
+        let cache = format!("-{}", CACHE_BYTES / 1_024);
         quiet(options.pragma("wal_autocheckpoint", pages.to_string()).pragma("cache_size", cache))
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Accounts, Caller, ChargeOutcome, ChargeRequest, RateState, Refused, Route,
+    Accounts, Caller, ChargeOutcome, ChargeRequest, RateState, Refused, Route, Standing,
     authenticate::read_key,
     charge::{left, refused},
 };
@@ -119,12 +119,13 @@ impl Accounts {
         // Names that grow with time lie side by side in a store. There is one attempt at this work, ever.
         let work = format!("{}-{:012x}", Route::Transcript.as_str(), now.as_millis());
         let id = HoldId::new(random_name(self.parts.random.as_ref(), &work) + "-once");
-        let spend = self.request_at(now, account, id, cost, memo);
+        let standing = Standing::of(account, self.options(), now);
+        let spend = self.request_at(now, account, &standing, id, cost, memo);
         ChargeRequest {
             key_digest: caller.key_digest.clone(),
             account: account.id.clone(),
             version: account.version,
-            take: self.request_take(account, now),
+            take: Self::request_take(account, &standing),
             spend,
         }
     }

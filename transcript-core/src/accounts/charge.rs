@@ -41,20 +41,20 @@ pub(super) fn hold_name(parts: &[&str]) -> String {
 impl Accounts {
     /// A request to take credits of an account now, under an id that begins with `name`.
     pub(super) fn request(&self, account: &Account, name: &str, cost: u64, memo: &str) -> HoldRequest {
-        let id = HoldId::new(random_name(self.parts.random.as_ref(), name));
-        self.request_at(self.parts.clock.now(), account, id, cost, memo)
+        let (now, id) = (self.parts.clock.now(), HoldId::new(random_name(self.parts.random.as_ref(), name)));
+        self.request_at(now, account, &Standing::of(account, self.options(), now), id, cost, memo)
     }
 
-    /// The same at a moment, under an id.
+    /// The same at a moment, under an id, of an account that stands like this at that moment.
     pub(super) fn request_at(
         &self,
         now: Timestamp,
         account: &Account,
+        standing: &Standing,
         id: HoldId,
         cost: u64,
         memo: &str,
     ) -> HoldRequest {
-        let standing = Standing::of(account, self.options(), now);
         let leg = Leg { wallet: account.wallet.clone(), terms: standing.terms(), amount: cost };
         HoldRequest {
             id,

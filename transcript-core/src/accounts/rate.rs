@@ -92,9 +92,9 @@ impl Accounts {
             .unwrap_or(as_repeat))
     }
 
-    /// What one request of an account takes of its limit.
-    pub(super) fn request_take(&self, account: &Account, now: Timestamp) -> Take {
-        self.take(REQUESTS, account, now)
+    /// What one request of an account that stands like this takes of its limit.
+    pub(super) fn request_take(account: &Account, standing: &Standing) -> Take {
+        take(REQUESTS, account, standing)
     }
 
     /// The limit of a request that takes this.
@@ -106,13 +106,7 @@ impl Accounts {
     }
 
     fn take(&self, kind: Kind, account: &Account, now: Timestamp) -> Take {
-        let of_plan = Standing::of(account, self.options(), now).requests_per_minute;
-        Take {
-            bucket: format!("{}/{}", kind.bucket, account.id),
-            count: of_plan.saturating_mul(kind.per_request).min(COUNT_MAX),
-            per_ms: WINDOW_MS,
-            cost: 1,
-        }
+        take(kind, account, &Standing::of(account, self.options(), now))
     }
 
     async fn count(&self, kind: Kind, account: &Account, now: Timestamp) -> Result<RateState, Refused> {
@@ -122,6 +116,15 @@ impl Accounts {
             Taken::Allowed { remaining, reset_ms } => Ok(limit.state(remaining, reset_ms)),
             Taken::Limited { retry_after_ms, .. } => Err(limit.refuse(retry_after_ms)),
         }
+    }
+}
+
+fn take(kind: Kind, account: &Account, standing: &Standing) -> Take {
+    Take {
+        bucket: format!("{}/{}", kind.bucket, account.id),
+        count: standing.requests_per_minute.saturating_mul(kind.per_request).min(COUNT_MAX),
+        per_ms: WINDOW_MS,
+        cost: 1,
     }
 }
 

@@ -34,7 +34,7 @@ use http::{
 
 pub(crate) use body::Fields;
 pub(crate) use denial::Denial;
-pub(crate) use ready::ReadyTranscripts;
+pub(crate) use ready::{ReadyTranscripts, charged};
 
 use super::App;
 
@@ -75,10 +75,15 @@ pub(super) async fn unknown() -> Denial {
     Denial::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
 }
 
+/// See [`contained`].
+async fn contain(request: Request, next: Next) -> Response {
+    contained(next.run(request)).await
+}
+
 /// Answers a defect of ours in the form of this surface, and has nobody on the way keep anything: answers are
 /// one caller's own, and some have a key in them.
-async fn contain(request: Request, next: Next) -> Response {
-    let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+async fn contained(answer: impl Future<Output = Response>) -> Response {
+    let answer = AssertUnwindSafe(answer).catch_unwind().await;
     // The panic hook has logged what and where.
     let mut answer = answer.unwrap_or_else(|_| Denial::fault().into_response());
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -13,8 +13,9 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderValue, Method,
     header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY},
+    request::Parts,
 };
 use quick_cache::{Weighter, sync::Cache};
 use transcript_core::{
@@ -23,8 +24,8 @@ use transcript_core::{
 };
 
 use super::{
-    Denial, X_CACHE, X_CREDITS_REMAINING,
-    door::{out, refused},
+    Denial, X_CACHE, X_CREDITS_REMAINING, contained,
+    door::{IDEMPOTENCY_KEY, out, refused},
     rate,
 };
 use crate::{
@@ -32,6 +33,8 @@ use crate::{
     routes::{App, JSON, bearer::bearer},
 };
 
+/// Where they are asked for.
+const PATH: &str = "/api/v1/transcript";
 /// How many bytes of bodies are kept.
 const BODIES_MAX: u64 = 32 << 20;
 /// How many bytes of queries are kept, with what they meant.
@@ -113,17 +116,31 @@ impl ReadyTranscripts {
     }
 }
 
-/// The answer to a query whose answer is ready, once it is charged; none where it is not.
-pub(super) async fn answer(app: &App, query: &str, headers: &HeaderMap) -> Option<Response> {
-    let Known { content_sha256, video, changes } = app.ready.queries.get(query)?;
-    if app.bodies.changes().await? != changes {
+/// The answer to a request for a transcript that is ready, once it is charged: sent before the router is asked. None
+/// where it is not ready, and nothing was charged.
+pub(crate) async fn charged(app: &App, head: &Parts) -> Option<Response> {
+    if head.uri.path() != PATH || head.method != Method::GET || head.headers.contains_key(IDEMPOTENCY_KEY) {
+        return None;
+    }
+    let known = app.ready.queries.get(head.uri.query().unwrap_or_default())?;
+    if app.bodies.changes().await? != known.changes {
         return None;
     }
     // Whoever refuses all encodings is sent the body as it is, like everything else here.
-    let encoding = Encoding::chosen(headers).unwrap_or(Encoding::Identity);
-    let body = app.ready.body(content_sha256, encoding).await?;
+    let encoding = Encoding::chosen(&head.headers).unwrap_or(Encoding::Identity);
+    let body = app.ready.body(known.content_sha256, encoding).await?;
+    Some(contained(answer(app, &known.video, encoding, body, &head.headers)).await)
+}
+
+async fn answer(
+    app: &App,
+    video: &VideoId,
+    encoding: Encoding,
+    body: Bytes,
+    headers: &HeaderMap,
+) -> Response {
     let bearer = bearer(headers);
-    Some(match app.accounts.charge_at_hand(bearer.as_deref(), &video).await {
+    match app.accounts.charge_at_hand(bearer.as_deref(), video).await {
         Ok(AtHand { rate, paid: Ok(left) }) => {
             let mut response = Response::new(Body::from(body));
             let to = response.headers_mut();
@@ -143,5 +160,5 @@ pub(super) async fn answer(app: &App, query: &str, headers: &HeaderMap) -> Optio
         }
         Ok(AtHand { rate, paid: Err(denied) }) => out(rate, Err(Denial::from(denied))).into_response(),
         Err(denied) => refused(denied, bearer.is_some()),
-    })
+    }
 }

@@ -11,19 +11,15 @@ use transcript_core::{
 
 use super::{
     Denial, X_CACHE, X_CREDITS_REMAINING,
-    door::{IDEMPOTENCY_KEY, enter, out, reply, turn_away},
-    ready,
+    door::{enter, out, reply, turn_away},
 };
 use crate::routes::{App, query::parameter};
 
-/// The transcript of a video, charged when it is delivered: when it is ready and the caller is still there. A
-/// caller who leaves takes this future along, and what it held is returned.
+/// The transcript of a video, charged when it is delivered: when it is there and the caller still is. A caller who
+/// leaves takes this future along, and what it held is returned. What is ready to be sent as it is was sent before
+/// (`super::charged`).
 pub(crate) async fn transcript(State(app): State<App>, headers: HeaderMap, uri: Uri) -> Response {
     let query = uri.query().unwrap_or_default();
-    let may_be_ready = !headers.contains_key(IDEMPOTENCY_KEY);
-    if may_be_ready && let Some(answer) = ready::answer(&app, query, &headers).await {
-        return answer;
-    }
     // Read before the archive is, so that a change in between shows.
     let changes = app.bodies.changes().await;
     let visit = match enter(&app, Route::Transcript, &headers, query.as_bytes().to_vec()).await {

@@ -19,8 +19,9 @@ use crate::{
     window::Window,
 };
 
-/// For how many charges there are statements. A group's may take from two pools each, at most.
-const SIZES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// For how many charges there are statements: so close that few of their rows are empty. A group's may take from two
+/// pools each, at most.
+const SIZES: [usize; 12] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 
 /// The texts, each with its size, the smallest first.
 type Texts = [(usize, Arc<str>); SIZES.len()];

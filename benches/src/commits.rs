@@ -1,0 +1,175 @@
+//! Charges in the store alone, without HTTP: durable commits, each with an outcome of its own, beside what the disk can
+//! keep; and with one caller beside the same rows in a plain transaction of sqlx.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use sqlx::{Connection as _, SqliteConnection};
+use storage_sqlx::{SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+use transcript_core::{
+    accounts::{ChargeOutcome, ChargeRequest, Charges as _},
+    directory::{Account, Directory as _, Owner},
+    ids::HoldId,
+    ledger::{HoldOutcome, HoldRequest, Leg, Pool, Terms},
+    limits::Take,
+    time::{Clock as _, Timestamp},
+};
+use verbatim::SystemClock;
+
+use crate::{
+    charged::{CREDITS, ROUNDS, TIME, accounts, disk},
+    plain,
+    process::cpu_seconds,
+    report::{Goal, line, median, ratio},
+};
+
+const CALLERS: [u64; 3] = [1, 8, 64];
+
+/// Who is charged, and in which month.
+#[derive(Clone, Debug)]
+pub(crate) struct Payer {
+    pub(crate) digest: Vec<u8>,
+    pub(crate) account: Account,
+}
+
+/// The bucket that all allowances have here.
+pub(crate) const BUCKET: &str = "plan/2026-11-20";
+
+impl Payer {
+    /// A request as the server makes it for an archived transcript.
+    fn ask(&self, now: Timestamp, number: u64) -> ChargeRequest {
+        let plan = Pool::Allowance { bucket: BUCKET.to_owned(), limit: CREDITS };
+        let terms = Terms { pools: vec![plan, Pool::Purchased], resets_at: None };
+        ChargeRequest {
+            key_digest: self.digest.clone(),
+            account: self.account.id.clone(),
+            version: self.account.version,
+            take: Take {
+                bucket: format!("api/{}", self.account.id),
+                count: 100_000,
+                per_ms: 60_000,
+                cost: 1,
+            },
+            spend: HoldRequest {
+                id: HoldId::new(hold_id(now, number)),
+                legs: vec![Leg { wallet: self.account.wallet.clone(), terms, amount: 1 }],
+                now,
+                expires_at: now.plus(std::time::Duration::from_secs(60)),
+                memo: "transcript youtube/bench-00000".to_owned(),
+            },
+        }
+    }
+}
+
+/// An id as the server makes them: it begins with the moment.
+pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
+    format!("transcript-{:012x}-{number:032x}-once", now.as_millis())
+}
+
+/// Numbers that jump about, the same in each run.
+pub(crate) fn scattered(number: u64) -> u64 {
+    number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+/// Has so many callers charge, each the next once its last is on the disk; returns how many were charged a second.
+async fn load(store: &Arc<SqliteStore>, payers: &Arc<[Payer]>, callers: u64, count: &Arc<AtomicU64>) -> Result<f64> {
+    let (began, before, stop) = (Instant::now(), count.load(Relaxed), Arc::new(AtomicBool::new(false)));
+    let tasks: Vec<_> = (0..callers)
+        .map(|_| {
+            let (store, payers, count, stop) =
+                (Arc::clone(store), Arc::clone(payers), Arc::clone(count), Arc::clone(&stop));
+            tokio::spawn(async move {
+                let clock = SystemClock::default();
+                while !stop.load(Relaxed) {
+                    let number = count.fetch_add(1, Relaxed);
+                    let payer = &payers[(scattered(number) % payers.len() as u64) as usize];
+                    let outcome = store.charge(payer.ask(clock.now(), number)).await?;
+                    let spent = matches!(
+                        outcome,
+                        ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. }
+                    );
+                    ensure!(spent, "{outcome:?}");
+                }
+                Ok(())
+            })
+        })
+        .collect();
+    tokio::time::sleep(TIME).await;
+    stop.store(true, Relaxed);
+    for task in tasks {
+        task.await??;
+    }
+    Ok((count.load(Relaxed) - before) as f64 / began.elapsed().as_secs_f64())
+}
+
+/// What all pools have spent, and how many entries say so.
+async fn spent(db: &mut SqliteConnection) -> Result<(u64, u64)> {
+    let sums = "SELECT (SELECT coalesce(sum(spent), 0) FROM ledger_pools),
+        (SELECT count(*) FROM ledger_entries WHERE kind = 'spent')";
+    let (pools, entries): (i64, i64) = sqlx::query_as(sums).fetch_one(db).await?;
+    Ok((pools.try_into()?, entries.try_into()?))
+}
+
+/// All measurements of charges in the store.
+pub(crate) async fn run() -> Result<()> {
+    let folder = TempDir::new()?;
+    let keys = accounts(folder.path()).await.context("the accounts")?;
+    let file = folder.path().join("verbatim.db");
+    let store = Arc::new(SqliteStore::open(SqliteOptions::new(&file)).await?);
+    let mut payers = Vec::new();
+    for key in &keys {
+        let digest = key.digest();
+        let Some(Owner::Account { account, .. }) = store.owner(&digest).await? else {
+            anyhow::bail!("a key opens no account");
+        };
+        payers.push(Payer { digest, account });
+    }
+    let payers: Arc<[Payer]> = payers.into();
+    let mut plain = plain::Plain::open(&file).await?;
+    let count = Arc::new(AtomicU64::new(0));
+    load(&store, &payers, 64, &count).await?;
+
+    let mut of_disk = Vec::new();
+    let (mut rates, mut ratios) = (vec![Vec::new(); CALLERS.len()], vec![Vec::new(); CALLERS.len()]);
+    let (mut cpu, mut of_plain, mut to_plain) = (vec![Vec::new(); CALLERS.len()], Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let disk = disk(folder.path())?;
+        of_disk.push(disk);
+        let one_after_the_other = plain.load(&payers, &count).await?;
+        of_plain.push(one_after_the_other);
+        for (place, callers) in CALLERS.into_iter().enumerate() {
+            let (before, cpu_before) = (count.load(Relaxed), cpu_seconds(std::process::id())?);
+            let rate = load(&store, &payers, callers, &count).await?;
+            let used = cpu_seconds(std::process::id())? - cpu_before;
+            cpu[place].push(used / (count.load(Relaxed) - before) as f64 * 1e6);
+            rates[place].push(rate);
+            ratios[place].push(rate / disk);
+            if callers == 1 {
+                to_plain.push(rate / one_after_the_other);
+            }
+        }
+    }
+    line("the disk: 4 KiB kept (fdatasync)", median(of_disk), "a second");
+    line("a plain transaction of sqlx", median(of_plain), "a second");
+    for (place, callers) in CALLERS.into_iter().enumerate() {
+        line(&format!("committed, {callers} at once"), median(rates[place].clone()), "a second");
+        line(&format!("committed, {callers} at once: CPU"), median(cpu[place].clone()), "µs a charge");
+        let goal = if callers == 64 { Goal::AtLeast(5.0) } else { Goal::None };
+        ratio(&format!("committed, {callers} at once: to the disk"), median(ratios[place].clone()), goal);
+    }
+    ratio("committed, 1 at once: to the plain transaction", median(to_plain), Goal::AtLeast(1.0));
+    store.close().await;
+    let mut db = plain.close();
+    let (pools, entries) = spent(&mut db).await?;
+    db.close().await?;
+    let charged = count.load(Relaxed);
+    ensure!((pools, entries) == (charged, charged), "{charged} were charged: {pools} of pools, {entries} entries");
+    Ok(())
+}
