@@ -81,6 +81,7 @@ impl Stage {
             if let Some(end) = self.steps()?.into_iter().find(|kind| kind == "spent" || kind == "returned") {
                 return Ok((end, credits(&self.server, &self.key).await?));
             }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         bail!("nothing became of the hold")
     }
@@ -156,9 +157,12 @@ async fn a_model_that_breaks_off_costs_nothing() -> Result<()> {
 async fn what_was_left_is_there_for_a_repeat() -> Result<()> {
     let go_on = Arc::new(Semaphore::new(0));
     let gate = Arc::clone(&go_on);
-    let rest = || event(&json!({ "choices": [{ "index": 0, "delta": { "content": " was lit [s1]." } }] })) + &ended();
+    let rest = || {
+        event(&json!({ "choices": [{ "index": 0, "delta": { "content": " was lit [s1]." } }] })) + &ended()
+    };
     let service =
-        Service::start(move |_, _| Reply::Begun(EVENTS, begun(FIRST), Arc::clone(&gate), Some(rest()))).await?;
+        Service::start(move |_, _| Reply::Begun(EVENTS, begun(FIRST), Arc::clone(&gate), Some(rest())))
+            .await?;
     let stage = Stage::before(&service).await?;
     let named = "idempotency-key: once\r\n";
     read_until(&mut stage.ask(named).await?, "event: sentence\ndata: ").await?;

@@ -52,8 +52,7 @@ fn event(data: &Value) -> String {
 /// The beginning of a stream of events, with these pieces of an answer.
 fn begun(pieces: &[&str]) -> String {
     let role = json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] });
-    let piece =
-        |piece: &&str| event(&json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] }));
+    let piece = |piece: &&str| event(&json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] }));
     event(&role) + &pieces.iter().map(piece).collect::<String>()
 }
 

@@ -90,22 +90,12 @@ impl Accounts {
     ///
     /// # Cancellation
     /// Dropping the future gives back what was taken. A fetch that has begun goes on, and is archived.
-    pub async fn chat(
-        &self,
-        visit: Visit,
-        chat: &Chat,
-        ask: ChatAsk,
-    ) -> Result<ChatReady, Refused> {
+    pub async fn chat(&self, visit: Visit, chat: &Chat, ask: ChatAsk) -> Result<ChatReady, Refused> {
         let (accounts, chat) = (self.clone(), chat.clone());
         self.task(async move { accounts.converse(visit, &chat, ask).await }).await
     }
 
-    async fn converse(
-        &self,
-        mut visit: Visit,
-        chat: &Chat,
-        ask: ChatAsk,
-    ) -> Result<ChatReady, Refused> {
+    async fn converse(&self, mut visit: Visit, chat: &Chat, ask: ChatAsk) -> Result<ChatReady, Refused> {
         let outcome = match asked(ask, None) {
             Ok(asked) => self.answered(&mut visit, chat, asked).await,
             Err(refused) => Err(refused),
