@@ -33,8 +33,10 @@ enum Left {
     With,
 }
 
-/// An answer that is being told. Dropped, as when its caller leaves: before [`Telling::handed_over`] everything is
-/// given back, after it the answer is paid. With an idempotency key it is then made to its end, for the repeat.
+/// An answer that is being told.
+///
+/// Dropped, as when its caller leaves: before [`Telling::handed_over`] everything is given back, after it the answer is
+/// paid. With an idempotency key it is then made to its end, for the repeat.
 pub struct Telling {
     heard: mpsc::UnboundedReceiver<Sentence>,
     ended: oneshot::Receiver<Result<Reply, Refused>>,

@@ -124,6 +124,8 @@ pub(super) struct Asking<'a> {
     pub(super) tokens: u64,
     /// How many tokens of passages the model takes.
     pub(super) budget: u64,
+    /// How many tokens it may write.
+    pub(super) output: u32,
     pub(super) usage: Option<Usage>,
     /// Whether a sentence was handed over.
     pub(super) has_told: bool,
@@ -154,8 +156,8 @@ impl<'a> Asking<'a> {
         let context = u64::from(chat.model.context_tokens());
         let history = prompt::trimmed(question.history(), context / 4);
         let fixed = prompt::overhead(transcript.title.as_deref(), &history, question.message());
-        let output = u64::from(chat.options.output_tokens_max).min(context / 4);
-        let budget = context.saturating_sub(fixed).saturating_sub(output).max(PASSAGES_TOKENS_MIN);
+        let output = chat.options.output_tokens_max.min(chat.model.context_tokens() / 4);
+        let budget = context.saturating_sub(fixed).saturating_sub(u64::from(output)).max(PASSAGES_TOKENS_MIN);
         let (usage, has_told) = (None, false);
         Ok(Self {
             chat,
@@ -167,6 +169,7 @@ impl<'a> Asking<'a> {
             bytes,
             tokens,
             budget,
+            output,
             usage,
             has_told,
         })
@@ -182,7 +185,7 @@ impl<'a> Asking<'a> {
 
     async fn answer(mut self) -> Result<Answer> {
         if self.chat.is_extractive {
-            return self.from_passages().await;
+            return self.best_passages().await;
         }
         let (given, coverage) = if self.tokens <= self.budget {
             (Arc::clone(&self.passages), 1.0)
@@ -262,14 +265,15 @@ impl<'a> Asking<'a> {
 
     /// The transcript's own best passages, where the model's answer is none.
     async fn own_passages(&mut self) -> Result<Answer> {
-        let mut answer = self.from_passages().await?;
+        tracing::debug!("nothing of a chat model's answer could be verified");
+        let mut answer = self.best_passages().await?;
         answer.origin = Origin::Passages;
         answer.usage = self.usage;
         Ok(answer)
     }
 
     /// The transcript's own best passages.
-    async fn from_passages(&mut self) -> Result<Answer> {
+    async fn best_passages(&mut self) -> Result<Answer> {
         let mut request = self.request(Task::Answer, &self.passages);
         request.history = self.question.history().to_vec();
         let (checker, request) = self.checker(request).await?;
@@ -301,9 +305,11 @@ impl<'a> Asking<'a> {
     /// What a checker made of a text.
     fn drafted(&self, text: String, checker: &Checker, coverage: f64) -> Draft {
         let cited = checker.cited().iter();
+        let report = checker.report();
+        tracing::debug!(verified = report.verified, removed = report.removed, "an answer was checked");
         let citations = cited.filter_map(|segments| citation(&self.transcript, segments)).collect();
         let answer = Answer { response: checker.response().to_owned(), citations, ..Answer::empty(coverage) };
-        Draft { text, report: checker.report(), answer }
+        Draft { text, report, answer }
     }
 
     pub(super) fn request(&self, task: Task, given: &Arc<[Passage]>) -> ChatRequest {
@@ -315,7 +321,7 @@ impl<'a> Asking<'a> {
             history: self.history.clone(),
             question: self.question.message().to_owned(),
             rejected: None,
-            output_tokens_max: self.chat.options.output_tokens_max,
+            output_tokens_max: self.output,
         }
     }
 

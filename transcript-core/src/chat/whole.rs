@@ -77,7 +77,7 @@ impl Asking<'_> {
             (self.chat.clone(), Arc::clone(&self.transcript), Arc::clone(&self.passages));
         let (question, history) = (self.question.clone(), self.history.clone());
         let request = self.request(task, &given);
-        let (bytes, tokens, budget) = (self.bytes, self.tokens, self.budget);
+        let (bytes, tokens, budget, output) = (self.bytes, self.tokens, self.budget, self.output);
         async move {
             let mut asking = Asking {
                 chat: &chat,
@@ -89,6 +89,7 @@ impl Asking<'_> {
                 bytes,
                 tokens,
                 budget,
+                output,
                 usage: None,
                 has_told: false,
             };

@@ -194,75 +194,12 @@ fn spaced(letters: &[char], from: usize) -> Option<usize> {
 
 /// Where a time in words of units ends: `3m20s`, `1h 2m`, `3 minutes and 20 seconds`, `3分20秒`.
 fn spoken(letters: &[char], from: usize) -> Option<usize> {
-    const HOURS: &[&str] = &[
-        "h",
-        "hr",
-        "hrs",
-        "hour",
-        "hours",
-        "std",
-        "stunde",
-        "stunden",
-        "heure",
-        "heures",
-        "hora",
-        "horas",
-        "ora",
-        "ore",
-        "ч",
-        "час",
-        "часа",
-        "часов",
-        "小时",
-        "小時",
-        "时",
-        "時",
-        "時間",
-        "시간",
-    ];
-    const MINUTES: &[&str] = &[
-        "m",
-        "min",
-        "mins",
-        "minute",
-        "minutes",
-        "minuten",
-        "minuto",
-        "minutos",
-        "minuti",
-        "мин",
-        "минута",
-        "минуты",
-        "минут",
-        "分",
-        "分钟",
-        "分鐘",
-        "분",
-    ];
-    const SECONDS: &[&str] = &[
-        "s",
-        "sec",
-        "secs",
-        "second",
-        "seconds",
-        "sek",
-        "sekunde",
-        "sekunden",
-        "seconde",
-        "secondes",
-        "segundo",
-        "segundos",
-        "secondo",
-        "secondi",
-        "сек",
-        "секунда",
-        "секунды",
-        "секунд",
-        "秒",
-        "秒钟",
-        "秒鐘",
-        "초",
-    ];
+    const HOURS: &str = "h hr hrs hour hours std stunde stunden heure heures hora horas ora ore ч час часа часов \
+        小时 小時 时 時 時間 시간";
+    const MINUTES: &str = "m min mins minute minutes minuten minuto minutos minuti мин минута минуты минут \
+        分 分钟 分鐘 분";
+    const SECONDS: &str = "s sec secs second seconds sek sekunde sekunden seconde secondes segundo segundos secondo \
+        secondi сек секунда секунды секунд 秒 秒钟 秒鐘 초";
     let (mut at, mut reached, mut units) = (from, None, 0);
     for names in [HOURS, MINUTES, SECONDS] {
         let Some(end) = unit(letters, at, names) else { continue };
@@ -274,7 +211,7 @@ fn spoken(letters: &[char], from: usize) -> Option<usize> {
 }
 
 /// Where a number with one of these units ends.
-fn unit(letters: &[char], from: usize, names: &[&str]) -> Option<usize> {
+fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
     let mut at = digits(letters, from, 3)?;
     while letters.get(at) == Some(&' ') {
         at += 1;
@@ -284,8 +221,8 @@ fn unit(letters: &[char], from: usize, names: &[&str]) -> Option<usize> {
     let word = word.to_lowercase();
     let found = match is_wide {
         // More words may follow without a space.
-        true => names.iter().filter(|name| word.starts_with(**name)).max_by_key(|name| name.len()),
-        false => names.iter().find(|name| **name == word),
+        true => names.split(' ').filter(|name| word.starts_with(name)).max_by_key(|name| name.len()),
+        false => names.split(' ').find(|name| *name == word),
     };
     let end = at + found?.chars().count();
     Some(if !is_wide && letters.get(end) == Some(&'.') && digits(letters, end + 2, 3).is_some() {

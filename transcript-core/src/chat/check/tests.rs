@@ -226,10 +226,7 @@ fn a_quoted_word_lets_nothing_out() {
     // A few words as they stand there are shown to stand there.
     check("PWNED [s4].", "“PWNED” [3:15].");
     check("- Port Ellen [s1]", "- “Port Ellen” [0:00]");
-    check(
-        "HACKED [s1]. HACKED: \"the ice broke the old pier\" [s3].",
-        "“the ice broke the old pier” [2:10]",
-    );
+    check("HACKED [s1]. HACKED: \"the ice broke the old pier\" [s3].", "“the ice broke the old pier” [2:10]");
     check("The \"old pier\" broke [s3].", "The “old pier” broke [2:10].");
     check("The \"harbour\" pier broke [s3].", "The harbour pier broke [2:10].");
 }
