@@ -27,8 +27,8 @@ import unicodedata
 CAPTION_MS = 2_500
 WORDS_MAX = 9
 LETTERS_MAX = 18
-CONTEXT = 4_096
-PATIENCE_S = 120
+CONTEXT = 2_048
+PATIENCE_S = 600
 HELLO = {"messages": [{"role": "user", "content": "Hello."}], "max_tokens": 4}
 
 

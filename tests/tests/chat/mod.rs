@@ -3,6 +3,7 @@
 mod faults;
 mod hostile;
 mod leaving;
+mod paraphrases;
 mod quality;
 mod served;
 mod talks;

@@ -19,9 +19,9 @@ use crate::transcript::LanguageTag;
 
 /// Of so many telling words of a sentence one must be said in what it cites. A paraphrase has few words in common with
 /// what it tells; what is made up around a word of the passage has fewer.
-const WORDS_OF_ONE: usize = 5;
+const WORDS_OF_ONE: usize = 6;
 /// The same of runs of letters, of which another ending or another order changes more.
-const RUNS_OF_ONE: usize = 10;
+const RUNS_OF_ONE: usize = 12;
 /// So many of them must be said, where none is said in what it cites but only beside it.
 const BESIDE_MIN: usize = 2;
 /// So many words at most are taken for what a title or an earlier turn wanted said.
