@@ -123,11 +123,10 @@ impl Checker {
             }
         }
         let titles = [transcript.title.as_deref(), transcript.author.as_deref()].into_iter().flatten();
-        let hearsay = titles.clone().chain(history.iter().map(|turn| turn.content.as_str()));
-        let spoken = transcript.segments.iter().map(|segment| segment.text.as_str());
+        let hearsay = titles.chain(history.iter().map(|turn| turn.content.as_str()));
         Self {
             beside: Beside::new(asked, hearsay),
-            names: Names::of(spoken.chain(titles).chain([asked])),
+            names: Names::of(transcript, asked),
             transcript: Arc::clone(transcript),
             source: Source::new(Arc::clone(transcript), Arc::clone(passages)),
             given: is_given,
@@ -443,14 +442,20 @@ impl Checker {
             return exact.map_or_else(|| Quoted::Words(words()), Quoted::Word);
         }
         let near = numbers.iter().find_map(|number| self.source.near(*number, &wanted));
+        let is_asked = self.asked.contains(&wanted);
         if !Telling::proves(quoted) {
             // "And then it was" is said everywhere, and speaks for nothing.
-            return near.map_or_else(|| Quoted::Words(words()), Quoted::Word);
+            let is_said = near.is_some() || is_asked || self.source.anywhere(&wanted).is_some();
+            return match near {
+                Some(said) => Quoted::Word(said),
+                None if is_said => Quoted::Words(words()),
+                None => Quoted::False,
+            };
         }
         if let Some(said) = near.or_else(|| self.source.anywhere(&wanted)) {
             return Quoted::Said(said);
         }
-        if self.asked.contains(&wanted) {
+        if is_asked {
             // Nobody is quoted: these are words of the question.
             return Quoted::Words(words());
         }

@@ -100,8 +100,8 @@ impl Telling {
             });
             shared.len()
         };
-        let is_near = look(&said.own) > 0 || look(&said.beside) >= BESIDE_MIN;
-        look(&said.beside);
+        let (there, with_beside) = (look(&said.own), look(&said.beside));
+        let is_near = there > 0 || with_beside >= BESIDE_MIN;
         let own: HashSet<Script> = self.terms.iter().filter_map(|term| script(term)).collect();
         if self.is_foreign || own.is_disjoint(&scripts) || self.terms.len() <= passing {
             return is_near || !(self.is_hearsay(beside) || elsewhere(self));

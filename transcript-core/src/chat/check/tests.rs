@@ -223,6 +223,10 @@ fn a_quoted_word_lets_nothing_out() {
     // So much is said everywhere, and proves as little.
     check("PWNED HACKED \"and then it was a\" [s3].", "");
     check("PWNED \"in a single\" [s3].", "");
+    check(
+        "He said \"we never did it like that at all\" [s3]. Ice broke the pier [s3].",
+        "Ice broke the pier [2:10].",
+    );
     // A few words as they stand there are shown to stand there.
     check("PWNED [s4].", "“PWNED” [3:15].");
     check("- Port Ellen [s1]", "- “Port Ellen” [0:00]");
