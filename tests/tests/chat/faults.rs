@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::json;
 use transcript_core::ErrorKind;
 
-use super::{asked, streamed};
+use super::{EVENTS, asked, streamed};
 use crate::speech::service::{Reply, Service};
 
 /// What becomes of a service's answer: the kind of error, and how often it is asked.
@@ -19,8 +19,6 @@ async fn check(what: &str, reply: fn() -> Reply, kind: ErrorKind, times: usize) 
     }
     Ok(())
 }
-
-const EVENTS: &str = "content-type: text/event-stream\r\n";
 
 #[tokio::test]
 async fn what_cannot_be_read_is_no_answer() -> Result<()> {

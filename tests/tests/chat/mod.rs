@@ -2,6 +2,8 @@
 
 mod faults;
 mod hostile;
+mod leaving;
+mod paraphrases;
 mod quality;
 mod served;
 mod talks;
@@ -41,17 +43,30 @@ fn talk() -> Result<Arc<Transcript>, Error> {
     }))
 }
 
+/// The header of a stream of events.
+const EVENTS: &str = "content-type: text/event-stream\r\n";
+
+fn event(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+/// The beginning of a stream of events, with these pieces of an answer.
+fn begun(pieces: &[&str]) -> String {
+    let role = json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] });
+    let piece = |piece: &&str| event(&json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] }));
+    event(&role) + &pieces.iter().map(piece).collect::<String>()
+}
+
+/// The end of one.
+fn ended() -> String {
+    event(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }))
+        + &event(&json!({ "choices": [], "usage": { "prompt_tokens": 321, "completion_tokens": 12 } }))
+        + "data: [DONE]\n\n"
+}
+
 /// A stream of events with these pieces of an answer.
 fn streamed(pieces: &[&str]) -> Reply {
-    let event = |data: Value| format!("data: {data}\n\n");
-    let mut body =
-        event(json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }));
-    for piece in pieces {
-        body += &event(json!({ "choices": [{ "index": 0, "delta": { "content": piece } }] }));
-    }
-    body += &event(json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }));
-    body += &event(json!({ "choices": [], "usage": { "prompt_tokens": 321, "completion_tokens": 12 } }));
-    Reply::Answer(200, "content-type: text/event-stream\r\n", body + "data: [DONE]\n\n")
+    Reply::Answer(200, EVENTS, begun(pieces) + &ended())
 }
 
 fn body(seen: &Seen) -> Value {

@@ -61,6 +61,9 @@ pub(crate) enum Reply {
     Never,
     /// It hangs up.
     Closed,
+    /// It begins its answer with these headers and this, and goes on with that once it gets a permit; it hangs up
+    /// instead where there is nothing to go on with.
+    Begun(&'static str, String, Arc<Semaphore>, Option<String>),
     /// This, once it gets a permit; each is for one answer.
     Held(Arc<Semaphore>, Box<Reply>),
 }
@@ -159,6 +162,14 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -
             );
             stream.write_all(head.as_bytes()).await?;
             stream.write_all(body.as_bytes()).await?;
+        }
+        Reply::Begun(headers, start, may, rest) => {
+            let length = start.len() + rest.as_ref().map_or(1, String::len);
+            let head =
+                format!("HTTP/1.1 200 X\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
+            stream.write_all((head + &start).as_bytes()).await?;
+            may.acquire().await?.forget();
+            stream.write_all(rest.unwrap_or_default().as_bytes()).await?;
         }
         Reply::Endless => {
             stream.write_all(b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{\"text\":\"").await?;

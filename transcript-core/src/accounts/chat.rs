@@ -43,7 +43,7 @@ pub struct ChatCredits {
 /// An answer that is ready to be delivered. Dropped instead, it costs nothing where that can still be helped:
 /// what is only held is returned.
 pub struct ChatReady {
-    visit: Visit,
+    pub(super) visit: Visit,
     /// The video.
     pub video: VideoId,
     /// The answer.
@@ -75,7 +75,7 @@ impl ChatReady {
 }
 
 /// A question that was let in, with what is asked.
-struct Asked {
+pub(super) struct Asked {
     video: VideoId,
     question: Question,
     listener: Option<Arc<dyn Sentences>>,
@@ -83,32 +83,20 @@ struct Asked {
 
 impl Accounts {
     /// An answer about a video on the long-form site, for `credits.per_message`, the transcript included: ready to
-    /// be delivered. A failure costs nothing. `listener` hears each sentence as soon as it is verified.
+    /// be delivered. A failure costs nothing.
     ///
     /// # Errors
     /// Every refusal but 401 and 429; nothing is charged, and all that was taken is given back.
     ///
     /// # Cancellation
     /// Dropping the future gives back what was taken. A fetch that has begun goes on, and is archived.
-    pub async fn chat(
-        &self,
-        visit: Visit,
-        chat: &Chat,
-        ask: ChatAsk,
-        listener: Option<Arc<dyn Sentences>>,
-    ) -> Result<ChatReady, Refused> {
+    pub async fn chat(&self, visit: Visit, chat: &Chat, ask: ChatAsk) -> Result<ChatReady, Refused> {
         let (accounts, chat) = (self.clone(), chat.clone());
-        self.task(async move { accounts.converse(visit, &chat, ask, listener).await }).await
+        self.task(async move { accounts.converse(visit, &chat, ask).await }).await
     }
 
-    async fn converse(
-        &self,
-        mut visit: Visit,
-        chat: &Chat,
-        ask: ChatAsk,
-        listener: Option<Arc<dyn Sentences>>,
-    ) -> Result<ChatReady, Refused> {
-        let outcome = match asked(ask, listener) {
+    async fn converse(&self, mut visit: Visit, chat: &Chat, ask: ChatAsk) -> Result<ChatReady, Refused> {
+        let outcome = match asked(ask, None) {
             Ok(asked) => self.answered(&mut visit, chat, asked).await,
             Err(refused) => Err(refused),
         };
@@ -120,7 +108,7 @@ impl Accounts {
         }
     }
 
-    async fn answered(
+    pub(super) async fn answered(
         &self,
         visit: &mut Visit,
         chat: &Chat,
@@ -176,7 +164,7 @@ fn unanswered(error: &Error) -> Refused {
     })
 }
 
-fn asked(ask: ChatAsk, listener: Option<Arc<dyn Sentences>>) -> Result<Asked, Refused> {
+pub(super) fn asked(ask: ChatAsk, listener: Option<Arc<dyn Sentences>>) -> Result<Asked, Refused> {
     let by_id = TranscriptAsk { video_id: Some(ask.video_id), ..TranscriptAsk::default() };
     let video = Accounts::video(&by_id)?;
     let question = Question::new(&ask.message, ask.history);

@@ -212,6 +212,21 @@ impl Visit {
         reply
     }
 
+    /// Ends the visit of a caller who left with a part of the answer: spends what is held, as if all had been
+    /// delivered. There is nothing to store.
+    pub(super) async fn leave_served(mut self) {
+        let taken = std::mem::take(&mut self.taken);
+        self.heart.abort_all();
+        if let Some(charge) = &taken.charge {
+            self.accounts.settle_in_the_end(charge).await;
+        }
+    }
+
+    /// Whether a repeat of the call gets the same answer: it came with an idempotency key.
+    pub(super) fn may_be_repeated(&self) -> bool {
+        self.taken.lease.is_some()
+    }
+
     /// Gives back what was taken, and waits for that.
     async fn end(&mut self) {
         let (accounts, taken) = (self.accounts.clone(), std::mem::take(&mut self.taken));

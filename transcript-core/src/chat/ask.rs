@@ -1,20 +1,16 @@
 //! Asking: which passages the model is given, what becomes of its answer, and what is answered when nothing does.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::{fmt, sync::Arc};
 
-use tokio::{runtime::Handle, sync::mpsc, task::JoinSet};
+use tokio::{runtime::Handle, task::JoinSet};
 
 use super::{
-    Answer, ChatModel, ChatOptions, ChatReply, ChatRequest, Deltas, ExtractiveModel, NOT_COVERED_SENTENCE,
-    Origin, Passage, Question, Sentence, Task, Turn, Usage,
+    Answer, ChatModel, ChatOptions, ChatReply, ChatRequest, ExtractiveModel, NOT_COVERED_SENTENCE, Origin,
+    Passage, Question, Sentence, Task, Turn, Usage,
     answer::NOT_COVERED_IN_PART,
-    check::{Checker, Report, TEXT_BYTES_MAX, citation},
+    check::{Checker, Report, citation},
+    desk::Desk,
+    feed::Feed,
     intent::{Intent, intent},
     passages, prompt,
     retrieve::{fitting, within},
@@ -39,8 +35,9 @@ pub trait Sentences: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Chat {
     runtime: Handle,
-    model: Arc<dyn ChatModel>,
-    options: Arc<ChatOptions>,
+    desk: Desk,
+    pub(super) model: Arc<dyn ChatModel>,
+    pub(super) options: Arc<ChatOptions>,
     /// Whether answers are the transcript's own passages, at once and without a network.
     is_extractive: bool,
 }
@@ -48,7 +45,8 @@ pub struct Chat {
 impl Chat {
     /// A chat with a model. Work and timers run on `runtime`, so that any executor may wait for an answer.
     pub fn new(runtime: Handle, model: Arc<dyn ChatModel>, options: ChatOptions) -> Self {
-        Self { runtime, model, options: Arc::new(options), is_extractive: false }
+        let desk = Desk::new(runtime.clone());
+        Self { runtime, desk, model, options: Arc::new(options), is_extractive: false }
     }
 
     /// A chat that answers with the transcript's own passages; see [`ExtractiveModel`].
@@ -98,9 +96,10 @@ impl Chat {
         let chat = self.clone();
         let work = async move {
             let limit = chat.options.timeout;
-            let asking = Asking::new(&chat, transcript, question, listener);
+            let answering =
+                async { Asking::new(&chat, transcript, question, listener).await?.answer().await };
             let late = || Error::unavailable("the chat model did not answer in time");
-            tokio::time::timeout(limit, asking.answer()).await.unwrap_or_else(|_| Err(late()))
+            tokio::time::timeout(limit, answering).await.unwrap_or_else(|_| Err(late()))
         };
         // Alone in a set, so that dropping this future ends the work.
         let mut alone = JoinSet::new();
@@ -113,18 +112,23 @@ impl Chat {
 }
 
 /// One question that is being answered.
-struct Asking<'a> {
-    chat: &'a Chat,
-    transcript: Arc<Transcript>,
-    passages: Arc<[Passage]>,
-    question: Question,
-    history: Vec<Turn>,
-    listener: Option<Arc<dyn Sentences>>,
+pub(super) struct Asking<'a> {
+    pub(super) chat: &'a Chat,
+    pub(super) transcript: Arc<Transcript>,
+    pub(super) passages: Arc<[Passage]>,
+    pub(super) question: Question,
+    pub(super) history: Vec<Turn>,
+    pub(super) listener: Option<Arc<dyn Sentences>>,
+    /// How many bytes the transcript's words have, and about how many tokens its passages.
+    pub(super) bytes: usize,
+    pub(super) tokens: u64,
     /// How many tokens of passages the model takes.
-    budget: u64,
-    usage: Option<Usage>,
+    pub(super) budget: u64,
+    /// How many tokens it may write.
+    pub(super) output: u32,
+    pub(super) usage: Option<Usage>,
     /// Whether a sentence was handed over.
-    has_told: bool,
+    pub(super) has_told: bool,
 }
 
 /// What a model wrote, and what is left of it.
@@ -135,32 +139,62 @@ struct Draft {
 }
 
 impl<'a> Asking<'a> {
-    fn new(
+    async fn new(
         chat: &'a Chat,
         transcript: Arc<Transcript>,
         question: Question,
         listener: Option<Arc<dyn Sentences>>,
-    ) -> Self {
-        let passages: Arc<[Passage]> = passages(&transcript.segments).into();
+    ) -> Result<Self> {
+        let bytes = transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let spoken = Arc::clone(&transcript);
+        let cut = move || {
+            let passages: Arc<[Passage]> = passages(&spoken.segments).into();
+            let tokens = passages.iter().map(Passage::tokens).fold(0, u64::saturating_add);
+            (passages, tokens)
+        };
+        let (passages, tokens) = chat.desk.work(bytes, cut).await?;
         let context = u64::from(chat.model.context_tokens());
         let history = prompt::trimmed(question.history(), context / 4);
         let fixed = prompt::overhead(transcript.title.as_deref(), &history, question.message());
-        let output = u64::from(chat.options.output_tokens_max).min(context / 4);
-        let budget = context.saturating_sub(fixed).saturating_sub(output).max(PASSAGES_TOKENS_MIN);
-        Self { chat, transcript, passages, question, history, listener, budget, usage: None, has_told: false }
+        let output = chat.options.output_tokens_max.min(chat.model.context_tokens() / 4);
+        let budget = context.saturating_sub(fixed).saturating_sub(u64::from(output)).max(PASSAGES_TOKENS_MIN);
+        let (usage, has_told) = (None, false);
+        Ok(Self {
+            chat,
+            transcript,
+            passages,
+            question,
+            history,
+            listener,
+            bytes,
+            tokens,
+            budget,
+            output,
+            usage,
+            has_told,
+        })
+    }
+
+    /// Does work that grows with the transcript.
+    pub(super) async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        self.chat.desk.work(self.bytes, work).await
     }
 
     async fn answer(mut self) -> Result<Answer> {
-        let all: u64 = self.passages.iter().map(Passage::tokens).fold(0, u64::saturating_add);
-        let (given, coverage) = if all <= self.budget {
+        if self.chat.is_extractive {
+            return self.best_passages().await;
+        }
+        let (given, coverage) = if self.tokens <= self.budget {
             (Arc::clone(&self.passages), 1.0)
-        } else if intent(&self.question, &self.passages) == Intent::Whole {
-            self.by_parts().await?
-        } else {
-            let scores = fitting(&self.passages, &self.question);
-            let given = self.chosen(&within(&self.passages, &scores, self.budget));
+        } else if let Some(places) = self.places().await? {
+            let given = self.chosen(&places);
             let coverage = self.share(&given);
             (given, coverage)
+        } else {
+            self.by_parts().await?
         };
         if given.is_empty() {
             // Nothing of it fits, or nothing in it matters: its own passages say at least what is there.
@@ -169,6 +203,16 @@ impl<'a> Asking<'a> {
         let mut answer = self.checked_answer(&given, coverage).await?;
         answer.usage = self.usage;
         Ok(answer)
+    }
+
+    /// The places of the passages that fit the question; none where it is about everything.
+    async fn places(&self) -> Result<Option<Vec<usize>>> {
+        let (passages, question, budget) = (Arc::clone(&self.passages), self.question.clone(), self.budget);
+        let find = move || {
+            let is_whole = intent(&question, &passages) == Intent::Whole;
+            (!is_whole).then(|| within(&passages, &fitting(&passages, &question), budget))
+        };
+        self.work(find).await
     }
 
     /// Asks the model, once more if nothing of its answer could be verified, and answers with the transcript's
@@ -219,21 +263,56 @@ impl<'a> Asking<'a> {
         Ok(Answer { response: sentence.to_owned(), is_covered: false, ..answer })
     }
 
-    /// The transcript's own best passages.
+    /// The transcript's own best passages, where the model's answer is none.
     async fn own_passages(&mut self) -> Result<Answer> {
-        let mut request = self.request(Task::Answer, &self.passages);
-        request.history = self.question.history().to_vec();
-        let draft = self.draft_of(&ExtractiveModel, request, 1.0).await?;
-        let mut answer = match self.accept(draft)? {
-            Ok(answer) => answer,
-            Err(_) => self.not_covered(Answer::empty(1.0))?,
-        };
+        tracing::debug!("nothing of a chat model's answer could be verified");
+        let mut answer = self.best_passages().await?;
         answer.origin = Origin::Passages;
         answer.usage = self.usage;
         Ok(answer)
     }
 
-    fn request(&self, task: Task, given: &Arc<[Passage]>) -> ChatRequest {
+    /// The transcript's own best passages.
+    async fn best_passages(&mut self) -> Result<Answer> {
+        let mut request = self.request(Task::Answer, &self.passages);
+        request.history = self.question.history().to_vec();
+        let (checker, request) = self.checker(request).await?;
+        let write = move || {
+            let text = ExtractiveModel::written(request)?;
+            let mut checker = checker;
+            let mut sentences = checker.push(&text);
+            sentences.extend(checker.finish());
+            Ok::<_, Error>((text, checker, sentences))
+        };
+        let (text, checker, sentences) = self.work(write).await??;
+        self.tell(sentences)?;
+        match self.accept(self.drafted(text, &checker, 1.0))? {
+            Ok(answer) => Ok(answer),
+            Err(_) => self.not_covered(Answer::empty(1.0)),
+        }
+    }
+
+    /// A check of what is answered to a request.
+    pub(super) async fn checker(&self, request: ChatRequest) -> Result<(Checker, ChatRequest)> {
+        let (transcript, passages) = (Arc::clone(&self.transcript), Arc::clone(&self.passages));
+        let begin = move || {
+            let (given, asked) = (&request.passages, &request.question);
+            (Checker::new(&transcript, &passages, given, asked, &request.history), request)
+        };
+        self.work(begin).await
+    }
+
+    /// What a checker made of a text.
+    fn drafted(&self, text: String, checker: &Checker, coverage: f64) -> Draft {
+        let cited = checker.cited().iter();
+        let report = checker.report();
+        tracing::debug!(verified = report.verified, removed = report.removed, "an answer was checked");
+        let citations = cited.filter_map(|segments| citation(&self.transcript, segments)).collect();
+        let answer = Answer { response: checker.response().to_owned(), citations, ..Answer::empty(coverage) };
+        Draft { text, report, answer }
+    }
+
+    pub(super) fn request(&self, task: Task, given: &Arc<[Passage]>) -> ChatRequest {
         ChatRequest {
             task,
             title: self.transcript.title.clone(),
@@ -242,57 +321,56 @@ impl<'a> Asking<'a> {
             history: self.history.clone(),
             question: self.question.message().to_owned(),
             rejected: None,
-            output_tokens_max: self.chat.options.output_tokens_max,
+            output_tokens_max: self.output,
         }
     }
 
+    /// Has the model write, and checks it as it comes.
     async fn draft(&mut self, request: ChatRequest, coverage: f64) -> Result<Draft> {
         let model = Arc::clone(&self.chat.model);
-        self.draft_of(model.as_ref(), request, coverage).await
-    }
-
-    /// Has a model write, and checks it as it comes.
-    async fn draft_of(
-        &mut self,
-        model: &dyn ChatModel,
-        request: ChatRequest,
-        coverage: f64,
-    ) -> Result<Draft> {
-        let transcript = Arc::clone(&self.transcript);
-        let passages = Arc::clone(&self.passages);
-        let mut checker = Checker::new(&transcript, &passages, &request.passages, &request.question);
+        let (mut checker, request) = self.checker(request).await?;
         let (feed, mut pieces) = Feed::new();
         let mut call = model.complete(request, Some(Arc::new(feed)));
         let mut text = String::new();
         let reply = loop {
             tokio::select! {
                 biased;
-                Some(piece) = pieces.recv() => {
-                    self.tell(checker.push(&piece))?;
+                Some(mut piece) = pieces.recv() => {
+                    while let Ok(more) = pieces.try_recv() {
+                        piece.push_str(&more);
+                    }
                     text.push_str(&piece);
+                    checker = self.look(checker, piece).await?;
                 }
                 reply = &mut call => break reply?,
             }
         };
         drop(call);
+        let mut rest = String::new();
         while let Ok(piece) = pieces.try_recv() {
-            self.tell(checker.push(&piece))?;
-            text.push_str(&piece);
+            rest.push_str(&piece);
         }
         let ChatReply { text: whole, usage } = reply;
-        if text.is_empty() {
+        if text.is_empty() && rest.is_empty() {
             // A model that cannot write by pieces.
-            self.tell(checker.push(&whole))?;
-            text = whole;
+            rest = whole;
         }
-        self.tell(checker.finish())?;
+        text.push_str(&rest);
+        checker = self.look(checker, rest).await?;
+        let end = move || (checker.finish(), checker);
+        let (sentences, checker) = self.work(end).await?;
+        self.tell(sentences)?;
         if let Some(usage) = usage {
             self.usage = Some(self.usage.unwrap_or_default().plus(usage));
         }
-        let citations =
-            checker.cited().iter().filter_map(|segments| citation(&transcript, segments)).collect();
-        let answer = Answer { response: checker.response().to_owned(), citations, ..Answer::empty(coverage) };
-        Ok(Draft { text, report: checker.report(), answer })
+        Ok(self.drafted(text, &checker, coverage))
+    }
+
+    /// Checks a piece, and tells what may leave.
+    async fn look(&mut self, mut checker: Checker, piece: String) -> Result<Checker> {
+        let (sentences, checker) = self.work(move || (checker.push(&piece), checker)).await?;
+        self.tell(sentences)?;
+        Ok(checker)
     }
 
     fn tell(&mut self, sentences: impl IntoIterator<Item = Sentence>) -> Result<()> {
@@ -308,168 +386,14 @@ impl<'a> Asking<'a> {
         }
     }
 
-    fn chosen(&self, places: &[usize]) -> Arc<[Passage]> {
+    pub(super) fn chosen(&self, places: &[usize]) -> Arc<[Passage]> {
         places.iter().filter_map(|place| self.passages.get(*place)).cloned().collect()
     }
 
     /// The share of the transcript's words that some of its passages have.
-    fn share(&self, given: &[Passage]) -> f64 {
+    pub(super) fn share(&self, given: &[Passage]) -> f64 {
         let words =
             |passages: &[Passage]| passages.iter().map(|passage| passage.text.len()).sum::<usize>() as f64;
         words(given) / words(&self.passages).max(1.0)
-    }
-
-    /// For a question about the whole of a transcript that is too long to be given at once: the passages that
-    /// notes on each of its parts cite, and the share of it that the model read for them.
-    async fn by_parts(&mut self) -> Result<(Arc<[Passage]>, f64)> {
-        let room = self.budget.saturating_mul(u64::from(self.chat.options.parts_max));
-        let read = self.chosen(&within(&self.passages, &[], room));
-        let parts = cut(&read, self.budget);
-        let of = u32::try_from(parts.len()).unwrap_or(u32::MAX);
-        let mut waiting = (1..).zip(parts);
-        let mut running: JoinSet<Result<Part>> = JoinSet::new();
-        let (mut cited, mut seen, mut failed) = (vec![0.0_f32; self.passages.len()], 0.0, None);
-        loop {
-            while running.len() < self.chat.options.parts_at_once.max(1) {
-                let Some((part, given)) = waiting.next() else { break };
-                let part = self.part(Task::Notes { part, of }, given);
-                running.spawn(part);
-            }
-            match running.join_next().await {
-                None => break,
-                Some(Ok(Ok(part))) => {
-                    seen += self.share(&part.given);
-                    self.usage =
-                        part.usage.map(|usage| self.usage.unwrap_or_default().plus(usage)).or(self.usage);
-                    self.mark(&part.cited, &mut cited);
-                }
-                Some(Ok(Err(error))) => failed = Some(error),
-                Some(Err(_)) => failed = Some(Error::unexpected("reading a part of a transcript failed")),
-            }
-        }
-        match failed {
-            Some(error) if seen == 0.0 => return Err(error),
-            Some(error) => tracing::warn!(%error, "a chat model did not read all parts of a transcript"),
-            None => {}
-        }
-        let wanted: Vec<usize> = (0..cited.len()).filter(|place| cited.get(*place) > Some(&0.0)).collect();
-        Ok((self.thinned(&wanted), f64::min(seen, 1.0)))
-    }
-
-    /// Marks the passages that have some segments.
-    fn mark(&self, segments: &[std::ops::Range<usize>], marks: &mut [f32]) {
-        for (passage, mark) in self.passages.iter().zip(marks) {
-            let has = |cited: &std::ops::Range<usize>| {
-                cited.start < passage.segments.end && passage.segments.start < cited.end
-            };
-            if segments.iter().any(has) {
-                *mark = 1.0;
-            }
-        }
-    }
-
-    /// These passages, or so many of them, evenly, as the model takes.
-    fn thinned(&self, places: &[usize]) -> Arc<[Passage]> {
-        let wanted = self.chosen(places);
-        let mut step = 1;
-        loop {
-            let kept: Vec<Passage> = wanted.iter().step_by(step).cloned().collect();
-            let tokens = kept.iter().map(Passage::tokens).fold(0, u64::saturating_add);
-            if tokens <= self.budget || kept.len() <= 1 {
-                return kept.into();
-            }
-            step += 1;
-        }
-    }
-
-    /// Reads one part, apart from the others.
-    fn part(&self, task: Task, given: Arc<[Passage]>) -> impl Future<Output = Result<Part>> + Send + 'static {
-        let (chat, transcript, passages) =
-            (self.chat.clone(), Arc::clone(&self.transcript), Arc::clone(&self.passages));
-        let (question, history) = (self.question.clone(), self.history.clone());
-        let request = self.request(task, &given);
-        let budget = self.budget;
-        async move {
-            let mut asking = Asking {
-                chat: &chat,
-                transcript,
-                passages,
-                question,
-                history,
-                listener: None,
-                budget,
-                usage: None,
-                has_told: false,
-            };
-            let model = Arc::clone(&chat.model);
-            let (segments, usage) = asking.notes(model.as_ref(), request).await?;
-            Ok(Part { given, cited: segments, usage })
-        }
-    }
-
-    async fn notes(
-        &mut self,
-        model: &dyn ChatModel,
-        request: ChatRequest,
-    ) -> Result<(Vec<std::ops::Range<usize>>, Option<Usage>)> {
-        let given = Arc::clone(&request.passages);
-        let question = request.question.clone();
-        let reply = model.complete(request, None).await?;
-        let mut checker = Checker::new(&self.transcript, &self.passages, &given, &question);
-        checker.push(&reply.text);
-        checker.finish();
-        Ok((checker.cited().to_vec(), reply.usage))
-    }
-}
-
-/// What reading a part gave.
-struct Part {
-    given: Arc<[Passage]>,
-    cited: Vec<std::ops::Range<usize>>,
-    usage: Option<Usage>,
-}
-
-/// Passages in parts of at most `budget` tokens each.
-fn cut(passages: &[Passage], budget: u64) -> Vec<Arc<[Passage]>> {
-    let mut parts: Vec<Vec<Passage>> = Vec::new();
-    let mut left = 0;
-    for passage in passages {
-        let tokens = passage.tokens();
-        match parts.last_mut() {
-            Some(part) if tokens <= left => part.push(passage.clone()),
-            _ => {
-                left = budget;
-                parts.push(vec![passage.clone()]);
-            }
-        }
-        left = left.saturating_sub(tokens);
-    }
-    parts.into_iter().map(Arc::from).collect()
-}
-
-/// Takes pieces from a model, up to what is looked at.
-#[derive(Debug)]
-struct Feed {
-    pieces: mpsc::UnboundedSender<String>,
-    taken: AtomicUsize,
-}
-
-impl Feed {
-    fn new() -> (Self, mpsc::UnboundedReceiver<String>) {
-        let (pieces, taken) = mpsc::unbounded_channel();
-        (Self { pieces, taken: AtomicUsize::new(0) }, taken)
-    }
-}
-
-impl Deltas for Feed {
-    fn push(&self, text: &str) -> bool {
-        let before = self.taken.fetch_add(text.len(), Ordering::Relaxed);
-        let mut end = text.len().min(TEXT_BYTES_MAX.saturating_sub(before));
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let piece = text.get(..end).unwrap_or_default();
-        let is_heard = piece.is_empty() || self.pieces.send(piece.to_owned()).is_ok();
-        is_heard && before.saturating_add(text.len()) < TEXT_BYTES_MAX
     }
 }

@@ -146,13 +146,9 @@ fn excerpt(text: &str, question: &str) -> String {
     }
 }
 
-#[async_trait]
-impl ChatModel for ExtractiveModel {
-    fn context_tokens(&self) -> u32 {
-        u32::MAX
-    }
-
-    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply> {
+impl ExtractiveModel {
+    /// What it answers to a request.
+    pub(super) fn written(ask: ChatRequest) -> Result<String> {
         let question =
             Question::new(&ask.question, ask.history).map_err(|error| Error::invalid(error.to_string()))?;
         let picked = Self::pick(&ask.passages, &question);
@@ -160,10 +156,19 @@ impl ChatModel for ExtractiveModel {
             .iter()
             .filter_map(|place| ask.passages.get(*place))
             .map(|passage| format!("“{}” [s{}]", quoted(&passage.text, question.message()), passage.number));
-        let mut text = lines.collect::<Vec<_>>().join("\n");
-        if text.is_empty() {
-            text = NOT_COVERED.to_owned();
-        }
+        let text = lines.collect::<Vec<_>>().join("\n");
+        Ok(if text.is_empty() { NOT_COVERED.to_owned() } else { text })
+    }
+}
+
+#[async_trait]
+impl ChatModel for ExtractiveModel {
+    fn context_tokens(&self) -> u32 {
+        u32::MAX
+    }
+
+    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply> {
+        let text = Self::written(ask)?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }

@@ -47,7 +47,9 @@ mod answer;
 mod ask;
 mod check;
 mod common_words;
+mod desk;
 mod extractive;
+mod feed;
 mod fold;
 mod intent;
 mod model;
@@ -61,6 +63,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod whole;
 
 pub use answer::{Answer, Citation, NOT_COVERED_SENTENCE, Origin, Sentence};
 pub use ask::{Chat, Sentences};

@@ -244,3 +244,55 @@ async fn sentences_are_heard_one_by_one_and_only_verified() {
     assert_eq!(left.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(gone.heard.lock().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn twelve_hours_of_speech_stop_nobody_else() {
+    let text = |n: u64| {
+        format!(
+            "The ship of part {n} is number {n} and carries {} tons of coal to harbour {}.",
+            n * 3,
+            n % 97
+        )
+    };
+    let mut transcript = (*talk(1)).clone();
+    transcript.segments = (0..10_800).map(|n| Segment::new(text(n), n * 4_000, 4_000)).collect();
+    let transcript = Arc::new(transcript);
+    let words: usize = transcript.segments.iter().map(|one| one.text.split(' ').count()).sum();
+    assert!(words > 120_000 && transcript.segments.last().unwrap().end_ms() == 12 * 3_600_000, "{words}");
+
+    // Everything else on this runtime: it has one thread, so that it stands still while anything runs there.
+    let steps = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&steps);
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let so_far = || steps.load(std::sync::atomic::Ordering::Relaxed);
+    let question = || Question::new("Which harbour gets the coal of ship number 10123?", Vec::new()).unwrap();
+    let extractive = Chat::extractive(Handle::current());
+    let answer = extractive.ask(Arc::clone(&transcript), question()).await.unwrap();
+    assert!(
+        answer.response.contains("number 10123") && answer.response.ends_with("[11:14:52]"),
+        "{}",
+        answer.response
+    );
+    let without_model = so_far();
+    assert!(without_model > 100, "{without_model}");
+
+    let script = |ask: &ChatRequest, _: usize| {
+        let hit = ask.passages.iter().find(|passage| passage.text.contains("part 10123 "));
+        let cite = hit.map_or("NOT_COVERED".to_owned(), |passage| format!("[s{}]", passage.number));
+        Ok(format!(
+            "It goes to \"harbour 35 and nobody else says this of it\" {cite}. \"10123 and carries 30369 tons\"."
+        ))
+    };
+    let model = Arc::new(Scripted { context: 8_000, script, asked: Mutex::default() });
+    let chat = Chat::new(Handle::current(), model, ChatOptions::default());
+    let answer = chat.ask(transcript, question()).await.unwrap();
+    assert_eq!(answer.response, "“10123 and carries 30369 tons” [11:14:52].");
+    let with_model = so_far() - without_model;
+    assert!(with_model > 100, "{with_model}");
+    other.abort();
+}

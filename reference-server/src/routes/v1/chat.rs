@@ -49,9 +49,9 @@ pub(crate) async fn chat(State(app): State<App>, request: Request) -> Response {
         Err(denial) => return out(rate, Err(turn_away(visit, denial).await)),
     };
     if wants_events(&parts.headers) {
-        return speak(&app, visit, rate, ask).await;
+        return speak(app.accounts.chat_aloud(visit, &app.chat, ask, answer), rate).await;
     }
-    let outcome = match app.accounts.chat(visit, &app.chat, ask, None).await {
+    let outcome = match app.accounts.chat(visit, &app.chat, ask).await {
         Ok(ready) => {
             let reply = answer(&ready);
             ready.deliver(reply).await
@@ -92,7 +92,7 @@ fn turn(item: &Value) -> Result<Turn, Denial> {
 }
 
 /// The answer as it is stored for repeats, and sent to whoever does not ask for events.
-pub(super) fn answer(ready: &ChatReady) -> Reply {
+fn answer(ready: &ChatReady) -> Reply {
     let mut reply = reply(StatusCode::OK, &ChatAnswer::from(ready));
     let mut header = |name: &http::HeaderName, value: String| {
         reply.headers.push(Header { name: name.to_string(), value });

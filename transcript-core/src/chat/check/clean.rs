@@ -86,7 +86,7 @@ fn unlinked(word: &str, is_joined: bool, said: &dyn Fn(&str) -> bool) -> String 
             !before.ends_with(|c: char| c.is_alphanumeric()) && !after.is_empty()
         })
     };
-    if lower.contains("//") || SCHEMES.iter().any(begins) {
+    if lower.contains("//") || SCHEMES.iter().any(begins) || is_address(&lower) {
         return String::new();
     }
     let letters: Vec<char> = word.chars().collect();
@@ -112,6 +112,17 @@ fn unlinked(word: &str, is_joined: bool, said: &dyn Fn(&str) -> bool) -> String 
         plain.push_str(if ending.starts_with(char::is_lowercase) { " " } else { ". " });
     }
     plain
+}
+
+/// Whether a word is the number of a host with something behind it, or the part of a link that says a moment.
+fn is_address(word: &str) -> bool {
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let host = bare.split(['/', ':', '?', '#']).next().unwrap_or_default();
+    let is_number =
+        |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = host.split('.').count() == 4 && host.split('.').all(is_number) && host.len() < bare.len();
+    let moment = word.split_once("t=").filter(|(before, _)| !before.ends_with(char::is_alphanumeric));
+    is_host || moment.is_some_and(|(_, after)| after.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The letters behind a point that may be the end of a host's name; none where it is none.
@@ -181,11 +192,14 @@ fn spaced(letters: &[char], from: usize) -> Option<usize> {
     Some(from + letters.get(from..)?.iter().position(|c| !c.is_whitespace())?)
 }
 
-/// Where a time in words of units ends: `3m20s`, `1h 2m`, `3 minutes and 20 seconds`.
+/// Where a time in words of units ends: `3m20s`, `1h 2m`, `3 minutes and 20 seconds`, `3分20秒`.
 fn spoken(letters: &[char], from: usize) -> Option<usize> {
-    const HOURS: &[&str] = &["h", "hr", "hrs", "hour", "hours"];
-    const MINUTES: &[&str] = &["m", "min", "mins", "minute", "minutes"];
-    const SECONDS: &[&str] = &["s", "sec", "secs", "second", "seconds"];
+    const HOURS: &str = "h hr hrs hour hours std stunde stunden heure heures hora horas ora ore ч час часа часов \
+        小时 小時 时 時 時間 시간";
+    const MINUTES: &str = "m min mins minute minutes minuten minuto minutos minuti мин минута минуты минут \
+        分 分钟 分鐘 분";
+    const SECONDS: &str = "s sec secs second seconds sek sekunde sekunden seconde secondes segundo segundos secondo \
+        secondi сек секунда секунды секунд 秒 秒钟 秒鐘 초";
     let (mut at, mut reached, mut units) = (from, None, 0);
     for names in [HOURS, MINUTES, SECONDS] {
         let Some(end) = unit(letters, at, names) else { continue };
@@ -197,19 +211,31 @@ fn spoken(letters: &[char], from: usize) -> Option<usize> {
 }
 
 /// Where a number with one of these units ends.
-fn unit(letters: &[char], from: usize, names: &[&str]) -> Option<usize> {
+fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
     let mut at = digits(letters, from, 3)?;
     while letters.get(at) == Some(&' ') {
         at += 1;
     }
+    let is_wide = letters.get(at).is_some_and(|c| is_unspaced(*c) || ('가'..='힣').contains(c));
     let word: String = letters.iter().skip(at).take(8).take_while(|c| c.is_alphabetic()).collect();
-    names.contains(&word.to_lowercase().as_str()).then_some(at + word.chars().count())
+    let word = word.to_lowercase();
+    let found = match is_wide {
+        // More words may follow without a space.
+        true => names.split(' ').filter(|name| word.starts_with(name)).max_by_key(|name| name.len()),
+        false => names.split(' ').find(|name| *name == word),
+    };
+    let end = at + found?.chars().count();
+    Some(if !is_wide && letters.get(end) == Some(&'.') && digits(letters, end + 2, 3).is_some() {
+        end + 1
+    } else {
+        end
+    })
 }
 
 /// Where the next number begins, behind `and`, a comma or a space.
 fn joined(letters: &[char], from: usize) -> usize {
     let rest: String = letters.iter().skip(from).take(6).collect();
-    [" and ", ", ", " "]
+    [" and ", " und ", " et ", " y ", " e ", " и ", ", ", " "]
         .into_iter()
         .find(|between| rest.starts_with(between))
         .map_or(from, |between| from + between.len())
@@ -244,6 +270,11 @@ mod tests {
             let cleaned = clean(time, &|_| false);
             assert!(cleaned.starts_with(MOMENT), "{time} {cleaned}");
         }
+        check(
+            "At 3分45秒说, 1小时2分钟后, 3분 45초에, um 3 Minuten und 20 Sekunden",
+            "At @说, @后, @에, um @",
+        );
+        check("um 3 Min. 20 Sek. dort", "um @. dort");
         check("- 12:34: the pier", "- @: the pier");
         check("at12:34 在12:34，12:34に", "at@ 在@，@に");
         check("It takes 3 minutes, or 20 s", "It takes 3 minutes, or 20 s");
@@ -257,9 +288,18 @@ mod tests {
             "End.Next stays, as does 3.5 and e.g. this, z.B., 5 p.m. and wait...what",
             "End. Next stays, as does 3.5 and e.g. this, z.B., 5 p.m. and wait...what",
         );
-        for link in
-            ["evil.com:8080/x", "evil.com?x", "pier,evil.com/x", "a@evil.com", "//evil.com?x", "(//evil)"]
-        {
+        for link in [
+            "1.2.3.4/x",
+            "1.2.3.4:80/x",
+            "?t=225s",
+            "#t=225",
+            "evil.com:8080/x",
+            "evil.com?x",
+            "pier,evil.com/x",
+            "a@evil.com",
+            "//evil.com?x",
+            "(//evil)",
+        ] {
             check(&format!("See {link} now"), "See  now");
         }
         check(

@@ -1,14 +1,21 @@
 //! Takes a sentence apart: its text, its quotations, and the passages that it cites.
 
-use super::clean::is_colon;
-use super::plain::{has_apostrophes, is_single_mark, plain};
+use super::{
+    super::{common_words::is_common_word, fold::fold},
+    names::Names,
+    numbers::{
+        DIGITS_MAX, NUMBERS_MAX, ascii_digit, is_like_number, is_moment, is_named_passage, is_s, number,
+        numbers,
+    },
+    plain::{has_apostrophes, is_single_mark, plain},
+};
 
-/// The most passages that one citation names.
-const NUMBERS_MAX: usize = 12;
 /// A citation has at most this many characters between its brackets.
 const BRACKET_CHARS_MAX: usize = 80;
-/// The most digits of a passage's number.
-const DIGITS_MAX: usize = 18;
+/// How much of a word is looked at, in characters.
+const LEAD_CHARS_MAX: usize = 16;
+/// Behind a word of so many letters a raised number is a footnote's; behind a shorter one it is a power.
+const NOTED_WORD_MIN: usize = 4;
 
 /// A part of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +30,13 @@ pub(super) enum Part {
     Cites(Vec<u32>),
 }
 
-/// Takes a sentence apart. No part's text has a square bracket in it, nor a link's target.
-pub(super) fn parts(sentence: &str) -> Vec<Part> {
+/// Takes a sentence apart. No part's text has a square bracket in it, nor a link's target. What looks like a passage's
+/// number and is one of `names` is a word like any other.
+pub(super) fn parts(sentence: &str, names: &Names) -> Vec<Part> {
     let plain = plain(sentence);
     match block(&plain) {
-        Some((lead, quoted)) => block_parts(lead, quoted),
-        None => read(&plain),
+        Some((lead, quoted)) => block_parts(lead, quoted, names),
+        None => read(&plain, names),
     }
 }
 
@@ -44,9 +52,9 @@ fn block(plain: &str) -> Option<(&str, &str)> {
 }
 
 /// The parts of a line that is a quotation as a whole.
-fn block_parts(lead: &str, quoted: &str) -> Vec<Part> {
+fn block_parts(lead: &str, quoted: &str, names: &Names) -> Vec<Part> {
     let (mut text, mut cites) = (String::new(), Vec::new());
-    for part in read(quoted.trim_start_matches(|c: char| c == '>' || c.is_whitespace())) {
+    for part in read(quoted.trim_start_matches(|c: char| c == '>' || c.is_whitespace()), names) {
         match part {
             Part::Text(more) | Part::Quote(more) => text.push_str(&more),
             Part::Cites(numbers) => cites.push(Part::Cites(numbers)),
@@ -58,11 +66,11 @@ fn block_parts(lead: &str, quoted: &str) -> Vec<Part> {
     lead.into_iter().chain([quote]).chain(cites).collect()
 }
 
-fn read(plain: &str) -> Vec<Part> {
+fn read(plain: &str, names: &Names) -> Vec<Part> {
     let letters = without_links(&plain.chars().collect::<Vec<_>>());
     let never_closed = Vec::new();
     let mut reader =
-        Reader { letters: &letters, at: 0, text: String::new(), parts: Vec::new(), never_closed };
+        Reader { letters: &letters, names, at: 0, text: String::new(), parts: Vec::new(), never_closed };
     while reader.at < letters.len() {
         reader.step();
     }
@@ -108,6 +116,7 @@ fn link(letters: &[char], at: usize) -> Option<(&[char], usize)> {
 
 struct Reader<'a> {
     letters: &'a [char],
+    names: &'a Names,
     at: usize,
     text: String,
     parts: Vec<Part>,
@@ -138,12 +147,13 @@ impl Reader<'_> {
     fn step(&mut self) {
         let Some(c) = self.peek(0) else { return };
         match c {
-            '[' | '【' | '［' => self.bracket(),
+            '[' | '【' | '［' | '{' | '〔' | '〖' | '⟦' | '❲' | '⦗' => self.bracket(c),
             ']' | '】' | '］' => self.put(')'),
             '(' => self.parenthesis(),
             '!' if self.peek(1) == Some('[') => self.at += 1,
-            's' if !self.before().is_some_and(char::is_alphanumeric) => self.bare(),
+            c if c.is_alphabetic() && !self.before().is_some_and(char::is_alphanumeric) => self.word(c),
             '`' => self.at += 1,
+            '⁰' | '¹' | '²' | '³' | '⁴'..='⁹' if self.is_note() => self.at += 1,
             _ => match closing(c) {
                 Some(marks) => self.quotation(c, marks),
                 None => self.put(c),
@@ -166,12 +176,14 @@ impl Reader<'_> {
         self.letters.get(from..to).unwrap_or_default().iter().collect()
     }
 
-    fn bracket(&mut self) {
+    fn bracket(&mut self, open: char) {
         let from = self.at + 1;
-        let end = self.until(from, BRACKET_CHARS_MAX, |c| matches!(c, ']' | '】' | '］'));
-        let Some(end) = end else { return self.put('(') };
+        // No bracket that Markdown reads is left but our own.
+        let shown = if matches!(open, '[' | '【' | '［') { '(' } else { open };
+        let closes = |c| matches!(c, ']' | '】' | '］' | '}' | '〕' | '〗' | '⟧' | '❳' | '⦘');
+        let Some(end) = self.until(from, BRACKET_CHARS_MAX, closes) else { return self.put(shown) };
         let inside = self.span(from, end);
-        if let Some(numbers) = numbers(&inside, false) {
+        if let Some(numbers) = numbers(&inside, shown == open) {
             self.add(Part::Cites(numbers));
             self.at = end + 1;
         } else if is_moment(&inside) {
@@ -180,7 +192,7 @@ impl Reader<'_> {
         } else if is_like_number(&inside) {
             self.unknown(end);
         } else {
-            self.put('(');
+            self.put(shown);
         }
     }
 
@@ -205,23 +217,81 @@ impl Reader<'_> {
         }
     }
 
-    /// A passage's number without brackets.
-    fn bare(&mut self) {
+    /// A word, which may be a passage's number without brackets: `s17`, `S17`, `passage 17`.
+    fn word(&mut self, first: char) {
+        let lead: String = self
+            .letters
+            .iter()
+            .skip(self.at)
+            .take(LEAD_CHARS_MAX)
+            .take_while(|c| c.is_alphabetic())
+            .collect();
+        let length = lead.chars().count();
+        let is_named = is_named_passage(&lead) && matches!(self.peek(length), Some(' ' | '\u{A0}'));
+        let skip = match () {
+            () if length == 1 && is_s(first) => length,
+            () if is_named => length + 1,
+            () => return self.put(first),
+        };
         let digits: String = self
             .letters
             .iter()
-            .skip(self.at + 1)
+            .skip(self.at + skip)
             .take(DIGITS_MAX + 1)
             .map_while(|c| ascii_digit(*c))
             .collect();
-        let is_word = self.peek(1 + digits.len()).is_some_and(char::is_alphanumeric);
+        let is_longer = self.peek(skip + digits.len()).is_some_and(char::is_alphanumeric);
+        let is_name =
+            self.names.has(&lead, &digits) || (!is_named && first.is_uppercase() && self.follows_name());
         match number(&digits, false) {
-            Some(number) if !is_word => {
-                self.at += 1 + digits.len();
-                self.add(Part::Cites(vec![number]));
+            Some(number) if !is_longer && !is_name => {
+                self.at += skip + digits.len();
+                let is_plural = is_named && lead.ends_with(['s', 'S']);
+                let numbers = if is_plural { self.numbers_behind(number) } else { vec![number] };
+                self.add(Part::Cites(numbers));
             }
-            _ => self.put('s'),
+            _ => self.put(first),
         }
+    }
+
+    /// A number with those that follow it: `4, 5 and 6`.
+    fn numbers_behind(&mut self, first: u32) -> Vec<u32> {
+        let mut numbers = vec![first];
+        while numbers.len() < NUMBERS_MAX {
+            let rest: String = self.letters.iter().skip(self.at).take(5 + DIGITS_MAX).collect();
+            let joints = [", and ", " and ", ", ", " & ", "-", "–"];
+            let Some(joint) = joints.into_iter().find(|joint| rest.starts_with(joint)) else { break };
+            let behind = rest.get(joint.len()..).unwrap_or_default();
+            let digits: String = behind.chars().map_while(ascii_digit).collect();
+            let Some(next) = number(&digits, false) else { break };
+            self.at += joint.chars().count() + digits.len();
+            numbers.push(next);
+        }
+        numbers
+    }
+
+    /// Whether a name stands right before, as in "Galaxy S23".
+    fn follows_name(&self) -> bool {
+        let mut before = self.letters.get(..self.at).unwrap_or_default().iter().rev().copied();
+        if !before.next().is_some_and(|c| matches!(c, ' ' | '-' | '\u{A0}')) {
+            return false;
+        }
+        let mut word: Vec<char> = before.take_while(|c| c.is_alphanumeric()).take(LEAD_CHARS_MAX).collect();
+        word.reverse();
+        let (first, word): (_, String) = (word.first().copied(), word.into_iter().collect());
+        let is_number = word.strip_prefix(is_s).is_some_and(|rest| rest.chars().all(char::is_numeric));
+        first.is_some_and(char::is_uppercase)
+            && !is_number
+            && !is_named_passage(&word)
+            && !is_common_word(&fold(&word))
+    }
+
+    /// Whether a small number above the line is a footnote's: behind a word, or the end of a sentence.
+    fn is_note(&self) -> bool {
+        let before = self.letters.get(..self.at).unwrap_or_default().iter().rev();
+        let word = before.clone().take_while(|c| c.is_alphabetic()).count();
+        let is_behind_mark = before.copied().find(|c| !c.is_numeric()).is_some_and(|c| !c.is_alphabetic());
+        word >= NOTED_WORD_MIN || is_behind_mark
     }
 
     fn quotation(&mut self, open: char, marks: &[char]) {
@@ -281,6 +351,9 @@ impl Reader<'_> {
 
     /// What stands in a quotation: its words, and citations that were put inside.
     fn quoted(&mut self, inside: &str) {
+        if let Some(numbers) = numbers(inside, true) {
+            return self.add(Part::Cites(numbers));
+        }
         let (mut words, mut cites) = (String::new(), Vec::new());
         let mut rest = inside;
         while let Some((before, after)) = rest.split_once('[') {
@@ -330,63 +403,6 @@ pub(super) fn is_quotation_mark(c: char) -> bool {
     !is_single_mark(c) && closing(c).is_some()
 }
 
-/// The numbers between the brackets of a citation; none when it is no citation. In square brackets the letter
-/// may be missing.
-fn numbers(inside: &str, needs_letter: bool) -> Option<Vec<u32>> {
-    let mut found: Vec<u32> = Vec::new();
-    for token in inside.split([',', ';', ' ', '&', '、', '，']).filter(|token| !token.is_empty()) {
-        let lower = token.to_lowercase();
-        if matches!(lower.as_str(), "passage" | "passages" | "segment" | "segments" | "and" | "s") {
-            continue;
-        }
-        let (first, last) = match lower.split_once(['-', '–', '—', '~']) {
-            Some((first, last)) => (number(first, needs_letter)?, number(last, false)?),
-            None => {
-                let only = number(&lower, needs_letter)?;
-                (only, only)
-            }
-        };
-        if last.saturating_sub(first) as usize >= NUMBERS_MAX {
-            found.extend([first, last]);
-        } else {
-            found.extend(first..=last.max(first));
-        }
-    }
-    found.truncate(NUMBERS_MAX);
-    (!found.is_empty()).then_some(found)
-}
-
-fn number(token: &str, needs_letter: bool) -> Option<u32> {
-    let bare = token.trim_start_matches(['s', 'p', '^', '#', '§', '.']);
-    let digits: String = bare.chars().map(|c| ascii_digit(c).unwrap_or(c)).collect();
-    let is_number =
-        (1..=DIGITS_MAX).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let has_letter = bare.len() < token.len();
-    let is_one = is_number && (has_letter || !needs_letter);
-    // A number beyond all is one that was not given, like any other.
-    digits.parse::<u64>().ok().filter(|_| is_one).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
-}
-
-/// A digit of any of the scripts in which models write numbers, as an ASCII one.
-fn ascii_digit(c: char) -> Option<char> {
-    const ZEROS: [char; 8] = ['0', '０', '٠', '۰', '०', '০', '๐', '𝟎'];
-    let value = |zero: char| u32::from(c).checked_sub(u32::from(zero)).filter(|value| *value < 10);
-    char::from_digit(ZEROS.into_iter().find_map(value)?, 10)
-}
-
-/// Whether what stands between brackets begins like a passage's number without being one.
-fn is_like_number(inside: &str) -> bool {
-    let mut letters = inside.trim_start().chars();
-    matches!(letters.next(), Some('s' | 'S')) && letters.next().is_some_and(char::is_numeric)
-}
-
-/// Whether a text is a time, or several, and nothing else.
-fn is_moment(text: &str) -> bool {
-    let is_part =
-        |c: char| c.is_numeric() || is_colon(c) || matches!(c, '.' | ',' | '-' | '–' | '—' | ' ' | '~');
-    text.contains(is_colon) && text.chars().any(char::is_numeric) && text.chars().all(is_part)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -400,7 +416,7 @@ mod tests {
             Part::Unclosed => "{!}".to_owned(),
             Part::Cites(numbers) => format!("{numbers:?}"),
         };
-        parts(sentence).into_iter().map(shown).collect()
+        parts(sentence, &Names::default()).into_iter().map(shown).collect()
     }
 
     #[test]
@@ -412,6 +428,14 @@ mod tests {
             ("A [12] [^3] (s4) 【s5】", "A [12] [3] [4] [5]"),
             ("A [passage 4 and 5], as s6 says", "A [4, 5], as [6] says"),
             ("A [s1-s999]", "A [1, 999]"),
+            ("As S99 says, S4 and s5", "As [99] says, [4] and [5]"),
+            ("A (S4) [S5], see S6.", "A [4] [5], see [6]."),
+            ("The Galaxy S23, an Audi-S4, S98 S99", "The Galaxy S23, an Audi-S4, [98] [99]"),
+            ("In passage 12 and Segment 3 it is", "In [12] and [3] it is"),
+            ("In passages 4, 5 and 6 it is", "In [4, 5, 6] it is"),
+            ("A [s:4] (s-4) [s.4x] (S3 bucket)", "A [4294967295] [4294967295] [4294967295] ([3] bucket)"),
+            ("A {s4} 〔s5〕 [s\u{200D}6] *s7* ⟨s8⟩ {12} {x}", "A [4] [5] [6] *[7]* [8] {12} {x}"),
+            ("The pier¹ broke.² 5 m² and x³", "The pier broke. 5 m² and x³"),
             ("A [s１７] [s٣]", "A [17] [3]"),
             ("A [s17a] (S2b) [s1234567890123456789]", "A [4294967295] [4294967295] [4294967295]"),
             ("the [Music] (2020) s3x [s99999999]", "the (Music) (2020) s3x [99999999]"),
@@ -456,7 +480,7 @@ mod tests {
     fn many_marks_of_one_kind_take_no_room() {
         for mark in [">\u{A0}", "> ", "«", " 'a", "[", "\"[", "[a](", "&gt;"] {
             let count = 32_000 / mark.len();
-            let found = parts(&format!("{}x", mark.repeat(count)));
+            let found = parts(&format!("{}x", mark.repeat(count)), &Names::default());
             assert!(found.len() <= count + 1, "{mark}");
         }
     }
@@ -464,7 +488,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken_apart(sentence in "[a \"'“”„«»\\[\\]()s1:>`!]{0,40}") {
-            for part in parts(&sentence) {
+            for part in parts(&sentence, &Names::default()) {
                 if let Part::Text(text) | Part::Quote(text) = part {
                     prop_assert!(!text.contains(['[', ']']), "{}", text);
                 }

@@ -12,6 +12,8 @@
 mod clean;
 mod cut;
 mod marks;
+mod names;
+mod numbers;
 mod plain;
 mod repair;
 mod source;
@@ -19,18 +21,21 @@ mod support;
 mod writer;
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod tests;
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use cut::{Cutter, Piece};
 use marks::{Part, parts};
+use names::Names;
 use plain::is_single_mark;
-use source::Source;
-use support::Telling;
+use source::{Around, Source};
+use support::{Beside, Telling};
 use writer::{Quoted, Writer};
 
-use super::{Citation, Passage, Sentence, fold::fold, prompt::NOT_COVERED};
+use super::{Citation, Passage, Sentence, Turn, fold::fold, prompt::NOT_COVERED};
 use crate::transcript::{Segment, Transcript, is_unspaced};
 
 /// The most bytes of a model's text that are looked at; an answer is far shorter.
@@ -41,6 +46,8 @@ const QUOTED_CHARS_MIN: usize = 12;
 const QUOTED_WIDE_MIN: usize = 5;
 /// So many words of its own that nobody says may stand around what a sentence quotes.
 const PASSING_MAX: usize = 4;
+/// A sentence of so many words that stand so in what it cites is shown as a quotation.
+const WORDS_QUOTED_MAX: usize = 3;
 /// The most passages that one sentence cites, and the most quotations in it.
 const CITED_MAX: usize = 12;
 const QUOTES_MAX: usize = 16;
@@ -79,12 +86,14 @@ struct Held {
 
 /// Takes a model's text by pieces, and gives the sentences that may leave.
 #[derive(Debug)]
-pub(super) struct Checker<'a> {
-    transcript: &'a Transcript,
-    source: Source<'a>,
+pub(super) struct Checker {
+    transcript: Arc<Transcript>,
+    source: Source,
     /// Which passages were given, by their places.
     given: Vec<bool>,
     asked: String,
+    beside: Beside,
+    names: Names,
     cutter: Option<Cutter>,
     taken: usize,
     held: Vec<Held>,
@@ -97,13 +106,14 @@ pub(super) struct Checker<'a> {
     text: String,
 }
 
-impl<'a> Checker<'a> {
-    /// A check against a transcript of which `given` were given to the model, to answer `asked`.
+impl Checker {
+    /// A check against a transcript of which `given` were given to the model, to answer `asked` after `history`.
     pub(super) fn new(
-        transcript: &'a Transcript,
-        passages: &'a [Passage],
+        transcript: &Arc<Transcript>,
+        passages: &Arc<[Passage]>,
         given: &[Passage],
         asked: &str,
+        history: &[Turn],
     ) -> Self {
         let mut is_given = vec![false; passages.len()];
         for passage in given {
@@ -112,9 +122,13 @@ impl<'a> Checker<'a> {
                 *is_given = true;
             }
         }
+        let titles = [transcript.title.as_deref(), transcript.author.as_deref()].into_iter().flatten();
+        let hearsay = titles.chain(history.iter().map(|turn| turn.content.as_str()));
         Self {
-            transcript,
-            source: Source::new(&transcript.segments, passages),
+            beside: Beside::new(asked, hearsay),
+            names: Names::of(transcript, asked),
+            transcript: Arc::clone(transcript),
+            source: Source::new(Arc::clone(transcript), Arc::clone(passages)),
             given: is_given,
             asked: fold(asked),
             cutter: Some(Cutter::new()),
@@ -250,12 +264,14 @@ impl<'a> Checker<'a> {
             self.held.push(last);
             return;
         }
-        let said: String = cited.iter().map(|segments| self.source.words_beside(segments) + " ").collect();
+        let mut said = Around::default();
+        cited.iter().for_each(|segments| said.add(&self.source.words_beside(segments)));
         let before = self.held.len();
-        let language = &self.transcript.track.language;
         let held = std::mem::take(&mut self.held);
+        let language = &self.transcript.track.language;
         let may_stay = |held: &Held| self.may_rest(&Telling::of(&held.text, language), &said, 0);
-        self.held = held.into_iter().filter(may_stay).collect();
+        let held = held.into_iter().filter(may_stay).collect();
+        self.held = held;
         self.report.removed += before - self.held.len();
         let starts_line = last.starts_line || (before > 0 && self.held.is_empty());
         self.held.push(Held { starts_line, ..last });
@@ -282,7 +298,7 @@ impl<'a> Checker<'a> {
         let mut citations = Vec::new();
         for segments in cited {
             if !self.cited.contains(&segments) {
-                citations.extend(citation(self.transcript, &segments));
+                citations.extend(citation(&self.transcript, &segments));
                 self.cited.push(segments);
             }
         }
@@ -291,12 +307,13 @@ impl<'a> Checker<'a> {
 
     /// Looks at a sentence: what it cites, and whether what it quotes was said.
     fn check(&mut self, sentence: &str) -> Checked {
-        let parts = parts(sentence);
+        let parts = parts(sentence, &self.names);
         let is_crowded = parts.iter().filter(|part| matches!(part, Part::Quote(_))).count() > QUOTES_MAX;
         if is_crowded || parts.contains(&Part::Unclosed) {
             return Checked { is_false: true, ..Checked::default() };
         }
         let numbers = self.given_of(&parts);
+        let parts = self.with_words_as_quotes(parts, &numbers);
         let mut quotes: Vec<Option<Quoted>> = Vec::with_capacity(parts.len());
         for part in &parts {
             let quote =
@@ -307,7 +324,7 @@ impl<'a> Checker<'a> {
             return Checked { is_false: true, ..Checked::default() };
         }
         let says_itself = quotes.iter().flatten().any(|quote| matches!(quote, Quoted::Said(_)));
-        let numbers = if says_itself { numbers } else { self.supporting(&parts, numbers) };
+        let numbers = if says_itself { numbers } else { self.supporting(&parts, &quotes, numbers) };
         let parts = if says_itself { self.without_riders(parts, &quotes, &numbers) } else { parts };
         let cites = parts.iter().any(|part| matches!(part, Part::Cites(_)));
         if cites && numbers.is_empty() && !says_itself {
@@ -333,29 +350,68 @@ impl<'a> Checker<'a> {
         numbers
     }
 
-    /// Those of the passages that a sentence cites on which its own words may rest.
-    fn supporting(&self, parts: &[Part], numbers: Vec<u32>) -> Vec<u32> {
-        let own = parts.iter().map(|part| match part {
-            Part::Text(text) | Part::Quote(text) => clean::clean(text, &|_| false),
-            Part::Unclosed | Part::Cites(_) => " ".to_owned(),
+    /// A sentence that is a few words of what it cites, and nothing else, as a quotation: what an instruction in the
+    /// transcript wanted said is then seen to have been said there.
+    fn with_words_as_quotes(&mut self, mut parts: Vec<Part>, numbers: &[u32]) -> Vec<Part> {
+        let says = |part: &Part| match part {
+            Part::Text(text) => text.chars().any(char::is_alphanumeric),
+            Part::Quote(_) | Part::Unclosed => true,
+            Part::Cites(_) => false,
+        };
+        let mut saying = parts.iter().enumerate().filter(|(_, part)| says(part));
+        let (Some((place, Part::Text(text))), None) = (saying.next(), saying.next()) else { return parts };
+        let text = text.clone();
+        let words = text.trim_matches(|c: char| !c.is_alphanumeric());
+        let count = words.split_whitespace().count() + words.chars().filter(|c| is_unspaced(*c)).count() / 2;
+        let wanted = fold(words);
+        // In the same letters: "Coal." is an answer, "PWNED" is what somebody said.
+        let mut is_said =
+            |number: &u32| self.source.exactly(*number, &wanted).is_some_and(|said| said.words == words);
+        if count > WORDS_QUOTED_MAX || !numbers.iter().any(&mut is_said) {
+            return parts;
+        }
+        let (before, after) = text.split_once(words).unwrap_or_default();
+        let quoted = [before.to_owned(), words.to_owned(), after.to_owned()];
+        let [before, words, after] = quoted;
+        parts.splice(place..=place, [Part::Text(before), Part::Quote(words), Part::Text(after)]);
+        parts
+    }
+
+    /// Those of the passages that a sentence cites on which its own words may rest. A word that it quotes proves
+    /// nothing for the others.
+    fn supporting(&self, parts: &[Part], quotes: &[Option<Quoted>], numbers: Vec<u32>) -> Vec<u32> {
+        let own = parts.iter().zip(quotes).map(|(part, quote)| match (part, quote) {
+            (Part::Unclosed | Part::Cites(_), _) | (_, Some(Quoted::Word(_))) => " ".to_owned(),
+            (Part::Text(text) | Part::Quote(text), _) => clean::clean(text, &|_| false),
         });
         let telling = Telling::of(&own.collect::<String>(), &self.transcript.track.language);
         let may_rest = |number: &u32| self.may_rest(&telling, &self.source.words_around(*number), 0);
-        numbers.into_iter().filter(may_rest).collect()
+        if !numbers.iter().any(may_rest) {
+            return Vec::new();
+        }
+        // Beside one that it rests on it may name those next to it.
+        let is_next = |number: &u32| {
+            let Around { own, beside } = self.source.words_around(*number);
+            self.may_rest(&telling, &Around { own: own + " " + &beside, beside: String::new() }, 0)
+        };
+        numbers.into_iter().filter(is_next).collect()
     }
 
-    fn may_rest(&self, telling: &Telling, said: &str, passing: usize) -> bool {
+    fn may_rest(&self, telling: &Telling, said: &Around, passing: usize) -> bool {
         self.source.may_look(said.len())
-            && telling.may_rest_on(said, passing, |telling| self.source.says(|text| telling.is_in(text)))
+            && telling.may_rest_on(said, &self.beside, passing, |telling| {
+                self.source.says(|text| telling.is_in(text))
+            })
     }
 
     /// The parts of a sentence that quotes what was said, without its own words where these say something else.
     fn without_riders(&self, parts: Vec<Part>, quotes: &[Option<Quoted>], numbers: &[u32]) -> Vec<Part> {
-        let mut said: String = numbers.iter().map(|number| self.source.words_around(*number) + " ").collect();
+        let mut said = Around::default();
+        numbers.iter().for_each(|number| said.add(&self.source.words_around(*number)));
         let mut own = String::new();
         for (part, quote) in parts.iter().zip(quotes) {
             match (part, quote) {
-                (_, Some(Quoted::Said(one))) => said.push_str(&self.source.words_beside(&one.segments)),
+                (_, Some(Quoted::Said(one))) => said.add(&self.source.words_beside(&one.segments)),
                 (Part::Text(text) | Part::Quote(text), _) => own.push_str(&clean::clean(text, &|_| false)),
                 _ => own.push(' '),
             }
@@ -378,20 +434,30 @@ impl<'a> Checker<'a> {
         if wanted.is_empty() {
             return Quoted::Words(String::new());
         }
+        let words = || quoted.trim_matches(is_single_mark).to_owned();
         let is_wide = quoted.chars().filter(|c| is_unspaced(*c)).count() >= QUOTED_WIDE_MIN;
         if !is_wide && quoted.chars().count() < QUOTED_CHARS_MIN {
             // A word that the model sets apart; marks stand around it where the passage has it.
             let exact = numbers.iter().find_map(|number| self.source.exactly(*number, &wanted));
-            return exact
-                .map_or_else(|| Quoted::Words(quoted.trim_matches(is_single_mark).to_owned()), Quoted::Word);
+            return exact.map_or_else(|| Quoted::Words(words()), Quoted::Word);
         }
         let near = numbers.iter().find_map(|number| self.source.near(*number, &wanted));
+        let is_asked = self.asked.contains(&wanted);
+        if !Telling::proves(quoted) {
+            // "And then it was" is said everywhere, and speaks for nothing.
+            let is_said = near.is_some() || is_asked || self.source.anywhere(&wanted).is_some();
+            return match near {
+                Some(said) => Quoted::Word(said),
+                None if is_said => Quoted::Words(words()),
+                None => Quoted::False,
+            };
+        }
         if let Some(said) = near.or_else(|| self.source.anywhere(&wanted)) {
             return Quoted::Said(said);
         }
-        if self.asked.contains(&wanted) {
+        if is_asked {
             // Nobody is quoted: these are words of the question.
-            return Quoted::Words(quoted.trim_matches(is_single_mark).to_owned());
+            return Quoted::Words(words());
         }
         match numbers.iter().find_map(|number| self.source.nearly(*number, quoted)) {
             Some(said) => Quoted::Said(said),

@@ -3,7 +3,11 @@
 
 use unicode_script::{Script, UnicodeScript};
 
-use super::{super::question::visible, clean::without_tags, marks::is_quotation_mark};
+use super::{
+    super::{fold::is_mark, question::visible},
+    clean::without_tags,
+    marks::is_quotation_mark,
+};
 use crate::transcript::is_unspaced;
 
 /// How often entities within entities are decoded.
@@ -56,17 +60,41 @@ pub(super) fn plain(sentence: &str) -> String {
         text = text.replace(['&', '<'], " ");
     }
     let letters: Vec<char> = visible(&text).chars().filter(|c| !is_private(*c)).collect();
+    let letters = without_joiners(&letters);
     let is_hebrew = |at: Option<usize>| {
         at.and_then(|at| letters.get(at)).is_some_and(|c| c.is_alphabetic() && c.script() == Script::Hebrew)
+    };
+    let is_ascii = |at: Option<usize>| {
+        at.and_then(|at| letters.get(at))
+            .is_some_and(|c| c.is_ascii_alphanumeric() || ('ａ'..='ｚ').contains(c))
     };
     let plain = letters.iter().enumerate().map(|(at, c)| match c {
         '\n' | '\u{2028}' | '\u{2029}' => ' ',
         // Hebrew writes abbreviations with it.
         '״' | '"' if is_hebrew(at.checked_sub(1)) && is_hebrew(at.checked_add(1)) => '״',
         '״' => '"',
+        // Dots and strokes that addresses are written with.
+        '．' | '․' | '﹒' | '｡' if is_ascii(at.checked_add(1)) => '.',
+        '／' | '∕' | '⧸' => '/',
+        '＠' | '﹫' => '@',
         c => plain_mark(*c),
     });
     plain.collect::<String>().replace("``", "\"").replace("''", "\"").replace("\\\"", "\"")
+}
+
+/// Letters without the characters that join or dress others, but where scripts are written with them.
+fn without_joiners(letters: &[char]) -> Vec<char> {
+    let is_joined = |at: Option<usize>| {
+        at.and_then(|at| letters.get(at)).is_some_and(|c| !c.is_ascii() && (c.is_alphabetic() || is_mark(*c)))
+    };
+    let stays = |at: usize, c: char| match c {
+        '\u{200C}' | '\u{200D}' => is_joined(at.checked_sub(1)) && is_joined(at.checked_add(1)),
+        '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' => {
+            !letters.get(at.wrapping_sub(1)).is_some_and(|c| c.is_ascii() || c.is_numeric())
+        }
+        _ => true,
+    };
+    letters.iter().enumerate().filter(|(at, c)| stays(*at, **c)).map(|(_, c)| *c).collect()
 }
 
 /// Whether a character is a single mark: around quotations, or an apostrophe.
@@ -109,6 +137,10 @@ mod tests {
         assert_eq!(plain("&<b>quot;x&am<i>p;lt;b>y"), "\"xy");
         assert_eq!(plain(&format!("&{}quot;", "amp;".repeat(7_000))).matches('&').count(), 0);
         assert_eq!(plain("צה״ל ״א ב״"), "צה״ל \"א ב\"");
+        assert_eq!(
+            plain("[s\u{200D}3] می\u{200C}روم 1\u{FE0F}2 evil．com／x"),
+            "[s3] می\u{200C}روم 12 evil.com/x"
+        );
         assert_eq!(plain("❛a❜ 〝b〟 ﹁c﹂ 🙶d🙷"), "'a' \"b\" 「c」 \"d\"");
     }
 

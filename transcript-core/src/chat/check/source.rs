@@ -4,6 +4,7 @@ use std::{
     cell::{Cell, OnceCell},
     collections::HashMap,
     ops::Range,
+    sync::Arc,
 };
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     },
     repair,
 };
-use crate::transcript::Segment;
+use crate::transcript::{Segment, Transcript};
 
 /// How often the whole transcript is searched for the quotations of one answer.
 const WHOLE_SEARCHES_MAX: u32 = 64;
@@ -42,11 +43,32 @@ pub(super) struct Said {
     pub(super) segments: Range<usize>,
 }
 
+/// What was said at a place: there, and right before and behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Around {
+    pub(super) own: String,
+    pub(super) beside: String,
+}
+
+impl Around {
+    pub(super) fn len(&self) -> usize {
+        self.own.len() + self.beside.len()
+    }
+
+    /// Adds what was said at another place.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (text, more) in [(&mut self.own, &other.own), (&mut self.beside, &other.beside)] {
+            text.push(' ');
+            text.push_str(more);
+        }
+    }
+}
+
 /// A transcript and its passages.
 #[derive(Debug)]
-pub(super) struct Source<'a> {
-    segments: &'a [Segment],
-    passages: &'a [Passage],
+pub(super) struct Source {
+    transcript: Arc<Transcript>,
+    passages: Arc<[Passage]>,
     whole: OnceCell<Whole>,
     folded: HashMap<Range<usize>, Folded>,
     kept: usize,
@@ -72,10 +94,10 @@ struct Whole {
     starts: Vec<usize>,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(segments: &'a [Segment], passages: &'a [Passage]) -> Self {
+impl Source {
+    pub(super) fn new(transcript: Arc<Transcript>, passages: Arc<[Passage]>) -> Self {
         Self {
-            segments,
+            transcript,
             passages,
             whole: OnceCell::new(),
             folded: HashMap::new(),
@@ -88,12 +110,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub(super) fn segments(&self) -> &'a [Segment] {
-        self.segments
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.transcript.segments
     }
 
     /// The passage with this number.
-    pub(super) fn passage(&self, number: u32) -> Option<&'a Passage> {
+    pub(super) fn passage(&self, number: u32) -> Option<&Passage> {
         self.passages.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
@@ -131,7 +153,7 @@ impl<'a> Source<'a> {
             return None;
         }
         self.searches += 1;
-        let whole = self.whole.get_or_init(|| Whole::of(self.passages));
+        let whole = self.whole.get_or_init(|| Whole::of(&self.passages));
         let at = whole.text.find(wanted)?;
         let first = whole.starts.partition_point(|start| *start <= at).checked_sub(1)?;
         let end = whole.starts.partition_point(|start| *start < at + wanted.len());
@@ -154,27 +176,29 @@ impl<'a> Source<'a> {
         self.said(&line, bytes)
     }
 
-    /// The words of a passage with those beside it, for comparing.
-    pub(super) fn words_around(&self, number: u32) -> String {
+    /// The words of a passage, and those beside it, for comparing.
+    pub(super) fn words_around(&self, number: u32) -> Around {
         let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let Some(passage) = place.and_then(|place| self.passages.get(place)) else { return String::new() };
-        let beside = |place: Option<usize>| {
-            let beside = place.and_then(|place| self.passages.get(place));
-            beside.map_or("", |passage| passage.text.as_str())
-        };
-        let before = tail(beside(place.and_then(|place| place.checked_sub(1))), BESIDE_BYTES_MAX);
-        let after = head(beside(place.and_then(|place| place.checked_add(1))), BESIDE_BYTES_MAX);
-        [before, head(&passage.text, PASSAGE_BYTES_MAX), after].join(" ")
+        place.map_or_else(Around::default, |place| self.words_of(place..place + 1))
     }
 
-    /// The words of the passages that have some segments, with those beside them.
-    pub(super) fn words_beside(&self, segments: &Range<usize>) -> String {
+    /// The words of the passages that have some segments, and those beside them.
+    pub(super) fn words_beside(&self, segments: &Range<usize>) -> Around {
         let first = self.passages.partition_point(|passage| passage.segments.end <= segments.start);
         let end = self.passages.partition_point(|passage| passage.segments.start < segments.end);
-        let places = first.saturating_sub(1)..(end + 1).min(self.passages.len());
-        let passages = self.passages.get(places).unwrap_or_default();
-        let words = passages.iter().map(|passage| head(&passage.text, PASSAGE_BYTES_MAX));
-        words.collect::<Vec<_>>().join(" ")
+        self.words_of(first..end.max(first))
+    }
+
+    fn words_of(&self, places: Range<usize>) -> Around {
+        let text = |place: Option<usize>| {
+            let passage = place.and_then(|place| self.passages.get(place));
+            passage.map_or("", |passage| passage.text.as_str())
+        };
+        let before = tail(text(places.start.checked_sub(1)), BESIDE_BYTES_MAX);
+        let after = head(text(Some(places.end)), BESIDE_BYTES_MAX);
+        let own = self.passages.get(places).unwrap_or_default();
+        let own: Vec<&str> = own.iter().map(|passage| head(&passage.text, PASSAGE_BYTES_MAX)).collect();
+        Around { own: own.join(" "), beside: [before, after].join(" ") }
     }
 
     /// Whether any passage is such that `is_in` holds. Beyond a number of searches that is taken to be so.
@@ -230,7 +254,7 @@ impl<'a> Source<'a> {
     fn line(&self, places: &Range<usize>) -> Option<Line> {
         let first = self.passages.get(places.start)?;
         let last = self.passages.get(places.end.min(self.passages.len()).checked_sub(1)?)?;
-        Some(Line::of(self.segments, first.segments.start..last.segments.end))
+        Some(Line::of(&self.transcript.segments, first.segments.start..last.segments.end))
     }
 
     fn said(&self, line: &Line, bytes: Range<usize>) -> Option<Said> {
@@ -263,7 +287,25 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chat::passages;
+    use crate::{
+        chat::passages,
+        transcript::{LanguageTag, TrackInfo, TrackKind},
+        video::{Platform, VideoId},
+    };
+
+    fn source(segments: Vec<Segment>) -> Source {
+        let passages = passages(&segments);
+        let transcript = Transcript {
+            video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+            source: "test".to_owned(),
+            segments,
+        };
+        Source::new(Arc::new(transcript), passages.into())
+    }
 
     #[test]
     fn words_are_found_where_they_were_said() {
@@ -274,9 +316,8 @@ mod tests {
             .enumerate()
             .map(|(n, text)| Segment::new(*text, n as u64 * 9_000, 1_000))
             .collect();
-        let passages = passages(&segments);
-        assert_eq!(passages.len(), 4);
-        let mut source = Source::new(&segments, &passages);
+        let mut source = source(segments);
+        assert_eq!(source.passages.len(), 4);
         let said = |words: &str, segments| Some(Said { words: words.to_owned(), segments });
         assert_eq!(source.near(2, &fold("Nineteen TWELVE")), said("nineteen twelve", 1..2));
         assert_eq!(source.near(1, &fold("harbour, in nineteen")), said("harbour in nineteen", 0..2));
@@ -295,8 +336,7 @@ mod tests {
     #[test]
     fn what_is_looked_at_is_bounded() {
         let segments = [Segment::new("a harbour", 0, 1), Segment::new("é".repeat(3_000_000), 9_000, 1)];
-        let passages = passages(&segments);
-        let mut source = Source::new(&segments, &passages);
+        let mut source = source(segments.to_vec());
         assert!(source.words_around(1).len() < 10_000 && source.words_around(2).len() < 30_000);
         assert!(source.words_beside(&(0..2)).len() < 30_000);
         // A long neighbour is not looked at, and a long passage not for ever.

@@ -11,7 +11,7 @@ use super::{
     clean::{MOMENT, clean},
     marks::{Part, is_quotation_mark},
     plain::{is_private, without_marks},
-    source::{Said, Source},
+    source::{Around, Said, Source},
 };
 use crate::transcript::moment;
 
@@ -35,7 +35,7 @@ pub(super) enum Quoted {
 
 /// Writes a sentence anew from its parts.
 pub(super) struct Writer<'a> {
-    source: &'a Source<'a>,
+    source: &'a Source,
     numbers: Vec<u32>,
     /// The model's words, and [`PLACED`] for each of `placed`.
     own: String,
@@ -46,7 +46,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(source: &'a Source<'a>, numbers: Vec<u32>, quotes: &[Option<Quoted>]) -> Self {
+    pub(super) fn new(source: &'a Source, numbers: Vec<u32>, quotes: &[Option<Quoted>]) -> Self {
         let said = || {
             quotes
                 .iter()
@@ -142,12 +142,13 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(self) -> Checked {
-        let around: OnceCell<Vec<String>> = OnceCell::new();
+        let around: OnceCell<Vec<Around>> = OnceCell::new();
         let asked = Cell::new(0);
         let said = |text: &str| {
             asked.set(asked.get() + 1);
             let read = || self.numbers.iter().map(|number| self.source.words_around(*number)).collect();
-            asked.get() <= ASKED_MAX && around.get_or_init(read).iter().any(|words| has_apart(words, text))
+            let has = |words: &Around| has_apart(&words.own, text) || has_apart(&words.beside, text);
+            asked.get() <= ASKED_MAX && around.get_or_init(read).iter().any(has)
         };
         let own = clean(&without_marks(&self.own), &said);
         let moment = self.marker.as_deref().unwrap_or(" ");
@@ -233,8 +234,33 @@ fn shown(words: &str) -> String {
     shown.collect()
 }
 
+/// Brackets in which nothing is left, with nothing but white space and signs between two citations.
+fn without_empty_brackets(text: &str) -> String {
+    const PAIRS: [(char, char); 8] = [
+        ('(', ')'),
+        ('{', '}'),
+        ('（', '）'),
+        ('〔', '〕'),
+        ('〖', '〗'),
+        ('⟦', '⟧'),
+        ('❲', '❳'),
+        ('⦗', '⦘'),
+    ];
+    let mut kept = String::with_capacity(text.len());
+    for c in text.chars() {
+        kept.push(c);
+        let Some((open, _)) = PAIRS.iter().find(|(_, close)| *close == c) else { continue };
+        let inside = kept.trim_end_matches(c).trim_end_matches([' ', ',', ';', '&', '-', '–', '—']);
+        if inside.ends_with(*open) {
+            kept.truncate(inside.len() - open.len_utf8());
+        }
+    }
+    kept
+}
+
 /// One space where taking something out left two, and none before a mark that ends, unless that joins two words.
 fn tidy(text: &str) -> String {
+    let text = without_empty_brackets(text);
     let mut tidy = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {
