@@ -75,11 +75,20 @@ pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
 
 /// Numbers that jump about, the same in each run.
 pub(crate) fn scattered(number: u64) -> u64 {
-    number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+    number
+        .wrapping_add(1)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(29)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
 /// Has so many callers charge, each the next once its last is on the disk; returns how many were charged a second.
-async fn load(store: &Arc<SqliteStore>, payers: &Arc<[Payer]>, callers: u64, count: &Arc<AtomicU64>) -> Result<f64> {
+async fn load(
+    store: &Arc<SqliteStore>,
+    payers: &Arc<[Payer]>,
+    callers: u64,
+    count: &Arc<AtomicU64>,
+) -> Result<f64> {
     let (began, before, stop) = (Instant::now(), count.load(Relaxed), Arc::new(AtomicBool::new(false)));
     let tasks: Vec<_> = (0..callers)
         .map(|_| {
@@ -91,10 +100,8 @@ async fn load(store: &Arc<SqliteStore>, payers: &Arc<[Payer]>, callers: u64, cou
                     let number = count.fetch_add(1, Relaxed);
                     let payer = &payers[(scattered(number) % payers.len() as u64) as usize];
                     let outcome = store.charge(payer.ask(clock.now(), number)).await?;
-                    let spent = matches!(
-                        outcome,
-                        ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. }
-                    );
+                    let spent =
+                        matches!(outcome, ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. });
                     ensure!(spent, "{outcome:?}");
                 }
                 Ok(())
@@ -170,6 +177,9 @@ pub(crate) async fn run() -> Result<()> {
     let (pools, entries) = spent(&mut db).await?;
     db.close().await?;
     let charged = count.load(Relaxed);
-    ensure!((pools, entries) == (charged, charged), "{charged} were charged: {pools} of pools, {entries} entries");
+    ensure!(
+        (pools, entries) == (charged, charged),
+        "{charged} were charged: {pools} of pools, {entries} entries"
+    );
     Ok(())
 }

@@ -28,10 +28,12 @@ const OWNER: &str = "SELECT a.version FROM keys k JOIN accounts a ON a.id = k.ac
 const TAKE: &str = "INSERT INTO limits (bucket, ends_at, taken) VALUES (?, ?, ?)
     ON CONFLICT (bucket) DO UPDATE SET taken = excluded.taken";
 
-const SPEND: &str = "INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted) VALUES (?, ?, ?, 1, 0, 0)
+const SPEND: &str =
+    "INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted) VALUES (?, ?, ?, 1, 0, 0)
     ON CONFLICT (wallet, bucket) DO UPDATE SET spent = spent + 1 WHERE spent + held < excluded.cap";
 
-const HOLD: &str = "INSERT INTO ledger_holds (id, state, expires_at, memo, legs) VALUES (?, 'closed', ?, ?, ?)";
+const HOLD: &str =
+    "INSERT INTO ledger_holds (id, state, expires_at, memo, legs) VALUES (?, 'closed', ?, ?, ?)";
 
 const ENTRY: &str =
     "INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
@@ -79,14 +81,16 @@ impl Plain {
         let owner = sqlx::query_as::<_, (i64,)>(OWNER).bind(&payer.digest).bind(account);
         let (version,) = owner.fetch_one(&mut *transaction).await?;
         ensure!(u64::try_from(version)? == payer.account.version, "the account has changed");
-        let take = sqlx::query(TAKE).bind(format!("plain/{account}")).bind(at + 3_600_000).bind(at.to_string());
+        let take =
+            sqlx::query(TAKE).bind(format!("plain/{account}")).bind(at + 3_600_000).bind(at.to_string());
         take.execute(&mut *transaction).await?;
         let spent = sqlx::query(SPEND).bind(wallet).bind(BUCKET).bind(cap).execute(&mut *transaction).await?;
         ensure!(spent.rows_affected() == 1, "the credits do not suffice");
         let legs = format!(
             r#"[{{"wallet":"{wallet}","amount":1,"spent":1,"shares":[{{"bucket":"{BUCKET}","cap":{cap},"amount":1}}]}}]"#
         );
-        let hold = sqlx::query(HOLD).bind(&id).bind(at + 60_000).bind("transcript youtube/bench-00000").bind(legs);
+        let hold =
+            sqlx::query(HOLD).bind(&id).bind(at + 60_000).bind("transcript youtube/bench-00000").bind(legs);
         hold.execute(&mut *transaction).await?;
         for kind in ["held", "spent"] {
             let entry = sqlx::query(ENTRY).bind(at).bind(wallet).bind(BUCKET).bind(cap).bind(kind).bind(&id);
