@@ -216,7 +216,7 @@ def ask(port, key, told, count, log_path):
             covered += not answer["response"].startswith(("The transcript does not", "The parts of the transcript"))
     events = [json.loads(line) for line in log_path.read_text().splitlines() if line.startswith("{")]
     said = [event | event.get("fields", {}) for event in events]
-    checks = [event for event in said if event.get("message") == "an answer was checked"]
+    checks = [event for event in said if event.get("message") == "a chat model's answer was checked"]
     own = sum(event.get("message", "").startswith("nothing of a chat model's answer") for event in said)
     left, dropped = (sum(int(event[name]) for event in checks) for name in ("verified", "removed"))
     spent = 200 - call(port, "GET", "/api/v1/me", key=key)[1]["credits_remaining"]
@@ -224,7 +224,7 @@ def ask(port, key, told, count, log_path):
     print(f"{asked} questions, {asked - failed} answers, {spent} credits")
     print(f"with citations: {cited} ({100 * cited / asked:.0f} %); said to be not covered: {asked - failed - covered}")
     print(f"of the model's own: {asked - failed - own}; the transcript's passages instead: {own}")
-    print(f"sentences that left: {left}; dropped: {dropped} ({100 * dropped / max(left + dropped, 1):.0f} %)")
+    print(f"sentences of the model's that left: {left}; dropped: {dropped} ({100 * dropped / max(left + dropped, 1):.0f} %)")
     print(f"unverified quotations that left: {len(unverified)}; unknown citations: {len(unknown)}")
     tenth = statistics.quantiles(latencies, n=10)[-1] if asked > 1 else latencies[0]
     print(f"latency: median {statistics.median(latencies):.1f} s, nine of ten within {tenth:.1f} s")

@@ -306,7 +306,6 @@ impl<'a> Asking<'a> {
     fn drafted(&self, text: String, checker: &Checker, coverage: f64) -> Draft {
         let cited = checker.cited().iter();
         let report = checker.report();
-        tracing::debug!(verified = report.verified, removed = report.removed, "an answer was checked");
         let citations = cited.filter_map(|segments| citation(&self.transcript, segments)).collect();
         let answer = Answer { response: checker.response().to_owned(), citations, ..Answer::empty(coverage) };
         Draft { text, report, answer }
@@ -363,6 +362,8 @@ impl<'a> Asking<'a> {
         if let Some(usage) = usage {
             self.usage = Some(self.usage.unwrap_or_default().plus(usage));
         }
+        let Report { verified, removed, .. } = checker.report();
+        tracing::debug!(verified, removed, "a chat model's answer was checked");
         Ok(self.drafted(text, &checker, coverage))
     }
 
