@@ -1,9 +1,9 @@
 //! Whose turn it is with what one server at a time does, as a row that runs out.
 
-use sqlx::PgConnection;
-use transcript_core::{Result, Timestamp, ids::Holder};
+use sqlx::{PgConnection, Row};
+use transcript_core::{Error, Result, Timestamp, ids::Holder};
 
-use super::{PostgresStore, database::Change, text::own};
+use super::{PostgresStore, database::{Change, Read}, text::own};
 use crate::error::Work;
 
 const TAKE: &str = "INSERT INTO turns (name, holder, until) VALUES ($1, $2, $4)
@@ -42,5 +42,18 @@ impl PostgresStore {
         until: Timestamp,
     ) -> Result<bool> {
         self.database.make(Take { name, holder: holder.clone(), now, until }).await
+    }
+}
+
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
+
+impl PostgresStore {
+    /// The moment by the database's clock: the one that all servers have in common.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unavailable`] when the database cannot be reached.
+    pub async fn now(&self) -> Result<Timestamp> {
+        let found = self.database.find_first(Read::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
+        found.await?.ok_or_else(|| Error::unexpected("the database was asked for the time and no row came"))
     }
 }

@@ -41,6 +41,7 @@ while read -r order; do
     kill -KILL "$pid" $(ps -o pid= --ppid "$pid") 2>>"$log"
     while kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
     ;;
+  drop\ *) "$bin/psql" -q -h "$folder" -p "$port" -U verbatim -d postgres -c "DROP DATABASE ${order#* } WITH (FORCE)" 2>>"$log" ;;
   database\ *) "$bin/psql" -q -h "$folder" -p "$port" -U verbatim -d postgres -c "CREATE DATABASE ${order#* }" 2>>"$log" ;;
   *) false ;;
   esac && echo "done" || { tail -n 5 "$log" | tr '\n' ' '; echo; }

@@ -40,6 +40,22 @@ pub struct Cluster {
     databases: AtomicU32,
 }
 
+/// A database of a server. It goes when it is dropped, whoever is connected: each takes some megabytes.
+#[derive(Debug)]
+pub struct Database<'a> {
+    /// Its address.
+    pub url: String,
+    name: String,
+    cluster: &'a Cluster,
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        // Its server may have been stopped on purpose.
+        let _ = self.cluster.order(&format!("drop {}", self.name));
+    }
+}
+
 #[derive(Debug)]
 struct Keeper {
     orders: Option<ChildStdin>,
@@ -79,15 +95,15 @@ impl Cluster {
         SHARED.get_or_init(|| Self::start(Durability::None).expect("PostgreSQL starts"))
     }
 
-    /// A new, empty database; its address.
+    /// A new, empty database.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn database(&self) -> Result<String> {
+    pub fn database(&self) -> Result<Database<'_>> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("case_{number}");
         self.order(&format!("database {name}"))?;
-        Ok(self.url(&name))
+        Ok(Database { url: self.url(&name), name, cluster: self })
     }
 
     /// The address of a database.

@@ -46,7 +46,8 @@ const ADD_BODY: &str = "INSERT INTO bodies
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /// Lets wishes mean a transcript, also those that mean another, or only those that mean none.
-const ANSWER: &str = "INSERT INTO wishes (video, wish, transcript) SELECT $1, wish, $3 FROM unnest($2::TEXT[]) wish
+const ANSWER: &str = "INSERT INTO wishes (video, wish, transcript)
+    SELECT DISTINCT $1, wish, $3::BIGINT FROM unnest($2::TEXT[]) wish
     ON CONFLICT (video, wish) DO UPDATE SET transcript = excluded.transcript WHERE $4";
 
 /// A transcript to keep, with its body; otherwise a [`Keep`].
