@@ -31,6 +31,8 @@
 //! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers at once.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod batch;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod books;

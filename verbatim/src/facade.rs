@@ -22,6 +22,7 @@ use crate::{
     housekeeping::Housekeeping,
     options::Options,
     payments::payments,
+    servers::Servers,
     storage::Stores,
     suppliers::{Shared, supply},
     system::{SystemClock, SystemRandom},
@@ -39,6 +40,8 @@ pub struct Verbatim {
     pub(crate) sandbox: Option<Sandbox>,
     /// What suppliers and faces tell each other.
     shared: Shared,
+    /// Others on the same database.
+    pub(crate) servers: Servers,
     /// Wakes whoever sends mails.
     pub(crate) bell: Bell,
     /// Ends with the last handle.
@@ -59,6 +62,8 @@ impl Verbatim {
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
         let stores = Arc::new(Stores::open(&options.storage).await?);
+        let servers = stores.servers(random.as_ref());
+        servers.set(&clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
             Arc::clone(&clock) as _,
@@ -109,8 +114,8 @@ impl Verbatim {
         if let Some(entitlements) = entitlements {
             lookup = lookup.with_entitlements(entitlements);
         }
-        let housekeeping =
-            Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
+        let (ledger, runtime) = (Arc::clone(&stores.ledger), Handle::current());
+        let housekeeping = Housekeeping::start(&runtime, ledger, Arc::clone(&clock), servers.clone());
         Ok(Self {
             stores,
             clock,
@@ -120,9 +125,15 @@ impl Verbatim {
             payments,
             sandbox,
             shared,
+            servers,
             bell,
             _housekeeping: Arc::new(housekeeping),
         })
+    }
+
+    /// The clock that all parts go by.
+    pub(crate) fn system_clock(&self) -> Arc<SystemClock> {
+        Arc::clone(&self.clock)
     }
 
     /// Surface A: who may have what.

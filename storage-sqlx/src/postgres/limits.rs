@@ -45,9 +45,9 @@ const FORGET: &str = "DELETE FROM limits WHERE bucket IN (
     )";
 
 /// A request to take.
-struct Request {
-    takes: Vec<Take>,
-    now: Timestamp,
+pub(super) struct Request {
+    pub(super) takes: Vec<Take>,
+    pub(super) now: Timestamp,
 }
 
 impl Change for Request {

@@ -4,6 +4,7 @@
 //! on the state of a session, so a pooler may stand between.
 
 mod archive;
+mod charges;
 mod database;
 mod directory;
 mod fault;
@@ -47,7 +48,7 @@ const ARCHIVE: Part =
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
 /// [`transcript_core::directory::Secrets`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::Replies`], [`transcript_core::accounts::Outbox`] and
+/// [`transcript_core::accounts::Charges`], [`transcript_core::accounts::Replies`], [`transcript_core::accounts::Outbox`] and
 /// [`transcript_core::accounts::Orders`].
 ///
 /// Any number of servers may work on the same database. Nothing of it is kept in memory, so each sees at once what
@@ -58,6 +59,7 @@ const ARCHIVE: Part =
 #[derive(Debug)]
 pub struct PostgresStore {
     database: Database,
+    tellers: charges::Tellers,
 }
 
 impl PostgresStore {
@@ -75,7 +77,7 @@ impl PostgresStore {
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let database = Database::new(options)?;
         schema::migrate(&database, &MAIN).await?;
-        Ok(Self { database })
+        Ok(Self { tellers: charges::Tellers::new(&database), database })
     }
 
     /// Finishes what is under way and closes the connections. Calls that come later fail.

@@ -4,6 +4,10 @@ mod archive {
     transcript_core::archive_conformance!(crate::archive().await);
 }
 
+mod charges {
+    transcript_core::charges_conformance!(crate::store().await);
+}
+
 mod directory {
     transcript_core::directory_conformance!(crate::store().await);
 }

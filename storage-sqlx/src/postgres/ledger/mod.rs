@@ -19,7 +19,7 @@ use transcript_core::{
 
 use super::{
     PostgresStore,
-    database::Read,
+    database::{Database, Read},
     text::{plain, read},
 };
 use crate::{
@@ -62,12 +62,16 @@ const WALLETS: &str = "WITH named AS (
 impl PostgresStore {
     async fn take(&self, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
         ask.check()?;
-        let numbers = self.database.clone();
-        let step = hold::Holding { ask: ask.clone(), spend, numbers: numbers.clone() };
-        match self.database.make(step).await? {
-            Some(outcome) => Ok(outcome),
-            None => self.database.make(steps::Hold { ask, spend, numbers }).await,
-        }
+        take(&self.database, ask, spend).await
+    }
+}
+
+/// Holds; `spend` settles in full at once.
+pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
+    let step = hold::Holding { ask: ask.clone(), spend, numbers: database.clone() };
+    match database.make(step).await? {
+        Some(outcome) => Ok(outcome),
+        None => database.make(steps::Hold { ask, spend, numbers: database.clone() }).await,
     }
 }
 
