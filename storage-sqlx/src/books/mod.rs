@@ -17,13 +17,13 @@ use transcript_core::{
     },
 };
 
-#[cfg(feature = "postgres")]
-pub(crate) use rows::{ShareRow, cap_of};
+#[cfg(not(feature = "postgres"))]
+use rows::cap_of;
 pub(crate) use rows::{
     EntryRow, HoldRow, LegRow, PoolRow, State, TransferKind, TransferRow, bucket_name, kind_of, pool_of,
 };
-#[cfg(not(feature = "postgres"))]
-use rows::cap_of;
+#[cfg(feature = "postgres")]
+pub(crate) use rows::{ShareRow, cap_of};
 use rows::{kind_name, leg_row};
 
 use crate::error::corrupt;

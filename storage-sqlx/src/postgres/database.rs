@@ -62,10 +62,7 @@ pub(super) trait Change: Send + Sync + 'static {
     const IS_REPEATABLE: bool = true;
 
     /// Makes the change. A fault undoes all that it did.
-    fn make<'a>(
-        &'a self,
-        db: &'a mut PgConnection,
-    ) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
+    fn make<'a>(&'a self, db: &'a mut PgConnection) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
 }
 
 /// A statement that only reads, with what is bound to it: it can be asked again.
@@ -154,7 +151,10 @@ impl Database {
         let connection = options.connection()?;
         let name = PostgresOptions::name(&connection);
         if !is_private(&connection) {
-            tracing::warn!(database = name, "the connection may not be encrypted: sslmode=verify-full sees to it");
+            tracing::warn!(
+                database = name,
+                "the connection may not be encrypted: sslmode=verify-full sees to it"
+            );
         }
         let places = Semaphore::new(options.connections as usize);
         let (free, numbers) = (Mutex::default(), AtomicI64::new(0));
@@ -202,9 +202,8 @@ impl Database {
     pub(super) async fn attempt<C: Change>(&self, change: C) -> Work<C::Outcome> {
         let shared = Arc::clone(&self.shared);
         let work = self.runtime.spawn(async move { shared.see_through(change).await });
-        work.await.unwrap_or_else(|ended| {
-            Err(if ended.is_panic() { defect(self.name()) } else { closed() }.into())
-        })
+        work.await
+            .unwrap_or_else(|ended| Err(if ended.is_panic() { defect(self.name()) } else { closed() }.into()))
     }
 
     /// What one statement finds, each row brought into its form.

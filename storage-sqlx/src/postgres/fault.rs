@@ -100,7 +100,9 @@ pub(super) fn into_error(fault: Fault, database: &str) -> Error {
         (Some(code), _) if code.starts_with("53") => (
             Unavailable,
             Retry::Backoff,
-            format!("the database {database} has no room for more (code {code}): connections, memory or disk"),
+            format!(
+                "the database {database} has no room for more (code {code}): connections, memory or disk"
+            ),
         ),
         (Some(code), _) if verdict_of(code) == Verdict::Lost => {
             (Unavailable, Retry::Backoff, format!("the database {database} is going away or coming up"))

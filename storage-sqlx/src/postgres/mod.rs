@@ -37,8 +37,7 @@ macro_rules! migration {
 }
 
 /// Money and people.
-const MAIN: Part =
-    Part { name: "main", migrations: &[migration!(1, "postgres-main", "0001_create_main")] };
+const MAIN: Part = Part { name: "main", migrations: &[migration!(1, "postgres-main", "0001_create_main")] };
 
 /// Transcripts.
 const ARCHIVE: Part =

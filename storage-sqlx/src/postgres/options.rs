@@ -110,7 +110,8 @@ impl FromStr for PostgresOptions {
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The address may carry a password.
-        let database = self.connection().map_or_else(|_| "(not well-formed)".to_owned(), |known| Self::name(&known));
+        let database =
+            self.connection().map_or_else(|_| "(not well-formed)".to_owned(), |known| Self::name(&known));
         f.debug_struct("PostgresOptions")
             .field("database", &database)
             .field("connections", &self.connections)

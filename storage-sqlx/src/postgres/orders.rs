@@ -1,7 +1,7 @@
 //! Orders in PostgreSQL.
 
 use async_trait::async_trait;
-use sqlx::{Row, PgConnection, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     accounts::{Item, Order, OrderState, Orders},

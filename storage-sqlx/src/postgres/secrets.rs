@@ -4,7 +4,11 @@ use async_trait::async_trait;
 use sqlx::{PgConnection, Row};
 use transcript_core::{Result, directory::Secrets};
 
-use super::{PostgresStore, database::{Change, Read}, text::own};
+use super::{
+    PostgresStore,
+    database::{Change, Read},
+    text::own,
+};
 use crate::error::Work;
 
 const KEEP: &str = "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";

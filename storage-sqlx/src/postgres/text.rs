@@ -33,11 +33,7 @@ pub(super) fn perhaps(value: Option<&str>) -> Option<String> {
 
 /// The text that a column holds.
 pub(super) fn plain(column: String) -> String {
-    if column.contains(MARK) {
-        column.replace("\u{1A}0", "\0").replace("\u{1A}1", "\u{1A}")
-    } else {
-        column
-    }
+    if column.contains(MARK) { column.replace("\u{1A}0", "\0").replace("\u{1A}1", "\u{1A}") } else { column }
 }
 
 /// The text in a column of a row.
@@ -61,7 +57,8 @@ mod tests {
 
     #[test]
     fn every_text_comes_back_and_none_is_taken_for_another() {
-        let texts = ["", "a", "\0", "\u{1A}", "\u{1A}0", "\u{1A}1", "\0\u{1A}1\0", "0\u{1A}\0", "\u{1A}\u{1A}0"];
+        let texts =
+            ["", "a", "\0", "\u{1A}", "\u{1A}0", "\u{1A}1", "\0\u{1A}1\0", "0\u{1A}\0", "\u{1A}\u{1A}0"];
         for (place, one) in texts.iter().enumerate() {
             let stored = own(one);
             assert!(!stored.contains('\0'), "{one:?}");

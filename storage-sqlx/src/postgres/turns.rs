@@ -3,7 +3,11 @@
 use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result, Timestamp, ids::Holder};
 
-use super::{PostgresStore, database::{Change, Read}, text::own};
+use super::{
+    PostgresStore,
+    database::{Change, Read},
+    text::own,
+};
 use crate::error::Work;
 
 const TAKE: &str = "INSERT INTO turns (name, holder, until) VALUES ($1, $2, $4)
@@ -53,7 +57,8 @@ impl PostgresStore {
     /// # Errors
     /// [`transcript_core::ErrorKind::Unavailable`] when the database cannot be reached.
     pub async fn now(&self) -> Result<Timestamp> {
-        let found = self.database.find_first(Read::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
+        let found =
+            self.database.find_first(Read::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
         found.await?.ok_or_else(|| Error::unexpected("the database was asked for the time and no row came"))
     }
 }

@@ -4,7 +4,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod away;
+#[path = "../common/mod.rs"]
+mod common;
 mod conformance;
+mod opening;
+mod sharing;
 
 use std::sync::Arc;
 

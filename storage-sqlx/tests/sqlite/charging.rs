@@ -15,7 +15,7 @@ use transcript_core::{
     limits::Take,
 };
 
-use crate::sharing::{check_audit, grant, moment, purchased, request};
+use crate::common::{check_audit, grant, moment, purchased, request};
 
 fn digest(name: &str) -> Vec<u8> {
     name.bytes().chain(std::iter::repeat(0)).take(32).collect()

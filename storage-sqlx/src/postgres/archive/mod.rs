@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use sqlx::{PgConnection, Row};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript, Wish},
+    archive::{
+        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript, Wish,
+    },
     ids::{Cursor, Holder},
     video::{ShortLink, VideoId},
 };
@@ -75,7 +77,8 @@ impl Change for Absence {
     const IS_STEP: bool = true;
 
     async fn make(&self, db: &mut PgConnection) -> Work<()> {
-        let absence = sqlx::query(KEEP_ABSENCE).bind(own(&self.video.to_string())).bind(own(self.wish.as_str()));
+        let absence =
+            sqlx::query(KEEP_ABSENCE).bind(own(&self.video.to_string())).bind(own(self.wish.as_str()));
         let absence = absence.bind(own(&self.reason)).bind(own(&self.message));
         absence.bind(codec::json(&self.asked)?).bind(self.until.as_millis()).execute(db).await?;
         Ok(())
@@ -233,7 +236,11 @@ impl Archive for PostgresArchive {
     }
 
     async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        self.database.find_first(Read::new(LINK).text(link.address()), |row| Ok(codec::video(&super::text::read(row, 0)?)?)).await
+        self.database
+            .find_first(Read::new(LINK).text(link.address()), |row| {
+                Ok(codec::video(&super::text::read(row, 0)?)?)
+            })
+            .await
     }
 
     async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
@@ -270,19 +277,16 @@ impl Archive for PostgresArchive {
     }
 
     async fn stats(&self) -> Result<Stats> {
-        let found = self.database.find_first(
-            Read::new(STATS),
-            |row| {
-                Ok(Stats {
-                    videos: number(row.try_get(0)?)?,
-                    transcripts: number(row.try_get(1)?)?,
-                    absences: number(row.try_get(2)?)?,
-                    withdrawn: number(row.try_get(3)?)?,
-                    links: number(row.try_get(4)?)?,
-                    bytes: number(row.try_get(5)?)?,
-                })
-            },
-        );
+        let found = self.database.find_first(Read::new(STATS), |row| {
+            Ok(Stats {
+                videos: number(row.try_get(0)?)?,
+                transcripts: number(row.try_get(1)?)?,
+                absences: number(row.try_get(2)?)?,
+                withdrawn: number(row.try_get(3)?)?,
+                links: number(row.try_get(4)?)?,
+                bytes: number(row.try_get(5)?)?,
+            })
+        });
         Ok(found.await?.unwrap_or_default())
     }
 }

@@ -10,10 +10,7 @@ use crate::{
     books::{PoolRow, bucket_name},
     codec::{column, number},
     error::{Work, corrupt},
-    postgres::{
-        database::Database,
-        text::own,
-    },
+    postgres::{database::Database, text::own},
     window::Window,
 };
 
@@ -215,7 +212,12 @@ pub(super) async fn store(
         .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
         .bind(figures(&mut counted.iter().map(|ask| ask.version))?)
         .bind(windows.iter().map(|window| own(&window.bucket)).collect::<Vec<_>>())
-        .bind(windows.iter().map(|window| read.windows.get(&window.bucket).copied().unwrap_or_default()).collect::<Vec<_>>())
+        .bind(
+            windows
+                .iter()
+                .map(|window| read.windows.get(&window.bucket).copied().unwrap_or_default())
+                .collect::<Vec<_>>(),
+        )
         .bind(windows.iter().map(|window| window.ends_at).collect::<Vec<_>>())
         .bind(windows.iter().map(|window| window.text()).collect::<Vec<_>>())
         .bind(base)

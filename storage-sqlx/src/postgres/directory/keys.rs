@@ -1,6 +1,6 @@
 //! Keys in PostgreSQL: added, entitled, rotated, revoked.
 
-use sqlx::{Row, PgConnection, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Timestamp,
     directory::{AddKey, Entitle, LookupKey, NewKey, Rotated},
@@ -47,8 +47,7 @@ enum Place {
 }
 
 async fn place(db: &mut PgConnection, key: &NewKey) -> Work<Place> {
-    let row =
-        sqlx::query(TAKEN).bind(own(key.id.as_str())).bind(key.digest.clone()).fetch_one(db).await?;
+    let row = sqlx::query(TAKEN).bind(own(key.id.as_str())).bind(key.digest.clone()).fetch_one(db).await?;
     Ok(match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
         (0, _) => Place::Free,
         (1, 1) => Place::Same,
@@ -101,12 +100,7 @@ impl Change for Add {
 }
 
 /// Adds a key of Surface B.
-pub(super) async fn add_of_account(
-    db: &mut PgConnection,
-    key: &NewKey,
-    account: &str,
-    seq: i64,
-) -> Work<()> {
+pub(super) async fn add_of_account(db: &mut PgConnection, key: &NewKey, account: &str, seq: i64) -> Work<()> {
     if place(db, key).await? != Place::Free {
         return Err(taken());
     }

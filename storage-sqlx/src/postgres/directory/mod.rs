@@ -20,7 +20,7 @@ pub(super) mod keys;
 pub(super) mod redeem;
 
 use async_trait::async_trait;
-use sqlx::{Row, PgConnection, postgres::PgRow};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
@@ -237,10 +237,7 @@ fn owner(row: &PgRow) -> Work<Owner> {
     if row.try_get::<Option<&str>, _>(0)?.is_none() {
         return Ok(Owner::Lookup(keys::lookup_key(row, ACCOUNT_COLUMNS)?));
     }
-    Ok(Owner::Account {
-        key: KeyId::new(read(row, ACCOUNT_COLUMNS)?),
-        account: read_account(row)?,
-    })
+    Ok(Owner::Account { key: KeyId::new(read(row, ACCOUNT_COLUMNS)?), account: read_account(row)? })
 }
 
 /// The account in the first columns of a row.

@@ -1,6 +1,6 @@
 //! Verification tokens in PostgreSQL: stored, and redeemed for a key.
 
-use sqlx::{Row, PgConnection};
+use sqlx::{PgConnection, Row};
 use transcript_core::{
     Error,
     directory::{Plan, Redeem, Redeemed, Token},

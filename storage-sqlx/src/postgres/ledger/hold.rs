@@ -113,7 +113,9 @@ struct Asked {
 impl Asked {
     fn of(legs: &[Leg]) -> Work<Self> {
         let mut asked = Self::default();
-        let pools = (1..).zip(legs).flat_map(|(place, leg)| leg.terms.pools.iter().map(move |pool| (place, leg, pool)));
+        let pools = (1..)
+            .zip(legs)
+            .flat_map(|(place, leg)| leg.terms.pools.iter().map(move |pool| (place, leg, pool)));
         for (place, (leg_place, leg, pool)) in (1..).zip(pools) {
             asked.legs.push(leg_place);
             asked.places.push(place);
@@ -133,7 +135,8 @@ impl Change for Holding {
     async fn make(&self, db: &mut PgConnection) -> Work<Option<HoldOutcome>> {
         let Self { ask, spend, numbers } = self;
         let asked = Asked::of(&ask.legs)?;
-        let amounts = ask.legs.iter().map(|leg| column(leg.amount)).collect::<transcript_core::Result<Vec<_>>>()?;
+        let amounts =
+            ask.legs.iter().map(|leg| column(leg.amount)).collect::<transcript_core::Result<Vec<_>>>()?;
         let spent = if *spend { amounts.clone() } else { vec![0; amounts.len()] };
         let now = ask.now.as_millis();
         let hold = sqlx::query(HOLD)

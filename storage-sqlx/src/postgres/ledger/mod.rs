@@ -141,7 +141,8 @@ impl Ledger for PostgresStore {
             if limit == 0 {
                 return Ok(expired);
             }
-            let count = self.database.make(steps::Expire { now, limit, numbers: self.database.clone() }).await?;
+            let count =
+                self.database.make(steps::Expire { now, limit, numbers: self.database.clone() }).await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);

@@ -145,7 +145,9 @@ fn settled(row: &PgRow, figures: &[u64]) -> Work<SettleOutcome> {
     let buckets: Vec<String> = row.try_get(6)?;
     let pools = buckets.into_iter().zip(numbers(row, 7)?);
     let figures = numbers(row, 8)?.into_iter().zip(numbers(row, 9)?.into_iter().zip(numbers(row, 10)?));
-    for ((leg, (bucket, cap)), (spent, (held, granted))) in numbers(row, 5)?.into_iter().zip(pools).zip(figures) {
+    for ((leg, (bucket, cap)), (spent, (held, granted))) in
+        numbers(row, 5)?.into_iter().zip(pools).zip(figures)
+    {
         let place = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
         let balance = place.and_then(|place| balances.get_mut(place));
         let balance = balance.ok_or_else(|| corrupt("a hold of the ledger has a share of no leg"))?;

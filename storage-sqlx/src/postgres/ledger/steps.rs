@@ -43,7 +43,8 @@ const POOLS: &str = "INSERT INTO ledger_pools
     ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
         last_entry = excluded.last_entry, cap = excluded.cap, spent = excluded.spent, held = excluded.held,
         granted = excluded.granted";
-const HOLD: &str = "INSERT INTO ledger_holds (id, state, expires_at, memo, wallets, amounts, spent, share_legs,
+const HOLD: &str =
+    "INSERT INTO ledger_holds (id, state, expires_at, memo, wallets, amounts, spent, share_legs,
         share_buckets, share_caps, share_amounts)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT (id) DO UPDATE SET state = excluded.state, expires_at = excluded.expires_at,
@@ -143,7 +144,11 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
             Ok(hold.legs.iter().map(|leg| column(of(leg))).collect::<transcript_core::Result<_>>()?)
         };
         let wallets: Vec<String> = hold.legs.iter().map(|leg| own(&leg.wallet)).collect();
-        let shares = || (1_i64..).zip(&hold.legs).flat_map(|(place, leg)| leg.shares.iter().map(move |share| (place, share)));
+        let shares = || {
+            (1_i64..)
+                .zip(&hold.legs)
+                .flat_map(|(place, leg)| leg.shares.iter().map(move |share| (place, share)))
+        };
         let figures = |of: fn(&crate::books::ShareRow) -> u64| -> Work<Vec<i64>> {
             Ok(shares().map(|(_, share)| column(of(share))).collect::<transcript_core::Result<_>>()?)
         };
