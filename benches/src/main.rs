@@ -11,6 +11,7 @@ mod fetch;
 mod library;
 mod lookup;
 mod platform;
+mod postgres;
 mod posts;
 mod process;
 mod report;
@@ -36,6 +37,8 @@ enum Topic {
     Sound,
     /// Archived transcripts for credits, beside what the disk can keep.
     Charged,
+    /// Charges on PostgreSQL, beside pgbench.
+    Postgres,
     /// Questions about videos: passages, and answers beside transcripts.
     Chat,
     /// Start, memory, links, captions.
@@ -90,6 +93,7 @@ async fn main() -> Result<()> {
         Topic::Social => social::run(),
         Topic::Sound => sound::run().await,
         Topic::Charged => charged::run().await,
+        Topic::Postgres => postgres::run().await,
         Topic::Chat => chat::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
@@ -98,6 +102,7 @@ async fn main() -> Result<()> {
             social::run()?;
             sound::run().await?;
             charged::run().await?;
+            postgres::run().await?;
             chat::run().await?;
             budgets::run().await
         }

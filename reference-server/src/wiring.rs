@@ -7,9 +7,9 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options, ServiceOptions,
-    SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions, UpstreamOptions, XOptions,
-    YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options,
+    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions,
+    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
 use crate::config::{Format, Problem, SecretUrl, Settings, Storage, StoreUrl, SupplierName, Till};

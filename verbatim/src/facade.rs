@@ -62,8 +62,7 @@ impl Verbatim {
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
         let stores = Arc::new(Stores::open(&options.storage).await?);
-        let servers = stores.servers(random.as_ref());
-        servers.set(&clock).await?;
+        let servers = stores.servers(random.as_ref(), &clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
             Arc::clone(&clock) as _,
@@ -110,12 +109,9 @@ impl Verbatim {
             random,
             options: options.lookup,
         };
-        let mut lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
-        if let Some(entitlements) = entitlements {
-            lookup = lookup.with_entitlements(entitlements);
-        }
-        let (ledger, runtime) = (Arc::clone(&stores.ledger), Handle::current());
-        let housekeeping = Housekeeping::start(&runtime, ledger, Arc::clone(&clock), servers.clone());
+        let lookup = entitled(Lookup::open(parts, stores.secrets.as_ref()).await?, entitlements);
+        let housekeeping =
+            Housekeeping::start(Arc::clone(&stores.ledger), Arc::clone(&clock), servers.clone());
         Ok(Self {
             stores,
             clock,
@@ -179,6 +175,13 @@ impl Verbatim {
 
     pub(crate) fn now(&self) -> transcript_core::Timestamp {
         self.clock.now()
+    }
+}
+
+fn entitled(lookup: Lookup, entitlements: Option<Arc<dyn Entitlements>>) -> Lookup {
+    match entitlements {
+        Some(entitlements) => lookup.with_entitlements(entitlements),
+        None => lookup,
     }
 }
 

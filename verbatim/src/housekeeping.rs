@@ -21,13 +21,8 @@ pub(crate) struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Begins at once, so that what a crash left is returned at the next start.
-    pub(crate) fn start(
-        runtime: &Handle,
-        ledger: Arc<dyn Ledger>,
-        clock: Arc<SystemClock>,
-        servers: Servers,
-    ) -> Self {
+    /// Begins at once, so that what a crash left is returned at the next start. It must be called inside a runtime.
+    pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: Servers) -> Self {
         let work = async move {
             let mut ticks = tokio::time::interval(EVERY);
             loop {
@@ -44,7 +39,7 @@ impl Housekeeping {
                 servers.end_turn(TURN, clock.as_ref()).await;
             }
         };
-        Self { task: runtime.spawn(work).abort_handle() }
+        Self { task: Handle::current().spawn(work).abort_handle() }
     }
 }
 

@@ -17,7 +17,7 @@ use transcript_core::{
 
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
-use crate::{options::StorageOptions, servers::Servers};
+use crate::{options::StorageOptions, servers::Servers, system::SystemClock};
 
 /// The stores behind the ports, and what is closed at the end.
 #[derive(Debug)]
@@ -84,21 +84,21 @@ impl Stores {
         }
     }
 
-    /// The servers that share these stores.
-    pub(crate) fn servers(&self, random: &dyn Random) -> Servers {
+    /// The servers that share these stores; their time is the clock's afterwards.
+    pub(crate) async fn servers(&self, random: &dyn Random, clock: &SystemClock) -> Result<Servers> {
         #[cfg(feature = "postgres")]
-        return Servers::new(self.databases.as_ref().and_then(|(main, _)| main.clone()), random);
+        let servers = Servers::new(self.databases.as_ref().and_then(|(main, _)| main.clone()), random);
         #[cfg(not(feature = "postgres"))]
-        return Servers::new(random);
+        let servers = Servers::new(random);
+        servers.set(clock).await?;
+        Ok(servers)
     }
 
     #[cfg(feature = "postgres")]
     async fn databases(main: &DatabaseOptions, archive: &DatabaseOptions) -> Result<Self> {
         use storage_sqlx::{PostgresArchive, PostgresStore};
-        let (main, archive) = tokio::try_join!(
-            PostgresStore::open(reached(main)),
-            PostgresArchive::open(reached(archive)),
-        )?;
+        let (main, archive) =
+            tokio::try_join!(PostgresStore::open(reached(main)), PostgresArchive::open(reached(archive)),)?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
         Ok(Self {
             archive: Arc::clone(&archive) as _,

@@ -39,7 +39,10 @@ impl SystemClock {
         let ahead = least.saturating_add(most) / 2;
         self.ahead_ms.store(ahead, Ordering::Relaxed);
         if ahead.abs_diff(before) > OFF_MS.unsigned_abs() {
-            tracing::warn!(seconds = ahead / 1_000, "the database's clock is ahead of this machine's, and is followed");
+            tracing::warn!(
+                seconds = ahead / 1_000,
+                "the database's clock is ahead of this machine's, and is followed"
+            );
         }
     }
 }

@@ -50,7 +50,11 @@ impl Storage {
             url,
             archive_url: reader.value("storage.archive_url", archive),
             connections: reader.small("storage.connections", 16, 1..=256),
-            connect_timeout: reader.duration("storage.connect_timeout", 2 * second, second / 10..=60 * second),
+            connect_timeout: reader.duration(
+                "storage.connect_timeout",
+                2 * second,
+                second / 10..=60 * second,
+            ),
             timeout: reader.duration("storage.timeout", 5 * second, second / 10..=600 * second),
             pooler: reader.value("storage.pooler", false),
         }

@@ -246,6 +246,10 @@ impl Shared {
         std::mem::take(&mut *self.free.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn pop_free(&self) -> Option<PgConnection> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
     /// Makes a change, anew as long as that may help and its patience lasts.
     async fn see_through<C: Change>(&self, change: C) -> Work<C::Outcome> {
         let ends = Instant::now() + self.options.patience;
@@ -272,7 +276,7 @@ impl Shared {
     }
 
     async fn make_once<C: Change>(&self, change: &C) -> Work<C::Outcome> {
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.borrow(C::IS_REPEATABLE).await?;
         let made = match (C::IS_STEP, self.options.pooler) {
             (true, false) => change.make(&mut borrowed.connection).await,
             // A pooler may lend each statement another connection of the server, but not within a transaction.
@@ -288,9 +292,17 @@ impl Shared {
         made
     }
 
-    async fn borrow(&self) -> Work<Borrowed<'_>> {
+    /// A connection for work. One that was held open may be dead: work that may be repeated finds out by itself, and
+    /// for other work it is asked first.
+    async fn borrow(&self, is_repeatable: bool) -> Work<Borrowed<'_>> {
         let place = self.places.acquire().await.map_err(|_| closed())?;
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut free = self.pop_free();
+        while !is_repeatable && let Some(connection) = &mut free {
+            match connection.ping().await {
+                Ok(()) => break,
+                Err(_) => free = self.pop_free(),
+            }
+        }
         let connection = match free {
             Some(connection) => connection,
             None => {

@@ -106,6 +106,14 @@ impl Cluster {
         Ok(Database { url: self.url(&name), name, cluster: self })
     }
 
+    /// Makes a database that stays, with a name of letters.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn make_database(&self, name: &str) -> Result<()> {
+        self.order(&format!("database {name}"))
+    }
+
     /// The address of a database.
     pub fn url(&self, database: &str) -> String {
         format!("postgres://verbatim@127.0.0.1:{}/{database}", self.port)
@@ -210,7 +218,10 @@ fn as_ordinary_user() -> Result<Command> {
 }
 
 /// The folder of PostgreSQL's programs: of the newest version, where there are several.
-fn programs() -> Result<PathBuf> {
+///
+/// # Errors
+/// When it is not installed.
+pub fn programs() -> Result<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     for version in std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
         let folder = version.path().join("bin");
@@ -223,7 +234,8 @@ fn programs() -> Result<PathBuf> {
         return Ok(folder);
     }
     let asked = Command::new("pg_config").arg("--bindir").output();
-    let folder = asked.map(|asked| PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim())).unwrap_or_default();
+    let folder =
+        asked.map(|asked| PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim())).unwrap_or_default();
     if folder.join("initdb").exists() {
         return Ok(folder);
     }

@@ -7,10 +7,13 @@ use transcript_core::accounts::{ChargeOutcome, ChargeRequest};
 
 use crate::{
     batch::{Batch, Found},
-    books::{PoolRow, bucket_name},
+    books::{EntryRow, HoldRow, PoolRow, bucket_name},
     codec::{column, number},
     error::{Work, corrupt},
-    postgres::{database::Database, text::own},
+    postgres::{
+        database::{Ask, Database},
+        text::own,
+    },
     window::Window,
 };
 
@@ -189,65 +192,85 @@ pub(super) async fn store(
     read: &Read,
     numbers: &Database,
 ) -> Work<()> {
-    let counted = asks.iter().zip(&batch.outcomes);
-    let counted = counted.filter(|(_, outcome)| matches!(outcome, Some(ChargeOutcome::Counted { .. })));
+    let is_counted = |outcome: &Option<ChargeOutcome>| matches!(outcome, Some(ChargeOutcome::Counted { .. }));
+    let counted = asks.iter().zip(&batch.outcomes).filter(|(_, outcome)| is_counted(outcome));
     let counted: Vec<&ChargeRequest> = counted.map(|(ask, _)| ask).collect();
-    let figures = |figures: &mut dyn Iterator<Item = u64>| -> Work<Vec<i64>> {
-        Ok(figures.map(column).collect::<transcript_core::Result<_>>()?)
-    };
-    let windows: Vec<&Window> = batch.windows.iter().chain(&batch.moved).collect();
     let count = batch.entries.len() + batch.pools.len();
     let base = numbers.numbers(batch.now, count).max(read.last_entry.saturating_add(1));
     let last = base.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
-    let version = |pool: &PoolRow| {
+    let store = sqlx::query(STORE)
+        .bind(counted.iter().map(|ask| ask.key_digest.clone()).collect::<Vec<_>>())
+        .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
+        .bind(figures(&counted, |ask| ask.version)?);
+    let store = with_windows(store, batch, read).bind(base).bind(last);
+    let store = with_pools(store, batch, read)?;
+    let store = with_holds(store, batch)?;
+    with_entries(store, batch)?.fetch_one(db).await?;
+    Ok(())
+}
+
+/// Figures as a column takes them.
+fn figures<T>(of: &[T], figure: impl Fn(&T) -> u64) -> Work<Vec<i64>> {
+    Ok(of.iter().map(|one| column(figure(one))).collect::<transcript_core::Result<_>>()?)
+}
+
+/// In one order for everybody, as pools are: who waits for a row of another's holds none that the other waits for.
+fn with_windows(store: Ask, batch: &Batch, read: &Read) -> Ask {
+    let mut windows: Vec<&Window> = batch.windows.iter().chain(&batch.moved).collect();
+    windows.sort_unstable_by_key(|window| &window.bucket);
+    let version = |window: &&Window| read.windows.get(&window.bucket).copied().unwrap_or_default();
+    store
+        .bind(windows.iter().map(|window| own(&window.bucket)).collect::<Vec<_>>())
+        .bind(windows.iter().map(version).collect::<Vec<_>>())
+        .bind(windows.iter().map(|window| window.ends_at).collect::<Vec<_>>())
+        .bind(windows.iter().map(|window| window.text()).collect::<Vec<_>>())
+}
+
+fn with_pools(store: Ask, batch: &Batch, read: &Read) -> Work<Ask> {
+    let mut pools: Vec<&PoolRow> = batch.pools.iter().collect();
+    pools.sort_unstable_by_key(|pool| (&pool.wallet, &pool.bucket));
+    let version = |pool: &&PoolRow| {
         let key = (pool.wallet.clone(), pool.bucket.clone());
         read.pools.get(&key).copied().unwrap_or_default()
     };
+    Ok(store
+        .bind(pools.iter().map(|pool| own(&pool.wallet)).collect::<Vec<_>>())
+        .bind(pools.iter().map(|pool| own(&pool.bucket)).collect::<Vec<_>>())
+        .bind(pools.iter().map(version).collect::<Vec<_>>())
+        .bind(figures(&pools, |pool| pool.cap)?)
+        .bind(figures(&pools, |pool| pool.spent)?)
+        .bind(figures(&pools, |pool| pool.held)?)
+        .bind(figures(&pools, |pool| pool.granted)?))
+}
+
+fn with_holds(store: Ask, batch: &Batch) -> Work<Ask> {
     let (first, second) = (Shares::of(batch, 0)?, Shares::of(batch, 1)?);
-    let leg = |hold: &crate::books::HoldRow| {
-        hold.legs.first().map(|leg| (leg.wallet.clone(), leg.amount)).unwrap_or_default()
-    };
-    let store = sqlx::query(STORE)
-        .bind(counted.iter().map(|ask| ask.key_digest.as_slice()).collect::<Vec<_>>())
-        .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
-        .bind(figures(&mut counted.iter().map(|ask| ask.version))?)
-        .bind(windows.iter().map(|window| own(&window.bucket)).collect::<Vec<_>>())
-        .bind(
-            windows
-                .iter()
-                .map(|window| read.windows.get(&window.bucket).copied().unwrap_or_default())
-                .collect::<Vec<_>>(),
-        )
-        .bind(windows.iter().map(|window| window.ends_at).collect::<Vec<_>>())
-        .bind(windows.iter().map(|window| window.text()).collect::<Vec<_>>())
-        .bind(base)
-        .bind(last)
-        .bind(batch.pools.iter().map(|pool| own(&pool.wallet)).collect::<Vec<_>>())
-        .bind(batch.pools.iter().map(|pool| own(&pool.bucket)).collect::<Vec<_>>())
-        .bind(batch.pools.iter().map(version).collect::<Vec<_>>())
-        .bind(figures(&mut batch.pools.iter().map(|pool| pool.cap))?)
-        .bind(figures(&mut batch.pools.iter().map(|pool| pool.spent))?)
-        .bind(figures(&mut batch.pools.iter().map(|pool| pool.held))?)
-        .bind(figures(&mut batch.pools.iter().map(|pool| pool.granted))?)
+    // Each has one leg: others go their own way.
+    let wallet = |hold: &HoldRow| own(hold.legs.first().map_or("", |leg| &leg.wallet));
+    Ok(store
         .bind(batch.holds.iter().map(|hold| own(&hold.id)).collect::<Vec<_>>())
         .bind(batch.holds.iter().map(|hold| hold.expires_at).collect::<Vec<_>>())
         .bind(batch.holds.iter().map(|hold| own(&hold.memo)).collect::<Vec<_>>())
-        .bind(batch.holds.iter().map(|hold| own(&leg(hold).0)).collect::<Vec<_>>())
-        .bind(figures(&mut batch.holds.iter().map(|hold| leg(hold).1))?)
+        .bind(batch.holds.iter().map(wallet).collect::<Vec<_>>())
+        .bind(figures(&batch.holds, |hold| hold.legs.first().map_or(0, |leg| leg.amount))?)
         .bind(first.buckets)
         .bind(first.caps)
         .bind(first.amounts)
         .bind(second.buckets)
         .bind(second.caps)
-        .bind(second.amounts)
-        .bind(batch.entries.iter().map(|entry| own(&entry.wallet)).collect::<Vec<_>>())
-        .bind(batch.entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
-        .bind(batch.entries.iter().map(|entry| own(&entry.bucket)).collect::<Vec<_>>())
-        .bind(figures(&mut batch.entries.iter().map(|entry| entry.cap))?)
-        .bind(batch.entries.iter().map(|entry| entry.kind.to_owned()).collect::<Vec<_>>())
-        .bind(figures(&mut batch.entries.iter().map(|entry| entry.amount))?)
-        .bind(batch.entries.iter().map(|entry| own(&entry.cause)).collect::<Vec<_>>())
-        .bind(batch.entries.iter().map(|entry| own(&entry.memo)).collect::<Vec<_>>());
-    store.fetch_one(db).await?;
-    Ok(())
+        .bind(second.amounts))
+}
+
+fn with_entries(store: Ask, batch: &Batch) -> Work<Ask> {
+    let entries = &batch.entries;
+    let texts = |of: fn(&EntryRow) -> &str| entries.iter().map(|entry| own(of(entry))).collect::<Vec<_>>();
+    Ok(store
+        .bind(texts(|entry| &entry.wallet))
+        .bind(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
+        .bind(texts(|entry| &entry.bucket))
+        .bind(figures(entries, |entry| entry.cap)?)
+        .bind(texts(|entry| entry.kind))
+        .bind(figures(entries, |entry| entry.amount)?)
+        .bind(texts(|entry| &entry.cause))
+        .bind(texts(|entry| &entry.memo)))
 }

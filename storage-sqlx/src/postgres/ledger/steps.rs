@@ -12,7 +12,7 @@ use transcript_core::{
 
 use super::rows;
 use crate::{
-    books::{Books, HoldRow, Needed, PoolRow, State, TransferRow},
+    books::{Books, EntryRow, HoldRow, LegRow, Needed, PoolRow, ShareRow, State, TransferRow},
     codec::column,
     error::Work,
     postgres::{
@@ -88,14 +88,13 @@ async fn store(db: &mut PgConnection, books: &Books, numbers: &Database, now: Ti
     store_transfers(db, &changes.transfers).await
 }
 
-async fn store_entries(db: &mut PgConnection, base: i64, entries: &[crate::books::EntryRow]) -> Work<()> {
+async fn store_entries(db: &mut PgConnection, base: i64, entries: &[EntryRow]) -> Work<()> {
     if entries.is_empty() {
         return Ok(());
     }
-    let texts = |of: fn(&crate::books::EntryRow) -> &str| -> Vec<String> {
-        entries.iter().map(|entry| own(of(entry))).collect()
-    };
-    let figures = |of: fn(&crate::books::EntryRow) -> u64| -> Work<Vec<i64>> {
+    let texts =
+        |of: fn(&EntryRow) -> &str| -> Vec<String> { entries.iter().map(|entry| own(of(entry))).collect() };
+    let figures = |of: fn(&EntryRow) -> u64| -> Work<Vec<i64>> {
         Ok(entries.iter().map(|entry| column(of(entry))).collect::<transcript_core::Result<_>>()?)
     };
     let store = sqlx::query(ENTRIES)
@@ -140,7 +139,7 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
     let ids: Vec<String> = holds.iter().map(|hold| own(&hold.id)).collect();
     sqlx::query(CLOSE).bind(ids).execute(&mut *db).await?;
     for hold in holds {
-        let list = |of: fn(&crate::books::LegRow) -> u64| -> Work<Vec<i64>> {
+        let list = |of: fn(&LegRow) -> u64| -> Work<Vec<i64>> {
             Ok(hold.legs.iter().map(|leg| column(of(leg))).collect::<transcript_core::Result<_>>()?)
         };
         let wallets: Vec<String> = hold.legs.iter().map(|leg| own(&leg.wallet)).collect();
@@ -149,7 +148,7 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
                 .zip(&hold.legs)
                 .flat_map(|(place, leg)| leg.shares.iter().map(move |share| (place, share)))
         };
-        let figures = |of: fn(&crate::books::ShareRow) -> u64| -> Work<Vec<i64>> {
+        let figures = |of: fn(&ShareRow) -> u64| -> Work<Vec<i64>> {
             Ok(shares().map(|(_, share)| column(of(share))).collect::<transcript_core::Result<_>>()?)
         };
         let store = sqlx::query(HOLD)
