@@ -105,7 +105,7 @@ async fn make_accounts(store: &Arc<PostgresStore>) -> Result<()> {
                     })
                     .await?;
             }
-            transcript_core::Result::Ok(())
+            anyhow::Ok(())
         });
     }
     while let Some(made) = making.join_next().await {
@@ -140,7 +140,7 @@ async fn charges(store: &Arc<PostgresStore>, way: Way, clients: u64, run: u64) -
                 ensure!(matches!(taken, HoldOutcome::Held { .. }), "{taken:?}");
                 count.fetch_add(1, Ordering::Relaxed);
             }
-            Ok(())
+            anyhow::Ok(())
         });
     }
     tokio::time::sleep(TIME).await;

@@ -157,7 +157,8 @@ fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
     Error::new(kind, retry, message)
 }
 
-#[cfg(all(test, feature = "sqlite"))]
+#[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests {
     use std::time::Duration;
 

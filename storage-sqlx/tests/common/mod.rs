@@ -1,5 +1,7 @@
 //! What the tests of all databases share.
 
+pub(crate) mod charging;
+
 use std::{
     sync::Arc,
     task::{Context, Poll, Waker},

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod away;
+mod charging;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;
