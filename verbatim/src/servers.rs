@@ -28,6 +28,15 @@ impl Servers {
         Self { holder: holder(random) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn alone(random: &dyn Random) -> Self {
+        Self {
+            #[cfg(feature = "postgres")]
+            store: None,
+            holder: holder(random),
+        }
+    }
+
     /// Sets the clock by the database, whose time all servers have: leases and holds end for all at the same moment,
     /// however wrong the clock of a machine is.
     ///

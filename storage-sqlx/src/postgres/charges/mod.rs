@@ -38,7 +38,7 @@ use crate::{batch::Batch, error::Work};
 /// How many charges share their statements at most.
 const GROUP_MAX: usize = 64;
 /// In how many lines charges wait.
-const LINES: usize = 4;
+const LINES: usize = 2;
 /// How many may wait in a line. Whoever comes later is told to try again.
 const WAITING_MAX: usize = 8_192;
 

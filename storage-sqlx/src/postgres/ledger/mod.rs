@@ -1,5 +1,6 @@
 //! The ledger in PostgreSQL: what runs with every request is one statement.
 
+mod allowance;
 mod hold;
 #[macro_use]
 mod rows;
@@ -68,6 +69,12 @@ impl PostgresStore {
 
 /// Holds; `spend` settles in full at once.
 pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
+    if allowance::Taking::fits(&ask) {
+        let step = allowance::Taking { ask: ask.clone(), spend, numbers: database.clone() };
+        if let Some(outcome) = database.make(step).await? {
+            return Ok(outcome);
+        }
+    }
     let step = hold::Holding { ask: ask.clone(), spend, numbers: database.clone() };
     match database.make(step).await? {
         Some(outcome) => Ok(outcome),

@@ -1,7 +1,7 @@
 //! The ledger's steps in the general form: the rows that one needs are loaded, it is taken with the arithmetic that
 //! all databases share ([`Books`]), and what it changed is stored, in one serializable transaction.
 //!
-//! What runs with every request is one statement instead ([`super::hold`], [`super::settle`]), and comes here only
+//! What runs with every request is one statement instead ([`super::allowance`], [`super::hold`], [`super::settle`]), and comes here only
 //! where something is out of the ordinary: an id that is known, holds that are overdue.
 
 use sqlx::PgConnection;
