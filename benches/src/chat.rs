@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use tantivy::{
     Index, TantivyDocument,
     collector::TopDocs,
-    indexer::SingleSegmentIndexWriter,
+    directory::RamDirectory,
     query::QueryParser,
     schema::{IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
 };
@@ -45,8 +45,8 @@ fn by_tantivy(windows: &[Passage], asked: &str) -> Result<Vec<u32>> {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs);
     let text = schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
-    let index = Index::create_in_ram(schema.build());
-    let mut writer = SingleSegmentIndexWriter::<TantivyDocument>::new(index, INDEX_BYTES)?;
+    let builder = Index::builder().schema(schema.build());
+    let mut writer = builder.single_segment_index_writer(RamDirectory::create(), INDEX_BYTES)?;
     for window in windows {
         let mut document = TantivyDocument::default();
         document.add_text(text, &window.text);

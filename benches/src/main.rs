@@ -13,6 +13,7 @@ mod library;
 mod lookup;
 mod plain;
 mod platform;
+mod postgres;
 mod posts;
 mod process;
 mod report;
@@ -40,6 +41,8 @@ enum Topic {
     Charged,
     /// The same charges in the store alone, beside the disk and beside plain transactions.
     Commits,
+    /// Charges on PostgreSQL, beside pgbench.
+    Postgres,
     /// Questions about videos: passages, and answers beside transcripts.
     Chat,
     /// Start, memory, links, captions.
@@ -95,6 +98,7 @@ async fn main() -> Result<()> {
         Topic::Sound => sound::run().await,
         Topic::Charged => charged::run().await,
         Topic::Commits => commits::run().await,
+        Topic::Postgres => postgres::run().await,
         Topic::Chat => chat::run().await,
         Topic::Budgets => budgets::run().await,
         Topic::All => {
@@ -104,6 +108,7 @@ async fn main() -> Result<()> {
             sound::run().await?;
             charged::run().await?;
             commits::run().await?;
+            postgres::run().await?;
             chat::run().await?;
             budgets::run().await
         }

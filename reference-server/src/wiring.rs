@@ -1,7 +1,5 @@
 //! From the settings to the options of the parts.
 
-use std::path::PathBuf;
-
 use transcript_core::{
     accounts::{AccountsOptions, PlanTable, PlanTerms},
     engine::{AbsencePolicy, HealthPolicy},
@@ -9,12 +7,12 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    AtOnceOptions, ChatModelOptions, CheckoutOptions, EntitlementOptions, Options, ServiceOptions,
-    SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions, UpstreamOptions, XOptions,
-    YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options,
+    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions,
+    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
-use crate::config::{Format, Problem, Settings, StoreUrl, SupplierName, Till};
+use crate::config::{Format, Problem, SecretUrl, Settings, Storage, StoreUrl, SupplierName, Till};
 
 /// The options that these settings mean, with links that begin with `base_url`.
 ///
@@ -26,10 +24,7 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         settings.suppliers.of(platform).iter().map(|supplier| supplier.as_str().to_owned()).collect()
     };
     Ok(Options {
-        storage: StorageOptions::Files {
-            main: file("storage.url", &settings.storage.url)?,
-            archive: file("storage.archive_url", &settings.storage.archive_url)?,
-        },
+        storage: storage(&settings.storage)?,
         suppliers: SupplierOptions {
             video_site: suppliers(Platform::VideoSite),
             short_video: suppliers(Platform::ShortVideo),
@@ -172,12 +167,24 @@ fn checkout(settings: &Settings) -> CheckoutOptions {
     }
 }
 
-fn file(setting: &str, url: &StoreUrl) -> Result<PathBuf, Problem> {
-    match url {
-        StoreUrl::Sqlite(path) => Ok(path.clone()),
-        StoreUrl::Postgres(_) => Err(Problem::new(format!(
-            "{setting}: this version keeps its data in SQLite files: give sqlite://PATH"
-        ))),
+fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
+    let database = |url: &SecretUrl| DatabaseOptions {
+        url: url.reveal().to_owned(),
+        connections: settings.connections,
+        connect_timeout: settings.connect_timeout,
+        timeout: settings.timeout,
+        pooler: settings.pooler,
+    };
+    match (&settings.url, &settings.archive_url) {
+        (StoreUrl::Sqlite(main), StoreUrl::Sqlite(archive)) => {
+            Ok(StorageOptions::Files { main: main.clone(), archive: archive.clone() })
+        }
+        (StoreUrl::Postgres(main), StoreUrl::Postgres(archive)) => {
+            Ok(StorageOptions::Postgres { main: database(main), archive: database(archive) })
+        }
+        _ => Err(Problem::new(
+            "storage.archive_url: it must be of the same kind as storage.url: sqlite:// or postgres:// for both",
+        )),
     }
 }
 
@@ -206,9 +213,29 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_this_version_cannot_use_is_named() {
-        let settings = load(&[("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v")]);
+    fn two_databases_are_of_one_kind() {
+        let settings = load(&[
+            ("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v"),
+            ("VERBATIM_STORAGE__ARCHIVE_URL", "sqlite:///data/archive.db"),
+        ]);
         let problem = options(&settings, String::new()).unwrap_err().to_string();
-        assert!(problem.starts_with("storage.url: ") && !problem.contains("hush"), "{problem}");
+        assert!(problem.starts_with("storage.archive_url: ") && !problem.contains("hush"), "{problem}");
+    }
+
+    #[test]
+    fn one_address_is_enough_for_a_database_server() {
+        let settings = load(&[
+            ("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v"),
+            ("VERBATIM_STORAGE__CONNECTIONS", "7"),
+            ("VERBATIM_STORAGE__POOLER", "true"),
+        ]);
+        let storage = options(&settings, String::new()).unwrap().storage;
+        let database = || DatabaseOptions {
+            connections: 7,
+            pooler: true,
+            ..DatabaseOptions::new("postgres://me:hush@db/v")
+        };
+        assert_eq!(storage, StorageOptions::Postgres { main: database(), archive: database() });
+        assert!(!format!("{storage:?}").contains("hush"), "{storage:?}");
     }
 }

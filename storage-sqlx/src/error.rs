@@ -1,5 +1,6 @@
 //! What can go wrong in a database, and what the ports say about it.
 
+#[cfg(feature = "sqlite")]
 use std::path::Path;
 
 use transcript_core::{Error, ErrorKind, Retry};
@@ -12,6 +13,7 @@ pub(crate) enum Fault {
     /// A statement or the database failed.
     Sql(sqlx::Error),
     /// A defect of our own ended the work in its middle; the connection is not used again.
+    #[cfg(feature = "sqlite")]
     Panicked,
 }
 
@@ -30,6 +32,7 @@ impl From<Error> for Fault {
     }
 }
 
+#[cfg(feature = "sqlite")]
 impl Fault {
     /// Whether another connection holds the lock that was needed: waiting may help.
     pub(crate) fn is_busy(&self) -> bool {
@@ -85,6 +88,7 @@ pub(crate) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, Retry::Never, message)
 }
 
+#[cfg(feature = "sqlite")]
 /// SQLite's result code without its extension: the low byte.
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
     let code = error.as_database_error()?.code()?;
@@ -95,6 +99,7 @@ fn primary_code(error: &sqlx::Error) -> Option<i32> {
 ///
 /// The numbers are SQLite's result codes. Its own messages are left out where they add nothing: they
 /// may quote what was stored.
+#[cfg(feature = "sqlite")]
 fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
     use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
     let file = file.display();
@@ -153,6 +158,7 @@ fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
 }
 
 #[cfg(test)]
+#[cfg(feature = "sqlite")]
 mod tests {
     use std::time::Duration;
 

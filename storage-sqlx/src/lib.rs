@@ -1,4 +1,4 @@
-//! The storage ports of Verbatim on SQLite, through sqlx.
+//! The storage ports of Verbatim on SQLite and on PostgreSQL, through sqlx.
 //!
 //! Two files hold everything: [`SqliteStore`] is the one of money and people, [`SqliteArchive`] the one of
 //! transcripts. Each opens in one call, which makes the file or brings its schema up to date:
@@ -28,21 +28,28 @@
 //!
 //! # Crate features
 //! - `sqlite` (default): the stores on SQLite, which is compiled in.
+//! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers at once.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod batch;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod books;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod codec;
 #[cfg(feature = "sqlite")]
 mod columns;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod window;
 
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};

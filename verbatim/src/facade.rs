@@ -22,6 +22,7 @@ use crate::{
     housekeeping::Housekeeping,
     options::Options,
     payments::payments,
+    servers::Servers,
     storage::Stores,
     suppliers::{Shared, supply},
     system::{SystemClock, SystemRandom},
@@ -39,6 +40,8 @@ pub struct Verbatim {
     pub(crate) sandbox: Option<Sandbox>,
     /// What suppliers and faces tell each other.
     shared: Shared,
+    /// Others on the same database.
+    pub(crate) servers: Servers,
     /// Wakes whoever sends mails.
     pub(crate) bell: Bell,
     /// Ends with the last handle.
@@ -59,6 +62,7 @@ impl Verbatim {
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
         let stores = Arc::new(Stores::open(&options.storage).await?);
+        let servers = stores.servers(random.as_ref(), &clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
             Arc::clone(&clock) as _,
@@ -105,12 +109,9 @@ impl Verbatim {
             random,
             options: options.lookup,
         };
-        let mut lookup = Lookup::open(parts, stores.secrets.as_ref()).await?;
-        if let Some(entitlements) = entitlements {
-            lookup = lookup.with_entitlements(entitlements);
-        }
+        let lookup = entitled(Lookup::open(parts, stores.secrets.as_ref()).await?, entitlements);
         let housekeeping =
-            Housekeeping::start(&Handle::current(), Arc::clone(&stores.ledger), Arc::clone(&clock) as _);
+            Housekeeping::start(Arc::clone(&stores.ledger), Arc::clone(&clock), servers.clone());
         Ok(Self {
             stores,
             clock,
@@ -120,9 +121,15 @@ impl Verbatim {
             payments,
             sandbox,
             shared,
+            servers,
             bell,
             _housekeeping: Arc::new(housekeeping),
         })
+    }
+
+    /// The clock that all parts go by.
+    pub(crate) fn system_clock(&self) -> Arc<SystemClock> {
+        Arc::clone(&self.clock)
     }
 
     /// Surface A: who may have what.
@@ -168,6 +175,13 @@ impl Verbatim {
 
     pub(crate) fn now(&self) -> transcript_core::Timestamp {
         self.clock.now()
+    }
+}
+
+fn entitled(lookup: Lookup, entitlements: Option<Arc<dyn Entitlements>>) -> Lookup {
+    match entitlements {
+        Some(entitlements) => lookup.with_entitlements(entitlements),
+        None => lookup,
     }
 }
 

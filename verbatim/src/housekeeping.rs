@@ -5,8 +5,12 @@ use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, task::AbortHandle};
 use transcript_core::{Clock, Result, ledger::Ledger};
 
+use crate::{servers::Servers, system::SystemClock};
+
 /// How often it is looked for abandoned holds. Each wallet's own are returned with its next hold anyway.
 const EVERY: Duration = Duration::from_secs(30);
+/// What it is called among servers that share a database: one of them at a time looks.
+const TURN: &str = "abandoned-holds";
 /// How many are returned in one transaction.
 const BATCH: u32 = 500;
 
@@ -17,18 +21,25 @@ pub(crate) struct Housekeeping {
 }
 
 impl Housekeeping {
-    /// Begins at once, so that what a crash left is returned at the next start.
-    pub(crate) fn start(runtime: &Handle, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
+    /// Begins at once, so that what a crash left is returned at the next start. It must be called inside a runtime.
+    pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: Servers) -> Self {
         let work = async move {
             let mut ticks = tokio::time::interval(EVERY);
             loop {
                 ticks.tick().await;
+                if let Err(error) = servers.set(&clock).await {
+                    tracing::debug!(%error, "the database could not be asked for the time");
+                }
+                if !servers.is_my_turn(TURN, clock.as_ref(), EVERY).await {
+                    continue;
+                }
                 if let Err(error) = sweep(ledger.as_ref(), clock.as_ref()).await {
                     tracing::warn!(%error, "abandoned holds could not be returned; it is tried again");
                 }
+                servers.end_turn(TURN, clock.as_ref()).await;
             }
         };
-        Self { task: runtime.spawn(work).abort_handle() }
+        Self { task: Handle::current().spawn(work).abort_handle() }
     }
 }
 

@@ -14,6 +14,7 @@ mod mail;
 mod operate;
 mod options;
 mod payments;
+mod servers;
 mod storage;
 mod suppliers;
 mod sweep;
@@ -30,8 +31,8 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    AtOnceOptions, EntitlementOptions, Options, ServiceOptions, SoundFormat, SpeechOptions, StorageOptions,
-    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, ServiceOptions, SoundFormat, SpeechOptions,
+    StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
 pub use sweep::RunningSweep;

@@ -92,6 +92,56 @@ pub enum StorageOptions {
     /// Transcripts in a SQLite file, the rest in memory: for work that costs nobody anything, and must not
     /// depend on whether the file of keys and the ledger can be used (feature `sqlite`).
     ArchiveFile(PathBuf),
+    /// In PostgreSQL databases, which any number of servers may share (feature `postgres`).
+    Postgres {
+        /// The database of keys and the ledger.
+        main: DatabaseOptions,
+        /// The database of transcripts; it may be the same one.
+        archive: DatabaseOptions,
+    },
+    /// As [`StorageOptions::ArchiveFile`], in a PostgreSQL database (feature `postgres`).
+    ArchivePostgres(DatabaseOptions),
+}
+
+/// How a database server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DatabaseOptions {
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `sslmode` and `sslrootcert` in its query where they are
+    /// wanted.
+    pub url: String,
+    /// How many connections are open at the same time at most, from 1 to 256.
+    pub connections: u32,
+    /// How long a connection may take to open.
+    pub connect_timeout: Duration,
+    /// How long a call waits for the database, repeats included.
+    pub timeout: Duration,
+    /// Whether connections go by way of a pooler that lends a server connection for each transaction.
+    pub pooler: bool,
+}
+
+impl DatabaseOptions {
+    /// This database, with what is usual for the rest.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: 16,
+            connect_timeout: Duration::from_secs(2),
+            timeout: Duration::from_secs(5),
+            pooler: false,
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The address may carry a password.
+        f.debug_struct("DatabaseOptions")
+            .field("connections", &self.connections)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("timeout", &self.timeout)
+            .field("pooler", &self.pooler)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The suppliers of each platform by name, in the order in which they are asked.

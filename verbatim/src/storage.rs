@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    Result,
+    Random, Result,
     accounts::{Charges, Orders, Outbox, Replies, StepByStep},
     archive::Archive,
     directory::{Directory, Secrets},
@@ -15,7 +15,9 @@ use transcript_core::{
     },
 };
 
-use crate::options::StorageOptions;
+#[cfg(feature = "postgres")]
+use crate::options::DatabaseOptions;
+use crate::{options::StorageOptions, servers::Servers, system::SystemClock};
 
 /// The stores behind the ports, and what is closed at the end.
 #[derive(Debug)]
@@ -31,6 +33,8 @@ pub(crate) struct Stores {
     pub(crate) replies: Arc<dyn Replies>,
     #[cfg(feature = "sqlite")]
     files: Option<(Option<Arc<storage_sqlx::SqliteStore>>, Arc<storage_sqlx::SqliteArchive>)>,
+    #[cfg(feature = "postgres")]
+    databases: Option<(Option<Arc<storage_sqlx::PostgresStore>>, Arc<storage_sqlx::PostgresArchive>)>,
 }
 
 impl Stores {
@@ -42,13 +46,17 @@ impl Stores {
             StorageOptions::Files { main, archive } => Self::files(main, archive).await,
             #[cfg(feature = "sqlite")]
             StorageOptions::ArchiveFile(archive) => Self::archive_file(archive).await,
+            #[cfg(feature = "postgres")]
+            StorageOptions::Postgres { main, archive } => Self::databases(main, archive).await,
+            #[cfg(feature = "postgres")]
+            StorageOptions::ArchivePostgres(archive) => Self::archive_database(archive).await,
             #[cfg(not(feature = "sqlite"))]
             StorageOptions::Files { .. } | StorageOptions::ArchiveFile(_) => {
-                Err(transcript_core::Error::new(
-                    transcript_core::ErrorKind::Unsupported,
-                    transcript_core::Retry::Never,
-                    "this build keeps nothing in files: it lacks the feature sqlite",
-                ))
+                Err(lacking("this build keeps nothing in files: it lacks the feature sqlite"))
+            }
+            #[cfg(not(feature = "postgres"))]
+            StorageOptions::Postgres { .. } | StorageOptions::ArchivePostgres(_) => {
+                Err(lacking("this build keeps nothing in PostgreSQL: it lacks the feature postgres"))
             }
         }
     }
@@ -71,7 +79,47 @@ impl Stores {
             replies: Arc::new(MemoryReplies::default()),
             #[cfg(feature = "sqlite")]
             files: None,
+            #[cfg(feature = "postgres")]
+            databases: None,
         }
+    }
+
+    /// The servers that share these stores; their time is the clock's afterwards.
+    pub(crate) async fn servers(&self, random: &dyn Random, clock: &SystemClock) -> Result<Servers> {
+        #[cfg(feature = "postgres")]
+        let servers = Servers::new(self.databases.as_ref().and_then(|(main, _)| main.clone()), random);
+        #[cfg(not(feature = "postgres"))]
+        let servers = Servers::new(random);
+        servers.set(clock).await?;
+        Ok(servers)
+    }
+
+    #[cfg(feature = "postgres")]
+    async fn databases(main: &DatabaseOptions, archive: &DatabaseOptions) -> Result<Self> {
+        use storage_sqlx::{PostgresArchive, PostgresStore};
+        let (main, archive) =
+            tokio::try_join!(PostgresStore::open(reached(main)), PostgresArchive::open(reached(archive)),)?;
+        let (main, archive) = (Arc::new(main), Arc::new(archive));
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            ledger: Arc::clone(&main) as _,
+            directory: Arc::clone(&main) as _,
+            limiter: Arc::clone(&main) as _,
+            charges: Arc::clone(&main) as _,
+            secrets: Arc::clone(&main) as _,
+            orders: Arc::clone(&main) as _,
+            outbox: Arc::clone(&main) as _,
+            replies: Arc::clone(&main) as _,
+            databases: Some((Some(main), archive)),
+            #[cfg(feature = "sqlite")]
+            files: None,
+        })
+    }
+
+    #[cfg(feature = "postgres")]
+    async fn archive_database(archive: &DatabaseOptions) -> Result<Self> {
+        let archive = Arc::new(storage_sqlx::PostgresArchive::open(reached(archive)).await?);
+        Ok(Self { archive: Arc::clone(&archive) as _, databases: Some((None, archive)), ..Self::memory() })
     }
 
     #[cfg(feature = "sqlite")]
@@ -93,6 +141,8 @@ impl Stores {
             outbox: Arc::clone(&main) as _,
             replies: Arc::clone(&main) as _,
             files: Some((Some(main), archive)),
+            #[cfg(feature = "postgres")]
+            databases: None,
         })
     }
 
@@ -103,7 +153,7 @@ impl Stores {
         Ok(Self { archive: Arc::clone(&archive) as _, files: Some((None, archive)), ..Self::memory() })
     }
 
-    /// Finishes what is under way and closes the files.
+    /// Finishes what is under way and closes files and connections.
     pub(crate) async fn close(&self) {
         #[cfg(feature = "sqlite")]
         if let Some((main, archive)) = &self.files {
@@ -112,5 +162,29 @@ impl Stores {
                 main.close().await;
             }
         }
+        #[cfg(feature = "postgres")]
+        if let Some((main, archive)) = &self.databases {
+            archive.close().await;
+            if let Some(main) = main {
+                main.close().await;
+            }
+        }
     }
+}
+
+#[cfg(feature = "postgres")]
+fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
+    storage_sqlx::PostgresOptions {
+        url: options.url.clone(),
+        connections: options.connections,
+        connect_timeout: options.connect_timeout,
+        patience: options.timeout,
+        pooler: options.pooler,
+    }
+}
+
+#[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+fn lacking(message: &str) -> transcript_core::Error {
+    use transcript_core::{Error, ErrorKind, Retry};
+    Error::new(ErrorKind::Unsupported, Retry::Never, message)
 }

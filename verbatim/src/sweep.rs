@@ -1,6 +1,9 @@
 //! Asking now and then about payments of which no event told.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use tokio::{
     runtime::Handle,
@@ -12,7 +15,12 @@ use transcript_core::{
     accounts::payments::{Payments, SWEEP_EVERY},
 };
 
-use crate::Verbatim;
+use crate::{Verbatim, servers::Servers, system::SystemClock};
+
+/// What it is called among servers that share a database: one of them at a time asks.
+const TURN: &str = "payments";
+/// How long a sweep may take before another server no longer waits for its end.
+const TURN_LASTS: Duration = Duration::from_secs(600);
 
 impl Verbatim {
     /// Begins to ask about open orders, renewals and refunds whose event may have been lost: at once, and then every
@@ -22,7 +30,8 @@ impl Verbatim {
     /// must be called inside a tokio runtime.
     pub fn start_sweep(&self) -> Option<RunningSweep> {
         let payments = self.payments();
-        payments.is_configured().then(|| RunningSweep::start(&Handle::current(), payments.clone()))
+        let among = Among { servers: self.servers.clone(), clock: self.system_clock() };
+        payments.is_configured().then(|| RunningSweep::start(&Handle::current(), payments.clone(), among))
     }
 }
 
@@ -34,9 +43,9 @@ pub struct RunningSweep {
 }
 
 impl RunningSweep {
-    fn start(runtime: &Handle, payments: Payments) -> Self {
+    fn start(runtime: &Handle, payments: Payments, among: Among) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { stop: Some(stop), task: runtime.spawn(run(payments, stopped)) }
+        Self { stop: Some(stop), task: runtime.spawn(run(payments, among, stopped)) }
     }
 
     /// Ends it, and waits until it has: a question that is under way is left unanswered.
@@ -53,12 +62,19 @@ impl Drop for RunningSweep {
     }
 }
 
-async fn run(payments: Payments, mut stopped: oneshot::Receiver<()>) {
+/// The servers on one database, and the time that they have in common.
+#[derive(Clone, Debug)]
+struct Among {
+    servers: Servers,
+    clock: Arc<SystemClock>,
+}
+
+async fn run(payments: Payments, among: Among, mut stopped: oneshot::Receiver<()>) {
     let returned = Arc::new(Mutex::new(None));
     loop {
         // In a task of its own, so that a defect ends one sweep and not all.
         let mut alone = JoinSet::new();
-        alone.spawn(sweep(payments.clone(), Arc::clone(&returned)));
+        alone.spawn(sweep_in_turn(payments.clone(), among.clone(), Arc::clone(&returned)));
         tokio::select! {
             _ = &mut stopped => {
                 alone.shutdown().await;
@@ -73,6 +89,14 @@ async fn run(payments: Payments, mut stopped: oneshot::Receiver<()>) {
             // Whatever came of it: a provider that is away is not asked more often.
             () = tokio::time::sleep(SWEEP_EVERY) => {}
         }
+    }
+}
+
+async fn sweep_in_turn(payments: Payments, among: Among, returned: Arc<Mutex<Option<Timestamp>>>) {
+    let Among { servers, clock } = &among;
+    if servers.is_my_turn(TURN, clock.as_ref(), TURN_LASTS).await {
+        sweep(payments, returned).await;
+        servers.end_turn(TURN, clock.as_ref()).await;
     }
 }
 

@@ -8,15 +8,48 @@ use std::{
 use transcript_core::{Clock, Error, Random, Result, Timestamp};
 
 /// The system's clock. Where the system's time is set back, it stands still until that time is reached.
+///
+/// Where several servers share a database it is set by that one's: see `Servers`.
 #[derive(Debug, Default)]
 pub struct SystemClock {
     latest_ms: AtomicI64,
+    /// How far the common time is ahead of the machine's.
+    ahead_ms: AtomicI64,
+}
+
+/// How far a clock may be off before people are told.
+const OFF_MS: i64 = 2_000;
+
+impl SystemClock {
+    /// What the machine's own clock says, in milliseconds since 1970.
+    pub(crate) fn of_the_machine() -> i64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Sets it by another clock, which said `theirs` at some moment between `begun` and `ended` of the machine's.
+    ///
+    /// It is left as it is where it could be right.
+    pub(crate) fn set(&self, theirs: i64, begun: i64, ended: i64) {
+        let before = self.ahead_ms.load(Ordering::Relaxed);
+        let (least, most) = (theirs.saturating_sub(ended), theirs.saturating_sub(begun));
+        if (least..=most).contains(&before) {
+            return;
+        }
+        let ahead = least.saturating_add(most) / 2;
+        self.ahead_ms.store(ahead, Ordering::Relaxed);
+        if ahead.abs_diff(before) > OFF_MS.unsigned_abs() {
+            tracing::warn!(
+                seconds = ahead / 1_000,
+                "the database's clock is ahead of this machine's, and is followed"
+            );
+        }
+    }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        let now = Self::of_the_machine().saturating_add(self.ahead_ms.load(Ordering::Relaxed));
         let before = self.latest_ms.fetch_max(now, Ordering::Relaxed);
         Timestamp::from_millis(now.max(before))
     }
@@ -62,6 +95,19 @@ mod tests {
         let ahead = clock.now().as_millis() + 60_000;
         clock.latest_ms.store(ahead, Ordering::Relaxed);
         assert_eq!(clock.now().as_millis(), ahead);
+    }
+
+    #[test]
+    fn a_clock_is_set_by_another_one_where_it_must_be_wrong() {
+        let clock = SystemClock::default();
+        let ahead = |theirs, begun, ended| {
+            clock.set(theirs, begun, ended);
+            clock.ahead_ms.load(Ordering::Relaxed)
+        };
+        assert_eq!(ahead(1_000, 995, 1_005), 0);
+        assert_eq!(ahead(301_000, 995, 1_005), 300_000);
+        assert_eq!(ahead(301_004, 995, 1_005), 300_000);
+        assert_eq!(ahead(201_000, 200_990, 200_994), 8);
     }
 
     #[test]

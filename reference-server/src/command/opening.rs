@@ -39,6 +39,7 @@ pub(super) async fn open_archive_to_look(settings: &Settings) -> Result<Verbatim
     options.storage = match options.storage {
         StorageOptions::Files { archive, .. } if check_exists(&archive).is_err() => StorageOptions::Memory,
         StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
+        StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
         other => other,
     };
     Ok(Verbatim::open(options).await?)
@@ -66,9 +67,11 @@ pub(super) async fn open_archive_for(
     observer: Option<Arc<dyn Observer>>,
 ) -> Result<Verbatim, Failure> {
     let mut options = Options { observer, ..options(settings)? };
-    if let StorageOptions::Files { archive, .. } = options.storage {
-        options.storage = StorageOptions::ArchiveFile(archive);
-    }
+    options.storage = match options.storage {
+        StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
+        StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
+        other => other,
+    };
     Ok(Verbatim::open(options).await?)
 }
 

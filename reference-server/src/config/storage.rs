@@ -1,6 +1,9 @@
 //! Where the databases are.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::{
     layers::Raw,
@@ -15,6 +18,14 @@ pub struct Storage {
     pub url: StoreUrl,
     /// `storage.archive_url`: the transcripts.
     pub archive_url: StoreUrl,
+    /// `storage.connections`: how many connections to a PostgreSQL server each of the two has open at most.
+    pub connections: u32,
+    /// `storage.connect_timeout`: how long one may take to open.
+    pub connect_timeout: Duration,
+    /// `storage.timeout`: how long a call waits for the database, repeats included.
+    pub timeout: Duration,
+    /// `storage.pooler`: whether connections go by way of a pooler that lends one for each transaction.
+    pub pooler: bool,
 }
 
 /// Where one database is.
@@ -34,7 +45,19 @@ impl Storage {
             StoreUrl::Sqlite(_) => StoreUrl::Sqlite(data.join("archive.db")),
             StoreUrl::Postgres(_) => url.clone(),
         };
-        Self { url, archive_url: reader.value("storage.archive_url", archive) }
+        let second = Duration::from_secs(1);
+        Self {
+            url,
+            archive_url: reader.value("storage.archive_url", archive),
+            connections: reader.small("storage.connections", 16, 1..=256),
+            connect_timeout: reader.duration(
+                "storage.connect_timeout",
+                2 * second,
+                second / 10..=60 * second,
+            ),
+            timeout: reader.duration("storage.timeout", 5 * second, second / 10..=600 * second),
+            pooler: reader.value("storage.pooler", false),
+        }
     }
 }
 

@@ -17,8 +17,14 @@ use transcript_core::{
     },
 };
 
-pub(crate) use rows::{EntryRow, HoldRow, PoolRow, bucket_name, kind_of, pool_of};
-use rows::{LegRow, State, TransferKind, TransferRow, cap_of, kind_name, leg_row};
+#[cfg(not(feature = "postgres"))]
+use rows::cap_of;
+pub(crate) use rows::{
+    EntryRow, HoldRow, LegRow, PoolRow, State, TransferKind, TransferRow, bucket_name, kind_of, pool_of,
+};
+#[cfg(feature = "postgres")]
+pub(crate) use rows::{ShareRow, cap_of};
+use rows::{kind_name, leg_row};
 
 use crate::error::corrupt;
 
@@ -68,10 +74,10 @@ pub(crate) struct Books {
 /// What a step changed, for the database.
 #[derive(Debug, Serialize)]
 pub(crate) struct Changes<'a> {
-    pools: Vec<&'a PoolRow>,
-    holds: Vec<&'a HoldRow>,
-    transfers: Vec<&'a TransferRow>,
-    entries: &'a [EntryRow],
+    pub(crate) pools: Vec<&'a PoolRow>,
+    pub(crate) holds: Vec<&'a HoldRow>,
+    pub(crate) transfers: Vec<&'a TransferRow>,
+    pub(crate) entries: &'a [EntryRow],
 }
 
 /// What an entry says of its cause.
@@ -102,6 +108,12 @@ impl Books {
             transfers: serde_json::from_str(transfers).map_err(unreadable)?,
             entries: Vec::new(),
         })
+    }
+
+    /// The books of these rows.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn of_rows(pools: Vec<PoolRow>, holds: Vec<HoldRow>, transfers: Vec<TransferRow>) -> Self {
+        Self { pools, holds, transfers, entries: Vec::new() }
     }
 
     /// The books of a spend that is fresh, of wallets with these pools and no hold that is overdue.

@@ -47,8 +47,8 @@ pub(crate) struct LegRow {
     pub(crate) wallet: String,
     pub(crate) amount: u64,
     /// What was spent of it, once the hold is closed.
-    pub(super) spent: u64,
-    pub(super) shares: Vec<ShareRow>,
+    pub(crate) spent: u64,
+    pub(crate) shares: Vec<ShareRow>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,27 +66,27 @@ pub(crate) struct EntryRow {
     pub(crate) cap: u64,
     pub(crate) kind: &'static str,
     pub(crate) amount: u64,
-    pub(super) shortfall: u64,
+    pub(crate) shortfall: u64,
     pub(crate) cause: String,
     pub(crate) memo: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum TransferKind {
+pub(crate) enum TransferKind {
     Grant,
     Revocation,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct TransferRow {
+pub(crate) struct TransferRow {
     pub(crate) id: String,
-    pub(super) kind: TransferKind,
+    pub(crate) kind: TransferKind,
     pub(crate) wallet: String,
-    pub(super) of_grant: String,
+    pub(crate) of_grant: String,
     pub(crate) amount: u64,
-    pub(super) taken: u64,
-    pub(super) shortfall: u64,
+    pub(crate) taken: u64,
+    pub(crate) shortfall: u64,
     #[serde(skip)]
     pub(crate) touched: bool,
 }
@@ -101,7 +101,7 @@ pub(crate) fn pool_of(bucket: String, cap: u64) -> Pool {
     if bucket.is_empty() { Pool::Purchased } else { Pool::Allowance { bucket, limit: cap } }
 }
 
-pub(super) fn cap_of(pool: &Pool) -> u64 {
+pub(crate) fn cap_of(pool: &Pool) -> u64 {
     match pool {
         Pool::Allowance { limit, .. } => *limit,
         Pool::Purchased => 0,
@@ -152,7 +152,7 @@ impl LegRow {
 }
 
 impl HoldRow {
-    pub(super) fn state(&self) -> HoldState {
+    pub(crate) fn state(&self) -> HoldState {
         match self.state {
             State::Open => HoldState::Open { expires_at: Timestamp::from_millis(self.expires_at) },
             State::Closed => HoldState::Closed { spent: self.legs.iter().map(|leg| leg.spent).collect() },
@@ -176,6 +176,35 @@ pub(super) fn leg_row(leg: &Leg, shares: Vec<Share>) -> LegRow {
         amount: leg.amount,
         spent: 0,
         shares: shares.into_iter().map(share).collect(),
+    }
+}
+
+impl State {
+    /// Its lasting name.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// The state with this name.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::Open, Self::Closed, Self::Expired].into_iter().find(|state| state.name() == name)
+    }
+}
+
+impl TransferKind {
+    /// Its lasting name.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Grant => "grant",
+            Self::Revocation => "revocation",
+        }
     }
 }
 

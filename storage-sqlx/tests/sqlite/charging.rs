@@ -9,47 +9,15 @@ use tokio::task::JoinHandle;
 use transcript_core::{
     ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
-    directory::{Account, Directory, NewKey, Redeem, Redeemed, Token},
-    ids::{AccountId, HoldId, KeyId, WalletId},
+    directory::Account,
+    ids::HoldId,
     ledger::{HoldOutcome, Ledger},
-    limits::Take,
 };
 
-use crate::sharing::{check_audit, grant, moment, purchased, request};
-
-fn digest(name: &str) -> Vec<u8> {
-    name.bytes().chain(std::iter::repeat(0)).take(32).collect()
-}
-
-/// An account with ten credits; key, wallet and account have one name.
-async fn account(store: &SqliteStore, name: &str) -> Account {
-    let (token, now) = (digest(&format!("token {name}")), moment(0));
-    let email = format!("{name}@example.org");
-    store.put_token(Token { digest: token.clone(), email, expires_at: moment(1_000), now }).await.unwrap();
-    let key = NewKey { id: KeyId::new(name), digest: digest(name), hint: String::new(), now };
-    let (new_account, new_wallet) = (AccountId::new(name), WalletId::new(name));
-    let redeem = Redeem { digest: token, confirmed: false, new_account, new_wallet, key };
-    let Redeemed::Issued { account, .. } = store.redeem(redeem).await.unwrap() else {
-        panic!("a fresh token makes an account")
-    };
-    grant(store, &format!("gift for {name}"), name, 10).await;
-    account
-}
-
-fn ask(account: &Account, id: &str) -> ChargeRequest {
-    let name = account.id.as_str();
-    ChargeRequest {
-        key_digest: digest(name),
-        account: account.id.clone(),
-        version: account.version,
-        take: Take { bucket: format!("api/{name}"), count: 5, per_ms: 1_000, cost: 1 },
-        spend: request(id.to_owned(), account.wallet.as_str(), 1),
-    }
-}
-
-fn charged(outcome: &Result<ChargeOutcome>) -> bool {
-    matches!(outcome, Ok(ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. }))
-}
+use crate::common::{
+    charging::{account, ask, charged},
+    check_audit, moment, purchased,
+};
 
 fn undone(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
     match outcome {
@@ -78,7 +46,7 @@ async fn a_damaged_row_is_its_own_charges_fault_only() {
     let (store, folder) = crate::store().await;
     let mut accounts = Vec::new();
     for name in ["a", "b", "c"] {
-        accounts.push(account(&store, name).await);
+        accounts.push(account(&*store, name).await);
     }
     let mut other = other(&folder).await;
     let damage = "INSERT INTO limits VALUES ('api/b', 9000000000000, 'no moments')";
@@ -108,7 +76,7 @@ async fn what_cannot_begin_is_undone() {
     let mut options = SqliteOptions::new(folder.path().join("verbatim.db"));
     options.busy_timeout = Duration::from_millis(100);
     let store = Arc::new(SqliteStore::open(options).await.unwrap());
-    let account = account(&store, "a").await;
+    let account = account(&*store, "a").await;
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let calls = ["h1", "h2"].map(|id| charge(&store, ask(&account, id)));
@@ -125,7 +93,7 @@ async fn what_cannot_begin_is_undone() {
 #[tokio::test]
 async fn whoever_leaves_before_the_turn_is_not_charged() {
     let (store, folder) = crate::store().await;
-    let account = account(&store, "a").await;
+    let account = account(&*store, "a").await;
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let (stays, leaves) = (charge(&store, ask(&account, "h1")), charge(&store, ask(&account, "h2")));

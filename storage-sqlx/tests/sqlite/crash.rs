@@ -14,7 +14,7 @@ use transcript_core::{
     ledger::{HoldOutcome, HoldState, Ledger, Settle, SettleOutcome},
 };
 
-use crate::sharing::{check_audit, grant, moment, request};
+use crate::common::{check_audit, grant, moment, request};
 
 /// Set, to the folder, for the process that is killed.
 const FOLDER: &str = "VERBATIM_TEST_CRASH";

@@ -11,7 +11,7 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-use crate::sharing::moment;
+use crate::common::moment;
 
 const HOUR: i64 = 3_600_000;
 

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod charging;
+#[path = "../common/mod.rs"]
+mod common;
 mod conformance;
 mod crash;
 mod housekeeping;
@@ -14,12 +16,8 @@ use std::{path::Path, sync::Arc};
 
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
-use transcript_core::{
-    Timestamp,
-    archive::{Keep, Wish},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
-    video::{Platform, VideoId},
-};
+
+pub(crate) use common::keep;
 
 /// A fresh store in a folder of its own.
 async fn store() -> (Arc<SqliteStore>, TempDir) {
@@ -41,27 +39,4 @@ async fn archive() -> (Arc<SqliteArchive>, TempDir) {
 /// The archive in a folder.
 async fn archive_in(folder: &Path) -> Arc<SqliteArchive> {
     Arc::new(SqliteArchive::open(SqliteOptions::new(folder.join("archive.db"))).await.unwrap())
-}
-
-/// A transcript of one segment, for the default wish.
-fn keep(id: &str, words: &str) -> Keep {
-    let video = VideoId::new(Platform::VideoSite, id).unwrap();
-    let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
-    Keep {
-        video: video.clone(),
-        wishes: vec![Wish::Default],
-        transcript: Arc::new(Transcript {
-            video,
-            title: None,
-            author: None,
-            duration_ms: None,
-            track: track.clone(),
-            source: "youtube-captions".to_owned(),
-            segments: vec![Segment::new(words, 0, 1_000)],
-        }),
-        known_tracks: vec![track],
-        parser_version: 1,
-        replace: false,
-        now: Timestamp::from_millis(sharing::NOW),
-    }
 }

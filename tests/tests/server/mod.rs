@@ -10,6 +10,7 @@ mod killed;
 mod openapi;
 mod operators;
 pub(crate) mod platform;
+mod postgres;
 mod social;
 mod storage;
 mod surface;

@@ -8,7 +8,8 @@ use super::{Offence, Source, apply, check_planted, none, tree};
 /// What a crate of the workspace may know of the others. A crate that is not listed must be added.
 const INWARD: &[(&str, &[&str])] = &[
     ("transcript-core", &[]),
-    ("storage-sqlx", &["transcript-core"]),
+    ("storage-sqlx", &["transcript-core", "verbatim-tests-postgres"]),
+    ("verbatim-tests-postgres", &[]),
     ("upstream-reqwest", &["transcript-core"]),
     ("verbatim", &["transcript-core", "storage-sqlx", "upstream-reqwest"]),
     ("reference-server", &["transcript-core", "verbatim"]),
@@ -16,7 +17,14 @@ const INWARD: &[(&str, &[&str])] = &[
     ("bindings-uniffi", &["transcript-core", "verbatim"]),
     (
         "verbatim-tests",
-        &["transcript-core", "storage-sqlx", "upstream-reqwest", "verbatim", "reference-server"],
+        &[
+            "transcript-core",
+            "storage-sqlx",
+            "upstream-reqwest",
+            "verbatim",
+            "reference-server",
+            "verbatim-tests-postgres",
+        ],
     ),
     (
         "verbatim-benches",
@@ -27,6 +35,7 @@ const INWARD: &[(&str, &[&str])] = &[
             "verbatim",
             "reference-server",
             "verbatim-tests",
+            "verbatim-tests-postgres",
         ],
     ),
 ];

@@ -124,7 +124,7 @@ async fn payments(mood: Mood) -> (Payments, Arc<AtomicU32>, Arc<MemoryOrders>) {
 /// How often a provider of this mood is asked within so many seconds; then the sweep is stopped, at once.
 async fn asked_within(mood: Mood, seconds: u64) -> u32 {
     let (payments, asked, _) = payments(mood).await;
-    let sweep = RunningSweep::start(&Handle::current(), payments);
+    let sweep = RunningSweep::start(&Handle::current(), payments, alone());
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     let count = asked.load(Ordering::SeqCst);
     let before = Instant::now();
@@ -133,6 +133,12 @@ async fn asked_within(mood: Mood, seconds: u64) -> u32 {
     tokio::time::sleep(3 * SWEEP_EVERY).await;
     assert_eq!(asked.load(Ordering::SeqCst), count, "{mood:?}: it goes on after its end");
     count
+}
+
+/// A server that has its storage for itself.
+fn alone() -> Among {
+    let random = crate::SystemRandom::open().unwrap();
+    Among { servers: Servers::alone(&random), clock: Arc::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -145,7 +151,7 @@ async fn open_orders_are_asked_about_at_once_and_every_half_hour() {
 #[tokio::test(start_paused = true)]
 async fn what_was_found_is_done() {
     let (payments, _, orders) = payments(Mood::Cancelled).await;
-    let sweep = RunningSweep::start(&Handle::current(), payments);
+    let sweep = RunningSweep::start(&Handle::current(), payments, alone());
     tokio::time::sleep(Duration::from_secs(1)).await;
     let order = orders.order(&OrderId::new("order")).await.unwrap().unwrap();
     assert_eq!(order.state, OrderState::Expired);

@@ -2,10 +2,9 @@
 //!
 //! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
 //! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
-//! rules of the ledger and the limits ([`batch`]), and one stores what they changed. What is out of the ordinary (a
+//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed. What is out of the ordinary (a
 //! hold id that is known, a hold of the wallet that is overdue) goes its own way in the same transaction.
 
-mod batch;
 pub(super) mod statements;
 
 use std::{
@@ -32,8 +31,7 @@ use super::{
     limits,
     writer::{Change, Queue, busy},
 };
-use crate::error::Work;
-use batch::Batch;
+use crate::{batch::Batch, error::Work};
 use statements::Statements;
 
 /// How many charges share their statements at most.

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use sqlx::{Arguments, AssertSqlSafe, Row, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 use transcript_core::{Error, accounts::ChargeRequest};
 
-use super::batch::{Batch, Found};
 use crate::{
+    batch::{Batch, Found},
     books::{PoolRow, bucket_name},
     codec::{self, column},
     error::{Work, corrupt},

@@ -18,31 +18,31 @@ const POOLS_MAX: usize = 2;
 
 /// What the database has for one charge.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Whether the key opens the account in the version that was told.
-    pub(super) opens: bool,
+    pub(crate) opens: bool,
     /// Whether its hold is known, or one of its wallet's is overdue.
-    pub(super) is_odd: bool,
+    pub(crate) is_odd: bool,
     /// The window of its limit.
-    pub(super) window: Option<Window>,
+    pub(crate) window: Option<Window>,
     /// The pools of its wallet.
-    pub(super) pools: Vec<PoolRow>,
+    pub(crate) pools: Vec<PoolRow>,
 }
 
 /// What became of the charges of a group, and what there is to store.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// In the order of the charges; none for those that must go their own way, once all of this is stored.
-    pub(super) outcomes: Vec<Option<ChargeOutcome>>,
-    pub(super) pools: Vec<PoolRow>,
+    pub(crate) outcomes: Vec<Option<ChargeOutcome>>,
+    pub(crate) pools: Vec<PoolRow>,
     /// Windows whose end is as it was.
-    pub(super) windows: Vec<Window>,
+    pub(crate) windows: Vec<Window>,
     /// Windows that are new, or whose end has moved.
-    pub(super) moved: Vec<Window>,
-    pub(super) holds: Vec<HoldRow>,
-    pub(super) entries: Vec<EntryRow>,
+    pub(crate) moved: Vec<Window>,
+    pub(crate) holds: Vec<HoldRow>,
+    pub(crate) entries: Vec<EntryRow>,
     /// The moment of the last charge, in milliseconds.
-    pub(super) now: i64,
+    pub(crate) now: i64,
 }
 
 /// A limit's window, as those before have left it.
@@ -61,8 +61,18 @@ fn is_ordinary(ask: &ChargeRequest) -> bool {
 }
 
 impl Batch {
+    /// Whether there is nothing to store.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pools.is_empty()
+            && self.windows.is_empty()
+            && self.moved.is_empty()
+            && self.holds.is_empty()
+            && self.entries.is_empty()
+    }
+
     /// Decides the charges in their order. Each sees what those before it have left.
-    pub(super) fn decide(asks: &[ChargeRequest], found: Vec<Found>) -> Work<Self> {
+    pub(crate) fn decide(asks: &[ChargeRequest], found: Vec<Found>) -> Work<Self> {
         let mut batch = Self { outcomes: Vec::with_capacity(asks.len()), ..Self::default() };
         let mut limits: HashMap<&str, Taking> = HashMap::with_capacity(asks.len());
         let mut wallets: HashMap<&str, Vec<PoolRow>> = HashMap::with_capacity(asks.len());

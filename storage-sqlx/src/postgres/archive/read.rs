@@ -1,0 +1,146 @@
+//! Reading the archive in PostgreSQL: each question is one statement.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use sqlx::{Row, postgres::PgRow};
+use transcript_core::{
+    Error, ErrorKind, Result, Retry, Timestamp,
+    archive::{Absence, ArchivedTrack, Found, StoredBody, StoredTranscript, Wish},
+    ids::Cursor,
+    transcript::{LanguageTag, TrackInfo, TrackKind},
+    video::VideoId,
+};
+
+use crate::{
+    body::{Body, checksum, damaged},
+    codec::{self, number, small},
+    error::{Work, corrupt},
+    postgres::text::{listed, plain, read, read_perhaps},
+};
+
+/// All that is known about a wish, in one row.
+pub(super) const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at,
+        t.content_sha256, b.length, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until
+    FROM (SELECT 1) one
+    LEFT JOIN withdrawals d ON d.video = $1
+    LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
+    LEFT JOIN transcripts t ON t.video = $1 AND t.id = w.transcript
+    LEFT JOIN bodies b ON b.video = $1 AND b.transcript = w.transcript
+    LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3";
+
+/// The body that answers a wish.
+pub(super) const BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.checksum, b.segments
+    FROM wishes w JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
+    WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)";
+
+macro_rules! tracks {
+    ($rest:literal) => {
+        concat!(
+            "SELECT t.video, t.id, t.language, t.kind, t.name, t.original,
+                ARRAY(SELECT w.wish FROM wishes w
+                    JOIN transcripts s ON s.video = w.video AND s.id = w.transcript
+                    WHERE w.video = t.video AND s.track = t.id ORDER BY w.wish <> 'default', w.wish),
+                newest.revision, newest.stored_at
+            FROM tracks t LEFT JOIN LATERAL (
+                SELECT revision, stored_at FROM transcripts s WHERE s.video = t.video AND s.track = t.id
+                ORDER BY revision DESC, id DESC LIMIT 1
+            ) newest ON TRUE ",
+            $rest
+        )
+    };
+}
+
+pub(super) const TRACKS: &str =
+    tracks!("WHERE t.video = $1 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1) ORDER BY t.id");
+pub(super) const PAGE: &str = tracks!(
+    "WHERE (t.video, t.id) > ($1, $2) AND newest.revision IS NOT NULL ORDER BY t.video, t.id LIMIT $3"
+);
+
+/// What a row of [`FIND`] says.
+pub(super) fn what_is_known(video: &VideoId, wish: &Wish, row: &PgRow) -> Work<Found> {
+    if row.try_get(0)? {
+        return Ok(Found::Withdrawn);
+    }
+    if let Some(stored) = stored(row)? {
+        // The digest covers the video, but not where it lies.
+        return if stored.transcript.video == *video {
+            Ok(Found::Transcript(stored))
+        } else {
+            Err(corrupt("a transcript lies in the place of another video's").into())
+        };
+    }
+    let Some(reason) = read_perhaps(row, 9)? else {
+        return Ok(Found::Nothing);
+    };
+    Ok(Found::Absent(Absence {
+        video: video.clone(),
+        wish: wish.clone(),
+        reason,
+        message: read(row, 10)?,
+        asked: listed(row.try_get(11)?)?,
+        until: Timestamp::from_millis(row.try_get(12)?),
+    }))
+}
+
+/// The transcript in a row of [`FIND`].
+pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
+    let Some(revision) = row.try_get::<Option<i64>, _>(1)? else {
+        return Ok(None);
+    };
+    let content_sha256: Vec<u8> = row.try_get(4)?;
+    let length = row.try_get::<Option<i64>, _>(5)?.ok_or_else(damaged)?;
+    let body = Body {
+        content_sha256: content_sha256.clone(),
+        source: read(row, 6)?,
+        length: number(length)?,
+        about: row.try_get(7)?,
+        segments: row.try_get(8)?,
+    };
+    Ok(Some(StoredTranscript {
+        transcript: Arc::new(body.unpack()?),
+        revision: small(revision)?,
+        content_sha256,
+        parser_version: small(row.try_get(2)?)?,
+        stored_at: Timestamp::from_millis(row.try_get(3)?),
+    }))
+}
+
+/// The body in a row of [`BODY`], whose checksum is right.
+pub(super) fn body(video: &VideoId, row: &PgRow) -> Work<StoredBody> {
+    let (content_sha256, source): (Vec<u8>, String) = (row.try_get(0)?, read(row, 1)?);
+    let (length, stored) = (number(row.try_get(2)?)?, number(row.try_get(3)?)?);
+    let segments: Vec<u8> = row.try_get(4)?;
+    let checksum = checksum(video, &source, &content_sha256, length, &segments);
+    if u64::from(checksum) != stored {
+        return Err(damaged().into());
+    }
+    Ok(StoredBody { content_sha256, source, segments: Bytes::from(segments), length, checksum })
+}
+
+/// A track of a row of [`TRACKS`] or [`PAGE`], with its number.
+pub(super) fn archived(row: &PgRow) -> Work<(i64, ArchivedTrack)> {
+    let kind = TrackKind::from_name(row.try_get(3)?);
+    let wishes: Vec<String> = row.try_get(6)?;
+    let track = ArchivedTrack {
+        video: codec::video(&read(row, 0)?)?,
+        track: TrackInfo {
+            language: LanguageTag::from_canonical(read(row, 2)?),
+            kind: kind.ok_or_else(|| corrupt("a stored track is of no known kind"))?,
+            name: read_perhaps(row, 4)?,
+            original: row.try_get(5)?,
+        },
+        wishes: wishes.into_iter().map(|wish| Wish::from_name(&plain(wish))).collect(),
+        revision: row.try_get::<Option<i64>, _>(7)?.map(small).transpose()?,
+        stored_at: row.try_get::<Option<i64>, _>(8)?.map(Timestamp::from_millis),
+    };
+    Ok((row.try_get(1)?, track))
+}
+
+/// Video and number of the last track before a page.
+pub(super) fn read_cursor(cursor: &Cursor) -> Result<(String, i64)> {
+    let parts = cursor.as_str().rsplit_once('/');
+    parts
+        .and_then(|(video, id)| Some((video.to_owned(), id.parse().ok()?)))
+        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "this is no cursor of this store"))
+}

@@ -1,0 +1,269 @@
+//! Charges in PostgreSQL: those that wait at the same time share a transaction, and its statements.
+//!
+//! An account's charges wait in one of a few lines, always the same one, so that those of one server are never in
+//! each other's way. Whoever asks is served at once where nobody is served in that line; else they wait, and all who
+//! have gathered are served together: one statement reads what they need, each is decided in its turn with the
+//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed, unless another server has changed
+//! any of it in between. Then it is done again, and from then on the rows are locked first. What is out of the
+//! ordinary (a hold id that is known, a hold of the wallet that is overdue) goes its own way.
+
+mod statements;
+
+use std::{
+    collections::VecDeque,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use sqlx::PgConnection;
+use tokio::sync::oneshot;
+use transcript_core::{
+    Error, ErrorKind, Result,
+    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    limits::Taken,
+};
+
+use super::{
+    PostgresStore,
+    database::{Change, Database},
+    fault::{Verdict, closed, verdict},
+    ledger, limits,
+};
+use crate::{batch::Batch, error::Work};
+
+/// How many charges share their statements at most.
+const GROUP_MAX: usize = 64;
+/// In how many lines charges wait.
+const LINES: usize = 2;
+/// How many may wait in a line. Whoever comes later is told to try again.
+const WAITING_MAX: usize = 8_192;
+
+type Answer = oneshot::Sender<Result<ChargeOutcome>>;
+
+/// Where charges are asked for, and gather.
+#[derive(Debug)]
+pub(super) struct Tellers {
+    lines: [Arc<Line>; LINES],
+}
+
+#[derive(Debug)]
+struct Line {
+    database: Database,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    queue: VecDeque<(ChargeRequest, Answer)>,
+    /// Whether a task serves this line.
+    is_served: bool,
+}
+
+impl Tellers {
+    pub(super) fn new(database: &Database) -> Self {
+        let line = |_| Arc::new(Line { database: database.clone(), waiting: Mutex::default() });
+        Self { lines: std::array::from_fn(line) }
+    }
+
+    fn line(&self, ask: &ChargeRequest) -> &Arc<Line> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(ask.account.as_str());
+        let place = usize::try_from(hash % LINES as u64).unwrap_or_default();
+        &self.lines[place]
+    }
+}
+
+#[async_trait]
+impl Charges for PostgresStore {
+    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
+        ask.check()?;
+        let (answer, outcome) = oneshot::channel();
+        if let Err(error) = self.tellers.line(&ask).join(ask, answer) {
+            return Ok(ChargeOutcome::Undone(error));
+        }
+        outcome.await.unwrap_or_else(|_| Err(closed()))
+    }
+}
+
+impl Line {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins those who wait; the first one begins the task that serves them.
+    fn join(self: &Arc<Self>, ask: ChargeRequest, answer: Answer) -> Result<()> {
+        let mut waiting = self.waiting();
+        if waiting.queue.len() >= WAITING_MAX {
+            return Err(Error::unavailable("too many charges wait for the database: try again in a moment"));
+        }
+        waiting.queue.push_back((ask, answer));
+        if !std::mem::replace(&mut waiting.is_served, true) {
+            let serving = Serving { line: Arc::clone(self), has_ended: false };
+            self.database.runtime().spawn(serving.run());
+        }
+        Ok(())
+    }
+
+    /// Who is served next, together; nobody when the task that serves has ended with that.
+    fn next(&self) -> Vec<(ChargeRequest, Answer)> {
+        let mut waiting = self.waiting();
+        // Whoever left need not be charged.
+        waiting.queue.retain(|(_, answer)| !answer.is_closed());
+        let count = waiting.queue.len().min(GROUP_MAX);
+        waiting.is_served = count > 0;
+        waiting.queue.drain(..count).collect()
+    }
+
+    async fn serve(&self, members: Vec<(ChargeRequest, Answer)>) {
+        let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let group = Arc::new(Group::of(asks, &self.database));
+        let served = self.database.make(Together(Arc::clone(&group))).await;
+        match served {
+            Ok(outcomes) => {
+                for ((ask, answer), outcome) in group.asks.iter().zip(answers).zip(outcomes) {
+                    let outcome = match outcome {
+                        Some(outcome) => Ok(outcome),
+                        None => by_itself(&self.database, ask).await,
+                    };
+                    // Nobody may be waiting any more; it is charged all the same.
+                    answer.send(outcome).ok();
+                }
+            }
+            // One of them may be to blame: nobody pays for another's fault.
+            Err(error) if group.asks.len() > 1 && error.kind() != ErrorKind::Unavailable => {
+                for (ask, answer) in group.asks.iter().zip(answers) {
+                    Box::pin(self.serve(vec![(ask.clone(), answer)])).await;
+                }
+            }
+            Err(error) => {
+                for answer in answers {
+                    answer.send(group.failed(error.clone())).ok();
+                }
+            }
+        }
+    }
+}
+
+/// The task that serves a line.
+struct Serving {
+    line: Arc<Line>,
+    has_ended: bool,
+}
+
+impl Serving {
+    async fn run(mut self) {
+        loop {
+            // Whoever is ready to ask does so first, and shares the statements.
+            tokio::task::yield_now().await;
+            let members = self.line.next();
+            if members.is_empty() {
+                self.has_ended = true;
+                return;
+            }
+            self.line.serve(members).await;
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            // Its runtime stops, or it panicked: nobody must wait for it.
+            let mut waiting = self.line.waiting();
+            waiting.is_served = false;
+            waiting.queue.clear();
+        }
+    }
+}
+
+/// Charges that are made together.
+#[derive(Debug)]
+struct Group {
+    asks: Vec<ChargeRequest>,
+    numbers: Database,
+    /// Whether another server was in the way: from then on rows are locked before they are read.
+    is_contended: AtomicBool,
+    /// Whether they may have been stored: from then on only the database knows.
+    may_be_stored: AtomicBool,
+}
+
+impl Group {
+    fn of(asks: Vec<ChargeRequest>, numbers: &Database) -> Self {
+        let (is_contended, may_be_stored) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { asks, numbers: numbers.clone(), is_contended, may_be_stored }
+    }
+
+    /// What its members are told when it failed.
+    fn failed(&self, error: Error) -> Result<ChargeOutcome> {
+        if self.may_be_stored.load(Ordering::Relaxed) { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+    }
+}
+
+/// The change that a group is. What it stores is one statement, which ends itself where anything that it was computed
+/// of has changed.
+struct Together(Arc<Group>);
+
+impl Change for Together {
+    /// None for those that must go their own way.
+    type Outcome = Vec<Option<ChargeOutcome>>;
+    const IS_STEP: bool = true;
+
+    async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<ChargeOutcome>>> {
+        let Self(group) = self;
+        if !group.is_contended.load(Ordering::Relaxed) {
+            return group.make(db).await;
+        }
+        sqlx::raw_sql("BEGIN ISOLATION LEVEL READ COMMITTED").execute(&mut *db).await?;
+        let made = match statements::lock(db, &group.asks).await {
+            Ok(()) => group.make(db).await,
+            Err(fault) => Err(fault),
+        };
+        match made {
+            Ok(outcomes) => {
+                group.may_be_stored.store(true, Ordering::Relaxed);
+                sqlx::raw_sql("COMMIT").execute(db).await?;
+                Ok(outcomes)
+            }
+            Err(fault) => {
+                if verdict(&fault) != Verdict::Lost {
+                    sqlx::raw_sql("ROLLBACK").execute(db).await?;
+                }
+                Err(fault)
+            }
+        }
+    }
+}
+
+impl Group {
+    async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<ChargeOutcome>>> {
+        let (found, read) = statements::load(db, &self.asks).await?;
+        let batch = Batch::decide(&self.asks, found)?;
+        if !batch.is_empty() {
+            self.may_be_stored.store(true, Ordering::Relaxed);
+            let stored = statements::store(db, &self.asks, &batch, &read, &self.numbers).await;
+            if let Err(fault) = &stored {
+                let verdict = verdict(fault);
+                // What the server has refused, it has not stored; a commit that nobody heard of may have been.
+                self.may_be_stored.fetch_and(verdict == Verdict::Lost, Ordering::Relaxed);
+                self.is_contended.fetch_or(verdict == Verdict::Again, Ordering::Relaxed);
+            }
+            stored?;
+        }
+        Ok(batch.outcomes)
+    }
+}
+
+/// Charges a call whose key is known to open its account, step by step.
+async fn by_itself(database: &Database, ask: &ChargeRequest) -> Result<ChargeOutcome> {
+    let take = limits::Request { takes: vec![ask.take.clone()], now: ask.spend.now };
+    let (remaining, reset_ms) = match database.make(take).await {
+        Ok(Taken::Allowed { remaining, reset_ms }) => (remaining, reset_ms),
+        Ok(Taken::Limited { retry_after_ms, .. }) => return Ok(ChargeOutcome::Limited { retry_after_ms }),
+        Err(error) => return Ok(ChargeOutcome::Undone(error)),
+    };
+    let spent = ledger::take(database, ask.spend.clone(), true).await?;
+    Ok(ChargeOutcome::Counted { remaining, reset_ms, spent })
+}

@@ -1,0 +1,139 @@
+//! The ledger's rows as PostgreSQL has them.
+
+use sqlx::{PgConnection, Row, postgres::PgRow};
+
+use crate::{
+    books::{HoldRow, LegRow, PoolRow, ShareRow, State, TransferKind, TransferRow},
+    codec::number,
+    error::{Work, corrupt},
+    postgres::text::{own, plain, read},
+};
+
+/// The columns of [`pool`].
+macro_rules! pool_columns {
+    () => {
+        "p.wallet, p.bucket, p.cap, p.spent, p.held, p.granted"
+    };
+}
+
+/// The columns of [`hold`], of a table called `h`.
+macro_rules! hold_columns {
+    () => {
+        "h.id, h.state, h.expires_at, h.memo, h.wallets, h.amounts, h.spent, h.share_legs, h.share_buckets,
+            h.share_caps, h.share_amounts"
+    };
+}
+
+/// The hold with this id; the holds of these wallets that are overdue; so many overdue holds of any wallet, the
+/// longest overdue first.
+const HOLDS: &str = concat!(
+    "SELECT ",
+    hold_columns!(),
+    " FROM ledger_holds h WHERE h.id IN (
+        SELECT $1::TEXT
+        UNION ALL SELECT o.hold FROM ledger_open o WHERE o.wallet = ANY ($2) AND o.expires_at <= $3
+        UNION ALL SELECT id FROM (
+            SELECT id FROM ledger_holds WHERE state = 'open' AND expires_at <= $3
+            ORDER BY expires_at, id LIMIT $4
+        ) overdue
+    )"
+);
+const POOLS: &str = concat!(
+    "SELECT ",
+    pool_columns!(),
+    " FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket)
+    JOIN ledger_pools p ON p.wallet = w.wallet AND p.bucket = w.bucket"
+);
+const TRANSFERS: &str = "SELECT id, kind, wallet, of_grant, amount, taken, shortfall FROM ledger_transfers
+    WHERE id = ANY ($1)";
+
+/// A hold, and with it all that is overdue, of these wallets or of any.
+pub(super) async fn holds(
+    db: &mut PgConnection,
+    id: Option<&str>,
+    wallets: &[&str],
+    now: i64,
+    limit: u32,
+) -> Work<Vec<HoldRow>> {
+    let wallets: Vec<String> = wallets.iter().map(|wallet| own(wallet)).collect();
+    let ask = sqlx::query(HOLDS).bind(id.map(own)).bind(wallets).bind(now).bind(i64::from(limit));
+    ask.fetch_all(db).await?.iter().map(hold).collect()
+}
+
+/// The pools of these wallets and buckets.
+pub(super) async fn pools(db: &mut PgConnection, wanted: &[(String, String)]) -> Work<Vec<PoolRow>> {
+    let (wallets, buckets): (Vec<String>, Vec<String>) =
+        wanted.iter().map(|(wallet, bucket)| (own(wallet), own(bucket))).unzip();
+    let rows = sqlx::query(POOLS).bind(wallets).bind(buckets).fetch_all(db).await?;
+    rows.iter().map(|row| pool(row, 0)).collect()
+}
+
+/// The transfers with these ids.
+pub(super) async fn transfers(db: &mut PgConnection, ids: &[&str]) -> Work<Vec<TransferRow>> {
+    let ids: Vec<String> = ids.iter().map(|id| own(id)).collect();
+    sqlx::query(TRANSFERS).bind(ids).fetch_all(db).await?.iter().map(transfer).collect()
+}
+
+/// The pool in a row, from this column on.
+pub(super) fn pool(row: &PgRow, first: usize) -> Work<PoolRow> {
+    Ok(PoolRow {
+        wallet: read(row, first)?,
+        bucket: read(row, first + 1)?,
+        cap: number(row.try_get(first + 2)?)?,
+        spent: number(row.try_get(first + 3)?)?,
+        held: number(row.try_get(first + 4)?)?,
+        granted: number(row.try_get(first + 5)?)?,
+        touched: false,
+    })
+}
+
+fn hold(row: &PgRow) -> Work<HoldRow> {
+    let unknown = || corrupt("a hold of the ledger is in no known state");
+    let wallets: Vec<String> = row.try_get(4)?;
+    let (amounts, spent) = (numbers(row, 5)?, numbers(row, 6)?);
+    let mut legs: Vec<LegRow> = wallets
+        .into_iter()
+        .zip(amounts.into_iter().zip(spent))
+        .map(|(wallet, (amount, spent))| LegRow { wallet: plain(wallet), amount, spent, shares: Vec::new() })
+        .collect();
+    let buckets: Vec<String> = row.try_get(8)?;
+    let (caps, amounts) = (numbers(row, 9)?, numbers(row, 10)?);
+    let shares = buckets.into_iter().zip(caps.into_iter().zip(amounts));
+    for (leg, (bucket, (cap, amount))) in numbers(row, 7)?.into_iter().zip(shares) {
+        let place = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
+        let leg = place.and_then(|place| legs.get_mut(place));
+        let leg = leg.ok_or_else(|| corrupt("a hold of the ledger has a share of no leg"))?;
+        leg.shares.push(ShareRow { bucket: plain(bucket), cap, amount });
+    }
+    Ok(HoldRow {
+        id: read(row, 0)?,
+        state: State::from_name(row.try_get(1)?).ok_or_else(unknown)?,
+        expires_at: row.try_get(2)?,
+        memo: read(row, 3)?,
+        legs,
+        touched: false,
+    })
+}
+
+fn transfer(row: &PgRow) -> Work<TransferRow> {
+    let kind = match row.try_get::<&str, _>(1)? {
+        "grant" => TransferKind::Grant,
+        _ => TransferKind::Revocation,
+    };
+    Ok(TransferRow {
+        id: read(row, 0)?,
+        kind,
+        wallet: read(row, 2)?,
+        of_grant: read(row, 3)?,
+        amount: number(row.try_get(4)?)?,
+        taken: number(row.try_get(5)?)?,
+        shortfall: number(row.try_get(6)?)?,
+        touched: false,
+    })
+}
+
+/// The numbers in a column that is a list of them; none of them is negative.
+pub(super) fn numbers(row: &PgRow, column: usize) -> Work<Vec<u64>> {
+    let list: Vec<i64> = row.try_get(column)?;
+    Ok(list.into_iter().map(number).collect::<transcript_core::Result<_>>()?)
+}

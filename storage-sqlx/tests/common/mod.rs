@@ -1,0 +1,202 @@
+//! What the tests of all databases share.
+
+pub(crate) mod charging;
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use transcript_core::{
+    PageRequest, Timestamp,
+    archive::{Keep, Wish},
+    ids::{GrantId, HoldId, WalletId},
+    ledger::{Grant, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Settle, SettleOutcome, Terms, audit},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+pub(crate) const NOW: i64 = 1_795_132_800_000;
+
+pub(crate) fn moment(millis: i64) -> Timestamp {
+    Timestamp::from_millis(NOW + millis)
+}
+
+pub(crate) fn purchased() -> Terms {
+    Terms { pools: vec![Pool::Purchased], resets_at: None }
+}
+
+pub(crate) fn request(id: String, wallet: &str, amount: u64) -> HoldRequest {
+    HoldRequest {
+        id: HoldId::new(id),
+        legs: vec![Leg { wallet: WalletId::new(wallet), terms: purchased(), amount }],
+        now: moment(0),
+        expires_at: moment(60_000),
+        memo: "test".to_owned(),
+    }
+}
+
+pub(crate) async fn grant(store: &dyn Ledger, id: &str, wallet: &str, amount: u64) {
+    let grant = Grant {
+        id: GrantId::new(id),
+        wallet: WalletId::new(wallet),
+        amount,
+        now: moment(0),
+        memo: "test".to_owned(),
+    };
+    store.grant(grant).await.unwrap();
+}
+
+/// Every balance is what its entries add up to.
+pub(crate) async fn check_audit(store: &dyn Ledger) {
+    let mut request = PageRequest::first();
+    loop {
+        let page = store.wallets(request).await.unwrap();
+        for balance in page.items {
+            let mut entries = Vec::new();
+            let mut request = PageRequest::first();
+            loop {
+                let page = store.entries(&balance.wallet, request).await.unwrap();
+                entries.extend(page.items);
+                let Some(next) = page.next else { break };
+                request = PageRequest { after: Some(next), ..PageRequest::first() };
+            }
+            assert_eq!(audit::compare(&balance, &entries), Ok(Vec::new()), "{}", balance.wallet);
+        }
+        let Some(next) = page.next else { return };
+        request = PageRequest { after: Some(next), ..PageRequest::first() };
+    }
+}
+
+/// Two stores on one database drain a wallet to exactly nothing.
+pub(crate) async fn drain(one: Arc<dyn Ledger>, two: Arc<dyn Ledger>) {
+    grant(&*one, "bought", "w", 300).await;
+    let spend = |store: &Arc<dyn Ledger>, name: &str, n: u64| {
+        let (store, ask) = (Arc::clone(store), request(format!("{name}{n}"), "w", 1 + n % 3));
+        tokio::spawn(async move {
+            let amount = ask.legs[0].amount;
+            match store.spend(ask).await.unwrap() {
+                HoldOutcome::Held { .. } => amount,
+                _ => 0,
+            }
+        })
+    };
+    let spending: Vec<_> = (0..200).flat_map(|n| [spend(&one, "one", n), spend(&two, "two", n)]).collect();
+    let mut spent = 0;
+    for task in spending {
+        spent += task.await.unwrap();
+    }
+    // Whatever is left is less than the largest request that was refused, so single credits drain it.
+    let left = 300 - spent;
+    assert!(left < 3, "{left}");
+    for n in 0..left {
+        let store = if n % 2 == 0 { &one } else { &two };
+        let ask = request(format!("last{n}"), "w", 1);
+        assert!(matches!(store.spend(ask).await.unwrap(), HoldOutcome::Held { .. }));
+    }
+    for store in [&one, &two] {
+        let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+        assert_eq!((balance.available(), balance.pools[0].spent, balance.pools[0].held), (0, 300, 0));
+        assert!(matches!(
+            store.spend(request("more".to_owned(), "w", 1)).await.unwrap(),
+            HoldOutcome::Refused { .. }
+        ));
+        check_audit(&**store).await;
+    }
+}
+
+/// Callers who go away leave nothing half done.
+pub(crate) async fn go_away<F: Future<Output = Arc<dyn Ledger>>>(
+    store: Arc<dyn Ledger>,
+    another: impl FnOnce() -> F,
+) {
+    grant(&*store, "bought", "w", 1_000_000).await;
+    let mut calls = Vec::new();
+    for n in 0..400_u64 {
+        let store = Arc::clone(&store);
+        calls.push(tokio::spawn(async move {
+            store.hold(request(format!("h{n}"), "w", 3)).await.unwrap();
+            let settle = Settle { id: HoldId::new(format!("h{n}")), spent: vec![2], now: moment(1) };
+            store.settle(settle).await.unwrap();
+            store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+        }));
+        if n % 3 == 0 {
+            tokio::time::sleep(Duration::from_micros(50 * (n % 11))).await;
+        }
+        // Some go at once, some in the middle, some not at all.
+        if n % 4 != 0 {
+            calls[usize::try_from(n / 2).unwrap()].abort();
+        }
+    }
+    for call in calls {
+        if let Err(error) = call.await {
+            assert!(error.is_cancelled(), "{error}");
+        }
+    }
+    // The stores still write, also from another connection: no transaction was left open.
+    let other = another().await;
+    grant(&*other, "later", "w", 1).await;
+    grant(&*store, "latest", "w", 1).await;
+    check_audit(&*store).await;
+    for n in 0..400 {
+        let settle = Settle { id: HoldId::new(format!("h{n}")), spent: vec![2], now: moment(1) };
+        // Made whole or not at all; where it was held only, it settles now.
+        let outcome = other.settle(settle).await.unwrap();
+        assert!(!matches!(outcome, SettleOutcome::Settled { ref balances } if balances.len() != 1));
+    }
+    check_audit(&*other).await;
+    let balance = other.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+    assert_eq!(balance.pools[0].held, 0);
+    assert_eq!(balance.pools[0].spent % 2, 0);
+}
+
+/// Polls a future with no runtime around it.
+pub(crate) fn poll_alone<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(outcome) = future.as_mut().poll(&mut context) {
+            return outcome;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Any text is kept letter by letter.
+pub(crate) async fn keep_texts(store: &dyn Ledger) {
+    for (place, text) in ["\0", "a\0b", "\"'\\", "\u{1F600}\u{FFFF}", "$.x", "null"].into_iter().enumerate() {
+        grant(store, text, text, 2).await;
+        let ask = HoldRequest { memo: text.to_owned(), ..request(text.to_owned(), text, 2) };
+        assert!(matches!(store.spend(ask.clone()).await.unwrap(), HoldOutcome::Held { .. }), "{text:?}");
+        assert!(matches!(store.spend(ask).await.unwrap(), HoldOutcome::Known { .. }), "{text:?}");
+        let entries = store.entries(&WalletId::new(text), PageRequest::first()).await.unwrap().items;
+        assert_eq!(entries.len(), 3, "{text:?}");
+        assert!(entries.iter().all(|entry| entry.cause == text && entry.wallet.as_str() == text));
+        assert_eq!(entries[2].memo, text);
+        assert_eq!(store.wallets(PageRequest::first()).await.unwrap().items.len(), place + 1);
+    }
+}
+
+/// A transcript of one segment, for the default wish.
+pub(crate) fn keep(id: &str, words: &str) -> Keep {
+    let video = VideoId::new(Platform::VideoSite, id).unwrap();
+    let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
+    Keep {
+        video: video.clone(),
+        wishes: vec![Wish::Default],
+        transcript: Arc::new(Transcript {
+            video,
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: track.clone(),
+            source: "youtube-captions".to_owned(),
+            segments: vec![Segment::new(words, 0, 1_000)],
+        }),
+        known_tracks: vec![track],
+        parser_version: 1,
+        replace: false,
+        now: Timestamp::from_millis(NOW),
+    }
+}
