@@ -12,7 +12,7 @@ mod conformance;
 mod opening;
 mod sharing;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
 use verbatim_tests_postgres::{Cluster, Database};
@@ -22,9 +22,9 @@ fn database() -> Database<'static> {
     Cluster::shared().database().unwrap()
 }
 
-/// The options for a database.
+/// The options for a database, with more patience than callers have: compilers may be at work beside the tests.
 fn options(database: &Database<'_>) -> PostgresOptions {
-    PostgresOptions::new(&database.url)
+    PostgresOptions { patience: Duration::from_secs(60), ..PostgresOptions::new(&database.url) }
 }
 
 /// A fresh store in a database of its own.
