@@ -166,8 +166,7 @@ impl Database {
         let options = options.bounded();
         let patience = options.busy_timeout;
         let (file, connection) = schema::prepare_and_open(kind, &options.path, patience).await?;
-        let queue = Queue::start(connection, kind.writer(&file, patience), file.clone(), patience)?;
-        let queue = Arc::new(queue);
+        let queue = Arc::new(Queue::start(connection, kind.writer(&file, patience), file.clone(), patience));
         let readers = Arc::new(Readers::new(kind.reader(&file, patience), options.readers, patience));
         Ok(Self { file, queue, readers, runtime: Handle::current() })
     }

@@ -4,9 +4,8 @@
 //! in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
 //! once the commit is on disk. Hardly any is refused, and a savepoint is a statement too: only when one of
 //! them was refused are they made anew, now each behind a savepoint of its own, so that the refused ones
-//! are undone and the others stay. The work runs on a thread of its own: a caller who goes away leaves no
-//! transaction half done, since a change that has begun runs to its end; and between two statements it never waits
-//! for its turn behind the tasks of a busy runtime, while everybody waits for it.
+//! are undone and the others stay. The work runs in a task of its own, so a caller who goes away leaves no
+//! transaction half done: a change that has begun runs to its end.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -18,7 +17,7 @@ use async_trait::async_trait;
 use futures_util::FutureExt;
 use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tokio::{
-    runtime::{self, Handle},
+    runtime::Handle,
     sync::{mpsc, oneshot},
 };
 use transcript_core::{Error, Result};
@@ -54,17 +53,6 @@ pub(crate) trait Change: Send + Sync + 'static {
     ) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
 }
 
-impl Message {
-    /// Tells whoever waits why nothing will be done.
-    fn refuse(self, error: &Error) {
-        match self {
-            Self::Change(mut change) => change.answer(Err(error.clone())),
-            // Whoever closes what is closed need not wait.
-            Self::Close(_) => {}
-        }
-    }
-}
-
 /// The queue before the connection that writes. The connection closes when the queue is dropped.
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -80,67 +68,32 @@ enum Message {
 }
 
 impl Queue {
-    /// Starts the thread that writes.
+    /// Starts the task that writes.
     pub(crate) fn start(
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         file: PathBuf,
         patience: Duration,
-    ) -> Result<Self> {
+    ) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let writer = Writer { connection: Some(connection), options, file: file.clone() };
-        let refused = |error| Error::unavailable(format!("there is no thread that could write: {error}"));
-        let own = runtime::Builder::new_current_thread().enable_time().build().map_err(refused)?;
-        let thread = std::thread::Builder::new().name("sqlite-queue".to_owned());
-        thread.spawn(move || own.block_on(writer.run(receiver))).map_err(refused)?;
-        Ok(Self { sender, file, patience, runtime: Handle::current() })
+        let runtime = Handle::current();
+        runtime.spawn(writer.run(receiver));
+        Self { sender, file, patience, runtime }
     }
 
     /// Makes a change and returns its outcome once it is committed. One that has not begun when its caller's
     /// patience is over is not made.
     pub(crate) async fn make<C: Change>(&self, change: C) -> Result<C::Outcome> {
         let (answer, outcome) = oneshot::channel();
-        // Nobody may be waiting any more; the change is made all the same.
-        let message = self.message(change, move |outcome| drop(answer.send(outcome)));
-        match self.sender.try_send(message) {
+        let patience_ends = Instant::now() + self.patience;
+        let waiting = Box::new(Request { change, outcome: None, patience_ends, answer: Some(answer) });
+        match self.sender.try_send(Message::Change(waiting)) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(message)) => drop(self.room().await?.send(message)),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(super::closed()),
         }
         outcome.await.map_err(|_| super::closed())?
-    }
-
-    /// Has a change made, and its outcome given to `answer` once it is committed: on the thread that writes, which
-    /// must not be kept. As with [`Queue::make`], the patience of whoever waits for room ends.
-    pub(crate) fn post<C: Change>(
-        &self,
-        change: C,
-        answer: impl FnOnce(Result<C::Outcome>) + Send + 'static,
-    ) {
-        match self.sender.try_send(self.message(change, answer)) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Closed(message)) => message.refuse(&super::closed()),
-            Err(mpsc::error::TrySendError::Full(message)) => {
-                let (sender, file, patience) = (self.sender.clone(), self.file.clone(), self.patience);
-                self.runtime.spawn(async move {
-                    match tokio::time::timeout(patience, sender.reserve_owned()).await {
-                        Ok(Ok(room)) => drop(room.send(message)),
-                        Ok(Err(_)) => message.refuse(&super::closed()),
-                        Err(_) => message.refuse(&busy(&file)),
-                    }
-                });
-            }
-        }
-    }
-
-    fn message<C: Change>(
-        &self,
-        change: C,
-        answer: impl FnOnce(Result<C::Outcome>) + Send + 'static,
-    ) -> Message {
-        let patience_ends = Instant::now() + self.patience;
-        let answer = Some(Box::new(answer) as Answer<C::Outcome>);
-        Message::Change(Box::new(Request { change, outcome: None, patience_ends, answer }))
     }
 
     /// Waits for room in the queue.
@@ -182,14 +135,11 @@ trait Waiting: Send {
     fn patience_ends(&self) -> Instant;
 }
 
-/// Who is told what a change came to.
-type Answer<T> = Box<dyn FnOnce(Result<T>) + Send>;
-
 struct Request<C: Change> {
     change: C,
     outcome: Option<Result<C::Outcome>>,
     patience_ends: Instant,
-    answer: Option<Answer<C::Outcome>>,
+    answer: Option<oneshot::Sender<Result<C::Outcome>>>,
 }
 
 #[async_trait]
@@ -207,7 +157,8 @@ impl<C: Change> Waiting for Request<C> {
         let missing = || Err(Error::unexpected("a change was not made"));
         let outcome = committed.and_then(|()| self.outcome.take().unwrap_or_else(missing));
         if let Some(answer) = self.answer.take() {
-            answer(outcome);
+            // Nobody may be waiting any more; the change is made all the same.
+            answer.send(outcome).ok();
         }
     }
 

@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use sqlx::SqliteConnection;
-use tokio::sync::oneshot;
+use tokio::{runtime::Handle, sync::oneshot};
 use transcript_core::{
     Error, ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
@@ -51,6 +51,7 @@ pub(super) struct Counter {
 struct Shared {
     queue: Arc<Queue>,
     file: PathBuf,
+    runtime: Handle,
     statements: Statements,
     waiting: Mutex<Waiting>,
 }
@@ -65,8 +66,8 @@ struct Waiting {
 impl Counter {
     pub(super) fn new(database: &Database) -> Self {
         let (queue, file) = (Arc::clone(&database.queue), database.file.clone());
-        let (statements, waiting) = (Statements::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { queue, file, statements, waiting }) }
+        let (runtime, statements) = (database.runtime.clone(), Statements::default());
+        Self { shared: Arc::new(Shared { queue, file, runtime, statements, waiting: Mutex::default() }) }
     }
 }
 
@@ -94,24 +95,24 @@ impl Shared {
             return Err(busy(&self.file));
         }
         waiting.line.push_back((ask, answer));
-        let is_first = !std::mem::replace(&mut waiting.is_queued, true);
-        drop(waiting);
-        if is_first {
-            self.queue_group(Group::default());
+        if !std::mem::replace(&mut waiting.is_queued, true) {
+            self.send_group();
         }
         Ok(())
     }
 
-    /// Queues a group. Its members are answered on the thread that writes, as soon as it is committed.
-    fn queue_group(self: &Arc<Self>, group: Group) {
-        let group = Arc::new(group);
-        let change = Together { shared: Arc::clone(self), group: Arc::clone(&group) };
+    /// Queues a group for whoever waits, in a task that then answers them.
+    fn send_group(self: &Arc<Self>) {
         let shared = Arc::clone(self);
-        self.queue.post(change, move |outcomes| shared.answer(&group, outcomes));
+        self.runtime.spawn(async move { shared.see_through(Group::default()).await });
     }
 
-    /// Answers the members of a group, and whoever waited for one that never had its turn.
-    fn answer(self: &Arc<Self>, group: &Group, outcomes: Result<Vec<ChargeOutcome>>) {
+    /// Has a group charged and its members answered.
+    async fn see_through(self: &Arc<Self>, group: Group) {
+        let group = Arc::new(group);
+        let change = Together { shared: Arc::clone(self), group: Arc::clone(&group) };
+        let outcomes = self.queue.make(change).await;
+        // Those who waited for a group that never had its turn are answered as well.
         let (asks, answers) = (group.asks(self), group.answers());
         match outcomes {
             Ok(outcomes) => {
@@ -123,7 +124,7 @@ impl Shared {
             // One of them may be to blame: nobody pays for another's fault.
             Err(error) if asks.len() > 1 && error.kind() != ErrorKind::Unavailable => {
                 for (ask, answer) in asks.iter().zip(answers) {
-                    self.queue_group(Group::alone(ask.clone(), answer));
+                    Box::pin(self.see_through(Group::alone(ask.clone(), answer))).await;
                 }
             }
             Err(error) => {
@@ -171,14 +172,12 @@ impl Group {
         let count = waiting.line.len().min(GROUP_MAX);
         let (asks, answers): (Vec<_>, Vec<_>) = waiting.line.drain(..count).unzip();
         waiting.is_queued = !waiting.line.is_empty();
-        let more = waiting.is_queued;
+        if waiting.is_queued {
+            shared.send_group();
+        }
         drop(waiting);
         let asks: Arc<[ChargeRequest]> = asks.into();
         *members = Some(Members { asks: Arc::clone(&asks), answers });
-        drop(members);
-        if more {
-            shared.queue_group(Self::default());
-        }
         asks
     }
 

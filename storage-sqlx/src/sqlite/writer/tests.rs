@@ -73,7 +73,7 @@ impl Fixture {
             .execute(&mut connection)
             .await
             .unwrap();
-        let queue = Queue::start(connection, options.clone(), file, patience).unwrap();
+        let queue = Queue::start(connection, options.clone(), file, patience);
         Self { queue: Arc::new(queue), options, made: Arc::default(), _folder: folder }
     }
 
@@ -81,14 +81,6 @@ impl Fixture {
         let queue = Arc::clone(&self.queue);
         let made = Arc::clone(&self.made);
         tokio::spawn(async move { queue.make(Add { number, then, made }).await })
-    }
-
-    /// The same without waiting for it.
-    fn post(&self, number: i64) -> oneshot::Receiver<Result<i64>> {
-        let (answer, outcome) = oneshot::channel();
-        let add = Add { number, then: Then::Goes, made: Arc::clone(&self.made) };
-        self.queue.post(add, move |outcome| drop(answer.send(outcome)));
-        outcome
     }
 
     async fn numbers(&self) -> Vec<i64> {
@@ -179,27 +171,6 @@ async fn whoever_waits_too_long_is_told_and_nothing_is_made() {
     assert_eq!(slow.await.unwrap().unwrap(), -1);
     assert_eq!(fixture.made.load(Relaxed), 1);
     assert_eq!(fixture.add(2, Then::Goes).await.unwrap().unwrap(), 2);
-}
-
-#[tokio::test]
-async fn what_is_posted_is_answered_whatever_becomes_of_it() {
-    let fixture = Fixture::with_patience(PATIENCE).await;
-    let slow = fixture.add(-1, Then::Waits);
-    while fixture.made.load(Relaxed) == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-    // Some of them find no room in the queue.
-    let last = i64::try_from(QUEUE_MAX).unwrap() + 50;
-    let posted: Vec<_> = (2..=last).map(|number| fixture.post(number)).collect();
-    for outcome in posted {
-        assert_eq!(outcome.await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
-    }
-    assert_eq!(slow.await.unwrap().unwrap(), -1);
-    assert_eq!(fixture.made.load(Relaxed), 1);
-    assert_eq!(fixture.post(2).await.unwrap().unwrap(), 2);
-    assert_eq!(fixture.numbers().await, [-1, 1, -2, 2]);
-    fixture.queue.close().await;
-    assert_eq!(fixture.post(3).await.unwrap().unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test]
