@@ -58,7 +58,7 @@ impl Verbatim {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
-        let stores = Arc::new(Stores::open(&options.storage).await?);
+        let stores = Arc::new(Stores::open(&options.storage).await?.with(&options.own));
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
             Arc::clone(&clock) as _,
@@ -70,6 +70,7 @@ impl Verbatim {
             wait: options.wait,
             absence: options.absence,
             health: options.health,
+            outlives: options.outlives,
             ..EngineOptions::default()
         });
         let engine = match &options.observer {

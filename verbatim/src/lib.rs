@@ -14,6 +14,7 @@ mod mail;
 mod operate;
 mod options;
 mod payments;
+mod search;
 mod storage;
 mod suppliers;
 mod sweep;
@@ -30,10 +31,11 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    AtOnceOptions, EntitlementOptions, Options, ServiceOptions, SoundFormat, SpeechOptions, StorageOptions,
-    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, EntitlementOptions, Options, OwnParts, ServiceOptions, SoundFormat, SpeechOptions,
+    StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
+pub use search::{Search, SearchHit};
 pub use sweep::RunningSweep;
 pub use system::{SystemClock, SystemRandom};
 #[cfg(any(feature = "speech", feature = "ytdlp"))]

@@ -61,6 +61,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod words;
 
 pub use answer::{Answer, Citation, NOT_COVERED_SENTENCE, Origin, Sentence};
 pub use ask::{Chat, Sentences};
@@ -69,3 +70,4 @@ pub use model::{ChatMessage, ChatModel, ChatReply, ChatRequest, Deltas, Speaker,
 pub use options::ChatOptions;
 pub use passage::{Passage, passages};
 pub use question::{HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, NoQuestion, Question, Role, Turn};
+pub use words::Words;

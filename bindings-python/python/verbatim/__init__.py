@@ -1,0 +1,42 @@
+"""A link to a video in, the words that are spoken in it out, with the time of each.
+
+    import verbatim
+
+    transcript = verbatim.get("https://www.youtube.com/watch?v=dQw4w9WgXcQ")
+    print(transcript.title, transcript.language)
+    for segment in transcript:
+        print(segment.start, segment.text)
+
+`get` and `aget` fetch one transcript; :class:`Transcripts` keeps an archive, and fetches many;
+:class:`Client` asks a Verbatim server.
+"""
+
+from __future__ import annotations
+
+from . import _process as _process
+from ._errors import *  # noqa: F403
+from ._errors import __all__ as _error_names
+from ._many import Result
+from ._native import Ask, Segment, Segments, Transcript, __version__
+from ._ports import Supplier
+from ._simple import aget, aget_many, get, get_many
+from ._transcripts import Hit, Imported, Refreshed, Transcripts
+
+__all__ = [
+    "Ask",
+    "Hit",
+    "Imported",
+    "Refreshed",
+    "Result",
+    "Segment",
+    "Segments",
+    "Supplier",
+    "Transcript",
+    "Transcripts",
+    "__version__",
+    "aget",
+    "aget_many",
+    "get",
+    "get_many",
+]
+__all__ += _error_names

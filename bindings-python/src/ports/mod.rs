@@ -1,0 +1,6 @@
+//! Python objects that answer for ports.
+
+mod call;
+mod supplier;
+
+pub(crate) use supplier::{Ask, PySupplier};
