@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod batch;
+mod client;
 mod document;
 mod ends;
 mod engine;
@@ -24,6 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::{
         batch::Batch,
+        client::Server,
         ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
         pending::Pending,

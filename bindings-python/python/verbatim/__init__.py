@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from . import _process as _process
+from ._client import Account, ChatAnswer, Checkout, Citation, Client, Facts, KeyUse, LookUp
 from ._errors import *  # noqa: F403
 from ._errors import __all__ as _error_names
 from ._many import Result
@@ -23,9 +24,17 @@ from ._simple import aget, aget_many, get, get_many
 from ._transcripts import Hit, Imported, Refreshed, Transcripts
 
 __all__ = [
+    "Account",
     "Ask",
+    "ChatAnswer",
+    "Checkout",
+    "Citation",
+    "Client",
+    "Facts",
     "Hit",
     "Imported",
+    "KeyUse",
+    "LookUp",
     "Refreshed",
     "Result",
     "Segment",
