@@ -111,7 +111,7 @@ fn words(result: &mut TranscriptResult, facts: &Facts) -> Result<Option<Transcri
 }
 
 /// The words of an answer for credits.
-fn bought(body: VideoTranscript, facts: &Facts) -> Result<Transcript, Fault> {
+pub(crate) fn bought(body: VideoTranscript, is_cached: Option<bool>) -> Result<Transcript, Fault> {
     let unreadable = |what| Fault::Service(ServiceError::Unreadable(what));
     let none = || unreadable("its video is none");
     let video = match VideoId::new(Platform::VideoSite, &body.video_id) {
@@ -132,7 +132,7 @@ fn bought(body: VideoTranscript, facts: &Facts) -> Result<Transcript, Fault> {
         source: "verbatim-service".to_owned(),
         segments: segments::timed(body.segments).ok_or_else(|| unreadable("a time in it is none"))?,
     };
-    Ok(Transcript::plain(inner, facts.is_cached.unwrap_or(false)))
+    Ok(Transcript::plain(inner, is_cached.unwrap_or(false)))
 }
 
 #[pymethods]
@@ -241,7 +241,7 @@ impl Server {
         let ask = TranscriptAsk { url: Some(link), lang, video_id: None };
         let work = async move {
             let Answered { body, facts } = client.transcript(&ask, name(idempotency_key)?).await?;
-            Ok((bought(body, &facts)?, facts))
+            Ok((bought(body, facts.is_cached)?, facts))
         };
         Ok(Pending::new(work, |py, (transcript, facts)| {
             let transcript = Bound::new(py, transcript)?;
@@ -286,7 +286,7 @@ impl Server {
 }
 
 /// The attribution tag of this name.
-fn tag(name: Option<String>) -> PyResult<Option<SourceTag>> {
+pub(crate) fn tag(name: Option<String>) -> PyResult<Option<SourceTag>> {
     let Some(name) = name else { return Ok(None) };
     let known = SourceTag::from_wire(&name);
     known.map(Some).ok_or_else(|| PyValueError::new_err(format!("there is no attribution tag {name:?}")))

@@ -18,9 +18,8 @@ use std::{
 
 use pyo3::prelude::*;
 use tokio::sync::OnceCell;
-use verbatim::Verbatim;
 
-use crate::runtime;
+use crate::{opener::Opened, runtime};
 
 /// How long a fork waits for what is under way.
 const FORK_MAX: Duration = Duration::from_secs(1);
@@ -36,7 +35,7 @@ static IS_EXITING: AtomicBool = AtomicBool::new(false);
 static EXITING_THREAD: AtomicU64 = AtomicU64::new(0);
 static ATTACHED: AtomicUsize = AtomicUsize::new(0);
 /// What is open, and may still write after it has answered.
-static OPENED: Mutex<Vec<Weak<OnceCell<Verbatim>>>> = Mutex::new(Vec::new());
+static OPENED: Mutex<Vec<Weak<OnceCell<Opened>>>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// A number that no other thread of the process has.
@@ -63,7 +62,7 @@ impl Drop for UnderWay {
 }
 
 /// Notes what was opened, so that a fork waits for what it writes.
-pub(crate) fn note_opened(_: Python<'_>, cell: Weak<OnceCell<Verbatim>>) {
+pub(crate) fn note_opened(_: Python<'_>, cell: Weak<OnceCell<Opened>>) {
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     opened.retain(|known| known.strong_count() > 0);
     opened.push(cell);
@@ -82,7 +81,11 @@ pub(crate) fn _before_fork(py: Python<'_>) {
     IS_FORKING.store(true, Ordering::Release);
     let opened: Vec<_> = {
         let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
-        opened.iter().filter_map(Weak::upgrade).filter_map(|cell| cell.get().cloned()).collect()
+        opened
+            .iter()
+            .filter_map(Weak::upgrade)
+            .filter_map(|cell| cell.get().map(|opened| opened.parts.clone()))
+            .collect()
     };
     let end = Instant::now() + FORK_MAX;
     let Ok(handle) = runtime::handle(py) else { return };

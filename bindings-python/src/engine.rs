@@ -1,19 +1,23 @@
 //! Transcripts out of an archive and from suppliers.
 
+use std::sync::Arc;
+
 use pyo3::{
     prelude::*,
     types::{PyDict, PyString},
 };
+use transcript_core::ids::GrantId;
 use verbatim::{Effect, Get, GetOutcome, Import, Imported, Refreshed, Search};
 
 use crate::{
-    fault::Fault, opener::Opener, options, pending::Pending, segment::seconds, transcript::Transcript,
+    desk::Desk, fault::Fault, opener::Opener, options, pending::Pending, ports::PyMailer, segment::seconds,
+    transcript::Transcript,
 };
 
 /// An archive and suppliers. Every call gives a [`Pending`].
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Engine {
-    opener: Opener,
+    opener: Arc<Opener>,
 }
 
 /// A transcript as the object that Python sees.
@@ -36,7 +40,9 @@ fn found(outcome: GetOutcome) -> Result<Transcript, Fault> {
 impl Engine {
     #[new]
     fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
-        Ok(Self { opener: Opener::new(options::read(keywords)?) })
+        let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
+        let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
+        Ok(Self { opener: Arc::new(Opener::new(options::read(keywords)?, mailer)) })
     }
 
     /// Whether it was closed.
@@ -124,6 +130,31 @@ impl Engine {
             dict.set_item("videos", stats.videos)?;
             Ok(dict.into_any().unbind())
         }))
+    }
+
+    /// Credits for an account, once for each id: `(email, credits left)`.
+    fn grant(
+        &self,
+        py: Python<'_>,
+        who: String,
+        credits: u64,
+        id: String,
+        memo: String,
+    ) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move {
+            let parts = open.await?;
+            // A prefix of their own keeps these names apart from those of orders.
+            let id = GrantId::new(format!("operator-{id}"));
+            let view = parts.accounts().grant(&who, id, credits, &memo).await?;
+            Ok((view.account.email, view.credits.remaining))
+        };
+        Ok(Pending::new(work, |py, told| Ok(told.into_pyobject(py)?.into_any().unbind())))
+    }
+
+    /// One caller of the service, with this key.
+    fn desk(&self, key: Option<String>) -> Desk {
+        Desk::new(Arc::clone(&self.opener), key)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<Pending> {

@@ -1,7 +1,7 @@
 //! From what went wrong to the exception that says so.
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyDict};
-use transcript_core::{Error, ErrorKind, Retry, lookup::FailureReason};
+use transcript_core::{Error, ErrorKind, Retry, accounts::Refused, lookup::FailureReason};
 use verbatim::{Missing, service::ServiceError};
 
 use crate::raised;
@@ -15,6 +15,8 @@ pub(crate) enum Fault {
     Core(Error),
     /// Another server said no, or could not be asked.
     Service(ServiceError),
+    /// The service within the process said no.
+    Refused(Box<Refused>),
     /// The work was interrupted.
     Stopped,
     /// It was closed before.
@@ -39,6 +41,7 @@ impl Fault {
             Self::Missing(missing) => unavailable(py, &missing),
             Self::Core(error) => of_core(py, &error),
             Self::Service(error) => of_service(py, &error),
+            Self::Refused(refused) => of_refused(py, &refused),
             Self::Stopped => PyRuntimeError::new_err("the work broke down"),
             Self::Closed => exception(py, "Closed", "it was closed", []),
         }
@@ -129,14 +132,7 @@ fn of_service(py: Python<'_>, error: &ServiceError) -> PyErr {
         };
         return exception(py, class, &message, []);
     };
-    let class = match refusal.status {
-        401 => "Unauthorized",
-        402 => "PaymentRequired",
-        404 => "NotOffered",
-        409 => "ServiceConflict",
-        429 => "TooManyRequests",
-        _ => "ServiceRefused",
-    };
+    let class = class_of(refusal.status);
     let facts = &refusal.facts;
     exception(
         py,
@@ -150,4 +146,29 @@ fn of_service(py: Python<'_>, error: &ServiceError) -> PyErr {
             ("request_id", facts.request_id.as_deref().map(Value::Text)),
         ],
     )
+}
+
+/// The exception for a refusal with this status.
+fn class_of(status: u16) -> &'static str {
+    match status {
+        401 => "Unauthorized",
+        402 => "PaymentRequired",
+        404 => "NotOffered",
+        409 => "ServiceConflict",
+        429 => "TooManyRequests",
+        _ => "ServiceRefused",
+    }
+}
+
+fn of_refused(py: Python<'_>, refused: &Refused) -> PyErr {
+    let (after, left) = match refused {
+        Refused::RateLimited { retry_after_s, .. } => (Some(*retry_after_s as f64), None),
+        Refused::PaymentRequired { credits_remaining, .. } => (None, Some(*credits_remaining)),
+        _ => (None, None),
+    };
+    let status = Some(Value::Number(refused.code().into()));
+    let (after, left) = (after.map(Value::Seconds), left.map(Value::Number));
+    let attributes = [("status", status), ("retry_after", after), ("credits_remaining", left)];
+    let error = exception(py, class_of(refused.code()), refused.message(), attributes);
+    raised::with_cause(py, error, refused.message())
 }

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod batch;
 mod client;
+mod desk;
 mod document;
 mod ends;
 mod engine;
@@ -26,6 +27,7 @@ mod _native {
     use crate::{
         batch::Batch,
         client::Server,
+        desk::Desk,
         ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
         pending::Pending,

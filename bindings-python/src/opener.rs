@@ -10,6 +10,10 @@ use std::{
 
 use pyo3::prelude::*;
 use tokio::{runtime::Handle, sync::OnceCell};
+use transcript_core::{
+    Error,
+    accounts::mail::{Mailer, RunningSender},
+};
 use verbatim::{Options, Verbatim};
 
 use crate::{
@@ -19,19 +23,28 @@ use crate::{
 };
 
 /// The parts, once they are open, and the runtime that they live on.
-type Cell = (Arc<OnceCell<Verbatim>>, Handle);
+type Cell = (Arc<OnceCell<Opened>>, Handle);
+
+/// What was opened.
+pub(crate) struct Opened {
+    pub(crate) parts: Verbatim,
+    /// Sends mails until it is dropped.
+    _sender: Option<RunningSender>,
+}
 
 /// What opens the parts.
 pub(crate) struct Opener {
     options: Options,
+    /// Who sends the mails of registrations; none: they wait.
+    mailer: Option<Arc<dyn Mailer>>,
     is_closed: Arc<AtomicBool>,
     /// Locked for moments only, by who holds the interpreter: no fork falls in between.
     opened: Mutex<Option<OfProcess<Cell>>>,
 }
 
 impl Opener {
-    pub(crate) fn new(options: Options) -> Self {
-        Self { options, is_closed: Arc::default(), opened: Mutex::new(None) }
+    pub(crate) fn new(options: Options, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        Self { options, mailer, is_closed: Arc::default(), opened: Mutex::new(None) }
     }
 
     fn cell(&self, py: Python<'_>) -> PyResult<Cell> {
@@ -53,14 +66,18 @@ impl Opener {
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<Verbatim, Fault>> + Send + use<>> {
         let (cell, _) = self.cell(py)?;
-        let options = self.options.clone();
+        let (options, mailer) = (self.options.clone(), self.mailer.clone());
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             if is_closed.load(Ordering::Acquire) {
                 return Err(Fault::Closed);
             }
-            let opened = cell.get_or_try_init(|| Verbatim::open(options)).await?;
-            Ok(opened.clone())
+            let open = async || {
+                let parts = Verbatim::open(options).await?;
+                let sender = mailer.map(|mailer| parts.start_mail(mailer));
+                Ok::<_, Error>(Opened { parts, _sender: sender })
+            };
+            Ok(cell.get_or_try_init(open).await?.parts.clone())
         })
     }
 
@@ -74,7 +91,7 @@ impl Opener {
         Ok(async move {
             is_closed.store(true, Ordering::Release);
             if let Some(opened) = cell.get() {
-                opened.close().await;
+                opened.parts.close().await;
             }
             Ok(())
         })

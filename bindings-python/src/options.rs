@@ -101,12 +101,32 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
         options.chat = Some(ChatModelOptions { api_key: chat.2, ..ChatModelOptions::new(chat.0, chat.1) });
     }
     suppliers(&given, &mut options)?;
+    limits(&given, &mut options)?;
     options.check().map_err(|error| of_core(py, &error))?;
     Ok(options)
 }
 
 /// A model behind a service: its address, its name and perhaps a key.
 type Model = (String, String, Option<String>);
+
+/// What the service gives whom; none of it where there is no service.
+fn limits(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+    if let Some(base_url) = given.read::<String>("base_url")? {
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        options.accounts.base_url.clone_from(&base_url);
+        options.lookup.base_url = base_url;
+    }
+    let lookup = &mut options.lookup;
+    let set = |name: &str, place: &mut u64| {
+        given.read::<u64>(name).map(|value| value.into_iter().for_each(|value| *place = value))
+    };
+    set("free_per_month", &mut lookup.free_per_month)?;
+    set("plus_per_day", &mut lookup.plus_per_day)?;
+    set("service_per_day", &mut lookup.service_per_day)?;
+    set("credits_per_transcript", &mut options.accounts.credits_per_transcript)?;
+    set("credits_per_message", &mut options.accounts.credits_per_message)?;
+    Ok(())
+}
 
 /// Where transcripts are kept, and keys and accounts.
 fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {

@@ -66,13 +66,7 @@ impl Verbatim {
             Handle::current(),
         )
         .ledger(Arc::clone(&stores.ledger))
-        .options(EngineOptions {
-            wait: options.wait,
-            absence: options.absence,
-            health: options.health,
-            outlives: options.outlives,
-            ..EngineOptions::default()
-        });
+        .options(patience(&options));
         let engine = match &options.observer {
             Some(observer) => engine.observer(Arc::clone(observer)),
             None => engine,
@@ -169,6 +163,17 @@ impl Verbatim {
 
     pub(crate) fn now(&self) -> transcript_core::Timestamp {
         self.clock.now()
+    }
+}
+
+/// How patient the engine is.
+fn patience(options: &Options) -> EngineOptions {
+    EngineOptions {
+        wait: options.wait,
+        absence: options.absence,
+        health: options.health,
+        outlives: options.outlives,
+        ..EngineOptions::default()
     }
 }
 

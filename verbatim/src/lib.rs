@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod audit;
+mod charged;
 mod chat;
 mod draft;
 #[cfg(feature = "entitlement")]
@@ -21,6 +22,7 @@ mod sweep;
 mod system;
 
 pub use audit::{Audit, Disagreement};
+pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]

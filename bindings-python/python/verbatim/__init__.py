@@ -19,13 +19,15 @@ from ._errors import *  # noqa: F403
 from ._errors import __all__ as _error_names
 from ._many import Result
 from ._native import Ask, Segment, Segments, Transcript, __version__
-from ._ports import Supplier
+from ._ports import Mailer, Supplier
+from ._service import Caller, Service
 from ._simple import aget, aget_many, get, get_many
 from ._transcripts import Hit, Imported, Refreshed, Transcripts
 
 __all__ = [
     "Account",
     "Ask",
+    "Caller",
     "ChatAnswer",
     "Checkout",
     "Citation",
@@ -35,10 +37,12 @@ __all__ = [
     "Imported",
     "KeyUse",
     "LookUp",
+    "Mailer",
     "Refreshed",
     "Result",
     "Segment",
     "Segments",
+    "Service",
     "Supplier",
     "Transcript",
     "Transcripts",

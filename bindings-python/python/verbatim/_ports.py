@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Union
 if TYPE_CHECKING:
     from ._native import Ask, Transcript
 
-__all__ = ["Supplier"]
+__all__ = ["Mailer", "Supplier"]
 
 
 class Supplier(Protocol):
@@ -32,3 +32,10 @@ class Supplier(Protocol):
 
         Raise :class:`verbatim.SupplyFailed` to say why there is none.
         """
+
+
+class Mailer(Protocol):
+    """Whatever takes mails to their recipients."""
+
+    def send(self, to: str, subject: str, text: str, html: str) -> Union[None, Awaitable[None]]:
+        """Hands a mail over to whatever delivers it. What it raises is tried again, with growing pauses."""
