@@ -13,6 +13,7 @@ mod engine;
 mod fault;
 mod opener;
 mod options;
+mod pages;
 mod pending;
 mod ports;
 mod raised;
@@ -30,6 +31,7 @@ mod _native {
         desk::Desk,
         ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
+        pages::Pages,
         pending::Pending,
         ports::Ask,
         segment::{Segment, Segments},

@@ -46,6 +46,9 @@ pub use upstream_reqwest::find_program;
 /// A client of other Verbatim servers, for programs that have none of the parts above.
 #[cfg(feature = "service")]
 pub use upstream_reqwest::service;
+/// YouTube's pages, for programs that follow a way of their own.
+#[cfg(feature = "upstream")]
+pub use upstream_reqwest::{Page, PageAsk, PageHeader, Pages, PagesOptions};
 
 /// The core, whose types this facade takes and gives.
 pub use transcript_core as core;
