@@ -11,9 +11,10 @@ use std::{
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
+    Error, ErrorKind, Retry,
     accounts::{ChatAsk, Refused, TranscriptAsk, Verification},
     chat::{Role, Turn},
-    lookup::{Availability, CreateKey, CreateKeyOutcome, LookupAsk, Origin, Proof, Reference},
+    lookup::{Availability, CreateKey, CreateKeyOutcome, FailureReason, LookupAsk, Origin, Proof, Reference},
     transcript,
     wire::{
         lookup::{KeyCreated, KeyStatus, TranscriptResult},
@@ -44,6 +45,17 @@ impl Desk {
 
     fn key(&self) -> Option<String> {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn ask(&self, link: String, src: Option<String>) -> PyResult<LookupAsk> {
+        Ok(LookupAsk {
+            reference: Reference::Url(link),
+            src: tag(src)?,
+            key: self.key(),
+            proof: None,
+            client: None,
+            default_only: false,
+        })
     }
 
     fn payer(&self, name: Option<String>) -> Payer {
@@ -86,6 +98,17 @@ fn refused(refused: Refused) -> Fault {
     Fault::Refused(Box::new(refused))
 }
 
+fn invalid(message: String) -> Fault {
+    Fault::Core(Error::invalid(message))
+}
+
+/// What only a server does: it has pages on which people pay.
+fn not_sold() -> Pending {
+    let message = "Nothing is sold within the process: a server does that.";
+    let work = async move { Err::<(), _>(Error::new(ErrorKind::Unsupported, Retry::Never, message).into()) };
+    Pending::new(work, |py, ()| Ok(py.None()))
+}
+
 fn unauthorized() -> Fault {
     refused(Refused::Unauthorized("This key is not known.".to_owned()))
 }
@@ -99,17 +122,10 @@ impl Desk {
 
     fn look_up(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<Pending> {
         let open = self.opener.open(py)?;
-        let ask = LookupAsk {
-            reference: Reference::Url(link),
-            src: tag(src)?,
-            key: self.key(),
-            proof: None,
-            client: None,
-            default_only: false,
-        };
+        let ask = self.ask(link, src)?;
         let work = async move {
             let answer = open.await?.lookup().look_up(ask).await;
-            answer.map_err(|bad| Fault::Core(transcript_core::Error::invalid(bad.message)))
+            answer.map_err(|bad| invalid(bad.message))
         };
         Ok(Pending::new(work, |py, mut answer| {
             let (words, after) = match &answer.availability {
@@ -133,6 +149,34 @@ impl Desk {
         }))
     }
 
+    fn text(&self, py: Python<'_>, link: String, format: &str, src: Option<String>) -> PyResult<Pending> {
+        let write: fn(&transcript::Transcript) -> String = match format {
+            "text" => |transcript| transcript::prose(&transcript.segments),
+            "md" => transcript::markdown,
+            "srt" => |transcript| transcript::srt(&transcript.segments),
+            "vtt" => |transcript| transcript::webvtt(&transcript.segments),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"
+                )));
+            }
+        };
+        let open = self.opener.open(py)?;
+        let ask = self.ask(link, src)?;
+        let work = async move {
+            let answer = open.await?.lookup().look_up(ask).await.map_err(|bad| invalid(bad.message))?;
+            Ok(match answer.availability {
+                Availability::Available { stored, .. } => {
+                    (Some(write(&stored.transcript)), None, None, false)
+                }
+                Availability::Unavailable { reason, message, .. } => {
+                    (None, Some(message), Some(answer.watch_url), reason == FailureReason::KeyAllowance)
+                }
+            })
+        };
+        Ok(Pending::new(work, |py, told| Ok(told.into_pyobject(py)?.into_any().unbind())))
+    }
+
     fn create_key(
         &self,
         py: Python<'_>,
@@ -145,10 +189,7 @@ impl Desk {
             let ask = CreateKey { label, email, proof, origin: Origin::Operator };
             match parts.lookup().create_key(ask).await? {
                 CreateKeyOutcome::Created(created) => Ok((KeyCreated::from(&created), None)),
-                CreateKeyOutcome::Bad(bad) => Err(Fault::Core(transcript_core::Error::invalid(format!(
-                    "{}: {}",
-                    bad.field, bad.message
-                )))),
+                CreateKeyOutcome::Bad(bad) => Err(invalid(format!("{}: {}", bad.field, bad.message))),
                 CreateKeyOutcome::SubjectFull { limit, .. } => {
                     let message = format!("There are {limit} live keys of this plan already.");
                     Err(refused(Refused::RateLimited { message, retry_after_s: 0, rate: None }))
@@ -238,5 +279,15 @@ impl Desk {
             let answer = parts.buy_answer(payer, ask).await.map_err(refused)?;
             Ok((answer.body, Some(answer.charge)))
         })
+    }
+
+    fn subscribe(&self, plan: String, idempotency_key: Option<String>) -> Pending {
+        let _ = (plan, idempotency_key);
+        not_sold()
+    }
+
+    fn buy_credits(&self, pack: String, idempotency_key: Option<String>) -> Pending {
+        let _ = (pack, idempotency_key);
+        not_sold()
     }
 }

@@ -191,6 +191,7 @@ impl Transcript {
 
     /// Whether it was archived already.
     #[getter]
+    #[expect(clippy::wrong_self_convention, reason = "it is a property, whose name is that of the wire")]
     fn from_cache(&self) -> bool {
         self.from_cache
     }

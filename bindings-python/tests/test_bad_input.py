@@ -87,9 +87,11 @@ def test_work_is_waited_for_once(shelf):
 
 def test_every_exception_has_its_place_and_can_be_pickled():
     import pickle
+    import sys
 
-    for name in verbatim._error_names:
+    for name in sys.modules["verbatim._errors"].__all__:
         kind = getattr(verbatim, name)
+        assert name in verbatim.__all__
         assert issubclass(kind, verbatim.VerbatimError) and kind.__module__ == "verbatim" and kind.__doc__
         error = kind("no_captions")
         error.retry_after = 3.0

@@ -67,6 +67,13 @@ def test_a_key_has_an_allowance(service):
         caller.get("https://youtu.be/bbbbbbbbbbb")
     assert raised.value.reason == "key_allowance"
     assert raised.value.watch_url == "https://v.example/watch/video_site/bbbbbbbbbbb"
+    assert caller.text(LINK, "srt") == caller.get(LINK).srt() and "[0:05]" in caller.text(LINK, "md")
+    with pytest.raises(verbatim.TranscriptUnavailable) as raised:
+        caller.text("https://youtu.be/bbbbbbbbbbb")
+    assert raised.value.reason == "key_allowance"
+    for call in (caller.subscribe, caller.buy_credits):
+        with pytest.raises(verbatim.Unsupported):
+            call("starter")
     # Nobody is charged for what the owner of the process fetches.
     assert not service.get("https://youtu.be/bbbbbbbbbbb").from_cache
     assert service.caller().get("https://youtu.be/bbbbbbbbbbb").from_cache

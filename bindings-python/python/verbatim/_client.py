@@ -14,7 +14,7 @@ from ._errors import (
     RateLimited,
     TranscriptUnavailable,
 )
-from ._native import Pending, Server, Transcript
+from ._native import Desk, Pending, Server, Transcript
 
 __all__ = ["Account", "ChatAnswer", "Checkout", "Citation", "Client", "Facts", "KeyUse", "LookUp"]
 
@@ -172,7 +172,7 @@ class Client:
         retries: int = 2,
         ca_file: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._server = Server(base_url, key, timeout, retries, ca_file)
+        self._server: Server | Desk = Server(base_url, key, timeout, retries, ca_file)
         self._is_account = (key or "").startswith("vba_")
         self._base_url = base_url
 
@@ -403,7 +403,7 @@ def _key(answer: tuple[dict[str, Any], dict[str, Any]]) -> KeyUse:
 
 def _account(answer: tuple[dict[str, Any], dict[str, Any]]) -> Account:
     body, facts = answer
-    return Account(**{name: body[name] for name in Account._fields[:-1]}, facts=Facts(**facts))
+    return Account(**{name: body[name] for name in Account._fields if name in body}, facts=Facts(**facts))
 
 
 def _answer(answer: tuple[dict[str, Any], dict[str, Any]]) -> ChatAnswer:
@@ -423,4 +423,4 @@ def _answer(answer: tuple[dict[str, Any], dict[str, Any]]) -> ChatAnswer:
 
 def _checkout(answer: tuple[dict[str, Any], dict[str, Any]]) -> Checkout:
     body = answer[0]
-    return Checkout(*(body.get(name) for name in Checkout._fields))
+    return Checkout(body["checkout_url"], body.get("pack"), body.get("credits"), body.get("price_usd"))

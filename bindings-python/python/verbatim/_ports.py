@@ -24,6 +24,7 @@ class Supplier(Protocol):
     @property
     def name(self) -> str:
         """The ``source`` of its transcripts."""
+        ...
 
     def supply(
         self, ask: Ask
@@ -32,6 +33,7 @@ class Supplier(Protocol):
 
         Raise :class:`verbatim.SupplyFailed` to say why there is none.
         """
+        ...
 
 
 class Mailer(Protocol):

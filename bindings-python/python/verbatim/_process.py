@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import sys
 
@@ -12,7 +13,7 @@ def _refuse_sub_interpreters() -> None:
     if sys.version_info >= (3, 12):
         return
     try:
-        import _xxsubinterpreters as interpreters
+        interpreters = importlib.import_module("_xxsubinterpreters")
     except ImportError:
         return
     if interpreters.get_current() != interpreters.get_main():

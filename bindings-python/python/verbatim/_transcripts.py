@@ -154,10 +154,9 @@ class Transcripts:
         :param progress: called with the number of results so far and the latest one.
 
         >>> with Transcripts(suppliers=[]) as transcripts:
-        ...     for result in transcripts.get_many(["https://youtu.be/dQw4w9WgXcQ", "no link"]):
-        ...         print(result.link, type(result.error).__name__)
-        https://youtu.be/dQw4w9WgXcQ NotConfigured
-        no link InvalidInput
+        ...     results = list(transcripts.get_many(["https://youtu.be/dQw4w9WgXcQ", "no link"]))
+        >>> sorted(type(result.error).__name__ for result in results)
+        ['InvalidInput', 'NotConfigured']
         """
         return Window(links, lambda link: self._engine.get(link, lang), at_once, progress).results()
 
