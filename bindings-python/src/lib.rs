@@ -6,11 +6,13 @@ use pyo3::prelude::*;
 
 mod batch;
 mod client;
+mod conformance;
 mod desk;
 mod document;
 mod ends;
 mod engine;
 mod fault;
+mod memory;
 mod opener;
 mod options;
 mod pages;
@@ -28,9 +30,11 @@ mod _native {
     use crate::{
         batch::Batch,
         client::Server,
+        conformance::{_cases, _content_digest, _run_case},
         desk::Desk,
         ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
+        memory::MemoryStore,
         pages::Pages,
         pending::Pending,
         ports::Ask,

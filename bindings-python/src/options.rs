@@ -13,7 +13,10 @@ use verbatim::{
     YtDlpOptions,
 };
 
-use crate::{fault::of_core, ports::PySupplier};
+use crate::{
+    fault::of_core,
+    ports::{PyChatModel, PyStore, PySupplier},
+};
 
 /// The keywords, all of them there.
 struct Keywords<'a, 'py>(&'a Bound<'py, PyDict>);
@@ -97,7 +100,10 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
     if let Some(speech) = given.read::<Model>("speech")? {
         options.speech = Some(SpeechOptions { api_key: speech.2, ..SpeechOptions::new(speech.0, speech.1) });
     }
-    if let Some(chat) = given.read::<Model>("chat")? {
+    let chat = given.given("chat")?;
+    if let Some(own) = chat.as_ref().filter(|chat| answers(chat, "complete")) {
+        options.own.chat_model = Some(Arc::new(PyChatModel::new(own.clone())?));
+    } else if let Some(chat) = given.read::<Model>("chat")? {
         options.chat = Some(ChatModelOptions { api_key: chat.2, ..ChatModelOptions::new(chat.0, chat.1) });
     }
     suppliers(&given, &mut options)?;
@@ -130,8 +136,24 @@ fn limits(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
 
 /// Where transcripts are kept, and keys and accounts.
 fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
-    let archive = given.given("archive")?.map(|archive| place("archive", &archive)).transpose()?;
-    let ledger = given.given("ledger")?.map(|ledger| place("ledger", &ledger)).transpose()?;
+    let archive = given.given("archive")?;
+    if let Some(own) = archive.as_ref().filter(|archive| answers(archive, "find")) {
+        options.own.archive = Some(Arc::new(PyStore::new(own.clone(), "archive")));
+    }
+    let archive = archive.filter(|archive| !answers(archive, "find"));
+    let archive = archive.map(|archive| place("archive", &archive)).transpose()?;
+    let ledger = given.given("ledger")?;
+    if let Some(own) = ledger.as_ref().filter(|ledger| answers(ledger, "hold")) {
+        options.own.ledger = Some(Arc::new(PyStore::new(own.clone(), "ledger")));
+    }
+    let ledger = ledger.filter(|ledger| !answers(ledger, "hold"));
+    let ledger = ledger.map(|ledger| place("ledger", &ledger)).transpose()?;
+    if let Some(own) = given.given("directory")? {
+        if !answers(&own, "owner") {
+            return Err(PyTypeError::new_err("a directory must have the methods of verbatim.Directory"));
+        }
+        options.own.directory = Some(Arc::new(PyStore::new(own, "directory")));
+    }
     options.storage = match (archive, ledger) {
         (Some(archive), Some(main)) => StorageOptions::Files { main, archive },
         (Some(archive), None) => StorageOptions::ArchiveFile(archive),
@@ -141,6 +163,13 @@ fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
         }
     };
     Ok(())
+}
+
+/// Whether an object has a method of this name.
+fn answers(object: &Bound<'_, PyAny>, method: &str) -> bool {
+    object.getattr(method).is_ok_and(|method| method.is_callable())
+        // Texts have a `find`, too.
+        && object.cast::<PyString>().is_err()
 }
 
 /// The file that `sqlite:///…` or a path names.

@@ -43,27 +43,31 @@ from ._errors import (
 )
 from ._many import Result
 from ._native import Ask, Segment, Segments, Transcript, __version__
-from ._ports import Mailer, Supplier
+from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
 from ._service import Caller, Service
 from ._simple import aget, aget_many, get, get_many
 from ._transcripts import Hit, Imported, Refreshed, Transcripts
 
 __all__ = [
     "Account",
+    "Archive",
     "Ask",
     "Caller",
     "ChatAnswer",
+    "ChatModel",
     "Checkout",
     "Citation",
     "Client",
     "Closed",
     "Conflict",
+    "Directory",
     "Facts",
     "FetchFailed",
     "Hit",
     "Imported",
     "InvalidInput",
     "KeyUse",
+    "Ledger",
     "LookUp",
     "Mailer",
     "NoCaptions",

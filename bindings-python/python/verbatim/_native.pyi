@@ -1,6 +1,28 @@
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from os import PathLike
 from typing import Any, SupportsIndex, final, overload
+
+__all__ = [
+    "Ask",
+    "Batch",
+    "Desk",
+    "Engine",
+    "MemoryStore",
+    "Pages",
+    "Pending",
+    "Segment",
+    "Segments",
+    "Server",
+    "Transcript",
+    "__version__",
+    "_after_fork",
+    "_after_fork_in_child",
+    "_at_exit",
+    "_before_fork",
+    "_cases",
+    "_content_digest",
+    "_run_case",
+]
 
 __version__: str
 
@@ -206,3 +228,11 @@ def _before_fork() -> None: ...
 def _after_fork() -> None: ...
 def _after_fork_in_child() -> None: ...
 def _at_exit() -> None: ...
+
+def _cases(port: str) -> list[str]: ...
+def _content_digest(transcript: str) -> bytes: ...
+def _run_case(port: str, name: str, store: Any) -> Pending: ...
+@final
+class MemoryStore:
+    def __new__(cls, port: str) -> MemoryStore: ...
+    def ask(self, method: str, arguments: str) -> Pending: ...

@@ -12,7 +12,7 @@ from ._native import Engine
 from ._transcripts import Transcripts, _listed
 
 if TYPE_CHECKING:
-    from ._ports import Mailer, Supplier
+    from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
 
 __all__ = ["Caller", "Service"]
 
@@ -33,9 +33,11 @@ class Service(Transcripts):
     key may have, by the same rules as a server's.
 
     :param archive: the file of transcripts: ``"sqlite:///file.db"`` or a path; None: this process's memory.
-    :param ledger: the file of keys, accounts and credits; with ``archive``, or neither.
-    :param chat: an OpenAI-compatible chat service that answers questions: ``(base_url, model, api_key or None)``; None:
-        the transcript's own passages are the answers.
+    :param ledger: the file of keys, accounts and credits, with ``archive`` or neither; or an object of your own
+        (:class:`verbatim.Ledger`) for the credits alone.
+    :param directory: an object of your own for keys and accounts (:class:`verbatim.Directory`).
+    :param chat: an OpenAI-compatible chat service that answers questions, ``(base_url, model, api_key or None)``, or a
+        model of your own (:class:`verbatim.ChatModel`); None: the transcript's own passages are the answers.
     :param mailer: who sends the mails of registrations (:class:`verbatim.Mailer`); without one they wait.
     :param base_url: where links to watch pages and in mails lead.
     :param free_per_month: new transcripts per UTC month for a free key (25).
@@ -56,12 +58,13 @@ class Service(Transcripts):
 
     def __init__(
         self,
-        archive: str | os.PathLike[str] | None = None,
-        ledger: str | os.PathLike[str] | None = None,
+        archive: str | os.PathLike[str] | Archive | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
         proxies: str | Iterable[str] | None = None,
         *,
-        chat: tuple[str, str, str | None] | None = None,
+        directory: Directory | None = None,
+        chat: tuple[str, str, str | None] | ChatModel | None = None,
         mailer: Mailer | None = None,
         base_url: str | None = None,
         free_per_month: int | None = None,
@@ -85,6 +88,7 @@ class Service(Transcripts):
                 "ledger": ledger,
                 "suppliers": suppliers,
                 "proxies": _listed(proxies),
+                "directory": directory,
                 "chat": chat,
                 "mailer": mailer,
                 "base_url": base_url,

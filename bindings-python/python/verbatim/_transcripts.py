@@ -12,7 +12,7 @@ from ._native import Engine, Pending, Transcript
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ._ports import Supplier
+    from ._ports import Archive, Supplier
 
 __all__ = ["Hit", "Imported", "Refreshed", "Transcripts"]
 
@@ -62,7 +62,8 @@ class Transcripts:
     Every method that takes time comes twice: plain, for threads and scripts, and with an ``a`` in front, to be
     awaited in any event loop. One object serves any number of threads, loops and (opened anew in each) processes.
 
-    :param archive: where transcripts are kept: ``"sqlite:///file.db"``, a path, or None for this process's memory.
+    :param archive: where transcripts are kept: ``"sqlite:///file.db"``, a path, an object of your own
+        (:class:`verbatim.Archive`), or None for this process's memory.
     :param suppliers: who is asked for what is not archived, in order: names (``"youtube-captions"``,
         ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
         objects of your own (:class:`verbatim.Supplier`). None: the platforms themselves; ``[]``: nobody.
@@ -90,7 +91,7 @@ class Transcripts:
 
     def __init__(
         self,
-        archive: str | os.PathLike[str] | None = None,
+        archive: str | os.PathLike[str] | Archive | None = None,
         suppliers: Iterable[str | Supplier] | None = None,
         proxies: str | Iterable[str] | None = None,
         *,
