@@ -7,9 +7,9 @@ use transcript_core::{
     video::Platform,
 };
 use verbatim::{
-    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options,
-    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions,
-    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts,
+    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions, UpstreamOptions,
+    XOptions, YouTubeOptions, YtDlpOptions,
 };
 
 use crate::config::{Format, Problem, SecretUrl, Settings, Storage, StoreUrl, SupplierName, Till};
@@ -51,6 +51,8 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
             rest_max: settings.suppliers.rest_max,
         },
         observer: None,
+        outlives: true,
+        own: OwnParts::default(),
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,

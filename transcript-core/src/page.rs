@@ -1,12 +1,14 @@
 //! Paging through what a store holds, for operators and audits.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ids::Cursor;
 
 /// The largest page that a store returns; larger requests are cut to it.
 pub const PAGE_LIMIT: u32 = 1_000;
 
 /// Which page is wanted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PageRequest {
     /// Where the page before ended; none for the first page. A cursor that the store did not make is
     /// [`crate::ErrorKind::Invalid`], or begins anywhere.
@@ -28,7 +30,7 @@ impl PageRequest {
 }
 
 /// A page of items, in the store's own lasting order. Every page but the last is full.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use jiff::{civil, tz::Offset};
+use serde::{Deserialize, Serialize};
 
 /// A moment: milliseconds since 1970-01-01T00:00:00Z.
 ///
@@ -12,7 +13,8 @@ use jiff::{civil, tz::Offset};
 /// let moment = Timestamp::from_millis(1_795_132_800_000);
 /// assert_eq!(moment.to_string(), "2026-11-20T00:00:00Z");
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Timestamp(i64);
 
 /// The last moment that the calendar functions reach: 9999-12-30T22:00:00Z, where jiff's range ends.

@@ -38,7 +38,7 @@ mod ytdlp;
 
 #[cfg(feature = "chat_model")]
 pub use chat::{ChatModelOptions, OpenAiChat};
-pub use http::{Http, HttpOptions};
+pub use http::{Http, HttpOptions, Page, PageAsk, PageHeader, Pages, PagesOptions};
 pub use instagram::InstagramVideos;
 pub use links::ShortLinks;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]

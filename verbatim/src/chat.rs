@@ -1,9 +1,12 @@
 //! Who answers questions about videos.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
-use transcript_core::{Result, chat::Chat};
+use transcript_core::{
+    Result,
+    chat::{Chat, ChatOptions},
+};
 
 use crate::options::Options;
 
@@ -48,6 +51,9 @@ impl fmt::Debug for ChatModelOptions {
 
 /// The chat that the options name: over a model, or over the transcript's own passages.
 pub(crate) fn chat(options: &Options, runtime: Handle) -> Result<Chat> {
+    if let Some(model) = &options.own.chat_model {
+        return Ok(Chat::new(runtime, Arc::clone(model), ChatOptions::default()));
+    }
     match &options.chat {
         None => Ok(Chat::extractive(runtime)),
         Some(wanted) => with_model(wanted, options, runtime),
@@ -67,9 +73,6 @@ pub(crate) fn check(options: &Options) -> Result<()> {
 
 #[cfg(feature = "chat-model")]
 fn with_model(wanted: &ChatModelOptions, options: &Options, runtime: Handle) -> Result<Chat> {
-    use std::sync::Arc;
-
-    use transcript_core::chat::ChatOptions;
     let answering = ChatOptions { timeout: wanted.timeout, ..ChatOptions::default() };
     Ok(Chat::new(runtime, Arc::new(model(wanted, options)?), answering))
 }

@@ -61,7 +61,7 @@ impl Verbatim {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
-        let stores = Arc::new(Stores::open(&options.storage).await?);
+        let stores = Arc::new(Stores::open(&options.storage).await?.with(&options.own));
         let servers = stores.servers(random.as_ref(), &clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
@@ -70,12 +70,7 @@ impl Verbatim {
             Handle::current(),
         )
         .ledger(Arc::clone(&stores.ledger))
-        .options(EngineOptions {
-            wait: options.wait,
-            absence: options.absence,
-            health: options.health,
-            ..EngineOptions::default()
-        });
+        .options(patience(&options));
         let engine = match &options.observer {
             Some(observer) => engine.observer(Arc::clone(observer)),
             None => engine,
@@ -182,6 +177,17 @@ fn entitled(lookup: Lookup, entitlements: Option<Arc<dyn Entitlements>>) -> Look
     match entitlements {
         Some(entitlements) => lookup.with_entitlements(entitlements),
         None => lookup,
+    }
+}
+
+/// How patient the engine is.
+fn patience(options: &Options) -> EngineOptions {
+    EngineOptions {
+        wait: options.wait,
+        absence: options.absence,
+        health: options.health,
+        outlives: options.outlives,
+        ..EngineOptions::default()
     }
 }
 

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod audit;
+mod charged;
 mod chat;
 mod draft;
 #[cfg(feature = "entitlement")]
@@ -14,6 +15,7 @@ mod mail;
 mod operate;
 mod options;
 mod payments;
+mod search;
 mod servers;
 mod storage;
 mod suppliers;
@@ -21,6 +23,7 @@ mod sweep;
 mod system;
 
 pub use audit::{Audit, Disagreement};
+pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
@@ -31,10 +34,11 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, ServiceOptions, SoundFormat, SpeechOptions,
+    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts, ServiceOptions, SoundFormat, SpeechOptions,
     StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
+pub use search::{Search, SearchHit};
 pub use sweep::RunningSweep;
 pub use system::{SystemClock, SystemRandom};
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
@@ -43,6 +47,9 @@ pub use upstream_reqwest::find_program;
 /// A client of other Verbatim servers, for programs that have none of the parts above.
 #[cfg(feature = "service")]
 pub use upstream_reqwest::service;
+/// YouTube's pages, for programs that follow a way of their own.
+#[cfg(feature = "upstream")]
+pub use upstream_reqwest::{Page, PageAsk, PageHeader, Pages, PagesOptions};
 
 /// The core, whose types this facade takes and gives.
 pub use transcript_core as core;

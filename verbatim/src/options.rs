@@ -4,8 +4,14 @@ use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{
     accounts::AccountsOptions,
+    archive::Archive,
+    chat::ChatModel,
+    directory::Directory,
     engine::{AbsencePolicy, HealthPolicy, Observer},
+    ledger::Ledger,
     lookup::LookupOptions,
+    supplier::Supplier,
+    video::Platform,
 };
 
 use crate::{chat::ChatModelOptions, payments::CheckoutOptions};
@@ -50,6 +56,25 @@ pub struct Options {
     pub checkout: CheckoutOptions,
     /// Whose proofs of paid plans are believed; none: nobody's, and every key is free.
     pub entitlement: Option<EntitlementOptions>,
+    /// Whether a fetch that nobody pays for goes on when nobody waits for it any more.
+    pub outlives: bool,
+    /// What the caller brings along.
+    pub own: OwnParts,
+}
+
+/// Parts that the caller brings along, in place of those that the other options name.
+#[derive(Clone, Debug, Default)]
+pub struct OwnParts {
+    /// The archive; none: that of [`Options::storage`].
+    pub archive: Option<Arc<dyn Archive>>,
+    /// The ledger; none: that of [`Options::storage`].
+    pub ledger: Option<Arc<dyn Ledger>>,
+    /// The keys and accounts; none: those of [`Options::storage`].
+    pub directory: Option<Arc<dyn Directory>>,
+    /// Suppliers, which [`SupplierOptions`] names as their cards do. One of a built-in supplier's name takes its place.
+    pub suppliers: Vec<Arc<dyn Supplier>>,
+    /// The model that answers questions; none: that of [`Options::chat`].
+    pub chat_model: Option<Arc<dyn ChatModel>>,
 }
 
 impl Default for Options {
@@ -73,6 +98,8 @@ impl Default for Options {
             accounts: AccountsOptions::default(),
             checkout: CheckoutOptions::default(),
             entitlement: None,
+            outlives: true,
+            own: OwnParts::default(),
         }
     }
 }
@@ -165,6 +192,42 @@ impl SupplierOptions {
     /// No supplier at all: only what is archived or imported is found.
     pub fn none() -> Self {
         Self { video_site: Vec::new(), short_video: Vec::new(), reels: Vec::new(), microblog: Vec::new() }
+    }
+
+    /// Adds built-in suppliers by name, each for every platform that it covers, after those that are there.
+    /// Returns whether there is one of every name.
+    pub fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> bool {
+        let mut all_known = true;
+        for name in names {
+            let platforms: &[Platform] = match name {
+                "youtube-captions" => &[Platform::VideoSite],
+                "tiktok-captions" => &[Platform::ShortVideo],
+                "x-captions" => &[Platform::Microblog],
+                "yt-dlp" | "verbatim-service" | "speech-to-text" => &Platform::ALL,
+                _ => &[],
+            };
+            all_known &= !platforms.is_empty();
+            self.add_for(name, platforms);
+        }
+        all_known
+    }
+
+    /// Adds a supplier that the caller brings along ([`OwnParts::suppliers`]), after those that are there.
+    pub fn add_own(&mut self, own: &dyn Supplier) {
+        let card = own.card();
+        self.add_for(&card.name, &card.platforms);
+    }
+
+    fn add_for(&mut self, name: &str, platforms: &[Platform]) {
+        for platform in platforms {
+            match platform {
+                Platform::VideoSite => &mut self.video_site,
+                Platform::ShortVideo => &mut self.short_video,
+                Platform::Reels => &mut self.reels,
+                Platform::Microblog => &mut self.microblog,
+            }
+            .push(name.to_owned());
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use transcript_core::{
 
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
-use crate::{options::StorageOptions, servers::Servers, system::SystemClock};
+use crate::{options::{OwnParts, StorageOptions}, servers::Servers, system::SystemClock};
 
 /// The stores behind the ports, and what is closed at the end.
 #[derive(Debug)]
@@ -151,6 +151,25 @@ impl Stores {
         use storage_sqlx::{SqliteArchive, SqliteOptions};
         let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
         Ok(Self { archive: Arc::clone(&archive) as _, files: Some((None, archive)), ..Self::memory() })
+    }
+
+    /// The same, with what the caller brought along.
+    pub(crate) fn with(mut self, own: &OwnParts) -> Self {
+        if let Some(archive) = &own.archive {
+            self.archive = Arc::clone(archive);
+        }
+        if own.ledger.is_none() && own.directory.is_none() {
+            return self;
+        }
+        self.ledger = own.ledger.clone().unwrap_or(self.ledger);
+        self.directory = own.directory.clone().unwrap_or(self.directory);
+        // A charge in one step needs all of it in one store.
+        self.charges = Arc::new(StepByStep {
+            directory: Arc::clone(&self.directory),
+            limiter: Arc::clone(&self.limiter),
+            ledger: Arc::clone(&self.ledger),
+        });
+        self
     }
 
     /// Finishes what is under way and closes files and connections.

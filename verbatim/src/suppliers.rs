@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use transcript_core::{Clock, Error, Result, engine::Builder, video::Platform};
-
-#[cfg(feature = "upstream")]
-use transcript_core::supplier::Supplier;
+use transcript_core::{Clock, Error, Result, engine::Builder, supplier::Supplier, video::Platform};
 
 #[cfg(feature = "upstream")]
 use crate::SpeechOptions;
@@ -28,6 +25,21 @@ pub(crate) fn supply(
     clock: Arc<dyn Clock>,
     shared: &Shared,
 ) -> Result<Builder> {
+    if seats(options).next().is_none() {
+        return Ok(engine);
+    }
+    let sources = Sources::open(options, clock, shared)?;
+    for (platform, name) in seats(options) {
+        engine = engine.supplier(platform, supplier(&sources, options, platform, name)?);
+    }
+    for (name, videos) in options.at_once.named() {
+        engine = engine.at_once(name, videos);
+    }
+    Ok(sources.follow_links(engine))
+}
+
+/// The names of the suppliers of each platform, in the order in which they are asked.
+fn seats(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
     let names = &options.suppliers;
     let platforms = [
         (Platform::VideoSite, &names.video_site),
@@ -35,19 +47,28 @@ pub(crate) fn supply(
         (Platform::Reels, &names.reels),
         (Platform::Microblog, &names.microblog),
     ];
-    if platforms.iter().all(|(_, names)| names.is_empty()) {
-        return Ok(engine);
+    platforms
+        .into_iter()
+        .flat_map(|(platform, names)| names.iter().map(move |name| (platform, name.as_str())))
+}
+
+/// The supplier of this name: the caller's own, or a built-in one.
+fn supplier(
+    sources: &Sources,
+    options: &Options,
+    platform: Platform,
+    name: &str,
+) -> Result<Arc<dyn Supplier>> {
+    match options.own.suppliers.iter().find(|own| covers(own.as_ref(), platform, name)) {
+        Some(own) => Ok(Arc::clone(own)),
+        None => sources.named(platform, name),
     }
-    let sources = Sources::open(options, clock, shared)?;
-    for (platform, names) in platforms {
-        for name in names {
-            engine = sources.add(engine, platform, name)?;
-        }
-    }
-    for (name, videos) in options.at_once.named() {
-        engine = engine.at_once(name, videos);
-    }
-    Ok(sources.follow_links(engine))
+}
+
+/// Whether a supplier that the caller brought along is the one that is named for a platform.
+fn covers(own: &dyn Supplier, platform: Platform, name: &str) -> bool {
+    let card = own.card();
+    card.name == name && card.platforms.contains(&platform)
 }
 
 impl Options {
@@ -60,7 +81,11 @@ impl Options {
         entitlements(self)?;
         crate::payments::check(self)?;
         crate::chat::check(self)?;
-        Sources::open(self, Arc::new(SystemClock::default()), &Shared::default())?.wait_for_roots()
+        let sources = Sources::open(self, Arc::new(SystemClock::default()), &Shared::default())?;
+        for (platform, name) in seats(self) {
+            supplier(&sources, self, platform, name)?;
+        }
+        sources.wait_for_roots()
     }
 }
 
@@ -207,30 +232,25 @@ impl Sources {
             .fold(engine, |engine, platform| engine.resolver(platform, Arc::clone(&self.links) as _))
     }
 
-    fn add(&self, engine: Builder, platform: Platform, name: &str) -> Result<Builder> {
+    /// The supplier of this name, for a platform.
+    fn named(&self, platform: Platform, name: &str) -> Result<Arc<dyn Supplier>> {
         match (platform, name) {
-            (Platform::VideoSite, "youtube-captions") => {
-                Ok(engine.supplier(platform, Arc::clone(&self.youtube) as _))
-            }
-            (Platform::ShortVideo, "tiktok-captions") => {
-                Ok(engine.supplier(platform, Arc::clone(&self.tiktok) as _))
-            }
-            (Platform::Microblog, "x-captions") => Ok(engine.supplier(platform, Arc::clone(&self.x) as _)),
+            (Platform::VideoSite, "youtube-captions") => Ok(Arc::clone(&self.youtube) as _),
+            (Platform::ShortVideo, "tiktok-captions") => Ok(Arc::clone(&self.tiktok) as _),
+            (Platform::Microblog, "x-captions") => Ok(Arc::clone(&self.x) as _),
             #[cfg(feature = "ytdlp")]
             (_, "yt-dlp") => match &self.ytdlp {
-                Some(ytdlp) => Ok(engine.supplier(platform, Arc::clone(ytdlp) as _)),
+                Some(ytdlp) => Ok(Arc::clone(ytdlp) as _),
                 None => Err(Error::invalid("yt-dlp is named as a supplier, but not where its program is")),
             },
             (_, "verbatim-service") => match &self.service {
-                Some(service) => Ok(engine.supplier(platform, Arc::clone(service))),
+                Some(service) => Ok(Arc::clone(service)),
                 None => Err(Error::invalid(
                     "verbatim-service is named as a supplier, but not which server that is",
                 )),
             },
             (platform, "speech-to-text") => match &self.speech {
-                Some(speech) if speech.card().platforms.contains(&platform) => {
-                    Ok(engine.supplier(platform, Arc::clone(speech)))
-                }
+                Some(speech) if speech.card().platforms.contains(&platform) => Ok(Arc::clone(speech)),
                 _ => Err(unknown(platform, name)),
             },
             _ => Err(unknown(platform, name)),
@@ -287,7 +307,7 @@ impl Sources {
         engine
     }
 
-    fn add(&self, _: Builder, platform: Platform, name: &str) -> Result<Builder> {
+    fn named(&self, platform: Platform, name: &str) -> Result<Arc<dyn Supplier>> {
         Err(unknown(platform, name))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     error::{Error, Result},
     ids::Holder,
@@ -11,7 +13,8 @@ use crate::{
 };
 
 /// What was asked for a video.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum Wish {
     /// Its default transcript: English where there is English, else the spoken language.
     Default,
@@ -37,6 +40,18 @@ impl Wish {
     }
 }
 
+impl From<String> for Wish {
+    fn from(name: String) -> Self {
+        Self::from_name(&name)
+    }
+}
+
+impl From<Wish> for String {
+    fn from(wish: Wish) -> Self {
+        wish.as_str().to_owned()
+    }
+}
+
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -44,7 +59,7 @@ impl fmt::Display for Wish {
 }
 
 /// A transcript as the archive holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredTranscript {
     /// The transcript.
     pub transcript: Arc<Transcript>,
@@ -59,7 +74,7 @@ pub struct StoredTranscript {
 }
 
 /// A wish that is known to have nothing, for a while.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
     /// The video.
     pub video: VideoId,
@@ -76,7 +91,8 @@ pub struct Absence {
 }
 
 /// What is known about a wish.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Found {
     /// A transcript.
     Transcript(StoredTranscript),
@@ -92,7 +108,7 @@ pub enum Found {
 pub const KNOWN_TRACKS_MAX: usize = 1_000;
 
 /// What to keep.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Keep {
     /// The video.
     pub video: VideoId,
@@ -131,7 +147,7 @@ impl Keep {
 }
 
 /// A claim on the right to fetch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Lease {
     /// The video.
     pub video: VideoId,
@@ -146,7 +162,8 @@ pub struct Lease {
 }
 
 /// The answer to a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Claim {
     /// The caller holds it now.
     Claimed,
@@ -158,7 +175,7 @@ pub enum Claim {
 }
 
 /// A track of a video, and what the archive has of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchivedTrack {
     /// The video.
     pub video: VideoId,
@@ -173,7 +190,7 @@ pub struct ArchivedTrack {
 }
 
 /// How much an archive holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stats {
     /// Videos with at least one transcript.
     pub videos: u64,

@@ -64,6 +64,7 @@ mod terms;
 mod tests;
 mod tokens;
 mod whole;
+mod words;
 
 pub use answer::{Answer, Citation, NOT_COVERED_SENTENCE, Origin, Sentence};
 pub use ask::{Chat, Sentences};
@@ -72,3 +73,4 @@ pub use model::{ChatMessage, ChatModel, ChatReply, ChatRequest, Deltas, Speaker,
 pub use options::ChatOptions;
 pub use passage::{Passage, passages};
 pub use question::{HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, NoQuestion, Question, Role, Turn};
+pub use words::Words;

@@ -1,12 +1,14 @@
 //! Keys, accounts and verification tokens.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     ids::{AccountId, KeyId, WalletId},
     time::Timestamp,
 };
 
 /// A new key, without the key itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewKey {
     /// Its public name.
     pub id: KeyId,
@@ -19,7 +21,7 @@ pub struct NewKey {
 }
 
 /// A key of Surface A.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookupKey {
     /// The key; its `now` is when it was made.
     pub key: NewKey,
@@ -36,7 +38,7 @@ pub struct LookupKey {
 }
 
 /// A key of Surface A as operators see it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySummary {
     /// The key.
     pub key: LookupKey,
@@ -45,7 +47,8 @@ pub struct KeySummary {
 }
 
 /// A plan of Surface B (specification 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Plan {
     /// The plan of every new account.
     Free,
@@ -78,7 +81,7 @@ impl Plan {
 }
 
 /// An account of Surface B.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Its id.
     pub id: AccountId,
@@ -105,7 +108,7 @@ pub struct Account {
 /// A stretch of a plan that was paid for, and what was sold with it.
 ///
 /// The figures stay as they were sold, whatever the settings say by now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidPeriod {
     /// When it begins.
     pub from: Timestamp,
@@ -120,7 +123,8 @@ pub struct PaidPeriod {
 }
 
 /// Whose key it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// A key of Surface A, its own owner.
     Lookup(LookupKey),
@@ -134,7 +138,8 @@ pub enum Owner {
 }
 
 /// How an account is looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AccountRef {
     /// By its id.
     Id(AccountId),
@@ -145,7 +150,8 @@ pub enum AccountRef {
 }
 
 /// What came of adding a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AddKey {
     /// It is stored.
     Added,
@@ -157,7 +163,7 @@ pub enum AddKey {
 }
 
 /// A request to put off the end of a key's entitlement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entitle {
     /// The key.
     pub key: KeyId,
@@ -172,7 +178,7 @@ pub struct Entitle {
 }
 
 /// A verification token, without the token itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     /// The token's SHA-256: 32 bytes.
     pub digest: Vec<u8>,
@@ -185,7 +191,7 @@ pub struct Token {
 }
 
 /// A request to redeem a verification token.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Redeem {
     /// The token's SHA-256.
     pub digest: Vec<u8>,
@@ -200,7 +206,8 @@ pub struct Redeem {
 }
 
 /// What came of redeeming a token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Redeemed {
     /// The key is issued.
     Issued {
@@ -216,7 +223,8 @@ pub enum Redeemed {
 }
 
 /// What came of a rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rotated {
     /// The new key has taken the old one's place.
     Rotated,
@@ -225,7 +233,8 @@ pub enum Rotated {
 }
 
 /// What came of erasing an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Erased {
     /// It is gone.
     Erased,
@@ -236,7 +245,8 @@ pub enum Erased {
 }
 
 /// What came of changing an account.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Changed {
     /// The account as it is stored now.
     Changed(Account),

@@ -157,6 +157,12 @@ impl Driving {
         None
     }
 
+    /// Whether nobody waits for it, but for whoever's turn it is.
+    pub(super) fn is_deserted(&self) -> bool {
+        let mut queues = self.errands.lock();
+        self.own(&mut queues).is_none_or(|queue| queue.waiters.iter().all(|waiter| waiter.reply.is_closed()))
+    }
+
     /// As [`Self::next`], but the errand ends when nobody waits.
     pub(super) fn next_or_end(&self) -> Option<Waiter> {
         let mut queues = self.errands.lock();

@@ -38,6 +38,8 @@ pub(super) async fn drive(inner: Arc<Inner>, driving: Driving) {
 
 /// The shortest time between two heartbeats.
 const BEAT_MIN: Duration = Duration::from_millis(50);
+/// How often it is looked whether anybody still waits, where work ends when nobody does.
+const LOOK: Duration = Duration::from_millis(25);
 /// The part of a lease that is not relied on: work is called off this much before another may claim,
 /// since it takes a moment to end, and another machine's clock may be ahead.
 const LEASE_RESERVE: u32 = 10;
@@ -159,7 +161,25 @@ impl Flight<'_> {
             Err(error) if error.kind() == ErrorKind::Unavailable => return for_all(Outcome::Broken(error)),
             Err(error) => return Turn::Next(Outcome::Broken(error)),
         };
-        Turn::Over(Box::new(self.fetch(lease_ends, held).await))
+        tokio::select! {
+            biased;
+            over = self.fetch(lease_ends, held.as_ref()) => {
+                let (own, others, ending) = over;
+                Turn::Over(Box::new(Over { own, others, bill: held.map(|held| (held, ending)) }))
+            }
+            // Whoever came meanwhile takes over, and begins anew.
+            () = self.deserted(waiter, held.is_none()) => Turn::Next(Outcome::StillWorking(StillWorking::soon())),
+        }
+    }
+
+    /// Returns once nobody waits for work that nobody pays for, where such work ends with that.
+    async fn deserted(&self, waiter: &Waiter, is_free: bool) {
+        if self.inner.options.outlives || !is_free {
+            return std::future::pending().await;
+        }
+        while !(waiter.reply.is_closed() && self.driving.is_deserted()) {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Claims the lease, waiting while another holds it. What the archive has by then is returned: the
@@ -209,17 +229,18 @@ impl Flight<'_> {
         }
     }
 
-    /// Asks the suppliers and keeps what they gave; then, and only then, may the payment be settled.
-    async fn fetch(&self, lease_ends: Timestamp, held: Option<Held>) -> Over {
-        let ((own, others), ending) = match self.supply(lease_ends, held.as_ref()).await {
+    /// Asks the suppliers and keeps what they gave; then, and only then, may the payment be settled. Returns the
+    /// payer's answer and the others'.
+    async fn fetch(&self, lease_ends: Timestamp, held: Option<&Held>) -> (Outcome, Outcome, Ending) {
+        let ((own, others), ending) = match self.supply(lease_ends, held).await {
             None => (same(Outcome::Broken(lease_lost())), Ending::NotBegun),
             Some(supply) => tokio::select! {
                 biased;
                 kept = self.keep(supply) => kept,
-                never = self.keep_alive(held.as_ref()) => match never {},
+                never = self.keep_alive(held) => match never {},
             },
         };
-        Over { own, others, bill: held.map(|held| (held, ending)) }
+        (own, others, ending)
     }
 
     /// Asks the suppliers while lease and hold are kept alive. None when the lease ran out before a

@@ -23,6 +23,9 @@ pub struct EngineOptions {
     pub absence: AbsencePolicy,
     /// When a supplier that keeps failing rests.
     pub health: HealthPolicy,
+    /// Whether a fetch that nobody pays for goes on when nobody waits for it any more. One that is paid for
+    /// always does.
+    pub outlives: bool,
 }
 
 impl Default for EngineOptions {
@@ -36,6 +39,7 @@ impl Default for EngineOptions {
             store: Duration::from_secs(5),
             absence: AbsencePolicy::default(),
             health: HealthPolicy::default(),
+            outlives: true,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What goes into the ledger and comes out of it. Amounts are whole credits or transcripts.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     error::{Error, Result},
     ids::{GrantId, HoldId, WalletId},
@@ -14,7 +16,8 @@ const TEXT_MAX: usize = 256;
 const AMOUNT_MAX: u64 = 1_000_000_000_000;
 
 /// Where a wallet's spending comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pool {
     /// An allowance for one period, named by it: `day/2026-11-20`.
     Allowance {
@@ -43,7 +46,7 @@ impl Pool {
 }
 
 /// What a wallet may spend at a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// The pools, in the order in which they are spent.
     pub pools: Vec<Pool>,
@@ -52,7 +55,7 @@ pub struct Terms {
 }
 
 /// One wallet's part in a hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Leg {
     /// The wallet.
     pub wallet: WalletId,
@@ -63,7 +66,7 @@ pub struct Leg {
 }
 
 /// A request to hold, or to spend at once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HoldRequest {
     /// The caller's id, by which a repeat is recognised.
     pub id: HoldId,
@@ -127,7 +130,7 @@ impl Terms {
 }
 
 /// One pool of a wallet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBalance {
     /// The pool.
     pub pool: Pool,
@@ -165,7 +168,7 @@ impl PoolBalance {
 }
 
 /// A wallet's pools, in the order of the terms that were asked with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// The wallet.
     pub wallet: WalletId,
@@ -181,7 +184,7 @@ impl Balance {
 }
 
 /// A wallet's balance, and what of it was spent lately.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalanceSince {
     /// The balance.
     pub balance: Balance,
@@ -190,7 +193,8 @@ pub struct BalanceSince {
 }
 
 /// Where a hold stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HoldState {
     /// It holds what it was asked to, until this moment unless it is extended.
     Open {
@@ -207,7 +211,8 @@ pub enum HoldState {
 }
 
 /// What came of a request to hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HoldOutcome {
     /// It is held (or spent, for [`super::Ledger::spend`]).
     Held {
@@ -233,7 +238,7 @@ pub enum HoldOutcome {
 }
 
 /// A request to end a hold.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settle {
     /// The hold.
     pub id: HoldId,
@@ -244,7 +249,8 @@ pub struct Settle {
 }
 
 /// What came of ending a hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SettleOutcome {
     /// It is settled.
     Settled {
@@ -261,7 +267,7 @@ pub enum SettleOutcome {
 }
 
 /// Purchased credits to add.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Grant {
     /// The caller's id, by which a repeat is recognised.
     pub id: GrantId,
@@ -287,7 +293,7 @@ impl Grant {
 }
 
 /// Purchased credits to take back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Revoke {
     /// The caller's id, by which a repeat is recognised.
     pub id: GrantId,
@@ -313,7 +319,8 @@ impl Revoke {
 }
 
 /// What came of a grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum GrantOutcome {
     /// The credits were added.
     Granted {
@@ -327,7 +334,8 @@ pub enum GrantOutcome {
 }
 
 /// What came of taking credits back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RevokeOutcome {
     /// Done now.
     Revoked {
@@ -350,7 +358,8 @@ pub enum RevokeOutcome {
 }
 
 /// Which step an entry records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// An amount was held.
     Held,
@@ -370,7 +379,7 @@ pub enum EntryKind {
 }
 
 /// One step in the life of a wallet. Entries are never changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The entry's number; numbers grow, and those of one wallet are in the order in which it changed.
     pub seq: u64,

@@ -16,7 +16,7 @@
 //!
 //! The tests run on several threads, so that races are real.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, pin::Pin, sync::Arc, time::Duration};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -57,6 +57,53 @@ impl<S: ?Sized, K> Made for (Arc<S>, K) {
     fn store(&self) -> Arc<S> {
         Arc::clone(&self.0)
     }
+}
+
+/// One case of a suite, for implementations whose tests are not Rust's.
+pub struct Case<S: ?Sized> {
+    /// Its name, which says the rule.
+    pub name: &'static str,
+    /// Runs it on a fresh store; it panics with the rule that is broken.
+    pub run: fn(Arc<S>) -> Running,
+}
+
+/// A case that runs, on the thread that began it.
+pub type Running = Pin<Box<dyn Future<Output = ()>>>;
+
+impl<S: ?Sized> fmt::Debug for Case<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The cases of [`crate::archive::Archive`].
+pub fn archive_cases() -> Vec<Case<dyn crate::archive::Archive>> {
+    crate::archive_conformance_cases!(conformance_list;)
+}
+
+/// The cases of [`crate::ledger::Ledger`].
+pub fn ledger_cases() -> Vec<Case<dyn crate::ledger::Ledger>> {
+    crate::ledger_conformance_cases!(conformance_list;)
+}
+
+/// The cases of [`crate::directory::Directory`].
+pub fn directory_cases() -> Vec<Case<dyn crate::directory::Directory>> {
+    crate::directory_conformance_cases!(conformance_list;)
+}
+
+/// The cases of a port as a list.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_list {
+    (case [$($module:tt)*] $case:ident) => {
+        $crate::testing::Case {
+            name: stringify!($case),
+            run: |store| Box::pin($($module)*::$case(store)),
+        }
+    };
+    ($port:path; $module:tt; $($case:ident)*) => {
+        vec![$($crate::conformance_list!(case $module $case)),*]
+    };
 }
 
 /// One test for each case of a port: what the macro of each port expands to.

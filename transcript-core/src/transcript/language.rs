@@ -3,6 +3,7 @@
 use std::fmt;
 
 use icu_locale::{LanguageIdentifier, Locale, LocaleCanonicalizer, LocaleExpander};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
@@ -19,7 +20,8 @@ const LENGTH_MAX: usize = 64;
 /// assert!(wanted.matches(&LanguageTag::parse("he-IL")?));
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct LanguageTag(String);
 
 impl LanguageTag {

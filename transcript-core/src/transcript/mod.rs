@@ -25,10 +25,12 @@ pub use srt::srt;
 pub use track::{TrackInfo, TrackKind, best_track};
 pub use webvtt::webvtt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::video::VideoId;
 
 /// The words of one video in one language, as a supplier gave them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     /// The video.
     pub video: VideoId,

@@ -1,9 +1,11 @@
 //! One timed piece of text.
 
+use serde::{Deserialize, Serialize};
+
 /// A piece of text with the time in which it was spoken (specification 2.1).
 ///
 /// Times are integer milliseconds inside and seconds as numbers on the wire.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Segment {
     /// The text, as the supplier gave it.
     pub text: String,

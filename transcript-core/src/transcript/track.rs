@@ -1,10 +1,13 @@
 //! The tracks that a video has.
 
+use serde::{Deserialize, Serialize};
+
 use super::LanguageTag;
 use crate::archive::Wish;
 
 /// How the words of a track came to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TrackKind {
     /// Written by a person.
     Human,
@@ -31,7 +34,7 @@ impl TrackKind {
 }
 
 /// One track of captions: its language, how it came to be, and whether the video's speech is in it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TrackInfo {
     /// The language.
     pub language: LanguageTag,

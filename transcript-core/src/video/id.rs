@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{LinkError, Platform, text};
 
 /// The longest code of a reel: it writes a number of 64 bits with 6 bits a character.
@@ -19,10 +21,26 @@ const NUMBER_LENGTH_MAX: usize = 21;
 /// assert_eq!(video.address(), "https://www.youtube.com/watch?v=dQw4w9WgXcQ");
 /// # Ok::<(), transcript_core::video::LinkError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Parts")]
 pub struct VideoId {
     platform: Platform,
     id: String,
+}
+
+/// What a video's name is made of, before it is looked at.
+#[derive(Deserialize)]
+struct Parts {
+    platform: Platform,
+    id: String,
+}
+
+impl TryFrom<Parts> for VideoId {
+    type Error = LinkError;
+
+    fn try_from(parts: Parts) -> Result<Self, LinkError> {
+        Self::new(parts.platform, &parts.id)
+    }
 }
 
 impl VideoId {

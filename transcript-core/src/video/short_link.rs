@@ -1,5 +1,7 @@
 //! Short links: only their platform knows which video they mean.
 
+use serde::Serialize;
+
 use super::{LinkError, Platform, text};
 
 /// The longest code of a short link: those in use have at most 16 characters.
@@ -21,7 +23,7 @@ const FORMS: [(Platform, &str, &str, &str); 8] = [
 /// A platform's short link, in canonical form: it must be followed to learn the video.
 ///
 /// Spellings that lead to the same place (`http`, `www.`, parameters, a closing slash) give the same short link.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ShortLink {
     platform: Platform,
     address: String,

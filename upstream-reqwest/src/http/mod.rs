@@ -17,6 +17,7 @@ mod exits;
 mod fault;
 mod options;
 mod own;
+mod pages;
 mod request;
 mod resolve;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub(crate) use egress::Egress;
 pub(crate) use fault::HttpFault;
 pub use options::HttpOptions;
 pub(crate) use own::{bearer, own_client};
+pub use pages::{Page, PageAsk, PageHeader, Pages, PagesOptions};
 pub(crate) use request::{Answer, Request, is_allowed};
 use tls::Trust;
 pub(crate) use visit::Visit;

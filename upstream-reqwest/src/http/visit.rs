@@ -190,7 +190,11 @@ fn reborrowed<'a>(sink: &'a mut Option<&mut dyn Sink>) -> Option<&'a mut dyn Sin
     }
 }
 
-async fn send(exit: &Exit, request: &Request, sink: Option<&mut dyn Sink>) -> Result<Answer, HttpFault> {
+pub(super) async fn send(
+    exit: &Exit,
+    request: &Request,
+    sink: Option<&mut dyn Sink>,
+) -> Result<Answer, HttpFault> {
     let response = exit
         .client
         .request(request.method.clone(), request.url.clone())

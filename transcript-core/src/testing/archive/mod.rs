@@ -25,7 +25,16 @@ use crate::{
 #[macro_export]
 macro_rules! archive_conformance {
     ($make:expr) => {
-        $crate::conformance_cases! { $make; $crate::archive::Archive; [$crate::testing::archive];
+        $crate::archive_conformance_cases!(conformance_cases; $make;);
+    };
+}
+
+/// The names of the cases, for whoever makes something of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! archive_conformance_cases {
+    ($then:ident; $($before:tt)*) => {
+        $crate::$then! { $($before)* $crate::archive::Archive; [$crate::testing::archive];
             nothing_is_known_at_first
             a_kept_transcript_is_found_as_it_was
             odd_texts_come_back_as_they_were

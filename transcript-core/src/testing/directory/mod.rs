@@ -20,7 +20,16 @@ use crate::{
 #[macro_export]
 macro_rules! directory_conformance {
     ($make:expr) => {
-        $crate::conformance_cases! { $make; $crate::directory::Directory; [$crate::testing::directory];
+        $crate::directory_conformance_cases!(conformance_cases; $make;);
+    };
+}
+
+/// The names of the cases, for whoever makes something of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! directory_conformance_cases {
+    ($then:ident; $($before:tt)*) => {
+        $crate::$then! { $($before)* $crate::directory::Directory; [$crate::testing::directory];
             a_key_opens_for_its_owner
             a_key_is_added_once
             a_key_with_anothers_id_or_digest_is_a_conflict

@@ -30,7 +30,16 @@ use crate::{
 #[macro_export]
 macro_rules! ledger_conformance {
     ($make:expr) => {
-        $crate::conformance_cases! { $make; $crate::ledger::Ledger; [$crate::testing::ledger];
+        $crate::ledger_conformance_cases!(conformance_cases; $make;);
+    };
+}
+
+/// The names of the cases, for whoever makes something of them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! ledger_conformance_cases {
+    ($then:ident; $($before:tt)*) => {
+        $crate::$then! { $($before)* $crate::ledger::Ledger; [$crate::testing::ledger];
             a_hold_is_held_and_seen
             an_unknown_wallet_is_a_fresh_one
             legs_are_held_all_or_none

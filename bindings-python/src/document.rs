@@ -1,0 +1,69 @@
+//! A transcript as a JSON document: what `to_json` writes, and what pickles hold.
+
+use serde::{Deserialize, Serialize};
+use transcript_core::{
+    transcript::{self, LanguageTag, TrackInfo, TrackKind},
+    video::{Platform, VideoId},
+    wire::{lookup::Segment, segments},
+};
+
+/// The fields have the names and units of the look-up API's answer, where it has them.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Document {
+    platform: String,
+    video_id: String,
+    title: Option<String>,
+    author: Option<String>,
+    duration: Option<f64>,
+    language: String,
+    kind: String,
+    is_generated: bool,
+    track_name: Option<String>,
+    original: bool,
+    source: String,
+    pub(crate) from_cache: bool,
+    pub(crate) revision: u32,
+    transcript: Vec<Segment>,
+}
+
+impl Document {
+    pub(crate) fn of(transcript: &transcript::Transcript, from_cache: bool, revision: u32) -> Self {
+        let track = &transcript.track;
+        Self {
+            platform: transcript.video.platform().as_str().to_owned(),
+            video_id: transcript.video.id().to_owned(),
+            title: transcript.title.clone(),
+            author: transcript.author.clone(),
+            duration: transcript.duration_ms.map(crate::segment::seconds),
+            language: track.language.as_str().to_owned(),
+            kind: track.kind.as_str().to_owned(),
+            is_generated: track.is_generated(),
+            track_name: track.name.clone(),
+            original: track.original,
+            source: transcript.source.clone(),
+            from_cache,
+            revision,
+            transcript: transcript.segments.iter().map(Segment::from).collect(),
+        }
+    }
+
+    /// The transcript; the text says what is wrong with it.
+    pub(crate) fn into_transcript(self) -> Result<transcript::Transcript, String> {
+        let platform = Platform::from_wire(&self.platform).ok_or("its platform is unknown")?;
+        let seconds = self.duration.map(|duration| (duration * 1_000.0).round());
+        Ok(transcript::Transcript {
+            video: VideoId::new(platform, &self.video_id).map_err(|error| error.to_string())?,
+            title: self.title,
+            author: self.author,
+            duration_ms: seconds.filter(|millis| *millis >= 0.0).map(|millis| millis as u64),
+            track: TrackInfo {
+                language: LanguageTag::parse(&self.language).map_err(|error| error.to_string())?,
+                kind: TrackKind::from_name(&self.kind).ok_or("its kind is unknown")?,
+                name: self.track_name,
+                original: self.original,
+            },
+            source: self.source,
+            segments: segments::timed(self.transcript).ok_or("a time in it is none")?,
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! Transcripts out of an archive and from suppliers.
+
+use std::sync::Arc;
+
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString},
+};
+use transcript_core::ids::GrantId;
+use verbatim::{Effect, Get, GetOutcome, Import, Imported, Refreshed, Search};
+
+use crate::{
+    desk::Desk, fault::Fault, opener::Opener, options, pending::Pending, ports::PyMailer, segment::seconds,
+    transcript::Transcript,
+};
+
+/// An archive and suppliers. Every call gives a [`Pending`].
+#[pyclass(frozen, module = "verbatim._native")]
+pub(crate) struct Engine {
+    opener: Arc<Opener>,
+}
+
+/// A transcript as the object that Python sees.
+fn object(py: Python<'_>, transcript: Transcript) -> PyResult<Py<PyAny>> {
+    Ok(Bound::new(py, transcript)?.into_any().unbind())
+}
+
+fn none(py: Python<'_>) -> Py<PyAny> {
+    py.None()
+}
+
+fn found(outcome: GetOutcome) -> Result<Transcript, Fault> {
+    match outcome {
+        GetOutcome::Found(found) => Ok(Transcript::of(&found.stored, found.from_cache)),
+        GetOutcome::Missing(missing) => Err(Fault::Missing(Box::new(missing))),
+    }
+}
+
+#[pymethods]
+impl Engine {
+    #[new]
+    fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
+        let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
+        Ok(Self { opener: Arc::new(Opener::new(options::read(keywords)?, mailer)) })
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn is_closed(&self) -> bool {
+        self.opener.is_closed()
+    }
+
+    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move { found(open.await?.get(Get { link, language }).await?) };
+        Ok(Pending::new(work, object))
+    }
+
+    fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move {
+            match open.await?.refresh(Get { link, language }).await? {
+                Refreshed::Changed(stored) => Ok((true, Transcript::of(&stored, false))),
+                Refreshed::Unchanged(stored) => Ok((false, Transcript::of(&stored, false))),
+                Refreshed::Missing(missing) => Err(Fault::Missing(Box::new(missing))),
+            }
+        };
+        Ok(Pending::new(work, |py, (is_changed, transcript)| {
+            Ok((object(py, transcript)?, is_changed).into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    fn import_(
+        &self,
+        py: Python<'_>,
+        link: String,
+        captions: Vec<u8>,
+        language: Option<String>,
+        title: Option<String>,
+        author: Option<String>,
+        generated: bool,
+        replace: bool,
+    ) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let import = Import { link, captions, language, title, author, generated, replace };
+        let work = async move { Ok(open.await?.import(import).await?) };
+        Ok(Pending::new(work, |py, imported| told(py, &imported)))
+    }
+
+    fn search(
+        &self,
+        py: Python<'_>,
+        query: String,
+        language: Option<String>,
+        limit: u32,
+    ) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move { Ok(open.await?.search(Search { query, language, limit }).await?) };
+        Ok(Pending::new(work, |py, hits| {
+            let hits: PyResult<Vec<_>> = hits
+                .into_iter()
+                .map(|hit| {
+                    let transcript = Bound::new(py, Transcript::of(&hit.stored, true))?;
+                    let (start, end) = (seconds(hit.start_ms), seconds(hit.end_ms));
+                    (transcript, hit.text, start, end, hit.url).into_pyobject(py)
+                })
+                .collect();
+            Ok(hits?.into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+
+    fn forget(&self, py: Python<'_>, link: String) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move {
+            let parts = open.await?;
+            let video = parts.known_video(&link).await?;
+            Ok(parts.delete(&video).await?)
+        };
+        Ok(Pending::new(work, |py, ()| Ok(none(py))))
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move { Ok(open.await?.stats().await?) };
+        Ok(Pending::new(work, |py, stats| {
+            let dict = PyDict::new(py);
+            dict.set_item("transcripts", stats.transcripts)?;
+            dict.set_item("videos", stats.videos)?;
+            Ok(dict.into_any().unbind())
+        }))
+    }
+
+    /// Credits for an account, once for each id: `(email, credits left)`.
+    fn grant(
+        &self,
+        py: Python<'_>,
+        who: String,
+        credits: u64,
+        id: String,
+        memo: String,
+    ) -> PyResult<Pending> {
+        let open = self.opener.open(py)?;
+        let work = async move {
+            let parts = open.await?;
+            // A prefix of their own keeps these names apart from those of orders.
+            let id = GrantId::new(format!("operator-{id}"));
+            let view = parts.accounts().grant(&who, id, credits, &memo).await?;
+            Ok((view.account.email, view.credits.remaining))
+        };
+        Ok(Pending::new(work, |py, told| Ok(told.into_pyobject(py)?.into_any().unbind())))
+    }
+
+    /// One caller of the service, with this key.
+    fn desk(&self, key: Option<String>) -> Desk {
+        Desk::new(Arc::clone(&self.opener), key)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<Pending> {
+        Ok(Pending::new(self.opener.close(py)?, |py, ()| Ok(none(py))))
+    }
+}
+
+/// What an import did, as `(language, segments, effect, unreadable, left out)`.
+fn told(py: Python<'_>, imported: &Imported) -> PyResult<Py<PyAny>> {
+    let effects: Vec<_> = imported.wishes.iter().map(|wish| wish.effect).collect();
+    // What matters to who imports is whether the words are found from now on.
+    let effect = [Effect::Added, Effect::Replaced, Effect::Kept, Effect::Unchanged]
+        .into_iter()
+        .find(|effect| effects.contains(effect));
+    let name = match effect {
+        Some(Effect::Added) => "added",
+        Some(Effect::Replaced) => "replaced",
+        Some(Effect::Kept) => "kept",
+        Some(Effect::Unchanged) | None => "unchanged",
+    };
+    let language = PyString::new(py, imported.language.as_str());
+    let counts = (imported.unreadable.count, imported.left_out.count);
+    let all = (language, imported.segments, name, counts.0, counts.1);
+    Ok(all.into_pyobject(py)?.into_any().unbind())
+}

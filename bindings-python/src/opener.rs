@@ -1,0 +1,115 @@
+//! The working parts behind a Python object: opened when they are first needed, and anew in a forked child.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use pyo3::prelude::*;
+use tokio::{runtime::Handle, sync::OnceCell};
+use transcript_core::{
+    Error,
+    accounts::mail::{Mailer, RunningSender},
+};
+use verbatim::{Options, Verbatim};
+
+use crate::{
+    ends,
+    fault::Fault,
+    runtime::{self, OfProcess},
+};
+
+/// The parts, once they are open, and the runtime that they live on.
+type Cell = (Arc<OnceCell<Opened>>, Handle);
+
+/// What was opened.
+pub(crate) struct Opened {
+    pub(crate) parts: Verbatim,
+    /// Sends mails until it is dropped.
+    _sender: Option<RunningSender>,
+}
+
+/// What opens the parts.
+pub(crate) struct Opener {
+    options: Options,
+    /// Who sends the mails of registrations; none: they wait.
+    mailer: Option<Arc<dyn Mailer>>,
+    is_closed: Arc<AtomicBool>,
+    /// Locked for moments only, by who holds the interpreter: no fork falls in between.
+    opened: Mutex<Option<OfProcess<Cell>>>,
+}
+
+impl Opener {
+    pub(crate) fn new(options: Options, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        Self { options, mailer, is_closed: Arc::default(), opened: Mutex::new(None) }
+    }
+
+    fn cell(&self, py: Python<'_>) -> PyResult<Cell> {
+        let runtime = runtime::handle(py)?;
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = opened.as_ref().and_then(OfProcess::get) {
+            return Ok(cell.clone());
+        }
+        let cell = (Arc::new(OnceCell::new()), runtime);
+        ends::note_opened(py, Arc::downgrade(&cell.0));
+        // The parent's, if there is one, is left as it is.
+        *opened = Some(OfProcess::new(cell.clone()));
+        Ok(cell)
+    }
+
+    /// The parts, to be awaited on the package's runtime.
+    pub(crate) fn open(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<Verbatim, Fault>> + Send + use<>> {
+        let (cell, _) = self.cell(py)?;
+        let (options, mailer) = (self.options.clone(), self.mailer.clone());
+        let is_closed = Arc::clone(&self.is_closed);
+        Ok(async move {
+            if is_closed.load(Ordering::Acquire) {
+                return Err(Fault::Closed);
+            }
+            let open = async || {
+                let parts = Verbatim::open(options).await?;
+                let sender = mailer.map(|mailer| parts.start_mail(mailer));
+                Ok::<_, Error>(Opened { parts, _sender: sender })
+            };
+            Ok(cell.get_or_try_init(open).await?.parts.clone())
+        })
+    }
+
+    /// Closes the parts, waiting for the work that is under way.
+    pub(crate) fn close(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<(), Fault>> + Send + use<>> {
+        let (cell, _) = self.cell(py)?;
+        let is_closed = Arc::clone(&self.is_closed);
+        Ok(async move {
+            is_closed.store(true, Ordering::Release);
+            if let Some(opened) = cell.get() {
+                opened.parts.close().await;
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        let opened = self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(opened) = opened else { return };
+        if let Some((_, runtime)) = opened.get() {
+            let runtime = runtime.clone();
+            // What they end with is theirs to end in: on their own runtime, not on this thread.
+            runtime.spawn(async move { drop(opened) });
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! YouTube's pages, for the package that stands in for youtube-transcript-api.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use pyo3::{prelude::*, types::PyBytes};
+use verbatim::{PageAsk, PageHeader, PagesOptions};
+
+use crate::{fault::of_core, pending::Pending, runtime::OfProcess};
+
+/// A client of YouTube's pages. Every call gives a [`Pending`].
+#[pyclass(frozen, module = "verbatim._native")]
+pub(crate) struct Pages {
+    options: PagesOptions,
+    /// Locked for moments only, by who holds the interpreter; a forked child has its own.
+    pages: Mutex<Option<OfProcess<verbatim::Pages>>>,
+}
+
+#[pymethods]
+impl Pages {
+    #[new]
+    fn new(proxy: Option<String>, ca_file: Option<PathBuf>) -> Self {
+        Self { options: PagesOptions { proxy, ca_file, timeout: None }, pages: Mutex::new(None) }
+    }
+
+    /// Asks once: `(status, body, seconds that a 429 or 5xx wants)`.
+    fn ask(
+        &self,
+        py: Python<'_>,
+        url: String,
+        headers: Vec<(String, String)>,
+        json: Option<String>,
+    ) -> PyResult<Pending> {
+        let pages = self.pages(py)?;
+        let headers = headers.into_iter().map(|(name, value)| PageHeader { name, value }).collect();
+        let work = async move { Ok(pages.ask(PageAsk { url, headers, json }).await?) };
+        Ok(Pending::new(work, |py, page| {
+            let body = PyBytes::new(py, &page.body);
+            let wait = page.retry_after.map(|wait| wait.as_secs_f64());
+            Ok((page.status, body, wait).into_pyobject(py)?.into_any().unbind())
+        }))
+    }
+}
+
+impl Pages {
+    fn pages(&self, py: Python<'_>) -> PyResult<verbatim::Pages> {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pages) = pages.as_ref().and_then(OfProcess::get) {
+            return Ok(pages.clone());
+        }
+        let made = verbatim::Pages::new(self.options.clone()).map_err(|error| of_core(py, &error))?;
+        *pages = Some(OfProcess::new(made.clone()));
+        Ok(made)
+    }
+}

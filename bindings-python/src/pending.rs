@@ -1,0 +1,175 @@
+//! Work that was asked for, to be waited for or awaited.
+//!
+//! Every call that may take time gives a [`Pending`]: nothing happens before it is waited for (`wait`) or awaited.
+//! The package's functions do one or the other, so each call is written once for both.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Mutex, PoisonError, mpsc},
+    time::Duration,
+};
+
+use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyAny};
+use tokio::task::AbortHandle;
+
+use crate::{ends, fault::Fault, runtime};
+
+/// How often a thread that waits looks whether it was interrupted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What came of the work, still to be made a Python object or exception.
+pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+/// The work itself.
+pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// Work that begins when it is waited for or awaited; once.
+#[pyclass(frozen, module = "verbatim._native")]
+pub(crate) struct Pending {
+    work: Mutex<Option<Work>>,
+}
+
+impl Pending {
+    /// Work, and how its result becomes a Python object.
+    pub(crate) fn new<T: Send + 'static>(
+        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+        make: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Self {
+        let work = async move {
+            let result = work.await;
+            Box::new(move |py: Python<'_>| match result {
+                Ok(value) => make(py, value),
+                Err(fault) => Err(fault.into_py_err(py)),
+            }) as Done
+        };
+        Self { work: Mutex::new(Some(Box::pin(work))) }
+    }
+
+    /// Takes the work, which can be done once.
+    pub(crate) fn take(&self) -> PyResult<Work> {
+        let taken = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| PyRuntimeError::new_err("this was waited for already"))
+    }
+}
+
+/// Ends the work when nobody waits for it any more.
+struct EndOnDrop(AbortHandle);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[pymethods]
+impl Pending {
+    /// Waits for the work, with other Python threads at work meanwhile; an interrupt ends it.
+    fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let work = self.take()?;
+        let (tell, told) = mpsc::sync_channel(1);
+        let task = runtime::begin(py, async move {
+            // Whoever was interrupted hears of it no more.
+            let _ = tell.send(work.await);
+        })?;
+        let _end = EndOnDrop(task);
+        let told = Mutex::new(told);
+        loop {
+            let heard = py.detach(|| {
+                let heard = told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK_EVERY);
+                ends::stay_away_at_exit();
+                heard
+            });
+            match heard {
+                Ok(done) => return done(py),
+                Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(PyRuntimeError::new_err("the work broke down"));
+                }
+            }
+        }
+    }
+
+    /// Begins the work, and gives what the running event loop waits for. Cancelling that ends the work.
+    fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
+        let work = self.take()?;
+        let future = event_loop.call_method0("create_future")?;
+        let (to, wake) = (future.clone().unbind(), event_loop.clone().unbind());
+        let waiting = Waiting { to: Some((to, wake)) };
+        let task = runtime::begin(py, async move {
+            let waiting = waiting;
+            let done = work.await;
+            waiting.deliver(done);
+        })?;
+        future.call_method1("add_done_callback", (Cancelling { task },))?;
+        future.call_method0("__await__")
+    }
+}
+
+/// Who waits in an event loop. Whatever becomes of the work, they are answered.
+struct Waiting {
+    to: Option<(Py<PyAny>, Py<PyAny>)>,
+}
+
+impl Waiting {
+    fn deliver(mut self, done: Done) {
+        self.send(done);
+    }
+
+    fn send(&mut self, done: Done) {
+        let Some((future, event_loop)) = self.to.take() else { return };
+        // An interpreter that is on its way out wants no more answers.
+        let _gone = ends::attached(|py| {
+            let delivery = Delivery { future, done: Mutex::new(Some(done)) };
+            // A loop that was closed has nobody left who waits.
+            let _closed = event_loop.call_method1(py, "call_soon_threadsafe", (delivery,));
+        });
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.send(Box::new(|_| Err(PyRuntimeError::new_err("the work broke down"))));
+    }
+}
+
+/// Gives the result to who waits, on the thread of their event loop.
+#[pyclass(frozen, module = "verbatim._native")]
+struct Delivery {
+    future: Py<PyAny>,
+    done: Mutex<Option<Done>>,
+}
+
+#[pymethods]
+impl Delivery {
+    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
+        let future = self.future.bind(py);
+        if future.call_method0("done")?.is_truthy()? {
+            return Ok(());
+        }
+        match done(py) {
+            Ok(value) => future.call_method1("set_result", (value,))?,
+            Err(error) => future.call_method1("set_exception", (error,))?,
+        };
+        Ok(())
+    }
+}
+
+/// Ends the work when who awaited it was cancelled.
+#[pyclass(frozen, module = "verbatim._native")]
+struct Cancelling {
+    task: AbortHandle,
+}
+
+#[pymethods]
+impl Cancelling {
+    fn __call__(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
+        if future.call_method0("cancelled")?.is_truthy()? {
+            self.task.abort();
+        }
+        Ok(())
+    }
+}

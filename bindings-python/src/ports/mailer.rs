@@ -1,0 +1,37 @@
+//! A Python object that sends mails.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use pyo3::{prelude::*, types::PyTuple};
+use transcript_core::{
+    Error, Result,
+    accounts::mail::{Mail, Mailer},
+};
+
+use super::call::Asked;
+
+/// A Python object with a method `send(to, subject, text, html)`.
+pub(crate) struct PyMailer(Asked);
+
+impl fmt::Debug for PyMailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PyMailer")
+    }
+}
+
+impl PyMailer {
+    pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
+        Self(Asked::new(object))
+    }
+}
+
+#[async_trait]
+impl Mailer for PyMailer {
+    async fn send(&self, mail: Mail) -> Result<()> {
+        let Mail { to, subject, text, html } = mail;
+        let sent = self.0.call("send", move |py| PyTuple::new(py, [to, subject, text, html]), |_| Ok(()));
+        // What it raised may name the recipient.
+        sent.await.map_err(|_| Error::unavailable("the mailer raised an exception"))
+    }
+}

@@ -1,0 +1,12 @@
+//! Python objects that answer for ports.
+
+mod call;
+mod chat_model;
+mod mailer;
+mod store;
+mod supplier;
+
+pub(crate) use chat_model::PyChatModel;
+pub(crate) use mailer::PyMailer;
+pub(crate) use store::PyStore;
+pub(crate) use supplier::{Ask, PySupplier};

@@ -1,0 +1,94 @@
+//! The runtime that all work runs on: one for each process.
+//!
+//! A process that was forked has its parent's memory and none of its threads, so its parent's runtime would never do
+//! anything again. It is left as it is, never closed, and a new one is made.
+
+use std::{
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use pyo3::{exceptions::PyRuntimeError, prelude::*};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    task::AbortHandle,
+};
+
+use crate::ends::{self, UnderWay};
+
+/// The most threads that drive the work: it is waiting for the network, mostly.
+const THREADS_MAX: usize = 4;
+
+/// The runtime of the process with this id. The lock is only held by who holds the interpreter's too, so that no
+/// thread that is gone can have left it locked in a child.
+static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+
+/// The runtime of this process; the token says that the interpreter is held.
+///
+/// # Errors
+/// `RuntimeError` when the system gives no threads.
+pub(crate) fn handle(_: Python<'_>) -> PyResult<Handle> {
+    let pid = std::process::id();
+    let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((of, runtime)) = *kept
+        && of == pid
+    {
+        return Ok(runtime.handle().clone());
+    }
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(threads.clamp(2, THREADS_MAX))
+        .thread_name("verbatim")
+        .enable_all()
+        .build()
+        .map_err(|error| PyRuntimeError::new_err(format!("no threads for the work: {error}")))?;
+    let runtime: &'static Runtime = Box::leak(Box::new(runtime));
+    *kept = Some((pid, runtime));
+    Ok(runtime.handle().clone())
+}
+
+/// Begins work on the runtime of this process; never while the process is being forked.
+///
+/// # Errors
+/// As [`handle`].
+pub(crate) fn begin(
+    py: Python<'_>,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> PyResult<AbortHandle> {
+    ends::wait_for_forks(py);
+    let under_way = UnderWay::new();
+    let task = handle(py)?.spawn(async move {
+        let _under_way = under_way;
+        work.await;
+    });
+    Ok(task.abort_handle())
+}
+
+/// What belongs to one process: in a child it is left as it is, never closed.
+///
+/// A child that closed its parent's connections or files would close them for the parent: SQLite's locks are the
+/// process's, and so are the streams of a connection.
+#[derive(Debug)]
+pub(crate) struct OfProcess<T> {
+    pid: u32,
+    value: Option<T>,
+}
+
+impl<T> OfProcess<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { pid: std::process::id(), value: Some(value) }
+    }
+
+    /// The value, in the process that it belongs to.
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.value.as_ref().filter(|_| self.pid == std::process::id())
+    }
+}
+
+impl<T> Drop for OfProcess<T> {
+    fn drop(&mut self) {
+        if self.pid != std::process::id() {
+            std::mem::forget(self.value.take());
+        }
+    }
+}

@@ -1,0 +1,179 @@
+"""One transcript and many, plain and awaited, from recorded answers."""
+
+import asyncio
+import itertools
+import os
+import threading
+
+import pytest
+from conftest import LINK, SRT
+
+import verbatim
+
+
+def test_a_transcript_is_fetched_and_then_at_hand(youtube):
+    first = youtube.get("https://www.youtube.com/watch?v=vb-tracks-0")
+    assert (first.title, first.language, first.source) == ("How a tide mill works", "en", "youtube-captions")
+    assert not first.from_cache and not first.is_generated and len(first) == 4
+    again = youtube.get("vb-tracks-0")
+    assert again == first and again.from_cache
+    assert youtube.get("vb-tracks-0", lang="de").language == "de"
+    assert youtube.get("vb-tracks-0", "fr-FR")[0].text.startswith("Deux fois par jour")
+
+
+def test_the_simple_way(replay, monkeypatch):
+    monkeypatch.setattr(verbatim._simple, "_shared", None)
+    monkeypatch.setenv("VERBATIM_UPSTREAM__PROXY", replay.proxy)
+    monkeypatch.setenv("VERBATIM_UPSTREAM__CA_FILE", replay.ca_file)
+    assert verbatim.get("vb-asronly0").is_generated
+    assert asyncio.run(verbatim.aget("vb-asronly0")).from_cache
+    assert [result.get().language for result in verbatim.get_many(["vb-asronly0"])] == ["en"]
+
+
+@pytest.mark.parametrize(
+    ("video", "kind", "reason"),
+    [
+        ("vb-private0", verbatim.NoCaptions, "no_captions"),
+        ("vb-botcheck", verbatim.RateLimited, "rate_limited"),
+    ],
+)
+def test_why_there_is_none(youtube, video, kind, reason):
+    with pytest.raises(kind) as raised:
+        youtube.get(video)
+    error = raised.value
+    assert isinstance(error, verbatim.TranscriptUnavailable)
+    assert (error.reason, error.platform, error.video_id) == (reason, "video_site", video)
+    assert error.watch_url.endswith(f"/watch/video_site/{video}")
+    assert str(error).endswith(".")
+
+
+async def test_awaited_in_any_loop(youtube):
+    one, two, three = await asyncio.gather(
+        youtube.aget("vb-tracks-0"), youtube.aget("vb-tracks-0"), youtube.aget("vb-french-0")
+    )
+    assert one == two and three.language == "fr"
+    assert asyncio.iscoroutinefunction(youtube.aget)
+    with pytest.raises(verbatim.InvalidInput):
+        await youtube.aget("no link")
+
+
+def test_several_loops_and_threads_share_it(youtube):
+    found = []
+
+    def work():
+        found.append(asyncio.run(youtube.aget("vb-tracks-0")))
+        found.append(youtube.get("vb-tracks-0"))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and len(set(found)) == 1
+
+
+async def test_the_plain_call_inside_a_running_loop(youtube):
+    # As in a notebook's cell: it blocks the loop, and comes back.
+    assert youtube.get("vb-tracks-0") == await youtube.aget("vb-tracks-0")
+
+
+def test_many_at_once(youtube):
+    links = ["vb-tracks-0", "vb-botcheck", "no link", "vb-french-0", LINK.encode(), None]
+    told = []
+    results = list(youtube.get_many(links, at_once=2, progress=lambda done, result: told.append((done, result))))
+    assert [done for done, _ in told] == [1, 2, 3, 4, 5, 6] and [result for _, result in told] == results
+    by_link = {result.link: result for result in results}
+    assert by_link["vb-tracks-0"].get().language == "en"
+    with pytest.raises(verbatim.RateLimited):
+        by_link["vb-botcheck"].get()
+    assert isinstance(by_link["no link"].error, verbatim.InvalidInput)
+    assert isinstance(by_link[None].error, TypeError) and isinstance(by_link[LINK.encode()].error, TypeError)
+    for wrong in (LINK, b"x"):
+        with pytest.raises(TypeError, match="several"):
+            youtube.get_many(wrong)
+    with pytest.raises(ValueError, match="at_once"):
+        youtube.get_many([], at_once=0)
+
+
+async def test_many_awaited_from_an_endless_run(youtube):
+    seen = []
+    async for result in youtube.aget_many(itertools.cycle(["vb-tracks-0", "vb-french-0"]), at_once=3):
+        seen.append(result.get().language)
+        if len(seen) == 7:
+            break
+    assert set(seen) == {"en", "fr"}
+
+
+def test_no_more_at_once_than_asked():
+    class Counting:
+        name = "counting"
+        now = most = 0
+        lock = threading.Lock()
+
+        def supply(self, ask):
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            threading.Event().wait(0.02)
+            with self.lock:
+                self.now -= 1
+            return verbatim.Transcript(ask.url, [verbatim.Segment("x", 0)])
+
+    counting = Counting()
+    with verbatim.Transcripts(suppliers=[counting]) as transcripts:
+        links = [f"{n:011}" for n in range(30)]
+        assert all(result.error is None for result in transcripts.get_many(links, at_once=3))
+    assert 2 <= counting.most <= 3
+
+
+def test_an_archive_in_a_file_lasts(tmp_path):
+    file = tmp_path / "kept.db"
+    for archive in (f"sqlite:///{file}", file, str(file)):
+        with verbatim.Transcripts(archive, suppliers=[]) as transcripts:
+            done = transcripts.import_(LINK, SRT, lang="en")
+            assert transcripts.get(LINK).text.startswith("It is so quiet")
+    assert done.effect == "unchanged"
+    os.chmod(file, 0o644)
+    (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with pytest.raises(verbatim.StorageError), verbatim.Transcripts(tmp_path / "damaged.db") as transcripts:
+        transcripts.get(LINK)
+
+
+def test_import_search_forget(shelf, tmp_path):
+    done = shelf.import_(LINK, b"WEBVTT\n\n00:01.000 --> 00:02.000\nAnders.\n", lang="de")
+    assert (done.language, done.segments, done.effect) == ("de", 1, "added")
+    other = tmp_path / "other.srt"
+    other.write_text(SRT.replace("quiet", "loud"))
+    assert shelf.import_(LINK, other, lang="en").effect == "kept"
+    assert shelf.import_(LINK, other, lang="en", replace=True).effect == "replaced"
+    assert shelf.get(LINK).revision == 2
+    (hit,) = shelf.search("CAFE closed")
+    assert hit.text == "The café is closed." and hit.start == 61.0 and hit.url.endswith("t=61s")
+    assert hit.transcript == shelf.get(LINK)
+    assert shelf.search("closed", lang="de") == [] and shelf.search("closed", limit=0) == []
+    assert shelf.stats()["videos"] == 1
+    shelf.forget(LINK)
+    assert shelf.stats()["videos"] == 0 and shelf.search("closed") == []
+    for query in ("", " … "):
+        with pytest.raises(verbatim.InvalidInput, match="word"):
+            shelf.search(query)
+    for captions in ("", "no captions", b"\xff\xfe"):
+        with pytest.raises(verbatim.InvalidInput):
+            shelf.import_(LINK, captions)
+
+
+async def test_the_same_awaited(shelf):
+    assert (await shelf.aimport(LINK, SRT.replace("quiet", "loud"), lang="en")).effect == "kept"
+    assert (await shelf.asearch("quiet"))[0].start == 1.5
+    assert (await shelf.astats())["transcripts"] >= 1
+    await shelf.aforget(LINK)
+    with pytest.raises(verbatim.NotConfigured):
+        await shelf.arefresh(LINK)
+
+
+def test_refresh(youtube):
+    youtube.get("vb-tracks-0")
+    again = youtube.refresh("vb-tracks-0")
+    assert not again.changed and again.transcript.language == "en"
+    with pytest.raises(verbatim.RateLimited):
+        youtube.refresh("vb-botcheck")

@@ -1,0 +1,206 @@
+"""Interrupts, forks, spawned processes, interpreters and the end of the program."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from conftest import LINK, SRT
+
+import verbatim
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+def run(program: str, *arguments: str, timeout: float = 30) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(program), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+SLOW = """
+import asyncio, os, signal, sys, threading, time
+import verbatim
+
+class Slow:
+    name = "slow"
+    def supply(self, ask):
+        began.set()
+        while not ask.cancelled:
+            time.sleep(0.01)
+        print("ended", flush=True)
+        return None
+
+began = threading.Event()
+def interrupt():
+    began.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+transcripts = verbatim.Transcripts(suppliers=[Slow()])
+start = time.monotonic()
+"""
+
+
+@pytest.mark.parametrize("call", ['transcripts.get("dQw4w9WgXcQ")', 'asyncio.run(transcripts.aget("dQw4w9WgXcQ"))',
+                                  'list(transcripts.get_many(["dQw4w9WgXcQ"]))'])
+def test_an_interrupt_works_within_a_second(call):
+    done = run(SLOW + textwrap.dedent(f"""
+        try:
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - start < 1.0, flush=True)
+        time.sleep(0.3)
+    """))
+    assert sorted(done.stdout.split("\n")) == ["", "ended", "interrupted True"], done.stderr
+    assert done.returncode == 0
+
+
+def test_the_program_may_end_while_work_is_under_way():
+    done = run(SLOW.replace("os.kill(os.getpid(), signal.SIGINT)", "pass") + textwrap.dedent("""
+        threading.Thread(target=lambda: transcripts.get("dQw4w9WgXcQ"), daemon=True).start()
+        began.wait()
+    """))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_loop_may_end_while_work_is_under_way():
+    done = run(SLOW.replace("os.kill(os.getpid(), signal.SIGINT)", "pass") + textwrap.dedent("""
+        async def main():
+            asyncio.ensure_future(transcripts.aget("dQw4w9WgXcQ"))
+            await asyncio.sleep(0.1)
+        asyncio.run(main())
+        time.sleep(0.2)
+    """))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+def child(work) -> int:
+    """What a forked child's work returns, which must come within ten seconds."""
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(10)
+        try:
+            os._exit(work())
+        finally:
+            os._exit(99)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_goes_on(tmp_path, replay):
+    import asyncio
+
+    transcripts = verbatim.Transcripts(tmp_path / "kept.db", proxies=replay.proxy, ca_file=replay.ca_file)
+    transcripts.import_(LINK, SRT, lang="en")
+    before = transcripts.get("vb-tracks-0")
+
+    def work() -> int:
+        assert transcripts.get(LINK).from_cache
+        assert transcripts.get("vb-tracks-0") == before
+        assert transcripts.get("vb-french-0").language == "fr"
+        assert asyncio.run(transcripts.aget("vb-chinese0")).language.startswith("zh")
+        assert child(lambda: len(transcripts.get(LINK))) == 2
+        return 7
+
+    for _ in range(3):
+        assert child(work) == 7
+    # The parent's own connections still work.
+    assert transcripts.get("vb-srv3-000").is_generated
+    assert transcripts.get("vb-french-0").from_cache
+    transcripts.close()
+
+
+def text_of(arguments) -> str:
+    file, link = arguments
+    with verbatim.Transcripts(file, suppliers=[]) as transcripts:
+        return transcripts.get(link).text
+
+
+@pytest.mark.parametrize("method", [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_pools_of_processes(method, tmp_path):
+    file = tmp_path / "kept.db"
+    with verbatim.Transcripts(file, suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            texts = pool.map(text_of, [(file, LINK)] * 4)
+        assert texts == [transcripts.get(LINK).text] * 4
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_forks_while_other_threads_work(tmp_path):
+    import threading
+
+    transcripts = verbatim.Transcripts(tmp_path / "kept.db", suppliers=[])
+    transcripts.import_(LINK, SRT, lang="en")
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            transcripts.get(LINK)
+
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            assert child(lambda: len(transcripts.get(LINK))) == 2
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    transcripts.close()
+
+
+def test_sub_interpreters_are_refused_cleanly():
+    done = run("""
+        import sys
+        import verbatim
+        try:
+            import _interpreters as interpreters
+        except ImportError:
+            import _xxsubinterpreters as interpreters
+        other = interpreters.create()
+        try:
+            failed = interpreters.run_string(other, "import verbatim")
+        except interpreters.RunFailedError as error:
+            failed = error
+        print("ImportError" in repr(failed) or "ImportError" in str(failed), flush=True)
+    """)
+    assert done.stdout == "True\n" and done.returncode == 0, done.stderr
+
+
+def test_interrupting_is_not_left_to_others():
+    # A thread that is not the main one waits undisturbed while the main one is interrupted.
+    done = run("""
+        import os, signal, threading, time
+        import verbatim
+
+        class Slow:
+            name = "slow"
+            def supply(self, ask):
+                time.sleep(0.5)
+                return verbatim.Transcript(ask.url, [verbatim.Segment("x", 0)])
+
+        transcripts = verbatim.Transcripts(suppliers=[Slow()])
+        found = []
+        thread = threading.Thread(target=lambda: found.append(transcripts.get("dQw4w9WgXcQ")))
+        thread.start()
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+        thread.join()
+        print(len(found))
+    """)
+    assert done.stdout == "1\n", done.stderr

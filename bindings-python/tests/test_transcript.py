@@ -1,0 +1,131 @@
+"""A transcript and its segments as Python objects."""
+
+import copy
+import json
+import pickle
+from collections.abc import Sequence
+
+import pytest
+from conftest import LINK
+
+import verbatim
+from verbatim import Segment, Transcript
+
+
+def test_says_what_is_known(transcript):
+    assert (transcript.title, transcript.author) == ("A quiet day", "Ann")
+    assert (transcript.platform, transcript.video_id) == ("video_site", "dQw4w9WgXcQ")
+    assert transcript.url == "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
+    assert (transcript.language, transcript.kind, transcript.is_generated) == ("en", "human", False)
+    assert (transcript.source, transcript.from_cache, transcript.revision) == ("import", True, 1)
+    assert transcript.duration is None and transcript.track_name is None and not transcript.original
+    assert repr(transcript) == "<Transcript video_site/dQw4w9WgXcQ 'A quiet day' en, 2 segments>"
+
+
+def test_every_form_of_it(transcript):
+    assert transcript.text == "It is so quiet here.\n\nThe café is closed.\n"
+    assert transcript.markdown().startswith("# A quiet day\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v=")
+    assert transcript.srt().startswith("1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n")
+    assert transcript.vtt().startswith("WEBVTT\n\n00:00:01.500 --> 00:00:03.000\n")
+    assert transcript.to_dicts()[1] == {"text": "The café is closed.", "start": 61.0, "duration": 3.0}
+    assert json.loads(transcript.to_json())["transcript"] == transcript.to_dicts()
+
+
+def test_comes_back_from_json_pickle_and_copies(transcript):
+    for same in (
+        Transcript.from_json(transcript.to_json()),
+        Transcript.from_json(transcript.to_json().encode()),
+        *(pickle.loads(pickle.dumps(transcript, protocol)) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)),
+        copy.copy(transcript),
+        copy.deepcopy(transcript),
+    ):
+        assert same == transcript and hash(same) == hash(transcript)
+        assert same.from_cache and same.revision == 1 and same.title == "A quiet day"
+    assert transcript != "A quiet day"
+    for bad in ("", "{}", "[]", "null", transcript.to_json().replace("61.0", "-1"), transcript.to_json()[:-9]):
+        with pytest.raises(ValueError, match="no transcript"):
+            Transcript.from_json(bad)
+    with pytest.raises(TypeError):
+        Transcript.from_json(None)
+
+
+def test_segments_are_a_sequence(transcript):
+    segments = transcript.segments
+    first, second = segments
+    assert isinstance(segments, Sequence) and isinstance(transcript, Sequence)
+    assert len(segments) == len(transcript) == 2
+    assert segments[0] == transcript[0] == first == segments[-2]
+    assert segments[1:] == [second] and segments[::-1] == (second, first) and list(reversed(segments)) == [second, first]
+    assert segments[::-1][::-1] == segments and segments[5:] == [] and not segments[5:]
+    assert first in segments and "It is so quiet here." not in segments
+    assert segments.index(second) == 1 and segments.count(first) == 1
+    assert segments == list(segments) == transcript[:] and segments != [first] and segments != [first, first]
+    assert hash(segments) == hash(transcript.segments)
+    assert pickle.loads(pickle.dumps(segments)) == segments
+    assert "1.5" in repr(segments) and repr(segments).startswith("<Segments [Segment(")
+    for wrong in (2, -3, 10**9):
+        with pytest.raises(IndexError):
+            segments[wrong]
+    for wrong in ("a", 1.0, None):
+        with pytest.raises(TypeError):
+            segments[wrong]
+    with pytest.raises(IndexError):
+        segments[10**30]
+    with pytest.raises(ValueError):
+        segments.index(Segment("elsewhere", 0))
+
+
+@pytest.mark.parametrize("start", [None, -9, -2, -1, 0, 1, 2, 9])
+@pytest.mark.parametrize("stop", [None, -9, -1, 0, 2, 3, 9])
+@pytest.mark.parametrize("step", [None, -3, -1, 1, 2])
+def test_slices_are_those_of_a_list(start, stop, step):
+    items = [Segment(str(n), n) for n in range(5)]
+    segments = Transcript(LINK, items).segments
+    assert list(segments[start:stop:step]) == items[start:stop:step]
+    assert list(segments[1:][start:stop:step]) == items[1:][start:stop:step]
+    assert list(segments[::-2][start:stop:step]) == items[::-2][start:stop:step]
+
+
+def test_a_segment_is_a_value():
+    segment = Segment("It's “here”", 1.5, duration=2)
+    assert (segment.text, segment.start, segment.duration, segment.end) == ("It's “here”", 1.5, 2.0, 3.5)
+    assert segment == Segment("It's “here”", 1.5, 2.0) != Segment("It's “here”", 1.5, 2.001)
+    assert eval(repr(segment)) == segment == pickle.loads(pickle.dumps(segment)) == copy.deepcopy(segment)
+    assert len({segment, Segment("It's “here”", 1.5, 2.0)}) == 1
+    match segment:
+        case Segment(text, start, duration):
+            assert (text, start, duration) == ("It's “here”", 1.5, 2.0)
+        case _:
+            pytest.fail("it matches")
+    with pytest.raises(AttributeError):
+        segment.text = "other"
+    for start in (-1, float("nan"), float("inf"), 1e300):
+        with pytest.raises(ValueError, match="seconds"):
+            Segment("x", start)
+    for text, start in ((None, 0), (b"x", 0), ("x", "0"), ("x", None)):
+        with pytest.raises(TypeError):
+            Segment(text, start)
+
+
+def test_a_transcript_matches_a_pattern(transcript):
+    match transcript:
+        case Transcript(title, "en", [Segment(text="It is so quiet here."), *rest]):
+            assert title == "A quiet day" and len(rest) == 1
+        case _:
+            pytest.fail("it matches")
+
+
+def test_a_transcript_of_your_own():
+    own = Transcript(LINK, [Segment("x", 0)], language="pt-br", kind="generated", duration=9.5, original=True)
+    assert (own.language, own.is_generated, own.duration, own.original) == ("pt-BR", True, 9.5, True)
+    assert not own.from_cache and own.revision == 0
+    for arguments in (
+        ("no link", [Segment("x", 0)]),
+        (LINK, []),
+    ):
+        with pytest.raises(verbatim.InvalidInput):
+            Transcript(*arguments)
+    with pytest.raises(ValueError, match="kind"):
+        Transcript(LINK, [Segment("x", 0)], kind="robot")
+    with pytest.raises(TypeError):
+        Transcript(LINK, [{"text": "x"}])

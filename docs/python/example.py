@@ -1,0 +1,51 @@
+"""A walk through the package, as in a notebook: `python example.py [ARCHIVE]`.
+
+Proxies and certificates come from the environment, as for `verbatim.get`.
+"""
+
+# %% One transcript
+import asyncio
+import os
+import sys
+
+import verbatim
+
+transcripts = verbatim.Transcripts(
+    archive=sys.argv[1] if len(sys.argv) > 1 else None,
+    proxies=os.environ.get("VERBATIM_UPSTREAM__PROXY"),
+    ca_file=os.environ.get("VERBATIM_UPSTREAM__CA_FILE"),
+)
+transcript = transcripts.get("https://www.youtube.com/watch?v=vb-tracks-0")
+print(f"{transcript.title} ({transcript.language}, {transcript.source})")
+for segment in transcript.segments[:2]:
+    print(f"{segment.start:7.1f}  {segment.text}")
+
+# %% The same as Markdown, and in another language
+print(transcript.markdown())
+print(transcripts.get("vb-tracks-0", lang="de").text)
+
+# %% Many at once, failures among them
+LINKS = ["vb-tracks-0", "vb-asronly0", "vb-private0", "https://example.com"]
+for result in transcripts.get_many(LINKS, progress=lambda done, _: print(f"{done} of {len(LINKS)}")):
+    match result:
+        case (link, verbatim.Transcript() as found, None):
+            print(f"{link}: {len(found)} segments, {'archived' if found.from_cache else 'fetched'}")
+        case (link, None, verbatim.TranscriptUnavailable(reason=reason) as error):
+            print(f"{link}: {reason}: {error}")
+        case (link, None, error):
+            print(f"{link}: {error}")
+
+
+# %% In an event loop
+async def together() -> None:
+    one, two = await asyncio.gather(transcripts.aget("vb-tracks-0"), transcripts.aget("vb-french-0"))
+    print(one.language, two.language)
+
+
+asyncio.run(together())
+
+# %% What the archive has
+for hit in transcripts.search("sea"):
+    print(hit.url, hit.text)
+print(transcripts.stats())
+transcripts.close()

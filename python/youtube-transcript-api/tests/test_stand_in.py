@@ -1,0 +1,130 @@
+"""What the other package's tests do not ask."""
+
+import json
+import pickle
+
+import pytest
+import requests
+from youtube_transcript_api import (
+    FetchedTranscript,
+    FetchedTranscriptSnippet,
+    IpBlocked,
+    NoTranscriptFound,
+    TranscriptsDisabled,
+    VideoUnplayable,
+    YouTubeDataUnparsable,
+    YouTubeRequestFailed,
+    YouTubeTranscriptApi,
+)
+from youtube_transcript_api.formatters import SRTFormatter
+from youtube_transcript_api.proxies import WebshareProxyConfig
+
+WATCH = "https://www.youtube.com/watch"
+PLAYER = "https://www.youtube.com/youtubei/v1/player"
+CAPTIONS = "https://www.youtube.com/api/timedtext"
+PAGE = '<html>"INNERTUBE_API_KEY": "key-1"</html>'
+
+
+def player(**more):
+    track = {
+        "baseUrl": CAPTIONS + "?v=x&lang=en&fmt=srv3",
+        "name": {"simpleText": "English"},
+        "languageCode": "en",
+        "isTranslatable": True,
+    }
+    captions = {"playerCaptionsTracklistRenderer": {"captionTracks": [track]}}
+    return json.dumps({"playabilityStatus": {"status": "OK"}, "captions": captions, **more})
+
+
+@pytest.fixture
+def stage(platform):
+    platform.stage.add("GET", WATCH, PAGE)
+    platform.stage.add("POST", PLAYER, player())
+    platform.stage.add("GET", CAPTIONS, '<transcript><text start="1" dur="2">a &amp;lt; b &amp;gt; c</text></transcript>')
+    return platform.stage
+
+
+def test_three_requests_and_no_more(stage):
+    fetched = YouTubeTranscriptApi().fetch("x")
+    assert fetched.snippets == [FetchedTranscriptSnippet("a < b > c", 1.0, 2.0)] and fetched.language == "English"
+    first, second, third = (call.request for call in stage.calls)
+    assert (first.url, first.headers["accept-language"]) == (WATCH + "?v=x", "en-US")
+    assert second.url == PLAYER + "?key=key-1" and json.loads(second.body)["videoId"] == "x"
+    assert third.url == CAPTIONS + "?v=x&lang=en"
+
+
+def test_a_session_of_the_callers_is_used(stage, platform):
+    with requests.Session() as session:
+        session.headers["X-Mine"] = "1"
+        session.cookies.set("mine", "2", domain=".youtube.com")
+        assert len(YouTubeTranscriptApi(http_client=session).fetch("x")) == 1
+    for call in stage.calls:
+        assert call.request.headers["x-mine"] == "1" and call.request.headers["cookie"] == "mine=2"
+
+
+@pytest.mark.parametrize("body", ["", "{}", "<html>", "no xml", "<transcript><text>no start</text></transcript>x"])
+def test_an_unreadable_answer_is_one_of_our_exceptions(stage, body):
+    stage.replace("GET", CAPTIONS, body)
+    with pytest.raises(YouTubeDataUnparsable):
+        YouTubeTranscriptApi().fetch("x")
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"playabilityStatus": 7}', '{"playabilityStatus": {}}'])
+def test_an_unreadable_player(stage, body):
+    stage.replace("POST", PLAYER, body)
+    with pytest.raises(YouTubeDataUnparsable):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_a_video_without_captions(stage):
+    stage.replace("POST", PLAYER, player(captions={}))
+    with pytest.raises(TranscriptsDisabled):
+        YouTubeTranscriptApi().list("x")
+
+
+def test_a_429_is_tried_again_where_the_proxy_rotates(stage):
+    stage.replace("GET", CAPTIONS, status=429)
+    stage.add("GET", CAPTIONS, '<transcript><text start="1">x</text></transcript>')
+    with pytest.raises(IpBlocked):
+        YouTubeTranscriptApi().fetch("x")
+    stage.replace("GET", CAPTIONS, status=429)
+    stage.add("GET", CAPTIONS, '<transcript><text start="1">x</text></transcript>')
+
+    class Rotating(WebshareProxyConfig):
+        def to_requests_dict(self):
+            return {}
+
+    assert YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x")[0].duration == 0.0
+
+
+def test_youtube_that_cannot_be_reached(stage, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    with pytest.raises(YouTubeRequestFailed, match="could not be reached"):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_times_have_at_most_999_milliseconds():
+    snippet = FetchedTranscriptSnippet("x", 59.9996, 3600.0)
+    srt = SRTFormatter().format_transcript(FetchedTranscript([snippet], "x", "English", "en", False))
+    assert "00:01:00,000 --> 01:01:00,000" in srt
+
+
+def test_exceptions_can_be_pickled(stage):
+    with pytest.raises(NoTranscriptFound):
+        YouTubeTranscriptApi().fetch("x", languages=["de"])
+    error = VideoUnplayable("x", "a reason", ["more"])
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.sub_reasons == ["more"] and "a reason" in str(error)
+
+
+def test_a_translation(stage):
+    languages = [{"languageCode": "de", "languageName": {"runs": [{"text": "German"}]}}]
+    tracks = json.loads(player())["captions"]["playerCaptionsTracklistRenderer"]
+    renderer = {"playerCaptionsTracklistRenderer": {**tracks, "translationLanguages": languages}}
+    stage.replace("POST", PLAYER, player(captions=renderer))
+    listed = YouTubeTranscriptApi().list("x")
+    translated = listed.find_transcript(["en"]).translate("de")
+    assert (translated.language, translated.is_generated, translated.is_translatable) == ("German", True, False)
+    translated.fetch()
+    assert stage.calls[-1].request.url.endswith("&tlang=de")
+    assert 'de ("German")' in str(listed) and 'en ("English")[TRANSLATABLE]' in str(listed)

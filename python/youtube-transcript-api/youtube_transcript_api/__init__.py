@@ -1,0 +1,52 @@
+"""The interface of youtube-transcript-api 1.2 over Verbatim's fetching."""
+
+from ._api import YouTubeTranscriptApi
+from ._errors import (
+    AgeRestricted,
+    CookieError,
+    CookieInvalid,
+    CookiePathInvalid,
+    CouldNotRetrieveTranscript,
+    FailedToCreateConsentCookie,
+    InvalidVideoId,
+    IpBlocked,
+    NoTranscriptFound,
+    NotTranslatable,
+    PoTokenRequired,
+    RequestBlocked,
+    TranscriptsDisabled,
+    TranslationLanguageNotAvailable,
+    VideoUnavailable,
+    VideoUnplayable,
+    YouTubeDataUnparsable,
+    YouTubeRequestFailed,
+    YouTubeTranscriptApiException,
+)
+from ._transcripts import FetchedTranscript, FetchedTranscriptSnippet, Transcript, TranscriptList
+
+__all__ = [
+    "AgeRestricted",
+    "CookieError",
+    "CookieInvalid",
+    "CookiePathInvalid",
+    "CouldNotRetrieveTranscript",
+    "FailedToCreateConsentCookie",
+    "FetchedTranscript",
+    "FetchedTranscriptSnippet",
+    "InvalidVideoId",
+    "IpBlocked",
+    "NoTranscriptFound",
+    "NotTranslatable",
+    "PoTokenRequired",
+    "RequestBlocked",
+    "Transcript",
+    "TranscriptList",
+    "TranscriptsDisabled",
+    "TranslationLanguageNotAvailable",
+    "VideoUnavailable",
+    "VideoUnplayable",
+    "YouTubeDataUnparsable",
+    "YouTubeRequestFailed",
+    "YouTubeTranscriptApi",
+    "YouTubeTranscriptApiException",
+]

@@ -1,0 +1,174 @@
+"""Why there is no transcript. The classes and attributes are those of youtube-transcript-api."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ._settings import WATCH_URL
+from .proxies import GenericProxyConfig, ProxyConfig, WebshareProxyConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ._transcripts import TranscriptList
+
+
+class YouTubeTranscriptApiException(Exception):
+    """The root of all exceptions of this package."""
+
+
+class CookieError(YouTubeTranscriptApiException):
+    """Kept for programs that catch it: cookies cannot be given."""
+
+
+class CookiePathInvalid(CookieError):
+    def __init__(self, cookie_path: Path) -> None:
+        super().__init__(f"The cookie file cannot be read: {cookie_path}")
+
+
+class CookieInvalid(CookieError):
+    def __init__(self, cookie_path: Path) -> None:
+        super().__init__(f"There are no valid cookies in the file: {cookie_path}")
+
+
+class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
+    """There is no transcript; `cause` says why, `video_id` of which video."""
+
+    CAUSE_MESSAGE = ""
+
+    def __init__(self, video_id: str) -> None:
+        self.video_id = video_id
+        super().__init__()
+
+    @property
+    def cause(self) -> str:
+        return self.CAUSE_MESSAGE
+
+    def __str__(self) -> str:
+        address = WATCH_URL.format(video_id=self.video_id)
+        because = f"\n\n{self.cause}" if self.cause else ""
+        return f"\nThere is no transcript of the video {address}.{because}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (type(self), dict(self.__dict__)))
+
+
+def _restored(kind: type[CouldNotRetrieveTranscript], state: dict[str, Any]) -> CouldNotRetrieveTranscript:
+    error = kind.__new__(kind)
+    error.__dict__.update(state)
+    return error
+
+
+class YouTubeDataUnparsable(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "YouTube's answer cannot be read: it is empty, damaged, or of an unknown form."
+
+
+class YouTubeRequestFailed(CouldNotRetrieveTranscript):
+    """YouTube could not be asked, or answered with a fault; `reason` says which."""
+
+    CAUSE_MESSAGE = "Request to YouTube failed: {reason}"
+
+    def __init__(self, video_id: str, http_error: Exception) -> None:
+        self.reason = str(http_error)
+        super().__init__(video_id)
+
+    @property
+    def cause(self) -> str:
+        return self.CAUSE_MESSAGE.format(reason=self.reason)
+
+
+class VideoUnplayable(CouldNotRetrieveTranscript):
+    """YouTube does not play the video; `reason` and `sub_reasons` are its own words."""
+
+    CAUSE_MESSAGE = "The video cannot be played: {reason}"
+
+    def __init__(self, video_id: str, reason: str | None, sub_reasons: list[str]) -> None:
+        self.reason = reason
+        self.sub_reasons = sub_reasons
+        super().__init__(video_id)
+
+    @property
+    def cause(self) -> str:
+        lines = [self.reason or "no reason is given", *(f" - {sub}" for sub in self.sub_reasons)]
+        return self.CAUSE_MESSAGE.format(reason="\n".join(lines))
+
+
+class VideoUnavailable(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "The video was removed, or never existed."
+
+
+class InvalidVideoId(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "This is an address, not an id: give the 11 characters behind v=."
+
+
+class RequestBlocked(CouldNotRetrieveTranscript):
+    """YouTube wants a proof that a person asks."""
+
+    CAUSE_MESSAGE = (
+        "YouTube is blocking requests from your IP: there were many, or it belongs to a data centre. Wait, or use "
+        "proxies."
+    )
+
+    def __init__(self, video_id: str) -> None:
+        self._proxy_config: ProxyConfig | None = None
+        super().__init__(video_id)
+
+    def with_proxy_config(self, proxy_config: ProxyConfig | None) -> RequestBlocked:
+        self._proxy_config = proxy_config
+        return self
+
+    @property
+    def cause(self) -> str:
+        if isinstance(self._proxy_config, WebshareProxyConfig):
+            return "YouTube is blocking your requests, though they come through Webshare: it takes residential proxies."
+        if isinstance(self._proxy_config, GenericProxyConfig):
+            return "YouTube is blocking your requests, though they come through a proxy: try another one."
+        return self.CAUSE_MESSAGE
+
+
+class IpBlocked(RequestBlocked):
+    """YouTube throttles the address that is asked from."""
+
+
+class TranscriptsDisabled(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "The video has no captions."
+
+
+class AgeRestricted(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "The video is only for viewers of a certain age, who are logged in."
+
+
+class NotTranslatable(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "YouTube does not translate this transcript."
+
+
+class TranslationLanguageNotAvailable(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "YouTube does not translate into this language."
+
+
+class FailedToCreateConsentCookie(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "YouTube asks for consent to cookies, and does not take it."
+
+
+class NoTranscriptFound(CouldNotRetrieveTranscript):
+    """The video has transcripts, but none in these languages."""
+
+    CAUSE_MESSAGE = "No transcripts were found for {requested_language_codes}.\n\n{transcript_data}"
+
+    def __init__(
+        self, video_id: str, requested_language_codes: Iterable[str], transcript_data: TranscriptList
+    ) -> None:
+        self._requested_language_codes = requested_language_codes
+        self._transcript_data = transcript_data
+        super().__init__(video_id)
+
+    @property
+    def cause(self) -> str:
+        return self.CAUSE_MESSAGE.format(
+            requested_language_codes=self._requested_language_codes, transcript_data=self._transcript_data
+        )
+
+
+class PoTokenRequired(CouldNotRetrieveTranscript):
+    CAUSE_MESSAGE = "YouTube gives this transcript only to clients with a token that cannot be had."

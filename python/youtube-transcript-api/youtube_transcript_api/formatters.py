@@ -1,0 +1,141 @@
+"""Transcripts as text."""
+
+from __future__ import annotations
+
+import json
+import pprint
+from collections.abc import Iterable
+from typing import Any
+
+from ._transcripts import FetchedTranscript, FetchedTranscriptSnippet
+
+__all__ = [
+    "FetchedTranscript",
+    "FetchedTranscriptSnippet",
+    "Formatter",
+    "FormatterLoader",
+    "JSONFormatter",
+    "PrettyPrintFormatter",
+    "SRTFormatter",
+    "TextFormatter",
+    "WebVTTFormatter",
+]
+
+
+class Formatter:
+    """What makes text of transcripts; to be inherited from."""
+
+    def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
+        raise NotImplementedError(f"{type(self).__name__} must have format_transcript")
+
+    def format_transcripts(self, transcripts: list[FetchedTranscript], **kwargs: Any) -> str:
+        raise NotImplementedError(f"{type(self).__name__} must have format_transcripts")
+
+
+class PrettyPrintFormatter(Formatter):
+    """Python's own pretty print; keywords go to `pprint.pformat`."""
+
+    def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
+        return pprint.pformat(transcript.to_raw_data(), **kwargs)
+
+    def format_transcripts(self, transcripts: list[FetchedTranscript], **kwargs: Any) -> str:
+        return pprint.pformat([transcript.to_raw_data() for transcript in transcripts], **kwargs)
+
+
+class JSONFormatter(Formatter):
+    """JSON; keywords go to `json.dumps`."""
+
+    def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
+        return json.dumps(transcript.to_raw_data(), **kwargs)
+
+    def format_transcripts(self, transcripts: list[FetchedTranscript], **kwargs: Any) -> str:
+        return json.dumps([transcript.to_raw_data() for transcript in transcripts], **kwargs)
+
+
+class TextFormatter(Formatter):
+    """The words, a line for each snippet."""
+
+    def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
+        return "\n".join(snippet.text for snippet in transcript)
+
+    def format_transcripts(self, transcripts: list[FetchedTranscript], **kwargs: Any) -> str:
+        return "\n\n\n".join(self.format_transcript(transcript, **kwargs) for transcript in transcripts)
+
+
+class _CueFormatter(TextFormatter):
+    """Cues with times: each ends when the next begins, at the latest."""
+
+    def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
+        raise NotImplementedError
+
+    def _format_transcript_header(self, lines: Iterable[str]) -> str:
+        raise NotImplementedError
+
+    def _format_transcript_helper(self, i: int, time_text: str, snippet: FetchedTranscriptSnippet) -> str:
+        raise NotImplementedError
+
+    def _seconds_to_timestamp(self, time: float) -> str:
+        # Rounded as a whole: no second has a thousand and more milliseconds.
+        seconds, ms = divmod(round(time * 1000), 1000)
+        minutes, secs = divmod(seconds, 60)
+        hours, mins = divmod(minutes, 60)
+        return self._format_timestamp(hours, mins, secs, ms)
+
+    def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
+        lines = []
+        for i, snippet in enumerate(transcript):
+            end = snippet.start + snippet.duration
+            if i < len(transcript) - 1:
+                end = min(end, transcript[i + 1].start)
+            times = f"{self._seconds_to_timestamp(snippet.start)} --> {self._seconds_to_timestamp(end)}"
+            lines.append(self._format_transcript_helper(i, times, snippet))
+        return self._format_transcript_header(lines)
+
+
+class SRTFormatter(_CueFormatter):
+    """SRT subtitles."""
+
+    def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
+        return f"{hours:02d}:{mins:02d}:{secs:02d},{ms:03d}"
+
+    def _format_transcript_header(self, lines: Iterable[str]) -> str:
+        return "\n\n".join(lines) + "\n"
+
+    def _format_transcript_helper(self, i: int, time_text: str, snippet: FetchedTranscriptSnippet) -> str:
+        return f"{i + 1}\n{time_text}\n{snippet.text}"
+
+
+class WebVTTFormatter(_CueFormatter):
+    """WebVTT subtitles."""
+
+    def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
+        return f"{hours:02d}:{mins:02d}:{secs:02d}.{ms:03d}"
+
+    def _format_transcript_header(self, lines: Iterable[str]) -> str:
+        return "WEBVTT\n\n" + "\n\n".join(lines) + "\n"
+
+    def _format_transcript_helper(self, i: int, time_text: str, snippet: FetchedTranscriptSnippet) -> str:
+        return f"{time_text}\n{snippet.text}"
+
+
+class FormatterLoader:
+    """Formatters by name."""
+
+    TYPES: dict[str, type[Formatter]] = {
+        "json": JSONFormatter,
+        "pretty": PrettyPrintFormatter,
+        "text": TextFormatter,
+        "webvtt": WebVTTFormatter,
+        "srt": SRTFormatter,
+    }
+
+    class UnknownFormatterType(Exception):
+        def __init__(self, formatter_type: str) -> None:
+            known = ", ".join(FormatterLoader.TYPES)
+            super().__init__(f"There is no format {formatter_type!r}: it is one of {known}.")
+
+    def load(self, formatter_type: str = "pretty") -> Formatter:
+        """The formatter of this name."""
+        if formatter_type not in self.TYPES:
+            raise FormatterLoader.UnknownFormatterType(formatter_type)
+        return self.TYPES[formatter_type]()
