@@ -1,5 +1,5 @@
 //! Charges in the store alone, without HTTP: durable commits, each with an outcome of its own, beside what the disk can
-//! keep; and with one caller beside the same rows in a plain transaction of sqlx.
+//! keep.
 
 use std::{
     sync::{
@@ -10,37 +10,36 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use sqlx::{Connection as _, SqliteConnection};
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
     accounts::{ChargeOutcome, ChargeRequest, Charges as _},
     directory::{Account, Directory as _, Owner},
     ids::HoldId,
-    ledger::{HoldOutcome, HoldRequest, Leg, Pool, Terms},
+    ledger::{EntryKind, HoldOutcome, HoldRequest, Ledger as _, Leg, Pool, Terms},
     limits::Take,
+    page::{PAGE_LIMIT, PageRequest},
     time::{Clock as _, Timestamp},
 };
 use verbatim::SystemClock;
 
 use crate::{
     charged::{CREDITS, ROUNDS, TIME, accounts, disk},
-    plain,
     process::cpu_seconds,
     report::{Goal, line, median, ratio},
 };
 
 const CALLERS: [u64; 3] = [1, 8, 64];
 
-/// Who is charged, and in which month.
+/// Who is charged.
 #[derive(Clone, Debug)]
-pub(crate) struct Payer {
-    pub(crate) digest: Vec<u8>,
-    pub(crate) account: Account,
+struct Payer {
+    digest: Vec<u8>,
+    account: Account,
 }
 
 /// The bucket that all allowances have here.
-pub(crate) const BUCKET: &str = "plan/2026-11-20";
+const BUCKET: &str = "plan/2026-11-20";
 
 impl Payer {
     /// A request as the server makes it for an archived transcript.
@@ -69,12 +68,12 @@ impl Payer {
 }
 
 /// An id as the server makes them: it begins with the moment.
-pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
+fn hold_id(now: Timestamp, number: u64) -> String {
     format!("transcript-{:012x}-{number:032x}-once", now.as_millis())
 }
 
 /// Numbers that jump about, the same in each run.
-pub(crate) fn scattered(number: u64) -> u64 {
+fn scattered(number: u64) -> u64 {
     number
         .wrapping_add(1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -116,20 +115,38 @@ async fn load(
     Ok((count.load(Relaxed) - before) as f64 / began.elapsed().as_secs_f64())
 }
 
-/// What all pools have spent, and how many entries say so.
-async fn spent(db: &mut SqliteConnection) -> Result<(u64, u64)> {
-    let sums = "SELECT (SELECT coalesce(sum(spent), 0) FROM ledger_pools),
-        (SELECT count(*) FROM ledger_entries WHERE kind = 'spent')";
-    let (pools, entries): (i64, i64) = sqlx::query_as(sums).fetch_one(db).await?;
-    Ok((pools.try_into()?, entries.try_into()?))
+/// What all pools have spent, and what their entries say was spent.
+async fn spent(store: &SqliteStore) -> Result<(u64, u64)> {
+    let (mut of_pools, mut of_entries) = (0, 0);
+    let mut page = PageRequest::first();
+    loop {
+        let wallets = store.wallets(page).await?;
+        for balance in &wallets.items {
+            of_pools += balance.pools.iter().map(|pool| pool.spent).sum::<u64>();
+            let mut page = PageRequest::first();
+            loop {
+                let entries = store.entries(&balance.wallet, page).await?;
+                let spent = entries.items.iter().filter(|entry| entry.kind == EntryKind::Spent);
+                of_entries += spent.map(|entry| entry.amount).sum::<u64>();
+                match entries.next {
+                    Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
+                    None => break,
+                }
+            }
+        }
+        match wallets.next {
+            Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
+            None => return Ok((of_pools, of_entries)),
+        }
+    }
 }
 
 /// All measurements of charges in the store.
 pub(crate) async fn run() -> Result<()> {
     let folder = TempDir::new()?;
     let keys = accounts(folder.path()).await.context("the accounts")?;
-    let file = folder.path().join("verbatim.db");
-    let store = Arc::new(SqliteStore::open(SqliteOptions::new(&file)).await?);
+    let options = SqliteOptions::new(folder.path().join("verbatim.db"));
+    let store = Arc::new(SqliteStore::open(options).await?);
     let mut payers = Vec::new();
     for key in &keys {
         let digest = key.digest();
@@ -139,18 +156,15 @@ pub(crate) async fn run() -> Result<()> {
         payers.push(Payer { digest, account });
     }
     let payers: Arc<[Payer]> = payers.into();
-    let mut plain = plain::Plain::open(&file).await?;
     let count = Arc::new(AtomicU64::new(0));
     load(&store, &payers, 64, &count).await?;
 
     let mut of_disk = Vec::new();
     let (mut rates, mut ratios) = (vec![Vec::new(); CALLERS.len()], vec![Vec::new(); CALLERS.len()]);
-    let (mut cpu, mut of_plain, mut to_plain) = (vec![Vec::new(); CALLERS.len()], Vec::new(), Vec::new());
+    let mut cpu = vec![Vec::new(); CALLERS.len()];
     for _ in 0..ROUNDS {
         let disk = disk(folder.path())?;
         of_disk.push(disk);
-        let one_after_the_other = plain.load(&payers, &count).await?;
-        of_plain.push(one_after_the_other);
         for (place, callers) in CALLERS.into_iter().enumerate() {
             let (before, cpu_before) = (count.load(Relaxed), cpu_seconds(std::process::id())?);
             let rate = load(&store, &payers, callers, &count).await?;
@@ -158,24 +172,17 @@ pub(crate) async fn run() -> Result<()> {
             cpu[place].push(used / (count.load(Relaxed) - before) as f64 * 1e6);
             rates[place].push(rate);
             ratios[place].push(rate / disk);
-            if callers == 1 {
-                to_plain.push(rate / one_after_the_other);
-            }
         }
     }
     line("the disk: 4 KiB kept (fdatasync)", median(of_disk), "a second");
-    line("a plain transaction of sqlx", median(of_plain), "a second");
     for (place, callers) in CALLERS.into_iter().enumerate() {
         line(&format!("committed, {callers} at once"), median(rates[place].clone()), "a second");
         line(&format!("committed, {callers} at once: CPU"), median(cpu[place].clone()), "µs a charge");
         let goal = if callers == 64 { Goal::AtLeast(5.0) } else { Goal::None };
         ratio(&format!("committed, {callers} at once: to the disk"), median(ratios[place].clone()), goal);
     }
-    ratio("committed, 1 at once: to the plain transaction", median(to_plain), Goal::AtLeast(1.0));
+    let (pools, entries) = spent(&store).await?;
     store.close().await;
-    let mut db = plain.close();
-    let (pools, entries) = spent(&mut db).await?;
-    db.close().await?;
     let charged = count.load(Relaxed);
     ensure!(
         (pools, entries) == (charged, charged),

@@ -11,7 +11,6 @@ mod corpus;
 mod fetch;
 mod library;
 mod lookup;
-mod plain;
 mod platform;
 mod postgres;
 mod posts;
@@ -39,7 +38,7 @@ enum Topic {
     Sound,
     /// Archived transcripts for credits, beside what the disk can keep.
     Charged,
-    /// The same charges in the store alone, beside the disk and beside plain transactions.
+    /// The same charges in the store alone, beside what the disk can keep.
     Commits,
     /// Charges on PostgreSQL, beside pgbench.
     Postgres,
