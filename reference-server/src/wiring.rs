@@ -8,8 +8,8 @@ use transcript_core::{
 };
 use verbatim::{
     AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts,
-    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions, UpstreamOptions,
-    XOptions, YouTubeOptions, YtDlpOptions,
+    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions,
+    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
 use crate::config::{Format, Problem, SecretUrl, Settings, Storage, StoreUrl, SupplierName, Till};

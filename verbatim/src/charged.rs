@@ -98,7 +98,7 @@ impl Verbatim {
         let (reply, is_replayed) = match self.enter(Route::Chat, payer, bound).await? {
             Entry::Replayed(reply) => (reply, true),
             Entry::Admitted(visit) => {
-                let ready = self.accounts().chat(visit, self.chat(), ask, None).await?;
+                let ready = self.accounts().chat(visit, self.chat(), ask).await?;
                 let reply =
                     reply(&ChatAnswer::from(&ready), ready.from_cache, Some(ready.credits.remaining))?;
                 (ready.deliver(reply).await?, false)

@@ -34,8 +34,8 @@ pub use get::{Found, Get, GetOutcome, Missing};
 pub use import::{Admit, Effect, Import, Imported, ImportedWish};
 pub use operate::{Refreshed, Shown};
 pub use options::{
-    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts, ServiceOptions, SoundFormat, SpeechOptions,
-    StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts, ServiceOptions, SoundFormat,
+    SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
 pub use search::{Search, SearchHit};

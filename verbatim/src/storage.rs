@@ -17,7 +17,11 @@ use transcript_core::{
 
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
-use crate::{options::{OwnParts, StorageOptions}, servers::Servers, system::SystemClock};
+use crate::{
+    options::{OwnParts, StorageOptions},
+    servers::Servers,
+    system::SystemClock,
+};
 
 /// The stores behind the ports, and what is closed at the end.
 #[derive(Debug)]
