@@ -1,8 +1,9 @@
 //! Whether what was found still holds: the archive's count of changes, read often and shared by all.
 //!
 //! A statement for every request would cost more than the rest of the answer. So the count is read at most
-//! every 20 ms, and nothing is sent that rests on a reading that began more than 50 ms ago: within that
-//! time every change reaches every server, whichever process makes it. Without requests nothing is read.
+//! every 20 ms, and nothing is sent that rests on a reading that began more than 50 ms ago and before the request
+//! came: within that time every change reaches every server, whichever process makes it. Without requests nothing
+//! is read.
 
 use std::{
     sync::{
@@ -13,14 +14,12 @@ use std::{
 };
 
 use tokio::{runtime::Handle, sync::Mutex};
-use transcript_core::{Result, engine::Transcripts};
+use transcript_core::engine::Transcripts;
 
 /// A reading older than this is replaced, while it still serves.
 const RENEW: Duration = Duration::from_millis(20);
 /// A reading older than this serves no more: after it, every server shows what was committed before.
 pub(crate) const EXPIRE: Duration = Duration::from_millis(50);
-/// How often it is read anew for those who wait, until a reading serves.
-const READINGS_MAX: u32 = 10;
 
 /// The archive's count of changes, as of a moment ago.
 #[derive(Debug)]
@@ -28,6 +27,8 @@ pub(super) struct Freshness {
     transcripts: Transcripts,
     /// When the last reading began, in microseconds after `start`.
     read_at: AtomicU64,
+    /// When the last reading that failed began, in the same way.
+    failed_at: AtomicU64,
     /// What it read. It may be newer than `read_at`, never older.
     count: AtomicU64,
     start: Instant,
@@ -47,6 +48,7 @@ impl Freshness {
         Self {
             transcripts,
             read_at: AtomicU64::new(0),
+            failed_at: AtomicU64::new(0),
             count: AtomicU64::new(0),
             start,
             renewing: AtomicBool::new(false),
@@ -61,8 +63,7 @@ impl Freshness {
         if age > RENEW && !self.renewing.swap(true, Ordering::Relaxed) {
             let this = Arc::clone(self);
             self.runtime.spawn(async move {
-                // It was logged, and whoever needs the count reads it again.
-                let _ = this.renew().await;
+                this.renew().await;
                 this.renewing.store(false, Ordering::Relaxed);
             });
         }
@@ -74,16 +75,20 @@ impl Freshness {
         if let Some(changes) = self.changes(Instant::now()) {
             return Some(changes);
         }
+        let asked_at = self.since_start();
         let _reading = self.reading.lock().await;
-        for _ in 0..READINGS_MAX {
-            // Whoever held it before may have read it.
-            if self.age(Instant::now()) <= EXPIRE {
-                return Some(self.count.load(Ordering::Relaxed));
-            }
-            // On a busy machine a reading may be too old as soon as it is there.
-            self.renew().await.ok()?;
+        // Of all who wait, one reads for the others: what began after they asked serves them, however long it took, and
+        // none of them waits for a store that has just failed another.
+        if self.read_at.load(Ordering::Acquire) < asked_at
+            && self.failed_at.load(Ordering::Relaxed) < asked_at
+        {
+            self.renew().await;
         }
-        None
+        (self.read_at.load(Ordering::Acquire) >= asked_at).then(|| self.count.load(Ordering::Relaxed))
+    }
+
+    fn since_start(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
     }
 
     fn age(&self, now: Instant) -> Duration {
@@ -91,18 +96,17 @@ impl Freshness {
         now.saturating_duration_since(self.start).saturating_sub(read_at)
     }
 
-    async fn renew(&self) -> Result<()> {
-        let begun = self.start.elapsed();
+    async fn renew(&self) {
+        let begun = self.since_start();
         match self.transcripts.changes().await {
             Ok(count) => {
                 // It never shrinks, so of two readings that overtake each other the newer one stays.
                 self.count.fetch_max(count, Ordering::Relaxed);
-                self.read_at.fetch_max(begun.as_micros() as u64, Ordering::Release);
-                Ok(())
+                self.read_at.fetch_max(begun, Ordering::Release);
             }
             Err(error) => {
+                self.failed_at.fetch_max(begun, Ordering::Relaxed);
                 tracing::warn!(%error, "the archive's count of changes could not be read");
-                Err(error)
             }
         }
     }

@@ -52,7 +52,12 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     let routes = router(app.clone(), &settings.server.cors_origins);
     let routes = routes.layer(from_fn_with_state(verbatim.clone(), asked_by_server));
     let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log()).with_ready(app);
-    let bounds = Bounds { grace: settings.limits.wait + GRACE_BEYOND_WAIT, ..Bounds::default() };
+    // An answer of a model may take longer than a transcript is waited for.
+    let longest = match settings.chat.model {
+        Some(_) => settings.limits.wait.max(settings.chat.timeout),
+        None => settings.limits.wait,
+    };
+    let bounds = Bounds { grace: longest + GRACE_BEYOND_WAIT, ..Bounds::default() };
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
     // Whoever started the server need not read it.
     if print(&line).is_err() {

@@ -6,7 +6,7 @@
 //!
 //! A caller who leaves after a sentence has been served, and pays; see [`Telling`].
 
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     body::Body,
@@ -15,10 +15,11 @@ use axum::{
 use bytes::Bytes;
 use futures_util::stream;
 use http::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue,
     header::{ACCEPT, CONTENT_TYPE},
 };
 use serde::Serialize;
+use tokio::time::timeout;
 use transcript_core::{
     accounts::{RateState, Refused, Reply, Telling, Told},
     chat::Sentence,
@@ -26,6 +27,14 @@ use transcript_core::{
 };
 
 use super::{Denial, door::out, rate, verify::weight};
+
+/// How long nothing is sent at most. A connection on which nothing goes out is taken to be idle, by us and by
+/// proxies, and a model may take long for a sentence that holds.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// What is sent then: a comment, which readers of events pass over.
+const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+/// Tells proxies of nginx's kind to pass events on as they come: what was handed over is paid.
+const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The type of such an answer.
 const EVENTS: &str = "text/event-stream";
@@ -49,7 +58,10 @@ pub(super) async fn speak(mut telling: Telling, rate: RateState) -> Response {
         let (mut telling, first) = speaking?;
         let told = match first {
             Some(first) => first,
-            None => telling.next().await,
+            None => match timeout(SILENCE_MAX, telling.next()).await {
+                Ok(told) => told,
+                Err(_) => return Some((Ok(COMMENT), Some((telling, None)))),
+            },
         };
         Some(match told {
             Told::Sentence(sentence) => {
@@ -61,6 +73,7 @@ pub(super) async fn speak(mut telling: Telling, rate: RateState) -> Response {
     });
     let mut response = Body::from_stream(body).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response.headers_mut().extend(rate::fields(&rate));
     response
 }
