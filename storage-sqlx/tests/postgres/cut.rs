@@ -17,13 +17,13 @@ use transcript_core::{
     accounts::{ChargeRequest, Charges},
     ids::WalletId,
     ledger::{HoldOutcome, HoldState, Ledger},
-    limits::Take,
+    limits::{RateLimiter, Take, Taken},
 };
 use verbatim_tests_postgres::Database;
 
 use crate::common::{
     charging::{account, ask, charged},
-    check_audit, grant, purchased, request,
+    check_audit, grant, moment, purchased, request,
 };
 
 /// What the server says at the end of its answer outside a transaction: all that was asked for is committed.
@@ -141,4 +141,34 @@ async fn an_id_that_took_the_last_credit_meanwhile_is_known_and_not_refused() {
     let is_known = matches!(&outcome, HoldOutcome::Known { state: HoldState::Closed { .. }, .. });
     assert!(is_known, "{outcome:?}");
     assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().pools[0].spent, 1);
+}
+
+#[tokio::test]
+async fn what_cannot_be_forgotten_keeps_nobody_from_taking() {
+    let (store, database) = crate::store().await;
+    let refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN RAISE EXCEPTION 'nothing goes' USING ERRCODE = 'XX001'; END $$;
+        CREATE TRIGGER keep BEFORE DELETE ON limits FOR EACH STATEMENT EXECUTE FUNCTION refuse()";
+    sqlx::raw_sql(refuse).execute(&mut stranger(&database).await).await.unwrap();
+    for _ in 0..200 {
+        let take = Take { bucket: "api/a".to_owned(), count: 1_000, per_ms: 1_000, cost: 1 };
+        assert!(matches!(store.take(vec![take], moment(0)).await, Ok(Taken::Allowed { .. })));
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_was_forgotten_begins_with_another_version() {
+    let (store, database) = crate::store().await;
+    let mut other = stranger(&database).await;
+    let mut versions = Vec::new();
+    for _ in 0..2 {
+        let take = Take { bucket: "api/a".to_owned(), count: 9, per_ms: 1_000, cost: 1 };
+        store.take(vec![take], moment(0)).await.unwrap();
+        let gone = "DELETE FROM limits WHERE bucket LIKE 'api/a%' RETURNING version";
+        versions.push(sqlx::query(gone).fetch_one(&mut other).await.unwrap().get::<i64, _>(0));
+    }
+    assert!(
+        versions[0] < versions[1],
+        "whoever has read the first one takes the second one for it: {versions:?}"
+    );
 }

@@ -275,8 +275,8 @@ impl Group {
 
 /// Charges a call whose key is known to open its account, step by step.
 async fn by_itself(database: &Database, ask: &ChargeRequest) -> Result<ChargeOutcome> {
-    let take = limits::Request { takes: vec![ask.take.clone()], now: ask.spend.now };
-    let (remaining, reset_ms) = match database.make(take).await {
+    let taken = limits::take(database, vec![ask.take.clone()], ask.spend.now).await;
+    let (remaining, reset_ms) = match taken {
         Ok(Taken::Allowed { remaining, reset_ms }) => (remaining, reset_ms),
         Ok(Taken::Limited { retry_after_ms, .. }) => return Ok(ChargeOutcome::Limited { retry_after_ms }),
         Err(error) => return Ok(ChargeOutcome::Undone(error)),
