@@ -14,8 +14,8 @@ use sqlx::{ConnectOptions, Row, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ErrorKind,
-    accounts::{ChargeRequest, Charges},
-    ids::WalletId,
+    accounts::{Attempt, ChargeRequest, Charges, Replies},
+    ids::{Holder, WalletId},
     ledger::{HoldOutcome, HoldState, Ledger},
     limits::{RateLimiter, Take, Taken},
 };
@@ -116,6 +116,15 @@ async fn stranger(database: &Database<'_>) -> sqlx::PgConnection {
     options.connect().await.unwrap()
 }
 
+/// Waits until somebody waits for a row of another's.
+async fn is_waited_for(watcher: &mut sqlx::PgConnection) {
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sqlx::query(waiting).fetch_one(&mut *watcher).await.unwrap().get::<i64, _>(0) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_id_that_took_the_last_credit_meanwhile_is_known_and_not_refused() {
     let (store, database) = crate::store().await;
@@ -131,11 +140,7 @@ async fn an_id_that_took_the_last_credit_meanwhile_is_known_and_not_refused() {
         let store = Arc::clone(&store);
         tokio::spawn(async move { store.spend(request("h1".to_owned(), "w", 1)).await })
     };
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while sqlx::query(waiting).fetch_one(&mut watcher).await.unwrap().get::<i64, _>(0) == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    is_waited_for(&mut watcher).await;
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     let outcome = asking.await.unwrap().unwrap();
     let is_known = matches!(&outcome, HoldOutcome::Known { state: HoldState::Closed { .. }, .. });
@@ -171,4 +176,67 @@ async fn a_window_that_was_forgotten_begins_with_another_version() {
         versions[0] < versions[1],
         "whoever has read the first one takes the second one for it: {versions:?}"
     );
+}
+
+/// Lets somebody renew a row that is about to be forgotten, and returns whether it is still there afterwards. `work` is
+/// done until it waits for that row.
+async fn renewed(
+    database: &Database<'_>,
+    [old, renew, there]: [&'static str; 3],
+    work: impl AsyncFn(u32),
+) -> bool {
+    let (mut other, mut watcher) = (stranger(database).await, stranger(database).await);
+    sqlx::raw_sql(old).execute(&mut other).await.unwrap();
+    sqlx::raw_sql("BEGIN").execute(&mut other).await.unwrap();
+    sqlx::raw_sql(renew).execute(&mut other).await.unwrap();
+    let (is_over, until_it_waits) = (AtomicBool::new(false), async {
+        is_waited_for(&mut watcher).await;
+        sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
+    });
+    let working = async {
+        for n in 0.. {
+            work(n).await;
+            if is_over.load(Ordering::SeqCst) {
+                return;
+            }
+        }
+    };
+    let ending = async {
+        until_it_waits.await;
+        is_over.store(true, Ordering::SeqCst);
+    };
+    tokio::join!(working, ending);
+    !sqlx::query(there).fetch_all(&mut watcher).await.unwrap().is_empty()
+}
+
+#[tokio::test]
+async fn what_is_renewed_while_it_is_forgotten_stays() {
+    let (store, database) = crate::store().await;
+    let limit = [
+        "INSERT INTO limits (bucket, version, ends_at, taken) VALUES ('api/old', 1, 1, '')",
+        "UPDATE limits SET ends_at = 9000000000000 WHERE bucket = 'api/old'",
+        "SELECT 1 FROM limits WHERE bucket = 'api/old'",
+    ];
+    let take = async |n| {
+        let take = Take { bucket: "api/a".to_owned(), count: 9, per_ms: 1, cost: 1 };
+        store.take(vec![take], moment(2 * i64::from(n))).await.unwrap();
+    };
+    assert!(renewed(&database, limit, take).await, "a rate limit");
+    let reply = [
+        "INSERT INTO replies (key, fingerprint, holder, lease_until, keep_until) VALUES ('old', '', 'h', 1, 1)",
+        "UPDATE replies SET keep_until = 9000000000000 WHERE key = 'old'",
+        "SELECT 1 FROM replies WHERE key = 'old'",
+    ];
+    let begin = async |n| {
+        let attempt = Attempt {
+            key: format!("key {n}"),
+            fingerprint: vec![1],
+            holder: Holder::new("h"),
+            now: moment(0),
+            lease_until: moment(1_000),
+            keep_until: moment(2_000),
+        };
+        store.begin(attempt).await.unwrap();
+    };
+    assert!(renewed(&database, reply, begin).await, "a reply");
 }
