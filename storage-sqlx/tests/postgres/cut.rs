@@ -180,10 +180,10 @@ async fn a_window_that_was_forgotten_begins_with_another_version() {
 
 /// Lets somebody renew a row that is about to be forgotten, and returns whether it is still there afterwards. `work` is
 /// done until it waits for that row.
-async fn renewed(
+async fn renewed<F: Future<Output = ()> + Send>(
     database: &Database<'_>,
     [old, renew, there]: [&'static str; 3],
-    work: impl AsyncFn(u32),
+    work: impl Fn(u32) -> F + Send + Sync,
 ) -> bool {
     let (mut other, mut watcher) = (stranger(database).await, stranger(database).await);
     sqlx::raw_sql(old).execute(&mut other).await.unwrap();
@@ -212,12 +212,13 @@ async fn renewed(
 #[tokio::test]
 async fn what_is_renewed_while_it_is_forgotten_stays() {
     let (store, database) = crate::store().await;
+    let store = &*store;
     let limit = [
         "INSERT INTO limits (bucket, version, ends_at, taken) VALUES ('api/old', 1, 1, '')",
         "UPDATE limits SET ends_at = 9000000000000 WHERE bucket = 'api/old'",
         "SELECT 1 FROM limits WHERE bucket = 'api/old'",
     ];
-    let take = async |n| {
+    let take = |n| async move {
         let take = Take { bucket: "api/a".to_owned(), count: 9, per_ms: 1, cost: 1 };
         store.take(vec![take], moment(2 * i64::from(n))).await.unwrap();
     };
@@ -227,7 +228,7 @@ async fn what_is_renewed_while_it_is_forgotten_stays() {
         "UPDATE replies SET keep_until = 9000000000000 WHERE key = 'old'",
         "SELECT 1 FROM replies WHERE key = 'old'",
     ];
-    let begin = async |n| {
+    let begin = |n| async move {
         let attempt = Attempt {
             key: format!("key {n}"),
             fingerprint: vec![1],
