@@ -11,6 +11,9 @@ use crate::system::SystemClock;
 pub(crate) struct Servers {
     #[cfg(feature = "postgres")]
     store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
+    /// Whose time it is where they share an archive only.
+    #[cfg(feature = "postgres")]
+    archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
     holder: Holder,
 }
 
@@ -18,9 +21,10 @@ impl Servers {
     #[cfg(feature = "postgres")]
     pub(crate) fn new(
         store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
+        archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
         random: &dyn Random,
     ) -> Self {
-        Self { store, holder: holder(random) }
+        Self { store, archive, holder: holder(random) }
     }
 
     #[cfg(not(feature = "postgres"))]
@@ -33,6 +37,8 @@ impl Servers {
         Self {
             #[cfg(feature = "postgres")]
             store: None,
+            #[cfg(feature = "postgres")]
+            archive: None,
             holder: holder(random),
         }
     }
@@ -44,11 +50,14 @@ impl Servers {
     /// The database is away.
     pub(crate) async fn set(&self, clock: &SystemClock) -> transcript_core::Result<()> {
         #[cfg(feature = "postgres")]
-        if let Some(store) = &self.store {
-            let begun = SystemClock::of_the_machine();
-            let theirs = store.now().await?.as_millis();
-            let ended = SystemClock::of_the_machine();
-            clock.set(theirs, begun, ended);
+        {
+            let begun = clock.passed();
+            let theirs = match (&self.store, &self.archive) {
+                (Some(store), _) => store.now().await?,
+                (None, Some(archive)) => archive.now().await?,
+                (None, None) => return Ok(()),
+            };
+            clock.set(theirs.as_millis(), begun, clock.passed());
         }
         #[cfg(not(feature = "postgres"))]
         let _ = clock;

@@ -91,7 +91,11 @@ impl Stores {
     /// The servers that share these stores; their time is the clock's afterwards.
     pub(crate) async fn servers(&self, random: &dyn Random, clock: &SystemClock) -> Result<Servers> {
         #[cfg(feature = "postgres")]
-        let servers = Servers::new(self.databases.as_ref().and_then(|(main, _)| main.clone()), random);
+        let servers = {
+            let (main, archive) =
+                self.databases.clone().map_or((None, None), |(main, archive)| (main, Some(archive)));
+            Servers::new(main, archive, random)
+        };
         #[cfg(not(feature = "postgres"))]
         let servers = Servers::new(random);
         servers.set(clock).await?;

@@ -2,54 +2,82 @@
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use transcript_core::{Clock, Error, Random, Result, Timestamp};
 
 /// The system's clock. Where the system's time is set back, it stands still until that time is reached.
 ///
-/// Where several servers share a database it is set by that one's: see `Servers`.
-#[derive(Debug, Default)]
+/// Where several servers share a database it is set by that one's, and goes by the time that has passed since: what
+/// becomes of the machine's clock is no matter then. See `Servers`.
+#[derive(Debug)]
 pub struct SystemClock {
+    began: Instant,
+    /// The latest moment that was told.
     latest_ms: AtomicI64,
-    /// How far the common time is ahead of the machine's.
-    ahead_ms: AtomicI64,
+    /// What the common time was when this clock began; [`UNSET`] where it goes by the machine's.
+    origin_ms: AtomicI64,
 }
 
-/// How far a clock may be off before people are told.
+/// How far a clock may be off before people are told, and before it steps back to the right time.
 const OFF_MS: i64 = 2_000;
+/// The origin of a clock that was never set.
+const UNSET: i64 = i64::MIN;
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        let (latest_ms, origin_ms) = (AtomicI64::new(0), AtomicI64::new(UNSET));
+        Self { began: Instant::now(), latest_ms, origin_ms }
+    }
+}
 
 impl SystemClock {
     /// What the machine's own clock says, in milliseconds since 1970.
-    pub(crate) fn of_the_machine() -> i64 {
+    fn of_the_machine() -> i64 {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Sets it by another clock, which said `theirs` at some moment between `begun` and `ended` of the machine's.
+    /// How long ago this clock began, in milliseconds, whoever sets the machine's clock meanwhile.
+    pub(crate) fn passed(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Sets it by another clock, which said `theirs` at some moment between `begun` and `ended`, both as
+    /// [`SystemClock::passed`] has them.
     ///
-    /// It is left as it is where it could be right.
+    /// It is left as it is where it could be right. Where it has told moments that are far ahead, it steps back: a
+    /// machine's clock that once jumped must not end everybody's leases and holds until that time is reached.
     pub(crate) fn set(&self, theirs: i64, begun: i64, ended: i64) {
-        let before = self.ahead_ms.load(Ordering::Relaxed);
+        let known = self.origin_ms.load(Ordering::Relaxed);
+        let before =
+            if known == UNSET { Self::of_the_machine().saturating_sub(self.passed()) } else { known };
         let (least, most) = (theirs.saturating_sub(ended), theirs.saturating_sub(begun));
-        if (least..=most).contains(&before) {
-            return;
-        }
-        let ahead = least.saturating_add(most) / 2;
-        self.ahead_ms.store(ahead, Ordering::Relaxed);
-        if ahead.abs_diff(before) > OFF_MS.unsigned_abs() {
+        let origin = if (least..=most).contains(&before) { before } else { least.midpoint(most) };
+        self.origin_ms.store(origin, Ordering::Relaxed);
+        let off = origin.saturating_sub(before);
+        if off.unsigned_abs() > OFF_MS.unsigned_abs() {
             tracing::warn!(
-                seconds = ahead / 1_000,
-                "the database's clock is ahead of this machine's, and is followed"
+                seconds = off / 1_000,
+                "the database's clock is ahead of this server's, and is followed"
             );
+        }
+        let now = origin.saturating_add(self.passed());
+        let stepped = |latest: i64| (now.saturating_add(OFF_MS) < latest).then_some(now);
+        if let Ok(latest) = self.latest_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, stepped) {
+            let seconds = latest.saturating_sub(now) / 1_000;
+            tracing::warn!(seconds, "this server's time was ahead of the database's, and steps back");
         }
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let now = Self::of_the_machine().saturating_add(self.ahead_ms.load(Ordering::Relaxed));
+        let now = match self.origin_ms.load(Ordering::Relaxed) {
+            UNSET => Self::of_the_machine(),
+            origin => origin.saturating_add(self.passed()),
+        };
         let before = self.latest_ms.fetch_max(now, Ordering::Relaxed);
         Timestamp::from_millis(now.max(before))
     }
@@ -100,14 +128,35 @@ mod tests {
     #[test]
     fn a_clock_is_set_by_another_one_where_it_must_be_wrong() {
         let clock = SystemClock::default();
-        let ahead = |theirs, begun, ended| {
+        let origin = |theirs, begun, ended| {
             clock.set(theirs, begun, ended);
-            clock.ahead_ms.load(Ordering::Relaxed)
+            clock.origin_ms.load(Ordering::Relaxed)
         };
-        assert_eq!(ahead(1_000, 995, 1_005), 0);
-        assert_eq!(ahead(301_000, 995, 1_005), 300_000);
-        assert_eq!(ahead(301_004, 995, 1_005), 300_000);
-        assert_eq!(ahead(201_000, 200_990, 200_994), 8);
+        assert_eq!(origin(301_000, 995, 1_005), 300_000);
+        assert_eq!(origin(301_004, 995, 1_005), 300_000);
+        assert_eq!(origin(201_000, 990, 994), 200_008);
+        let right = SystemClock::default();
+        let machine = SystemClock::of_the_machine();
+        right.set(machine, -60_000, 60_000);
+        assert!(
+            right.now().as_millis().abs_diff(machine) < 10_000,
+            "one that could be right is left as it is"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_jumped_ahead_is_set_back_by_the_common_one() {
+        let clock = SystemClock::default();
+        let theirs = clock.now().as_millis();
+        clock.latest_ms.store(theirs + 86_400_000, Ordering::Relaxed);
+        assert_eq!(clock.now().as_millis(), theirs + 86_400_000);
+        clock.set(theirs, clock.passed(), clock.passed());
+        assert!(clock.now().as_millis().abs_diff(theirs) < 10_000);
+        // A little ahead it stands still instead.
+        let latest = clock.now().as_millis() + OFF_MS / 2;
+        clock.latest_ms.store(latest, Ordering::Relaxed);
+        clock.set(theirs, 0, clock.passed());
+        assert!(latest <= clock.now().as_millis());
     }
 
     #[test]

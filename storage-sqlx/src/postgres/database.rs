@@ -7,6 +7,7 @@
 
 use std::{
     collections::hash_map::RandomState,
+    fmt,
     hash::{BuildHasher, Hasher},
     sync::{
         Arc, Mutex, PoisonError,
@@ -134,7 +135,6 @@ pub(super) struct Database {
     runtime: Handle,
 }
 
-#[derive(Debug)]
 struct Shared {
     name: String,
     connection: PgConnectOptions,
@@ -142,6 +142,13 @@ struct Shared {
     places: Semaphore,
     free: Mutex<Vec<PgConnection>>,
     numbers: AtomicI64,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // How it is connected to names a password.
+        f.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Database {

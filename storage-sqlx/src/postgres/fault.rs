@@ -41,6 +41,8 @@ fn verdict_of(code: &str) -> Verdict {
         "40001" | "40P01" | "23505" | "22012" => Verdict::Again,
         // Shutting down, and what a server says that is no longer the one that takes writes.
         "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P03" => Verdict::Lost,
+        // It does not know itself whether a statement was completed.
+        "40003" => Verdict::Lost,
         code if code.starts_with("08") || code.starts_with("53") => Verdict::Lost,
         _ => Verdict::Final,
     }

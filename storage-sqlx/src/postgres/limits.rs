@@ -12,7 +12,7 @@ use transcript_core::{
 
 use super::{
     PostgresStore,
-    database::{Change, chance},
+    database::{Change, Database, chance},
     text::{own, read},
 };
 use crate::{
@@ -42,12 +42,13 @@ const STORE: &str = "WITH stored AS (
 
 const FORGET: &str = "DELETE FROM limits WHERE bucket IN (
         SELECT bucket FROM limits WHERE ends_at < $1 ORDER BY ends_at LIMIT 256
-    )";
+    ) AND ends_at < $1";
 
 /// A request to take.
-pub(super) struct Request {
-    pub(super) takes: Vec<Take>,
-    pub(super) now: Timestamp,
+struct Request {
+    takes: Vec<Take>,
+    now: Timestamp,
+    numbers: Database,
 }
 
 impl Change for Request {
@@ -64,14 +65,36 @@ impl Change for Request {
         let taken = window::take(&mut windows, &self.takes, self.now);
         if matches!(taken, Taken::Allowed { .. }) && self.takes.iter().any(|take| take.cost > 0) {
             windows.sort_by(|a, b| a.bucket.cmp(&b.bucket));
-            store(db, &windows, &versions).await?;
-            if chance(FORGET_EVERY) == 0 {
-                let forgotten = self.now.as_millis().saturating_sub(REMEMBERED_MS);
-                sqlx::query(FORGET).bind(forgotten).execute(db).await?;
-            }
+            store(db, &windows, &versions, self.numbers.numbers(self.now.as_millis(), 1)).await?;
         }
         Ok(taken)
     }
+}
+
+/// Windows to forget that ended before a moment, in milliseconds.
+struct Forget(i64);
+
+impl Change for Forget {
+    type Outcome = ();
+    const IS_STEP: bool = true;
+
+    async fn make(&self, db: &mut PgConnection) -> Work<()> {
+        sqlx::query(FORGET).bind(self.0).execute(db).await?;
+        Ok(())
+    }
+}
+
+/// Takes, and now and then forgets what ended long ago.
+pub(super) async fn take(database: &Database, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
+    let taken = database.make(Request { takes, now, numbers: database.clone() }).await?;
+    if chance(FORGET_EVERY) == 0 {
+        // By itself: what was taken is taken, whatever becomes of this.
+        let forget = Forget(now.as_millis().saturating_sub(REMEMBERED_MS));
+        if let Err(error) = database.make(forget).await {
+            tracing::debug!(%error, "rate limits that ended long ago could not be forgotten");
+        }
+    }
+    Ok(taken)
 }
 
 /// The windows in rows of [`WINDOWS`], and the version of each.
@@ -87,11 +110,17 @@ fn windows(rows: &[PgRow]) -> Work<(Vec<Window>, HashMap<String, i64>)> {
     Ok((windows, versions))
 }
 
-/// Stores windows that were of these versions.
-async fn store(db: &mut PgConnection, windows: &[Window], versions: &HashMap<String, i64>) -> Work<()> {
+/// Stores windows that were of these versions. New ones begin after a number that nothing has been given yet: a window
+/// that was forgotten in between and has begun again is of another version than whoever had read it knows.
+async fn store(
+    db: &mut PgConnection,
+    windows: &[Window],
+    versions: &HashMap<String, i64>,
+    fresh: i64,
+) -> Work<()> {
     let buckets: Vec<String> = windows.iter().map(|window| own(&window.bucket)).collect();
     let before: Vec<i64> =
-        windows.iter().map(|window| versions.get(&window.bucket).copied().unwrap_or(0)).collect();
+        windows.iter().map(|window| versions.get(&window.bucket).copied().unwrap_or(fresh)).collect();
     let ends: Vec<i64> = windows.iter().map(|window| window.ends_at).collect();
     let taken: Vec<String> = windows.iter().map(Window::text).collect();
     sqlx::query(STORE).bind(buckets).bind(before).bind(ends).bind(taken).fetch_one(db).await?;
@@ -102,6 +131,6 @@ async fn store(db: &mut PgConnection, windows: &[Window], versions: &HashMap<Str
 impl RateLimiter for PostgresStore {
     async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
         limits::check(&takes)?;
-        self.database.make(Request { takes, now }).await
+        take(&self.database, takes, now).await
     }
 }

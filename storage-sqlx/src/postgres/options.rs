@@ -60,6 +60,13 @@ impl PostgresOptions {
         if !self.url.starts_with("postgres://") && !self.url.starts_with("postgresql://") {
             return Err(Error::invalid("a PostgreSQL database is given as postgres://USER@HOST/DATABASE"));
         }
+        if !asks_for_what_is_known(&self.url) {
+            return Err(Error::invalid(
+                "the address of the PostgreSQL database has a parameter after its question mark that is not known; \
+                 known are sslmode, sslrootcert, sslcert, sslkey, host, hostaddr, port, dbname, user, password, \
+                 application_name and options",
+            ));
+        }
         let known = PgConnectOptions::from_str(&self.url).map_err(|error| {
             tracing::debug!(%error, "the address of a database");
             Error::invalid(
@@ -86,6 +93,40 @@ impl PostgresOptions {
             None => format!("{database} at {}:{}", known.get_host(), known.get_port()),
         }
     }
+}
+
+/// Whether the parser knows all parameters in an address. It would log the others with their values, and a slip in
+/// `password` is among them.
+fn asks_for_what_is_known(url: &str) -> bool {
+    const KNOWN: [&str; 19] = [
+        "sslmode",
+        "ssl-mode",
+        "sslrootcert",
+        "ssl-root-cert",
+        "ssl-ca",
+        "sslcert",
+        "ssl-cert",
+        "sslkey",
+        "ssl-key",
+        "statement-cache-capacity",
+        "host",
+        "hostaddr",
+        "port",
+        "dbname",
+        "user",
+        "password",
+        "application_name",
+        "options",
+        "",
+    ];
+    let url = url.split_once('#').map_or(url, |(url, _)| url);
+    let Some((_, query)) = url.split_once('?') else { return true };
+    query.split('&').all(|pair| {
+        let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+        KNOWN.contains(&key) && (!key.is_empty() || pair.is_empty())
+            || key.starts_with("options[")
+            || key.starts_with("options%5B")
+    })
 }
 
 /// Whether what is said to this server is encrypted for certain.
@@ -142,6 +183,20 @@ mod tests {
                 Ok(_) => assert_eq!(url, "postgres://", "{url}"),
                 Err(error) => assert!(!error.message().contains("nine"), "{error}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_parameter_that_is_not_known_is_refused_before_anybody_logs_it() {
+        let with = |query: &str| format!("postgres://me@db/words?{query}").parse::<PostgresOptions>();
+        for query in
+            ["", "sslmode=require&host=/run/pg", "&port=5433&", "options[search_path]=a#b", "password=x"]
+        {
+            assert!(with(query).is_ok(), "{query}");
+        }
+        for query in ["pasword=hush", "sslmode=require&hush", "=hush", "%70asword=hush"] {
+            let error = with(query).unwrap_err();
+            assert!(!error.message().contains("hush"), "{error}");
         }
     }
 

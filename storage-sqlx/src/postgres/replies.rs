@@ -23,7 +23,7 @@ const FORGET_EVERY: u64 = 16;
 
 const FORGET: &str = "DELETE FROM replies WHERE key IN (
         SELECT key FROM replies WHERE keep_until <= $1 ORDER BY keep_until LIMIT 256
-    )";
+    ) AND keep_until <= $1";
 /// Begins where nothing is known of the key, where what is known is over, and where nobody works on it any more.
 const BEGIN: &str = "INSERT INTO replies (key, fingerprint, holder, lease_until, keep_until)
     VALUES ($1, $2, $3, $4, $5)

@@ -4,8 +4,8 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{Error, Result, Timestamp, ids::Holder};
 
 use super::{
-    PostgresStore,
-    database::{Change, Read},
+    PostgresArchive, PostgresStore,
+    database::{Change, Database, Read},
     text::own,
 };
 use crate::error::Work;
@@ -57,8 +57,21 @@ impl PostgresStore {
     /// # Errors
     /// [`transcript_core::ErrorKind::Unavailable`] when the database cannot be reached.
     pub async fn now(&self) -> Result<Timestamp> {
-        let found =
-            self.database.find_first(Read::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
-        found.await?.ok_or_else(|| Error::unexpected("the database was asked for the time and no row came"))
+        now(&self.database).await
     }
+}
+
+impl PostgresArchive {
+    /// The moment by the database's clock, as [`PostgresStore::now`].
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unavailable`] when the database cannot be reached.
+    pub async fn now(&self) -> Result<Timestamp> {
+        now(&self.database).await
+    }
+}
+
+async fn now(database: &Database) -> Result<Timestamp> {
+    let found = database.find_first(Read::new(NOW), |row| Ok(Timestamp::from_millis(row.try_get(0)?)));
+    found.await?.ok_or_else(|| Error::unexpected("the database was asked for the time and no row came"))
 }

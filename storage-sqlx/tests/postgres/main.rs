@@ -9,6 +9,7 @@ mod charging;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;
+mod cut;
 mod opening;
 mod sharing;
 

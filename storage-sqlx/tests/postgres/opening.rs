@@ -97,3 +97,13 @@ async fn what_cannot_be_opened_says_why() {
     check(plain, ErrorKind::Unsupported, "no encrypted connection").await;
     check("postgres://me:hush@[half/words".to_owned(), ErrorKind::Invalid, "not well-formed").await;
 }
+
+#[tokio::test]
+async fn a_store_that_is_printed_hides_its_password() {
+    let database = database();
+    let url = database.url.replacen("verbatim@", "verbatim:hush@", 1);
+    assert_ne!(url, database.url);
+    let store = PostgresStore::open(PostgresOptions::new(url)).await.unwrap();
+    let shown = format!("{store:?}");
+    assert!(shown.contains("case_") && !shown.contains("hush"), "{shown}");
+}

@@ -20,6 +20,15 @@ async fn callers_who_go_away_leave_nothing_half_done() {
 }
 
 #[tokio::test]
+async fn store_and_archive_have_the_time_of_their_database() {
+    let (store, database) = crate::store().await;
+    let archive = crate::archive_in(&database).await;
+    let (before, between, after) =
+        (store.now().await.unwrap(), archive.now().await.unwrap(), store.now().await.unwrap());
+    assert!(before <= between && between <= after);
+}
+
+#[tokio::test]
 async fn any_text_is_kept_letter_by_letter() {
     let (store, _database) = crate::store().await;
     common::keep_texts(&*store).await;

@@ -33,7 +33,10 @@ use super::{
     fault::{Verdict, closed, verdict},
     ledger, limits,
 };
-use crate::{batch::Batch, error::Work};
+use crate::{
+    batch::Batch,
+    error::{Fault, Work},
+};
 
 /// How many charges share their statements at most.
 const GROUP_MAX: usize = 64;
@@ -133,7 +136,11 @@ impl Line {
                 }
             }
             // One of them may be to blame: nobody pays for another's fault.
-            Err(error) if group.asks.len() > 1 && error.kind() != ErrorKind::Unavailable => {
+            Err(error)
+                if group.asks.len() > 1
+                    && error.kind() != ErrorKind::Unavailable
+                    && !group.may_be_stored.load(Ordering::Relaxed) =>
+            {
                 for (ask, answer) in group.asks.iter().zip(answers) {
                     Box::pin(self.serve(vec![(ask.clone(), answer)])).await;
                 }
@@ -213,6 +220,12 @@ impl Change for Together {
 
     async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<ChargeOutcome>>> {
         let Self(group) = self;
+        if group.may_be_stored.load(Ordering::Relaxed) {
+            // The connection was lost after they were sent, and the same again would find its own traces: a window
+            // that is full, a hold that is known. Whoever asked has to ask anew, knowing that they may be charged.
+            let message = "the connection was lost while charges were stored: try again in a moment";
+            return Err(Error::unavailable(message).into());
+        }
         if !group.is_contended.load(Ordering::Relaxed) {
             return group.make(db).await;
         }
@@ -224,7 +237,8 @@ impl Change for Together {
         match made {
             Ok(outcomes) => {
                 group.may_be_stored.store(true, Ordering::Relaxed);
-                sqlx::raw_sql("COMMIT").execute(db).await?;
+                let committed = sqlx::raw_sql("COMMIT").execute(db).await.map_err(Fault::from);
+                committed.inspect_err(|fault| group.sent(fault))?;
                 Ok(outcomes)
             }
             Err(fault) => {
@@ -244,22 +258,25 @@ impl Group {
         if !batch.is_empty() {
             self.may_be_stored.store(true, Ordering::Relaxed);
             let stored = statements::store(db, &self.asks, &batch, &read, &self.numbers).await;
-            if let Err(fault) = &stored {
-                let verdict = verdict(fault);
-                // What the server has refused, it has not stored; a commit that nobody heard of may have been.
-                self.may_be_stored.fetch_and(verdict == Verdict::Lost, Ordering::Relaxed);
-                self.is_contended.fetch_or(verdict == Verdict::Again, Ordering::Relaxed);
-            }
-            stored?;
+            stored.inspect_err(|fault| self.sent(fault))?;
         }
         Ok(batch.outcomes)
+    }
+
+    /// Notes what the fault of a statement says that would have stored them. No attempt begins where an earlier one may
+    /// have stored them, so what is known of this one is all that is known.
+    fn sent(&self, fault: &Fault) {
+        let verdict = verdict(fault);
+        // What the server has refused, it has not stored; a commit that nobody heard of may have been.
+        self.may_be_stored.store(verdict == Verdict::Lost, Ordering::Relaxed);
+        self.is_contended.fetch_or(verdict == Verdict::Again, Ordering::Relaxed);
     }
 }
 
 /// Charges a call whose key is known to open its account, step by step.
 async fn by_itself(database: &Database, ask: &ChargeRequest) -> Result<ChargeOutcome> {
-    let take = limits::Request { takes: vec![ask.take.clone()], now: ask.spend.now };
-    let (remaining, reset_ms) = match database.make(take).await {
+    let taken = limits::take(database, vec![ask.take.clone()], ask.spend.now).await;
+    let (remaining, reset_ms) = match taken {
         Ok(Taken::Allowed { remaining, reset_ms }) => (remaining, reset_ms),
         Ok(Taken::Limited { retry_after_ms, .. }) => return Ok(ChargeOutcome::Limited { retry_after_ms }),
         Err(error) => return Ok(ChargeOutcome::Undone(error)),

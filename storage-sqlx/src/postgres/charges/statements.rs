@@ -202,7 +202,7 @@ pub(super) async fn store(
         .bind(counted.iter().map(|ask| ask.key_digest.clone()).collect::<Vec<_>>())
         .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
         .bind(figures(&counted, |ask| ask.version)?);
-    let store = with_windows(store, batch, read).bind(base).bind(last);
+    let store = with_windows(store, batch, read, base).bind(base).bind(last);
     let store = with_pools(store, batch, read)?;
     let store = with_holds(store, batch)?;
     with_entries(store, batch)?.fetch_one(db).await?;
@@ -215,10 +215,12 @@ fn figures<T>(of: &[T], figure: impl Fn(&T) -> u64) -> Work<Vec<i64>> {
 }
 
 /// In one order for everybody, as pools are: who waits for a row of another's holds none that the other waits for.
-fn with_windows(store: Ask, batch: &Batch, read: &Read) -> Ask {
+/// New ones begin after a number that nothing has been given yet: one that was forgotten in between and has begun again
+/// is of another version than whoever had read it knows.
+fn with_windows(store: Ask, batch: &Batch, read: &Read, fresh: i64) -> Ask {
     let mut windows: Vec<&Window> = batch.windows.iter().chain(&batch.moved).collect();
     windows.sort_unstable_by_key(|window| &window.bucket);
-    let version = |window: &&Window| read.windows.get(&window.bucket).copied().unwrap_or_default();
+    let version = |window: &&Window| read.windows.get(&window.bucket).copied().unwrap_or(fresh);
     store
         .bind(windows.iter().map(|window| own(&window.bucket)).collect::<Vec<_>>())
         .bind(windows.iter().map(version).collect::<Vec<_>>())

@@ -93,6 +93,10 @@ const HOLD: &str = "WITH asked AS (
     WHERE 1 / (CASE WHEN (SELECT count(*) FROM go) = 0 OR (SELECT count(*) FROM stored) = s.givers THEN 1
         ELSE 0 END) = 1";
 
+/// Asked where a pool has too little. Pools are read as they are once they are locked, ids as they were when the
+/// statement began: what it lacks may have been taken under this very id while it waited for the lock.
+const KNOWN: &str = "SELECT 1 FROM ledger_holds WHERE id = $1";
+
 /// A request to hold; `spend` settles it in full at once.
 pub(super) struct Holding {
     pub(super) ask: HoldRequest,
@@ -154,7 +158,12 @@ impl Change for Holding {
             .bind(own(&ask.memo))
             .bind(spent)
             .bind(*spend);
-        self.outcome(&hold.fetch_one(db).await?)
+        let outcome = self.outcome(&hold.fetch_one(&mut *db).await?)?;
+        if matches!(outcome, Some(HoldOutcome::Refused { .. })) {
+            let known = sqlx::query(KNOWN).bind(own(ask.id.as_str())).fetch_optional(db).await?;
+            return Ok(outcome.filter(|_| known.is_none()));
+        }
+        Ok(outcome)
     }
 }
 

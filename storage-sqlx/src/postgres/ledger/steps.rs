@@ -38,8 +38,8 @@ const POOLS: &str = "INSERT INTO ledger_pools
         greatest($1, coalesce((SELECT max(p.last_entry) + 1 FROM ledger_pools p WHERE p.wallet = n.wallet), 0))
             + $2,
         n.cap, n.spent, n.held, n.granted
-    FROM unnest($3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], $8::BIGINT[])
-        WITH ORDINALITY n (wallet, bucket, cap, spent, held, granted, place)
+    FROM unnest($3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], $8::BIGINT[],
+        $9::BIGINT[]) n (wallet, bucket, cap, spent, held, granted, place)
     ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
         last_entry = excluded.last_entry, cap = excluded.cap, spent = excluded.spent, held = excluded.held,
         granted = excluded.granted";
@@ -78,13 +78,13 @@ async fn load(db: &mut PgConnection, needed: &Needed<'_>) -> Work<Books> {
     Ok(Books::of_rows(rows::pools(db, &wanted).await?, holds, transfers))
 }
 
-/// Stores what a step changed.
+/// Stores what a step changed: holds first, then their pools, as whoever settles locks them.
 async fn store(db: &mut PgConnection, books: &Books, numbers: &Database, now: Timestamp) -> Work<()> {
     let Some(changes) = books.changes() else { return Ok(()) };
     let base = numbers.numbers(now.as_millis(), 2 * changes.entries.len() + changes.pools.len());
+    store_holds(db, &changes.holds).await?;
     store_entries(db, base, changes.entries).await?;
     store_pools(db, base, changes.entries.len(), &changes.pools).await?;
-    store_holds(db, &changes.holds).await?;
     store_transfers(db, &changes.transfers).await
 }
 
@@ -116,18 +116,22 @@ async fn store_pools(db: &mut PgConnection, base: i64, entries: usize, pools: &[
     if pools.is_empty() {
         return Ok(());
     }
+    // Those that are new are numbered as they were made, and all are locked in one order for everybody.
+    let mut pools: Vec<(i64, &PoolRow)> = (1..).zip(pools.iter().copied()).collect();
+    pools.sort_unstable_by_key(|(_, pool)| (&pool.wallet, &pool.bucket));
     let figures = |of: fn(&PoolRow) -> u64| -> Work<Vec<i64>> {
-        Ok(pools.iter().map(|pool| column(of(pool))).collect::<transcript_core::Result<_>>()?)
+        Ok(pools.iter().map(|(_, pool)| column(of(pool))).collect::<transcript_core::Result<_>>()?)
     };
     let store = sqlx::query(POOLS)
         .bind(base)
         .bind(i64::try_from(entries).unwrap_or(i64::MAX))
-        .bind(pools.iter().map(|pool| own(&pool.wallet)).collect::<Vec<_>>())
-        .bind(pools.iter().map(|pool| own(&pool.bucket)).collect::<Vec<_>>())
+        .bind(pools.iter().map(|(_, pool)| own(&pool.wallet)).collect::<Vec<_>>())
+        .bind(pools.iter().map(|(_, pool)| own(&pool.bucket)).collect::<Vec<_>>())
         .bind(figures(|pool| pool.cap)?)
         .bind(figures(|pool| pool.spent)?)
         .bind(figures(|pool| pool.held)?)
-        .bind(figures(|pool| pool.granted)?);
+        .bind(figures(|pool| pool.granted)?)
+        .bind(pools.iter().map(|(place, _)| *place).collect::<Vec<_>>());
     store.execute(db).await?;
     Ok(())
 }
@@ -136,13 +140,13 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
     if holds.is_empty() {
         return Ok(());
     }
-    let ids: Vec<String> = holds.iter().map(|hold| own(&hold.id)).collect();
-    sqlx::query(CLOSE).bind(ids).execute(&mut *db).await?;
-    for hold in holds {
+    let wallets = |hold: &HoldRow| -> Vec<String> { hold.legs.iter().map(|leg| own(&leg.wallet)).collect() };
+    let mut holds = holds.to_vec();
+    holds.sort_unstable_by_key(|hold| &hold.id);
+    for hold in &holds {
         let list = |of: fn(&LegRow) -> u64| -> Work<Vec<i64>> {
             Ok(hold.legs.iter().map(|leg| column(of(leg))).collect::<transcript_core::Result<_>>()?)
         };
-        let wallets: Vec<String> = hold.legs.iter().map(|leg| own(&leg.wallet)).collect();
         let shares = || {
             (1_i64..)
                 .zip(&hold.legs)
@@ -156,7 +160,7 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
             .bind(hold.state.name())
             .bind(hold.expires_at)
             .bind(own(&hold.memo))
-            .bind(wallets.clone())
+            .bind(wallets(hold))
             .bind(list(|leg| leg.amount)?)
             .bind(list(|leg| leg.spent)?)
             .bind(shares().map(|(place, _)| place).collect::<Vec<_>>())
@@ -164,10 +168,12 @@ async fn store_holds(db: &mut PgConnection, holds: &[&HoldRow]) -> Work<()> {
             .bind(figures(|share| share.cap)?)
             .bind(figures(|share| share.amount)?);
         store.execute(&mut *db).await?;
-        if hold.state == State::Open {
-            let open = sqlx::query(OPEN).bind(own(&hold.id)).bind(wallets).bind(hold.expires_at);
-            open.execute(&mut *db).await?;
-        }
+    }
+    let ids: Vec<String> = holds.iter().map(|hold| own(&hold.id)).collect();
+    sqlx::query(CLOSE).bind(ids).execute(&mut *db).await?;
+    for hold in holds.iter().filter(|hold| hold.state == State::Open) {
+        let open = sqlx::query(OPEN).bind(own(&hold.id)).bind(wallets(hold)).bind(hold.expires_at);
+        open.execute(&mut *db).await?;
     }
     Ok(())
 }
