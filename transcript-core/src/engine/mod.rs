@@ -255,28 +255,17 @@ impl Inner {
     /// One caller's whole way, within the wait.
     async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
         let errand = (fetch.video.clone(), fetch.wish.clone(), purpose);
-        let (inner, (video, wish, _)) = (Arc::clone(self), errand.clone());
-        let way = async move {
-            let outcome = inner.find_or_join(fetch, purpose, look).await;
+        let way = async {
+            let (video, wish, _) = errand.clone();
+            let outcome = self.find_or_join(fetch, purpose, look).await;
             match purpose {
-                Purpose::Fetch => inner.or_match(&video, &wish, outcome).await,
+                Purpose::Fetch => self.or_match(&video, &wish, outcome).await,
                 Purpose::Refresh => outcome,
             }
         };
-        if self.options.outlives {
-            return match tokio::time::timeout(self.options.wait, way).await {
-                Ok(outcome) => outcome,
-                Err(_) => Outcome::StillWorking(self.still_working(&errand)),
-            };
-        }
-        // Whoever was told that the work goes on has not left: it is waited for in their place.
-        let mut way = Box::pin(way);
-        match tokio::time::timeout(self.options.wait, &mut way).await {
+        match tokio::time::timeout(self.options.wait, way).await {
             Ok(outcome) => outcome,
-            Err(_) => {
-                self.runtime.spawn(way);
-                Outcome::StillWorking(self.still_working(&errand))
-            }
+            Err(_) => Outcome::StillWorking(self.still_working(&errand)),
         }
     }
 

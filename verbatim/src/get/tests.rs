@@ -123,21 +123,6 @@ async fn work_that_nobody_waits_for_ends_where_it_is_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_told_that_the_work_goes_on_finds_it_done() {
-    let (verbatim, slow) = with_slow(false).await;
-    // Nothing gives them the answer within the wait.
-    let told = begin(&verbatim).await.unwrap().unwrap();
-    assert!(
-        matches!(&told, GetOutcome::Missing(missing) if missing.message.contains("still being")),
-        "{told:?}"
-    );
-    slow.go.notify_one();
-    verbatim.transcripts().close().await;
-    let again = begin(&verbatim).await.unwrap().unwrap();
-    assert!(matches!(again, GetOutcome::Found(Found { from_cache: true, .. })));
-}
-
-#[tokio::test(start_paused = true)]
 async fn work_outlives_who_left_where_others_wait_or_it_is_to() {
     for outlives in [false, true] {
         let (verbatim, slow) = with_slow(outlives).await;
