@@ -102,26 +102,37 @@ impl Stores {
         Ok(servers)
     }
 
+    /// All ports on one store and an archive; whoever opened them adds what is to be closed.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    fn over<M>(main: &Arc<M>, archive: Arc<dyn Archive>) -> Self
+    where
+        M: Ledger + Directory + RateLimiter + Charges + Secrets + Orders + Outbox + Replies + 'static,
+    {
+        Self {
+            archive,
+            ledger: Arc::clone(main) as _,
+            directory: Arc::clone(main) as _,
+            limiter: Arc::clone(main) as _,
+            charges: Arc::clone(main) as _,
+            secrets: Arc::clone(main) as _,
+            orders: Arc::clone(main) as _,
+            outbox: Arc::clone(main) as _,
+            replies: Arc::clone(main) as _,
+            #[cfg(feature = "sqlite")]
+            files: None,
+            #[cfg(feature = "postgres")]
+            databases: None,
+        }
+    }
+
     #[cfg(feature = "postgres")]
     async fn databases(main: &DatabaseOptions, archive: &DatabaseOptions) -> Result<Self> {
         use storage_sqlx::{PostgresArchive, PostgresStore};
         let (main, archive) =
             tokio::try_join!(PostgresStore::open(reached(main)), PostgresArchive::open(reached(archive)),)?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        Ok(Self {
-            archive: Arc::clone(&archive) as _,
-            ledger: Arc::clone(&main) as _,
-            directory: Arc::clone(&main) as _,
-            limiter: Arc::clone(&main) as _,
-            charges: Arc::clone(&main) as _,
-            secrets: Arc::clone(&main) as _,
-            orders: Arc::clone(&main) as _,
-            outbox: Arc::clone(&main) as _,
-            replies: Arc::clone(&main) as _,
-            databases: Some((Some(main), archive)),
-            #[cfg(feature = "sqlite")]
-            files: None,
-        })
+        let stores = Self::over(&main, Arc::clone(&archive) as _);
+        Ok(Self { databases: Some((Some(main), archive)), ..stores })
     }
 
     #[cfg(feature = "postgres")]
@@ -138,20 +149,8 @@ impl Stores {
             SqliteArchive::open(SqliteOptions::new(archive)),
         )?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        Ok(Self {
-            archive: Arc::clone(&archive) as _,
-            ledger: Arc::clone(&main) as _,
-            directory: Arc::clone(&main) as _,
-            limiter: Arc::clone(&main) as _,
-            charges: Arc::clone(&main) as _,
-            secrets: Arc::clone(&main) as _,
-            orders: Arc::clone(&main) as _,
-            outbox: Arc::clone(&main) as _,
-            replies: Arc::clone(&main) as _,
-            files: Some((Some(main), archive)),
-            #[cfg(feature = "postgres")]
-            databases: None,
-        })
+        let stores = Self::over(&main, Arc::clone(&archive) as _);
+        Ok(Self { files: Some((Some(main), archive)), ..stores })
     }
 
     #[cfg(feature = "sqlite")]
