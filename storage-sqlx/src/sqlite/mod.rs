@@ -6,6 +6,7 @@
 mod archive;
 mod charges;
 mod directory;
+mod keeper;
 mod ledger;
 mod limits;
 mod options;
@@ -166,9 +167,9 @@ impl Database {
         let options = options.bounded();
         let patience = options.busy_timeout;
         let (file, connection) = schema::prepare_and_open(kind, &options.path, patience).await?;
-        let queue = Arc::new(Queue::start(connection, kind.writer(&file, patience), file.clone(), patience));
+        let queue = Queue::start(connection, kind.writer(&file, patience), file.clone(), patience)?;
         let readers = Arc::new(Readers::new(kind.reader(&file, patience), options.readers, patience));
-        Ok(Self { file, queue, readers, runtime: Handle::current() })
+        Ok(Self { file, queue: Arc::new(queue), readers, runtime: Handle::current() })
     }
 
     /// Makes a change, in one transaction of its own or shared with others.

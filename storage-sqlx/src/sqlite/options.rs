@@ -93,8 +93,8 @@ pub(crate) struct FileKind {
 impl FileKind {
     /// How a connection to such a file is opened.
     ///
-    /// Commits reach the disk before they are acknowledged (`synchronous=FULL`). Memory mapping is off:
-    /// for bodies of some 20 KB it gains nothing, and with a cold page cache it made reads ten times
+    /// Commits reach the disk before they are acknowledged (`synchronous=FULL`, but for the connection of
+    /// [`Self::writer`]). Memory mapping is off: for bodies of some 20 KB it gains nothing, and with a cold page cache it made reads ten times
     /// slower.
     fn connection(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
         SqliteConnectOptions::new()
@@ -117,13 +117,14 @@ impl FileKind {
             .statement_cache_capacity(128)
     }
 
-    /// The connection that writes. It waits for a lock in short turns, between which the queue looks whose
+    /// The connection that writes. What it commits is waited for by [`super::keeper`]. It waits for a lock in short turns, between which the queue looks whose
     /// patience is over.
     ///
     /// It copies the log into the file only every 48 MiB: the pages of limits, balances and the entries' index are
     /// written again and again, and of each only the last copy is copied.
     pub(crate) fn writer(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
         let options = self.connection(file, busy_timeout.min(LOCK_WAIT_MAX));
+        let options = options.synchronous(SqliteSynchronous::Normal);
         if !self.private {
             return quiet(options);
         }

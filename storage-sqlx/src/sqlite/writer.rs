@@ -1,7 +1,7 @@
 //! The one connection that writes, and the queue before it.
 //!
-//! A commit waits for the disk, and a statement costs a hop to the connection's thread. So whatever waits
-//! in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
+//! A commit must reach the disk ([`super::keeper`]), and a statement costs a hop to the connection's thread. So whatever
+//! waits in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
 //! once the commit is on disk. Hardly any is refused, and a savepoint is a statement too: only when one of
 //! them was refused are they made anew, now each behind a savepoint of its own, so that the refused ones
 //! are undone and the others stay. The work runs in a task of its own, so a caller who goes away leaves no
@@ -22,6 +22,7 @@ use tokio::{
 };
 use transcript_core::{Error, Result};
 
+use super::keeper::Keeper;
 use crate::error::{Fault, Work};
 
 /// How many changes may wait. Whoever comes later waits for room first.
@@ -68,21 +69,25 @@ enum Message {
 }
 
 impl Queue {
-    /// Starts the task that writes.
+    /// Starts the task that writes, and the thread that waits for the disk.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unavailable`] when the system gives no thread.
     pub(crate) fn start(
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         file: PathBuf,
         patience: Duration,
-    ) -> Self {
+    ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let writer = Writer { connection: Some(connection), options, file: file.clone() };
+        let keeper = Keeper::start(&file)?;
+        let writer = Writer { connection: Some(connection), options, keeper, file: file.clone() };
         let runtime = Handle::current();
         runtime.spawn(writer.run(receiver));
-        Self { sender, file, patience, runtime }
+        Ok(Self { sender, file, patience, runtime })
     }
 
-    /// Makes a change and returns its outcome once it is committed. One that has not begun when its caller's
+    /// Makes a change and returns its outcome once it is on the disk. One that has not begun when its caller's
     /// patience is over is not made.
     pub(crate) async fn make<C: Change>(&self, change: C) -> Result<C::Outcome> {
         let (answer, outcome) = oneshot::channel();
@@ -121,7 +126,7 @@ impl Queue {
 
 /// A change of any kind in the queue.
 #[async_trait]
-trait Waiting: Send {
+pub(super) trait Waiting: Send {
     /// Makes the change and keeps its outcome for [`Waiting::answer`].
     async fn make(&mut self, db: &mut SqliteConnection) -> Work<()>;
 
@@ -198,6 +203,7 @@ impl Failed {
 struct Writer {
     connection: Option<SqliteConnection>,
     options: SqliteConnectOptions,
+    keeper: Keeper,
     file: PathBuf,
 }
 
@@ -222,6 +228,8 @@ impl Writer {
                 self.write(vec![change]).await;
             }
         }
+        // The log must be there until it is kept.
+        self.keeper.close().await;
         if let Some(connection) = self.connection.take()
             && let Err(error) = connection.close().await
         {
@@ -232,7 +240,7 @@ impl Writer {
         }
     }
 
-    /// Makes the changes in one transaction and answers them. Returns those that must be made alone.
+    /// Makes the changes in one transaction and has them answered. Returns those that must be made alone.
     async fn write(&mut self, mut batch: Vec<Box<dyn Waiting>>) -> Vec<Box<dyn Waiting>> {
         let mut late = busy(&self.file);
         let mut marks = Marks::None;
@@ -241,8 +249,15 @@ impl Writer {
             if batch.is_empty() {
                 return batch;
             }
-            let outcome = match self.attempt(&mut batch, marks).await {
-                Ok(()) => Ok(()),
+            if let Some(error) = self.keeper.failure() {
+                batch.iter_mut().for_each(|change| change.answer(Err(error.clone())));
+                return Vec::new();
+            }
+            let error = match self.attempt(&mut batch, marks).await {
+                Ok(()) => {
+                    self.keeper.keep(batch).await;
+                    return Vec::new();
+                }
                 Err(Failed::Refused(_)) if batch.len() > 1 => {
                     marks = Marks::Each;
                     continue;
@@ -254,10 +269,10 @@ impl Writer {
                 }
                 Err(Failed::Change(_)) if batch.len() > 1 => return batch,
                 Err(Failed::Refused(fault) | Failed::Change(fault) | Failed::Transaction(fault)) => {
-                    Err(fault.into_error(&self.file))
+                    fault.into_error(&self.file)
                 }
             };
-            batch.iter_mut().for_each(|change| change.answer(outcome.clone()));
+            batch.iter_mut().for_each(|change| change.answer(Err(error.clone())));
             return Vec::new();
         }
     }

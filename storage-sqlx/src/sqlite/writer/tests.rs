@@ -73,7 +73,7 @@ impl Fixture {
             .execute(&mut connection)
             .await
             .unwrap();
-        let queue = Queue::start(connection, options.clone(), file, patience);
+        let queue = Queue::start(connection, options.clone(), file, patience).unwrap();
         Self { queue: Arc::new(queue), options, made: Arc::default(), _folder: folder }
     }
 

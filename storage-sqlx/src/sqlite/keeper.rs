@@ -1,0 +1,230 @@
+//! What was committed reaches the disk before anybody is told of it.
+//!
+//! SQLite waits for the disk within each commit (`synchronous=FULL`), and nobody can write meanwhile. So the connection
+//! that writes commits without waiting (`synchronous=NORMAL`: in WAL mode a commit is then a write to the log, in
+//! whole, that a crash of the process does not undo, but one of the machine may), and a thread of its own waits for the log, once for all
+//! transactions that were committed since it last began to, while the next one is made. A later transaction cannot be
+//! on the disk without those before it: the log is one file, and it is read only as far as it is whole.
+//!
+//! A log that the disk has refused to keep is not asked about again: the system may have thrown away what it could not
+//! write, and would then say that all is well. Nothing more is written until the file is opened anew.
+
+use std::{
+    ffi::OsString,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use tokio::sync::{mpsc, oneshot};
+use transcript_core::{Error, Result};
+
+use super::writer::Waiting;
+
+/// How many transactions may wait for the disk. Who writes then waits too.
+const WAITING_MAX: usize = 64;
+
+/// Changes whose transaction is committed.
+type Committed = Vec<Box<dyn Waiting>>;
+
+/// Where committed changes wait for the disk. Its thread ends when it is dropped.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    sender: mpsc::Sender<Committed>,
+    has_failed: Arc<AtomicBool>,
+    ended: oneshot::Receiver<()>,
+    file: PathBuf,
+}
+
+impl Keeper {
+    /// Starts the thread for a database file.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Unavailable`] when the system gives no thread.
+    pub(super) fn start(file: &Path) -> Result<Self> {
+        let (sender, mut committed) = mpsc::channel::<Committed>(WAITING_MAX);
+        let (end, ended) = oneshot::channel();
+        let has_failed = Arc::new(AtomicBool::new(false));
+        let log = Log::of(file);
+        let (thread_failed, path) = (Arc::clone(&has_failed), file.to_owned());
+        let keep = move || {
+            while let Some(first) = committed.blocking_recv() {
+                let mut waiting = vec![first];
+                while let Ok(next) = committed.try_recv() {
+                    waiting.push(next);
+                }
+                let kept = if thread_failed.load(Ordering::Acquire) { Err(lost(&path)) } else { log.sync() };
+                let kept = kept.map_err(|error| {
+                    tracing::error!(%error, file = %path.display(), "the disk did not keep what was written");
+                    thread_failed.store(true, Ordering::Release);
+                    refused(&path)
+                });
+                waiting.iter_mut().flatten().for_each(|change| change.answer(kept.clone()));
+            }
+            end.send(()).ok();
+        };
+        let thread = thread::Builder::new().name("verbatim-keeper".to_owned());
+        thread.spawn(keep).map_err(|error| {
+            Error::unavailable(format!("no thread for the database {}: {error}", file.display()))
+        })?;
+        Ok(Self { sender, has_failed, ended, file: file.to_owned() })
+    }
+
+    /// Why nothing may be written any more, where that is so.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.has_failed.load(Ordering::Acquire).then(|| refused(&self.file))
+    }
+
+    /// Has changes answered once they are on the disk.
+    pub(super) async fn keep(&self, changes: Committed) {
+        if let Err(mpsc::error::SendError(mut changes)) = self.sender.send(changes).await {
+            changes.iter_mut().for_each(|change| change.answer(Err(refused(&self.file))));
+        }
+    }
+
+    /// Waits until all that was committed is on the disk and answered.
+    pub(super) async fn close(self) {
+        drop(self.sender);
+        // An error means that the thread has ended already.
+        self.ended.await.ok();
+    }
+}
+
+/// The log of a database file.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Log {
+    fn of(file: &Path) -> Self {
+        let mut path = OsString::from(file);
+        path.push("-wal");
+        let folder = match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        Self { path: path.into(), folder }
+    }
+
+    /// Waits until the disk has it.
+    ///
+    /// It is opened each time: SQLite makes a new one whenever the last connection to the file was closed, and the locks
+    /// that closing a file would undo are on other files.
+    fn sync(&self) -> io::Result<()> {
+        match open(&self.path) {
+            Ok(log) => log.sync_data(),
+            // There is none where all of it is in the file already, or where the file has a journal instead, as some
+            // file systems of the net want it: then the commit was waited for, and the journal's end is in the folder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => sync_folder(&self.folder),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Where only a file that may be written can be waited for.
+#[cfg(windows)]
+fn open(path: &Path) -> io::Result<File> {
+    File::options().write(true).open(path)
+}
+
+#[cfg(not(windows))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Folders cannot be opened as files there, and what becomes of a name is kept by the system.
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// What the thread itself says of what came after a failure.
+fn lost(file: &Path) -> io::Error {
+    io::Error::other(format!("{} was refused before", file.display()))
+}
+
+#[cold]
+fn refused(file: &Path) -> Error {
+    let file = file.display();
+    Error::unavailable(format!(
+        "the disk did not keep what was written to the database {file}: look at the disk, then start again"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use async_trait::async_trait;
+    use sqlx::SqliteConnection;
+
+    use super::*;
+    use crate::error::Work;
+
+    /// A change that only tells what it was answered.
+    struct Told(Option<oneshot::Sender<Result<()>>>);
+
+    #[async_trait]
+    impl Waiting for Told {
+        async fn make(&mut self, _: &mut SqliteConnection) -> Work<()> {
+            Ok(())
+        }
+
+        fn refuse(&mut self, _: Error) {}
+
+        fn answer(&mut self, committed: Result<()>) {
+            if let Some(told) = self.0.take() {
+                told.send(committed).ok();
+            }
+        }
+
+        fn patience_ends(&self) -> Instant {
+            Instant::now() + Duration::from_secs(60)
+        }
+    }
+
+    async fn keep(keeper: &Keeper) -> Result<()> {
+        let (told, answer) = oneshot::channel();
+        keeper.keep(vec![Box::new(Told(Some(told)))]).await;
+        answer.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_is_answered_and_closing_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("numbers.db");
+        let keeper = Keeper::start(&file).unwrap();
+        keep(&keeper).await.unwrap();
+        std::fs::write(folder.path().join("numbers.db-wal"), "a log").unwrap();
+        keep(&keeper).await.unwrap();
+        let (told, answer) = oneshot::channel();
+        keeper.keep(vec![Box::new(Told(Some(told)))]).await;
+        keeper.close().await;
+        answer.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_refused_once_is_not_believed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gone").join("numbers.db");
+        let keeper = Keeper::start(&file).unwrap();
+        assert!(keeper.failure().is_none());
+        let error = keep(&keeper).await.unwrap_err();
+        assert!(error.message().contains("numbers.db"), "{error}");
+        std::fs::create_dir(folder.path().join("gone")).unwrap();
+        assert!(keep(&keeper).await.is_err());
+        assert!(keeper.failure().is_some());
+    }
+}
