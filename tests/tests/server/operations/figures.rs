@@ -1,20 +1,30 @@
 //! The figures are what happened.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use http::Method;
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 
 use super::Watched;
 use crate::server::{
     harness::{keys, until},
-    platform::{platform, settings},
+    platform::{held_platform, platform, settings},
     v1::post::{Outbox, account},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 const OTHER: &str = "dyke-walk-1";
+
+const RULES: &str = include_str!("../../../../deploy/prometheus-rules.yml");
+const DASHBOARD: &str = include_str!("../../../../deploy/grafana-dashboard.json");
+
+/// The figures that a text names.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with("verbatim_") || word.starts_with("process_"))
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_figure_is_what_happened() -> Result<()> {
@@ -101,12 +111,57 @@ async fn every_figure_is_what_happened() -> Result<()> {
     is("verbatim_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
     assert!(figures.sum("process_resident_memory_bytes", &[]) > 1e6);
     assert!(figures.samples().count() < 600, "{}", figures.samples().count());
+    for name in named(RULES).chain(named(DASHBOARD)) {
+        assert!(figures.has(name), "{name} is looked at, but is no figure");
+    }
 
     assert_eq!(watched.ask("/nothing").await?.status, 404);
     assert_eq!(server.get("/metrics").await?.status, 404, "not where everybody may ask");
     let log = watched.log()?;
     assert!(log.contains("GET /api/transcript") && !log.contains("200 GET /metrics"), "{log}");
     Ok(())
+}
+
+/// Who waits in line is seen, and who waits for them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_is_seen() -> Result<()> {
+    let gate = Arc::new(Semaphore::new(0));
+    let proxy = held_platform(&[VIDEO, OTHER], &gate)?;
+    let data = TempDir::new()?;
+    let mut settings = settings(&proxy);
+    settings.push(("VERBATIM_YOUTUBE__VIDEOS".to_owned(), "1".to_owned()));
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let watched = Watched::start(&data, &settings).await?;
+    let key = keys(&data, 1)?.remove(0);
+    let ask = async |video: &str| watched.server.get_as(&key, &format!("/api/transcript?v={video}")).await;
+    let seen = async {
+        let expect = [
+            ("verbatim_supplier_at_work", 1.0),
+            ("verbatim_supplier_in_line", 1.0),
+            ("verbatim_fetches", 2.0),
+            ("verbatim_fetch_callers", 1.0),
+        ];
+        until("it is seen", async || {
+            let figures = watched.figures().await?;
+            Ok(expect.iter().all(|(name, value)| (figures.sum(name, &[]) - value).abs() < 1e-9))
+        })
+        .await?;
+        gate.add_permits(1);
+        Ok(())
+    };
+    let (first, second, joined, seen) = tokio::join!(ask(VIDEO), ask(OTHER), ask(VIDEO), seen);
+    let seen: Result<()> = seen;
+    seen?;
+    for reply in [first?, second?, joined?] {
+        assert_eq!(reply.status, 200, "{}", reply.text());
+    }
+    until("nothing waits any more", async || {
+        let figures = watched.figures().await?;
+        Ok(["verbatim_supplier_at_work", "verbatim_supplier_in_line", "verbatim_fetches"]
+            .iter()
+            .all(|name| figures.sum(name, &[]).abs() < 1e-9))
+    })
+    .await
 }
 
 /// A supplier that keeps failing rests, and that is seen.
