@@ -9,13 +9,19 @@ use std::{
 };
 
 use axum::{Router, extract::State, response::Response, routing::get};
-use http::{HeaderValue, StatusCode, header::CACHE_CONTROL};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ALLOW, CACHE_CONTROL},
+};
 use serde::Serialize;
 use tokio::sync::Mutex;
 use transcript_core::Result;
 use verbatim::{Ready, Verbatim};
 
-use crate::http::json;
+use crate::{
+    http::{Refusal, json},
+    routes::health::health,
+};
 
 /// How long a store may take to answer.
 const WITHIN: Duration = Duration::from_secs(2);
@@ -95,9 +101,15 @@ impl Readiness {
 /// `GET /healthz` and `GET /readyz`
 pub(crate) fn router(readiness: Arc<Readiness>) -> Router {
     Router::new()
-        .route("/healthz", get(crate::routes::health::health))
-        .route("/readyz", get(readyz))
+        .route("/healthz", get(health).fallback(wrong_method))
+        .route("/readyz", get(readyz).fallback(wrong_method))
         .with_state(readiness)
+}
+
+/// What is told to whoever does more than to read, here and where figures are.
+pub(crate) async fn wrong_method() -> ([(HeaderName, &'static str); 1], Refusal) {
+    let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET, HEAD only.");
+    ([(ALLOW, "GET, HEAD")], refusal)
 }
 
 async fn readyz(State(readiness): State<Arc<Readiness>>) -> Response {

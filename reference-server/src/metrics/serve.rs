@@ -21,7 +21,9 @@ const CONNECTIONS: usize = 64;
 /// `GET /metrics`, and what the service's own listener says of how it is.
 pub(crate) fn router(sources: Sources) -> Router {
     let readiness = Arc::clone(&sources.readiness);
-    let metrics = Router::new().route("/metrics", get(metrics)).with_state(Arc::new(sources));
+    let metrics = Router::new()
+        .route("/metrics", get(metrics).fallback(ready::wrong_method))
+        .with_state(Arc::new(sources));
     metrics.merge(ready::router(readiness)).fallback(nothing)
 }
 

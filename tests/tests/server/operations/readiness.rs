@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use anyhow::Result;
+use http::Method;
 use serde_json::json;
 use tempfile::TempDir;
 use verbatim_tests_postgres::{Cluster, Durability};
@@ -18,6 +19,8 @@ async fn a_server_that_is_told_to_stop_says_so_before_it_does() -> Result<()> {
         let reply = watched.server.get(path).await?;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
     }
+    let posted = watched.server.send(Method::POST, "/readyz", &[], "").await?;
+    assert_eq!((posted.status.as_u16(), posted.header("allow")), (405, "GET, HEAD"), "{}", posted.text());
     let ready = json!({ "status": "ready", "main": "ok", "archive": "ok", "stopping": false });
     assert_eq!(watched.ask("/readyz").await?.json(), ready);
     assert_eq!(watched.ask("/readyz").await?.header("cache-control"), "no-store");

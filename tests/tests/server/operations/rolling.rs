@@ -3,7 +3,7 @@
 use std::{
     process::Command,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -33,14 +33,17 @@ struct Balancer {
 }
 
 impl Balancer {
+    fn servers(&self) -> MutexGuard<'_, Vec<(String, bool)>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn look(self: Arc<Self>) {
         while !self.over.load(Relaxed) {
-            let addresses: Vec<String> =
-                self.servers.lock().unwrap().iter().map(|(address, _)| address.clone()).collect();
+            let addresses: Vec<String> = self.servers().iter().map(|(address, _)| address.clone()).collect();
             for address in addresses {
                 let ready =
                     request(&address, Method::GET, "/readyz").await.is_ok_and(|reply| reply.status == 200);
-                for one in self.servers.lock().unwrap().iter_mut().filter(|one| one.0 == address) {
+                for one in self.servers().iter_mut().filter(|one| one.0 == address) {
                     one.1 = ready;
                 }
             }
@@ -49,7 +52,7 @@ impl Balancer {
     }
 
     fn chosen(&self, number: usize) -> Option<String> {
-        let servers = self.servers.lock().unwrap();
+        let servers = self.servers();
         let ready: Vec<&String> = servers.iter().filter(|one| one.1).map(|one| &one.0).collect();
         ready.get(number % ready.len().max(1)).map(|address| (*address).clone())
     }
@@ -90,7 +93,7 @@ async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
 
     let balancer = Arc::new(Balancer::default());
     let shown = |servers: &[Server]| servers.iter().map(|one| (one.address().to_owned(), true)).collect();
-    *balancer.servers.lock().unwrap() = shown(&servers);
+    *balancer.servers() = shown(&servers);
     let mut clients = JoinSet::new();
     for client in 0..4 {
         clients.spawn(Arc::clone(&balancer).ask(client));
@@ -103,8 +106,8 @@ async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
         let ended = tokio::task::block_in_place(|| servers[place].wait())?;
         assert!(ended.success(), "{ended}");
         servers[place] = Server::start(&data, &settings)?;
-        balancer.servers.lock().unwrap()[place] = (servers[place].address().to_owned(), false);
-        until("it is ready", async || Ok(balancer.servers.lock().unwrap()[place].1)).await?;
+        balancer.servers()[place] = (servers[place].address().to_owned(), false);
+        until("it is ready", async || Ok(balancer.servers()[place].1)).await?;
     }
     let before = balancer.answered.load(Relaxed);
     until("requests are answered", async || Ok(balancer.answered.load(Relaxed) > before + 20)).await?;
