@@ -22,6 +22,8 @@ use transcript_core::{
 
 use super::Metrics;
 
+/// A supplier.
+type Supplier = [(&'static str, String); 1];
 /// A supplier and a platform.
 type Seat = [(&'static str, String); 2];
 /// The same with what came of it, or why.
@@ -31,7 +33,7 @@ type Told = [(&'static str, String); 3];
 #[derive(Debug)]
 pub(super) struct Heard {
     fetches: Family<Told, Counter>,
-    fetch_seconds: Family<[(&'static str, String); 1], Histogram, fn() -> Histogram>,
+    fetch_seconds: Family<Supplier, Histogram, fn() -> Histogram>,
     resting: Family<Seat, Gauge>,
     rests: Family<Told, Counter>,
     steps: [[AtomicU64; StepResult::ALL.len()]; StepKind::ALL.len()],

@@ -37,7 +37,7 @@ pub(crate) use serve::{router, serve};
 /// Where the answer of a look-up came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CameFrom {
-    /// CameFrom the cache of ready bodies.
+    /// From the cache of ready bodies.
     Ready,
     /// It was put around what the archive stores.
     Stored,

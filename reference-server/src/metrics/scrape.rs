@@ -51,7 +51,7 @@ struct Seen {
 }
 
 impl Sources {
-    /// Every figure as OpenMetrics text.
+    /// Every figure as text, in the form of `OpenMetrics`.
     ///
     /// # Errors
     /// The encoder's.

@@ -83,8 +83,8 @@ async fn busy(server: &Server, key: &str) -> u64 {
 async fn survives(
     data: &TempDir,
     settings: &[(&str, &str)],
-    backup: impl Fn() -> Result<String>,
-    restore: impl Fn() -> Result<String>,
+    backup: impl Fn() -> Result<String> + Send + Sync,
+    restore: impl Fn() -> Result<String> + Send + Sync,
     restored: &[(&str, &str)],
 ) -> Result<()> {
     let mut server = Server::start(data, settings)?;

@@ -7,7 +7,7 @@ use http::Method;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
-use super::Watched;
+use super::{Figures, Watched};
 use crate::server::{
     harness::{keys, until},
     platform::{held_platform, platform, settings},
@@ -24,6 +24,73 @@ const DASHBOARD: &str = include_str!("../../../../deploy/grafana-dashboard.json"
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("verbatim_") || word.starts_with("process_"))
+}
+
+/// A figure is this, for all that have these labels together.
+fn is(figures: &Figures, name: &str, labels: &[(&str, &str)], expect: f64) {
+    let found = figures.sum(name, labels);
+    assert!((found - expect).abs() < 1e-9, "{name} {labels:?} is {found}, not {expect}");
+}
+
+/// Every answer, by route and status.
+fn requests_are_counted(figures: &Figures) {
+    let is = |name: &str, labels: &[(&str, &str)], expect| is(figures, name, labels, expect);
+    let requests = "verbatim_http_requests_total";
+    is(requests, &[("route", "/api/transcript"), ("status", "200")], 6.0);
+    is(requests, &[("route", "/api/transcript"), ("status", "400")], 1.0);
+    is(requests, &[("route", "/api/v1/transcript"), ("status", "200")], 3.0);
+    is(requests, &[("route", "/api/v1/transcript"), ("status", "500")], 1.0);
+    is(requests, &[("route", "/api/v1/me"), ("status", "401")], 1.0);
+    is(requests, &[("route", "none"), ("status", "404")], 200.0);
+    is(requests, &[("route", "/health"), ("status", "405")], 1.0);
+    is("verbatim_http_request_duration_seconds_count", &[("route", "none")], 200.0);
+    let whole = [("route", "/api/transcript"), ("le", "+Inf")];
+    is("verbatim_http_request_duration_seconds_bucket", &whole, 7.0);
+    assert!(figures.sum("verbatim_http_connections", &[]) >= 1.0);
+}
+
+/// Where transcripts came from, and who was asked for them.
+fn look_ups_are_counted(figures: &Figures) {
+    let is = |name: &str, labels: &[(&str, &str)], expect| is(figures, name, labels, expect);
+    let answers = "verbatim_transcript_answers_total";
+    is(answers, &[("surface", "lookup")], 6.0);
+    is(answers, &[("surface", "lookup"), ("from", "nothing")], 1.0);
+    is(answers, &[("surface", "lookup"), ("from", "fetched")], 1.0);
+    assert!(figures.sum(answers, &[("surface", "lookup"), ("from", "ready")]) >= 1.0);
+    is(answers, &[("surface", "v1")], 4.0);
+    is(answers, &[("surface", "v1"), ("from", "fetched")], 1.0);
+    is(answers, &[("surface", "v1"), ("from", "nothing")], 1.0);
+
+    let captions = ("supplier", "youtube-captions");
+    is("verbatim_supplier_fetches_total", &[captions, ("outcome", "transcript")], 2.0);
+    is("verbatim_supplier_fetches_total", &[captions, ("platform", "video_site")], 3.0);
+    is("verbatim_supplier_fetch_seconds_count", &[captions], 3.0);
+    is("verbatim_supplier_at_work", &[], 0.0);
+    is("verbatim_fetches", &[], 0.0);
+}
+
+/// What it took from whom, and how the server is.
+fn steps_are_counted(figures: &Figures) {
+    let is = |name: &str, labels: &[(&str, &str)], expect| is(figures, name, labels, expect);
+    // One of a key and the service, one of an account that was delivered, and one that was given back.
+    let steps = "verbatim_ledger_steps_total";
+    is(steps, &[("step", "hold"), ("result", "done")], 3.0);
+    is(steps, &[("step", "settle"), ("result", "done")], 2.0);
+    is(steps, &[("step", "release"), ("result", "done")], 1.0);
+    is(steps, &[("step", "spend"), ("result", "done")], 2.0);
+    is("verbatim_ledger_amount_total", &[("step", "settle")], 3.0);
+    is("verbatim_ledger_amount_total", &[("step", "spend")], 2.0);
+
+    is("verbatim_ready", &[], 1.0);
+    is("verbatim_store_answers", &[], 2.0);
+    assert!(figures.sum("verbatim_ready_bodies_size_bytes", &[("surface", "lookup")]) > 0.0);
+    is("verbatim_log_lines_dropped_total", &[], 0.0);
+    is("verbatim_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+    assert!(figures.sum("process_resident_memory_bytes", &[]) > 1e6);
+    assert!(figures.samples().count() < 600, "{}", figures.samples().count());
+    for name in named(RULES).chain(named(DASHBOARD)) {
+        assert!(figures.has(name), "{name} is looked at, but is no figure");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,59 +129,9 @@ async fn every_figure_is_what_happened() -> Result<()> {
     until("mails are sent", async || Ok(watched.figures().await?.sum("verbatim_mail_waiting", &[]) == 0.0))
         .await?;
     let figures = watched.figures().await?;
-    let is = |name: &str, labels: &[(&str, &str)], expect: f64| {
-        let found = figures.sum(name, labels);
-        assert!((found - expect).abs() < 1e-9, "{name} {labels:?} is {found}, not {expect}");
-    };
-    let requests = "verbatim_http_requests_total";
-    is(requests, &[("route", "/api/transcript"), ("status", "200")], 6.0);
-    is(requests, &[("route", "/api/transcript"), ("status", "400")], 1.0);
-    is(requests, &[("route", "/api/v1/transcript"), ("status", "200")], 3.0);
-    is(requests, &[("route", "/api/v1/transcript"), ("status", "500")], 1.0);
-    is(requests, &[("route", "/api/v1/me"), ("status", "401")], 1.0);
-    is(requests, &[("route", "none"), ("status", "404")], 200.0);
-    is(requests, &[("route", "/health"), ("status", "405")], 1.0);
-    is("verbatim_http_request_duration_seconds_count", &[("route", "none")], 200.0);
-    let whole = [("route", "/api/transcript"), ("le", "+Inf")];
-    is("verbatim_http_request_duration_seconds_bucket", &whole, 7.0);
-    assert!(figures.sum("verbatim_http_connections", &[]) >= 1.0);
-
-    let answers = "verbatim_transcript_answers_total";
-    is(answers, &[("surface", "lookup")], 6.0);
-    is(answers, &[("surface", "lookup"), ("from", "nothing")], 1.0);
-    is(answers, &[("surface", "lookup"), ("from", "fetched")], 1.0);
-    assert!(figures.sum(answers, &[("surface", "lookup"), ("from", "ready")]) >= 1.0);
-    is(answers, &[("surface", "v1")], 4.0);
-    is(answers, &[("surface", "v1"), ("from", "fetched")], 1.0);
-    is(answers, &[("surface", "v1"), ("from", "nothing")], 1.0);
-
-    let captions = ("supplier", "youtube-captions");
-    is("verbatim_supplier_fetches_total", &[captions, ("outcome", "transcript")], 2.0);
-    is("verbatim_supplier_fetches_total", &[captions, ("platform", "video_site")], 3.0);
-    is("verbatim_supplier_fetch_seconds_count", &[captions], 3.0);
-    is("verbatim_supplier_at_work", &[], 0.0);
-    is("verbatim_fetches", &[], 0.0);
-
-    // One of a key and the service, one of an account that was delivered, and one that was given back.
-    let steps = "verbatim_ledger_steps_total";
-    is(steps, &[("step", "hold"), ("result", "done")], 3.0);
-    is(steps, &[("step", "settle"), ("result", "done")], 2.0);
-    is(steps, &[("step", "release"), ("result", "done")], 1.0);
-    is(steps, &[("step", "spend"), ("result", "done")], 2.0);
-    is("verbatim_ledger_amount_total", &[("step", "settle")], 3.0);
-    is("verbatim_ledger_amount_total", &[("step", "spend")], 2.0);
-
-    is("verbatim_ready", &[], 1.0);
-    is("verbatim_store_answers", &[], 2.0);
-    assert!(figures.sum("verbatim_ready_bodies_size_bytes", &[("surface", "lookup")]) > 0.0);
-    is("verbatim_log_lines_dropped_total", &[], 0.0);
-    is("verbatim_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-    assert!(figures.sum("process_resident_memory_bytes", &[]) > 1e6);
-    assert!(figures.samples().count() < 600, "{}", figures.samples().count());
-    for name in named(RULES).chain(named(DASHBOARD)) {
-        assert!(figures.has(name), "{name} is looked at, but is no figure");
-    }
-
+    requests_are_counted(&figures);
+    look_ups_are_counted(&figures);
+    steps_are_counted(&figures);
     assert_eq!(watched.ask("/nothing").await?.status, 404);
     assert_eq!(server.get("/metrics").await?.status, 404, "not where everybody may ask");
     let log = watched.log()?;

@@ -92,21 +92,20 @@ async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
     }
 
     let balancer = Arc::new(Balancer::default());
-    let shown = |servers: &[Server]| servers.iter().map(|one| (one.address().to_owned(), true)).collect();
-    *balancer.servers() = shown(&servers);
+    *balancer.servers() = servers.iter().map(|one| (one.address().to_owned(), true)).collect();
     let mut clients = JoinSet::new();
     for client in 0..4 {
         clients.spawn(Arc::clone(&balancer).ask(client));
     }
     let looking = tokio::spawn(Arc::clone(&balancer).look());
-    for place in 0..servers.len() {
+    for (place, server) in servers.iter_mut().enumerate() {
         let before = balancer.answered.load(Relaxed);
         until("requests are answered", async || Ok(balancer.answered.load(Relaxed) > before + 20)).await?;
-        Command::new("kill").args(["-TERM", &servers[place].pid().to_string()]).status()?;
-        let ended = tokio::task::block_in_place(|| servers[place].wait())?;
+        Command::new("kill").args(["-TERM", &server.pid().to_string()]).status()?;
+        let ended = tokio::task::block_in_place(|| server.wait())?;
         assert!(ended.success(), "{ended}");
-        servers[place] = Server::start(&data, &settings)?;
-        balancer.servers()[place] = (servers[place].address().to_owned(), false);
+        *server = Server::start(&data, &settings)?;
+        balancer.servers()[place] = (server.address().to_owned(), false);
         until("it is ready", async || Ok(balancer.servers()[place].1)).await?;
     }
     let before = balancer.answered.load(Relaxed);
