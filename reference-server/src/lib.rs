@@ -6,11 +6,15 @@ pub mod config;
 mod http;
 mod log;
 mod mail;
+mod metrics;
 mod openapi;
 mod page;
+mod ready;
 mod routes;
 #[cfg(test)]
 mod testing;
+#[cfg(feature = "otel")]
+mod traces;
 mod wiring;
 
 pub use command::run;

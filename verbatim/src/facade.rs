@@ -39,6 +39,7 @@ pub struct Verbatim {
     pub(crate) payments: Payments,
     pub(crate) sandbox: Option<Sandbox>,
     /// What suppliers and faces tell each other.
+    #[cfg(feature = "service")]
     shared: Shared,
     /// Others on the same database.
     pub(crate) servers: Servers,
@@ -61,7 +62,8 @@ impl Verbatim {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
-        let stores = Arc::new(Stores::open(&options.storage).await?.with(&options.own));
+        let stores = Stores::open(&options.storage).await?.with(&options.own);
+        let stores = Arc::new(stores.heard_by(options.observer.as_ref()));
         let servers = stores.servers(random.as_ref(), &clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
@@ -115,6 +117,7 @@ impl Verbatim {
             chat,
             payments,
             sandbox,
+            #[cfg(feature = "service")]
             shared,
             servers,
             bell,
@@ -162,6 +165,14 @@ impl Verbatim {
     pub async fn close(&self) {
         self.transcripts().close().await;
         self.stores.close().await;
+    }
+
+    /// How many mails wait to be sent, counted up to [`transcript_core::accounts::WAITING_MAX`].
+    ///
+    /// # Errors
+    /// The storage's faults.
+    pub async fn waiting_mails(&self) -> Result<u64> {
+        self.stores.outbox.waiting().await
     }
 
     pub(crate) fn ledger(&self) -> &Arc<dyn Ledger> {

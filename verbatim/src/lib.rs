@@ -15,12 +15,14 @@ mod mail;
 mod operate;
 mod options;
 mod payments;
+mod ready;
 mod search;
 mod servers;
 mod storage;
 mod suppliers;
 mod sweep;
 mod system;
+mod watched;
 
 pub use audit::{Audit, Disagreement};
 pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
@@ -38,6 +40,7 @@ pub use options::{
     SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
+pub use ready::Ready;
 pub use search::{Search, SearchHit};
 pub use sweep::RunningSweep;
 pub use system::{SystemClock, SystemRandom};

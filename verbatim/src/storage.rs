@@ -7,6 +7,7 @@ use transcript_core::{
     accounts::{Charges, Orders, Outbox, Replies, StepByStep},
     archive::Archive,
     directory::{Directory, Secrets},
+    engine::Observer,
     ledger::Ledger,
     limits::RateLimiter,
     memory::{
@@ -21,6 +22,7 @@ use crate::{
     options::{OwnParts, StorageOptions},
     servers::Servers,
     system::SystemClock,
+    watched::Watched,
 };
 
 /// The stores behind the ports, and what is closed at the end.
@@ -176,6 +178,15 @@ impl Stores {
             limiter: Arc::clone(&self.limiter),
             ledger: Arc::clone(&self.ledger),
         });
+        self
+    }
+
+    /// The same, whose steps of the ledger somebody hears of.
+    pub(crate) fn heard_by(mut self, observer: Option<&Arc<dyn Observer>>) -> Self {
+        if let Some(observer) = observer {
+            self.ledger = Watched::new(self.ledger, observer);
+            self.charges = Watched::new(self.charges, observer);
+        }
         self
     }
 

@@ -21,6 +21,7 @@ pub struct SystemClock {
 }
 
 /// How far a clock may be off before people are told, and before it steps back to the right time.
+#[cfg(any(feature = "postgres", test))]
 const OFF_MS: i64 = 2_000;
 /// The origin of a clock that was never set.
 const UNSET: i64 = i64::MIN;
@@ -49,6 +50,7 @@ impl SystemClock {
     ///
     /// It is left as it is where it could be right. Where it has told moments that are far ahead, it steps back: a
     /// machine's clock that once jumped must not end everybody's leases and holds until that time is reached.
+    #[cfg(any(feature = "postgres", test))]
     pub(crate) fn set(&self, theirs: i64, begun: i64, ended: i64) {
         let known = self.origin_ms.load(Ordering::Relaxed);
         let before =

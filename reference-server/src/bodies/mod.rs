@@ -37,6 +37,7 @@ pub(crate) use freshness::EXPIRE;
 
 use crate::{
     http::Refusal,
+    metrics::CameFrom,
     routes::{Format, LookupQuery},
 };
 use doorkeeper::Doorkeeper;
@@ -67,6 +68,17 @@ struct BodyKey {
     content_sha256: [u8; 32],
     form: Form,
     encoding: Encoding,
+}
+
+/// How much is kept ready.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// How many bodies.
+    pub(crate) entries: u64,
+    /// What they take, in bytes.
+    pub(crate) bytes: u64,
+    /// What they may take, in bytes.
+    pub(crate) bytes_max: u64,
 }
 
 /// What a query meant.
@@ -145,8 +157,12 @@ impl Bodies {
     }
 
     /// The answer to a request that was not ready, where an archived transcript is stored as it is sent and
-    /// the request has no key. With none nothing is said: the route has the answer.
-    pub(crate) async fn archived(&self, head: &Parts, now: Instant) -> Option<Response<Full<Bytes>>> {
+    /// the request has no key; and whether it was made meanwhile. With none nothing is said: the route has the answer.
+    pub(crate) async fn archived(
+        &self,
+        head: &Parts,
+        now: Instant,
+    ) -> Option<(Response<Full<Bytes>>, CameFrom)> {
         if head.uri.path() != PATH || !matches!(head.method, Method::GET | Method::HEAD) {
             return None;
         }
@@ -162,7 +178,7 @@ impl Bodies {
             None => {
                 let changes = self.freshness.read().await?;
                 if let Some(ready) = self.found(query, headers, &head.method, Instant::now()) {
-                    return Some(ready);
+                    return Some((ready, CameFrom::Ready));
                 }
                 changes
             }
@@ -173,11 +189,11 @@ impl Bodies {
         let key = BodyKey { content_sha256, form, encoding };
         if encoding == Encoding::Zstd && !self.doorkeeper.has_seen(&content_sha256) {
             let once = stored::around(&answer, encoding).inspect_err(not_sent).ok()?;
-            return Some(once.into_response(headers, &head.method));
+            return Some((once.into_response(headers, &head.method), CameFrom::Stored));
         }
         let body = self.around(answer, key).await.inspect_err(not_sent).ok()?;
         self.remember(query, Known { content_sha256, form, changes });
-        Some(body.response(headers, &head.method))
+        Some((body.response(headers, &head.method), CameFrom::Stored))
     }
 
     /// The ready body with this key, made from what is stored where there is none.
@@ -229,6 +245,15 @@ impl Bodies {
     pub(crate) fn means(&self, query: &str, stored: &StoredTranscript, form: Form, changes: u64) {
         if let Some(content_sha256) = digest(stored) {
             self.remember(query, Known { content_sha256, form, changes });
+        }
+    }
+
+    /// How much is kept.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept {
+            entries: self.bodies.len() as u64,
+            bytes: self.bodies.weight(),
+            bytes_max: self.bodies.capacity(),
         }
     }
 

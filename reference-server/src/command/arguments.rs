@@ -243,6 +243,29 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_and_the_container_start_a_server() {
+        let unit = include_str!("../../../deploy/verbatim.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+        let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+        assert!(matches!(arguments.command, Command::Serve(_)), "{line}");
+        assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/var/lib/verbatim")));
+        assert!(unit.contains("\nStateDirectory=verbatim\n"), "which is that folder");
+
+        let container = include_str!("../../../deploy/Dockerfile");
+        let command = container.lines().find_map(|line| line.strip_prefix("CMD ")).unwrap();
+        let command: Vec<String> = serde_json::from_str(command).unwrap();
+        let line = ["verbatim".to_owned()].into_iter().chain(command);
+        assert!(matches!(Arguments::try_parse_from(line).unwrap().command, Command::Serve(_)));
+        let variables = container.lines().find_map(|line| line.strip_prefix("ENV ")).unwrap().split(' ');
+        let environment = variables.map(|variable| variable.split_once('=').unwrap());
+        let environment = environment.map(|(name, value)| (name.into(), value.into())).collect();
+        let sources =
+            crate::config::Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
+        let settings = crate::config::Settings::load(sources).unwrap();
+        assert_eq!(settings.server.listen.to_string(), "0.0.0.0:8080");
+    }
+
+    #[test]
     fn ids_that_begin_with_a_hyphen_are_links() {
         let arguments =
             Arguments::try_parse_from(["verbatim", "get", "-wtIMTCHWuI", "--format", "md"]).unwrap();

@@ -1,14 +1,22 @@
-//! What is logged, and where the figures are.
+//! What is logged, where the figures are, and where traces go.
 
 use std::net::SocketAddr;
 
-use super::{layers::Raw, reader::Reader, value::Setting};
+use super::{
+    layers::Raw,
+    reader::Reader,
+    value::{BaseUrl, Setting},
+};
 
-/// `metrics.*` and `log.*`
+/// `metrics.*`, `traces.*` and `log.*`
 #[derive(Clone, Debug)]
 pub struct Log {
     /// `metrics.listen`: where Prometheus reads; when absent, nowhere.
     pub metrics: Option<SocketAddr>,
+    /// `traces.endpoint`: the collector that traces are sent to; when absent, there are none.
+    pub traces: Option<BaseUrl>,
+    /// `traces.one_in`: every how many-th request is traced.
+    pub traces_one_in: u64,
     /// `log.format`: how lines are written.
     pub format: LogFormat,
     /// `log.level`: the least important lines that are written.
@@ -16,10 +24,26 @@ pub struct Log {
 }
 
 impl Log {
-    /// Reads both sections.
+    /// Reads the three sections.
     pub fn read(reader: &mut Reader<'_>) -> Self {
+        let metrics = reader.optional("metrics.listen");
+        let traces: Option<BaseUrl> = reader.optional("traces.endpoint");
+        if traces.is_some() && !cfg!(feature = "otel") {
+            let missing = "this build sends no traces: it lacks the feature otel";
+            reader.refuse(
+                "traces.endpoint",
+                &missing,
+                "leave it out, or build the command with --features otel",
+            );
+        }
+        if traces.as_ref().is_some_and(|url| !url.as_str().starts_with("http://")) {
+            let allowed = "a collector beside the server sends on what goes further";
+            reader.refuse("traces.endpoint", &"traces leave by http only", allowed);
+        }
         Self {
-            metrics: reader.optional("metrics.listen"),
+            metrics,
+            traces,
+            traces_one_in: reader.number("traces.one_in", 1, 1..=1_000_000),
             format: reader.value("log.format", LogFormat::Text),
             level: reader.value("log.level", LogLevel(tracing::Level::INFO)),
         }

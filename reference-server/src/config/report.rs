@@ -125,11 +125,21 @@ impl Settings {
             self.effective.iter().any(|one| within(&one.name) && one.origin != Origin::Default)
         };
         warnings.extend(self.chat_warning(set("chat")));
+        warnings.extend(self.metrics_warning());
         let later = self.effective.iter().filter(|one| LATER.contains(&one.name.as_str()));
         for one in later.filter(|one| one.origin != Origin::Default) {
             warnings.push(format!("{} is set, but this version does not use it yet", one.name));
         }
         warnings
+    }
+
+    /// What an operator should know of the figures, which have no password.
+    fn metrics_warning(&self) -> Option<String> {
+        let is_open = self.log.metrics.is_some_and(|address| !address.ip().is_loopback());
+        is_open.then(|| {
+            "metrics.listen may be reached by other machines: whoever reaches it sees how much is asked for and sold"
+                .to_owned()
+        })
     }
 
     /// What an operator should know of the chat, whose settings are the defaults or not.
@@ -202,4 +212,4 @@ impl Settings {
 }
 
 /// The settings that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 3] = ["limits.visitor_per_day", "limits.visitor_per_network_per_day", "metrics.listen"];
+const LATER: [&str; 2] = ["limits.visitor_per_day", "limits.visitor_per_network_per_day"];

@@ -1,6 +1,9 @@
 //! Where the server listens, and whom it believes.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use ipnet::IpNet;
 use url::Url;
@@ -11,6 +14,9 @@ use super::{
     value::{BaseUrl, Setting},
 };
 
+/// The longest that a server that is told to stop goes on as ever.
+const STOP_DELAY_MAX: Duration = Duration::from_secs(300);
+
 /// `server.*`
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -20,6 +26,8 @@ pub struct Server {
     pub base_url: Option<BaseUrl>,
     /// `server.trusted_proxies`: the networks whose forwarded client addresses are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// `server.stop_delay`: how long it goes on as ever once it is told to stop, but says that it is not ready.
+    pub stop_delay: Duration,
     /// `server.cors_origins`: the origins whose pages may call `/api/keys`.
     pub cors_origins: Vec<WebOrigin>,
 }
@@ -35,6 +43,7 @@ impl Server {
             base_url: reader.optional_or("server.base_url", own_url),
             trusted_proxies: reader.value("server.trusted_proxies", Vec::new()),
             cors_origins: reader.value("server.cors_origins", Vec::new()),
+            stop_delay: reader.duration("server.stop_delay", Duration::ZERO, Duration::ZERO..=STOP_DELAY_MAX),
         }
     }
 

@@ -117,6 +117,39 @@ fn every_setting_is_documented_as_it_is() {
 }
 
 #[test]
+fn the_example_has_every_setting_with_its_default() {
+    let example = include_str!("../../../deploy/verbatim.toml");
+    assert_eq!(load(example, &[], &[]).unwrap().effective, load("", &[], &[]).unwrap().effective);
+    let rows: Vec<(&str, &str)> = example
+        .lines()
+        .filter(|line| line.starts_with('#') && !line.starts_with("# ") && line.len() > 1)
+        .map(|line| line.trim_start_matches('#').split_once(" = ").unwrap())
+        .collect();
+    let sources = Sources { data: "DATA".into(), file: None, environment: Vec::new(), flags: Vec::new() };
+    let settings = Settings::load(sources).unwrap().effective;
+    let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
+    let told: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(told, names, "deploy/verbatim.toml has other settings, or another order");
+    for ((name, shown), setting) in rows.iter().zip(&settings) {
+        match &setting.value {
+            Some(value) => assert_eq!(shown, value, "{name}"),
+            None => assert!(example.contains(&format!("# (not set)\n#{name} = ")), "{name}"),
+        }
+    }
+    // Taken all together they are allowed.
+    let all: Vec<String> = rows
+        .iter()
+        .filter(|(name, _)| cfg!(feature = "otel") || *name != "traces.endpoint")
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    // A file that is there, and what belongs to a setting that has no example of its own.
+    let all =
+        all.join("\n").replace("/etc/verbatim/roots.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let settings = load(&all, &[("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_example")], &[]).unwrap();
+    assert!(settings.effective.iter().all(|one| one.value.is_some() || one.name == "traces.endpoint"));
+}
+
+#[test]
 fn later_layers_cover_earlier_ones() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
@@ -282,11 +315,10 @@ fn the_operator_is_warned() {
     assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails, and a password"));
     assert!(!warnings(&mail("smtps://mail.example")).contains("mail"));
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
-    for later in [
-        "metrics.listen = \"127.0.0.1:1\"",
-        "limits.visitor_per_day = 3",
-        "limits.visitor_per_network_per_day = 9",
-    ] {
+    let metrics = |address: &str| warnings(&format!("metrics.listen = \"{address}\""));
+    assert!(metrics("0.0.0.0:9464").contains("metrics.listen may be reached by other machines"));
+    assert!(!metrics("127.0.0.1:9464").contains("metrics"));
+    for later in ["limits.visitor_per_day = 3", "limits.visitor_per_network_per_day = 9"] {
         let told =
             format!("{} is set, but this version does not use it yet", later.split(' ').next().unwrap());
         assert!(warnings(later).contains(&told) && !warnings("").contains(&told), "{later}");

@@ -70,8 +70,9 @@ pub(crate) async fn serve(
             Ok((stream, peer)) => {
                 let connection = connection(stream, peer, Arc::clone(&front), &bounds);
                 let watched = graceful.watch(connection);
+                let counted = front.connection();
                 tokio::spawn(async move {
-                    let _permit = permit;
+                    let _kept = (permit, counted);
                     // What a peer does to its own connection is no event of ours.
                     if let Err(error) = watched.await {
                         tracing::debug!(%error, "a connection ended early");

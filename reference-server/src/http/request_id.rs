@@ -2,6 +2,7 @@
 
 use std::{
     collections::hash_map::RandomState,
+    fmt,
     hash::BuildHasher,
     sync::{
         OnceLock,
@@ -65,6 +66,15 @@ impl RequestId {
     }
 }
 
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.write(&mut text);
+        // Letters, digits and a few signs of ASCII.
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
 /// Both numbers in hexadecimal digits with a hyphen between them, and how long that is: the first has eight
 /// digits, the other as many as it needs. A formatter takes several times as long, for every request.
 fn digits(process: u32, count: u64) -> ([u8; 25], usize) {
@@ -107,6 +117,7 @@ mod tests {
             let mut text = Vec::new();
             id.write(&mut text);
             assert_eq!(id.header(), text.as_slice());
+            assert_eq!(id.header(), id.to_string());
         }
         let none = || RequestId::of(&HeaderMap::new()).header();
         assert_ne!(none(), none());

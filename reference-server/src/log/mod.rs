@@ -16,10 +16,20 @@ use tracing::subscriber::set_global_default;
 use crate::config::{self, LogFormat};
 
 /// Starts the log, for this process and all of its crates.
-pub(crate) fn start(settings: &config::Log) -> LogGuard {
+pub(crate) fn start(
+    settings: &config::Log,
+    #[cfg(feature = "otel")] tracer: Option<crate::traces::Tracer>,
+) -> LogGuard {
     let requests = settings.level.0 >= tracing::Level::INFO;
     let (log, guard) = Log::start(std::io::stderr(), settings.format, requests);
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    #[cfg(feature = "otel")]
+    if let Some(tracer) = tracer {
+        let ansi = colour && settings.format == LogFormat::Text;
+        crate::traces::log_and_trace(settings, ansi, tracer, move || log.line_writer());
+        set_panic_hook();
+        return guard;
+    }
     let lines = tracing_subscriber::fmt()
         .with_max_level(settings.level.0)
         .with_ansi(colour && settings.format == LogFormat::Text)
@@ -27,13 +37,21 @@ pub(crate) fn start(settings: &config::Log) -> LogGuard {
     // A second start in one process keeps the first subscriber: lines go on to be written there.
     let _ = match settings.format {
         LogFormat::Text => set_global_default(lines.with_target(false).finish()),
-        LogFormat::Json => set_global_default(lines.json().flatten_event(true).finish()),
+        LogFormat::Json => {
+            // The request's id is in the outermost span.
+            let lines = lines.json().flatten_event(true).with_current_span(false);
+            set_global_default(lines.finish())
+        }
     };
+    set_panic_hook();
+    guard
+}
+
+fn set_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(place, "a defect: {}", message(panic.payload()));
     }));
-    guard
 }
 
 /// What a panic said, where it said it in words.

@@ -35,7 +35,9 @@ enum Line {
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
     queue: SyncSender<Line>,
+    /// How many were dropped since that was written last, and since the start.
     dropped: Arc<AtomicU64>,
+    dropped_ever: Arc<AtomicU64>,
     requests: bool,
 }
 
@@ -54,7 +56,7 @@ impl Log {
         requests: bool,
     ) -> (Self, LogGuard) {
         let (queue, lines) = sync_channel(QUEUE);
-        let log = Self { queue, dropped: Arc::default(), requests };
+        let log = Self { queue, dropped: Arc::default(), dropped_ever: Arc::default(), requests };
         let dropped = Arc::clone(&log.dropped);
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
@@ -63,6 +65,16 @@ impl Log {
             .ok();
         let guard = LogGuard { log: log.clone(), thread };
         (log, guard)
+    }
+
+    /// The same log, without a line for each request.
+    pub(crate) fn without_requests(&self) -> Self {
+        Self { requests: false, ..self.clone() }
+    }
+
+    /// How many lines there was no room for since the start.
+    pub(crate) fn lines_dropped(&self) -> u64 {
+        self.dropped_ever.load(Ordering::Relaxed)
     }
 
     /// The path for a request's line, where requests have lines.
@@ -88,6 +100,7 @@ impl Log {
     fn put(&self, line: Line) {
         if self.queue.try_send(line).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.dropped_ever.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -230,5 +243,6 @@ mod tests {
         assert!(text.starts_with("line 0\n"), "{}", &text[..40]);
         let dropped = text.lines().find(|line| line.ends_with("log lines were dropped")).unwrap();
         assert!(dropped.contains("WARN"), "{dropped}");
+        assert!(log.lines_dropped() >= QUEUE as u64, "{}", log.lines_dropped());
     }
 }

@@ -27,6 +27,7 @@ use super::{
 use crate::{
     bodies::{Encoding, Form, Rendered, VARIES_BY},
     http::{ClientAddress, Refusal},
+    metrics::CameFrom,
 };
 
 /// The media type of an answer in JSON.
@@ -54,7 +55,9 @@ pub(crate) async fn look_up(
     if changes.is_some()
         && let Some(ready) = app.bodies.found(query, &headers, &method, Instant::now())
     {
-        return Ok(ready.map(Body::new));
+        let mut response = ready.map(Body::new);
+        response.extensions_mut().insert(CameFrom::Ready);
+        return Ok(response);
     }
     let answer = match method {
         Method::HEAD => app.lookup.peek(ask).await,
@@ -78,6 +81,11 @@ pub(crate) async fn look_up(
         let seconds = u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    response.extensions_mut().insert(match &answer.availability {
+        Availability::Available { from_cache: true, .. } => CameFrom::Archive,
+        Availability::Available { from_cache: false, .. } => CameFrom::Fetched,
+        Availability::Unavailable { .. } => CameFrom::Nothing,
+    });
     let cached = !keyed && matches!(answer.availability, Availability::Available { .. });
     let cache = if cached { "no-cache" } else { "no-store" };
     match &answer.availability {

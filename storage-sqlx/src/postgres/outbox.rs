@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Result, Timestamp,
-    accounts::{MailIntent, Outbox},
+    accounts::{MailIntent, Outbox, WAITING_MAX},
     ids::Holder,
 };
 
@@ -13,7 +13,10 @@ use super::{
     database::{Change, Database, chance},
     text::{own, plain, read},
 };
-use crate::{codec::small, error::Work};
+use crate::{
+    codec::{number, small},
+    error::Work,
+};
 
 /// How long a mail that is done is remembered, so that its id is not queued again: a week.
 const REMEMBERED_MS: i64 = 604_800_000;
@@ -40,6 +43,10 @@ const DONE: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient
     WHERE id = $1 AND due_at IS NOT NULL";
 const FORGET_ADDRESS: &str =
     "UPDATE outbox SET done_at = $2, due_at = NULL, recipient = NULL WHERE recipient = $1";
+/// As many as [`WAITING_MAX`].
+const WAITING: &str =
+    "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE due_at IS NOT NULL LIMIT 10000) AS waiting";
+const _: () = assert!(WAITING_MAX == 10_000, "the statement has it too");
 /// Forgets some that were done long ago.
 const FORGET: &str = "DELETE FROM outbox WHERE id IN (
         SELECT id FROM outbox WHERE done_at < $1 ORDER BY done_at LIMIT 128
@@ -90,6 +97,18 @@ impl Change for Due {
         let lease = sqlx::query(LEASE).bind(self.now.as_millis()).bind(self.until.as_millis());
         let leased = lease.bind(i64::from(self.limit)).fetch_all(db).await?;
         leased.iter().map(intent).collect()
+    }
+}
+
+struct Waiting;
+
+impl Change for Waiting {
+    type Outcome = u64;
+    const IS_STEP: bool = true;
+
+    async fn make(&self, db: &mut PgConnection) -> Work<u64> {
+        let row = sqlx::query(WAITING).fetch_one(db).await?;
+        Ok(number(row.try_get(0)?)?)
     }
 }
 
@@ -149,6 +168,10 @@ impl Outbox for PostgresStore {
 
     async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
         self.database.make(ForgetAddress { to: to.to_owned(), now }).await
+    }
+
+    async fn waiting(&self) -> Result<u64> {
+        self.database.make(Waiting).await
     }
 
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {

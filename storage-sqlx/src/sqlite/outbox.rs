@@ -4,12 +4,15 @@ use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
-    accounts::{MailIntent, Outbox},
+    accounts::{MailIntent, Outbox, WAITING_MAX},
     ids::Holder,
 };
 
 use super::{SqliteStore, writer::Change};
-use crate::{codec::small, error::Work};
+use crate::{
+    codec::{number, small},
+    error::Work,
+};
 
 /// How long a mail that is done is remembered, so that its id is not queued again: a week.
 const REMEMBERED_MS: i64 = 604_800_000;
@@ -30,6 +33,9 @@ const DONE: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient
 /// Rare: an operator's step, which may read the queue from end to end.
 const FORGET_ADDRESS: &str =
     "UPDATE outbox SET done_at = ?2, due_at = NULL, recipient = NULL WHERE recipient = ?1";
+/// As many as [`WAITING_MAX`], by the index of those that are due.
+const WAITING: &str = "SELECT COUNT(*) FROM (SELECT due_at FROM outbox WHERE due_at >= 0 LIMIT 10000)";
+const _: () = assert!(WAITING_MAX == 10_000, "the statement has it too");
 /// Forgets a few that were done long ago.
 const FORGET: &str = "DELETE FROM outbox WHERE seq IN (
         SELECT seq FROM outbox WHERE done_at < ?1 ORDER BY done_at LIMIT 16
@@ -37,7 +43,7 @@ const FORGET: &str = "DELETE FROM outbox WHERE seq IN (
 
 /// What runs often, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 6] = [QUEUE, DUE, LEASE, RETRY, DONE, FORGET];
+pub(super) const HOT: [&str; 7] = [QUEUE, DUE, LEASE, RETRY, DONE, WAITING, FORGET];
 
 struct Queued {
     intent: MailIntent,
@@ -124,6 +130,11 @@ impl Outbox for SqliteStore {
 
     async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
         self.database.make(ForgetAddress { to: to.to_owned(), now }).await
+    }
+
+    async fn waiting(&self) -> Result<u64> {
+        let found = self.database.find_first(|| sqlx::query(WAITING), |row| Ok(number(row.try_get(0)?)?));
+        Ok(found.await?.unwrap_or_default())
     }
 
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {

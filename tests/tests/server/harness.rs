@@ -122,10 +122,19 @@ fn past_midnight() {
 impl Server {
     /// Starts a server over this data folder, with these settings in its environment.
     pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::spawn(data, settings, Stdio::inherit())
+    }
+
+    /// The same, with a file for its log.
+    pub(crate) fn start_with_log(data: &TempDir, settings: &[(&str, &str)], log: &Path) -> Result<Self> {
+        Self::spawn(data, settings, std::fs::File::create(log)?.into())
+    }
+
+    fn spawn(data: &TempDir, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
         past_midnight();
         let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no standard output")?;
         let (lines, first) = mpsc::channel();
         std::thread::spawn(move || {
@@ -186,6 +195,11 @@ impl Server {
     pub(crate) fn stop(&mut self) -> Result<ExitStatus> {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status()?;
+        self.wait()
+    }
+
+    /// Waits until it has stopped.
+    pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait()? {
@@ -207,9 +221,25 @@ impl Drop for Server {
     }
 }
 
+/// Asks an address once, over a connection of its own.
+pub(crate) async fn request(address: &str, method: Method, path: &str) -> Result<Reply> {
+    let client = HyperClient::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    let request = Request::builder().method(method).uri(format!("http://{address}{path}"));
+    let response = client.request(request.body(Full::default())?).await?;
+    let (parts, body) = response.into_parts();
+    Ok(Reply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
+}
+
 /// Makes keys with the operator's command.
 pub(crate) fn keys(data: &TempDir, count: usize) -> Result<Vec<String>> {
-    let output = run(verbatim(data.path(), &["keys", "create", "--count", &count.to_string()]), b"")?;
+    keys_with(data, count, &[])
+}
+
+/// The same, with these settings.
+pub(crate) fn keys_with(data: &TempDir, count: usize, settings: &[(&str, &str)]) -> Result<Vec<String>> {
+    let mut command = verbatim(data.path(), &["keys", "create", "--count", &count.to_string()]);
+    command.envs(settings.iter().copied());
+    let output = run(command, b"")?;
     if !output.status.success() {
         bail!("keys create failed: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -8,6 +8,7 @@ mod hostile;
 mod keys;
 mod killed;
 mod openapi;
+mod operations;
 mod operators;
 pub(crate) mod platform;
 mod postgres;

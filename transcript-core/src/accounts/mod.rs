@@ -49,7 +49,7 @@ pub use months::Month;
 pub use operate::{AccountExport, AccountView};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Item, Order, OrderState, Orders};
-pub use outbox::{MailIntent, Outbox};
+pub use outbox::{MailIntent, Outbox, WAITING_MAX};
 pub use plans::{PlanPayment, after_payments};
 pub use rate::RateState;
 pub use refused::Refused;

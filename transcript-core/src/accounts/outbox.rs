@@ -19,6 +19,9 @@ pub struct MailIntent {
     pub attempts: u32,
 }
 
+/// Up to how many mails that wait are counted: for whoever watches, more are as many.
+pub const WAITING_MAX: u64 = 10_000;
+
 /// The durable queue of mail. Each method is one transaction.
 ///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
@@ -47,6 +50,10 @@ pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     ///
     /// **Behaviour**: their ids stay used. Returns how many there were.
     async fn forget(&self, to: &str, now: Timestamp) -> Result<u64>;
+
+    /// How many mails are neither sent nor given up, those that are leased included; counted up to
+    /// [`WAITING_MAX`].
+    async fn waiting(&self) -> Result<u64>;
 
     /// Ends work on a mail: sent or given up (none), or due again at a moment.
     ///

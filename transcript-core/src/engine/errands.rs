@@ -108,6 +108,13 @@ impl Errands {
         Some(Driving { errands: Arc::clone(self), errand, number, pace })
     }
 
+    /// How many errands there are that somebody may join, and how many callers wait for them in line.
+    pub(super) fn count(&self) -> (u64, u64) {
+        let queues = self.lock();
+        let still = |queue: &Queue| queue.waiters.iter().filter(|waiter| !waiter.reply.is_closed()).count();
+        (queues.waiting.len() as u64, queues.waiting.values().map(still).sum::<usize>() as u64)
+    }
+
     /// How far an errand is; none when nobody waits for it any more.
     pub(super) fn pace(&self, errand: &Errand) -> Option<Arc<Pace>> {
         self.lock().waiting.get(errand).map(|queue| Arc::clone(&queue.pace))

@@ -15,6 +15,7 @@ mod keeping;
 #[cfg(test)]
 mod late_tests;
 mod links;
+mod load;
 #[cfg(test)]
 mod match_tests;
 mod observer;
@@ -32,11 +33,13 @@ mod tracks;
 use std::{collections::HashMap, sync::Arc};
 
 use tokio::{runtime::Handle, sync::oneshot};
+use tracing::Instrument as _;
 
 pub use builder::Builder;
 pub use fetch::{Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg};
 pub use health::{HealthPolicy, Rest, SupplierHealth};
-pub use observer::{Observer, Stage};
+pub use load::{Load, SupplierLoad};
+pub use observer::{Asked, Observer, Stage};
 pub use options::{AbsencePolicy, EngineOptions};
 pub use pace::StillWorking;
 
@@ -153,7 +156,7 @@ impl Transcripts {
     async fn answer(&self, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
         let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
-        self.inner.runtime.spawn(async move {
+        let way = async move {
             let mut reply = reply;
             let outcome = tokio::select! {
                 // In order: chance has no part in what the engine does, so that a simulation can replay it.
@@ -163,7 +166,9 @@ impl Transcripts {
             };
             // Nobody listens any more: the outcome is archived all the same.
             let _ = reply.send(outcome);
-        });
+        };
+        // What is logged of the work names the request that began it.
+        self.inner.runtime.spawn(way.in_current_span());
         answer.await.unwrap_or_else(|_| Outcome::Broken(stopped()))
     }
 
@@ -301,7 +306,7 @@ impl Inner {
         let (reply, answer) = oneshot::channel();
         let waiter = Waiter { payment, reply };
         if let Some(driving) = self.errands.join(errand, waiter, self.clock.now()) {
-            self.runtime.spawn(flight::drive(Arc::clone(self), driving));
+            self.runtime.spawn(flight::drive(Arc::clone(self), driving).in_current_span());
         }
         answer
     }

@@ -2,14 +2,19 @@
 //! works on at once.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::health::{Admission, Breaker, Change, HealthPolicy, Let, SupplierHealth, Verdict, resting};
+use super::{
+    health::{Admission, Breaker, Change, HealthPolicy, Let, SupplierHealth, Verdict, resting},
+    load::{Counted, Counts, SupplierLoad},
+    observer::Asked,
+};
 use crate::{
     archive::Absence,
     supplier::{Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason},
@@ -17,8 +22,13 @@ use crate::{
     video::{Platform, VideoId},
 };
 
-/// A place at a supplier; none at one that has no bound. It is free again once this is dropped.
-pub(super) type Place = Option<OwnedSemaphorePermit>;
+/// A place at a supplier. It is free again once this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// None at one that has no bound.
+    _permit: Option<OwnedSemaphorePermit>,
+    _at_work: Counted,
+}
 
 /// The suppliers of each platform, in order.
 #[derive(Default)]
@@ -36,6 +46,8 @@ pub(super) struct Seat {
     breaker: Mutex<Breaker>,
     /// The places of the supplier, shared by its platforms; none where nobody bounded them.
     places: Option<Arc<Semaphore>>,
+    /// Shared likewise.
+    counts: Arc<Counts>,
 }
 
 impl Suppliers {
@@ -48,11 +60,13 @@ impl Suppliers {
         let places: HashMap<&String, Arc<Semaphore>> =
             at_once.iter().map(|(name, count)| (name, Arc::new(Semaphore::new(*count as usize)))).collect();
         let mut platforms: HashMap<Platform, Vec<Seat>> = HashMap::new();
+        let mut counts: HashMap<String, Arc<Counts>> = HashMap::new();
         for (platform, supplier) in list {
             let SupplierCard { name, kind, .. } = supplier.card();
             let places = places.get(&name).map(Arc::clone);
             let breaker = Mutex::new(Breaker::new(health));
-            let seat = Seat { name, kind, supplier, platform, breaker, places };
+            let counts = Arc::clone(counts.entry(name.clone()).or_default());
+            let seat = Seat { name, kind, supplier, platform, breaker, places, counts };
             platforms.entry(platform).or_default().push(seat);
         }
         Self { platforms }
@@ -66,6 +80,13 @@ impl Suppliers {
     /// The names of a platform's suppliers, in order.
     pub(super) fn names(&self, platform: Platform) -> Vec<String> {
         self.of(platform).iter().map(|seat| seat.name.clone()).collect()
+    }
+
+    /// How much there is to do for each supplier, by name.
+    pub(super) fn load(&self) -> Vec<SupplierLoad> {
+        let each = self.platforms.values().flatten().map(|seat| (seat.name.as_str(), &seat.counts));
+        let by_name: BTreeMap<&str, &Arc<Counts>> = each.collect();
+        by_name.into_iter().map(|(name, counts)| counts.of(name)).collect()
     }
 
     /// Whether a supplier of the platform was not configured yet when an absence was learnt.
@@ -95,8 +116,26 @@ impl Seat {
 
     /// A place at the supplier, once those who came before have theirs. Whoever no longer waits leaves the line.
     pub(super) async fn place(&self) -> Place {
-        // The semaphore is never closed.
-        Arc::clone(self.places.as_ref()?).acquire_owned().await.ok()
+        let permit = match &self.places {
+            Some(places) => {
+                let _waiting = self.counts.wait();
+                // The semaphore is never closed.
+                Arc::clone(places).acquire_owned().await.ok()
+            }
+            None => None,
+        };
+        Place { _permit: permit, _at_work: self.counts.work() }
+    }
+
+    /// What everybody should hear of a turn to it.
+    pub(super) fn asked(&self, answer: &Result<Supplied, SupplyError>, took: Duration) -> Asked {
+        Asked {
+            supplier: self.name.clone(),
+            platform: self.platform,
+            failure: answer.as_ref().err().map(|failure| failure.reason().clone()),
+            was_asked: answer.as_ref().err().is_none_or(SupplyError::was_asked),
+            took,
+        }
     }
 
     /// Begins to ask.
@@ -162,8 +201,6 @@ impl Drop for Asking<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use async_trait::async_trait;
 
     use super::*;

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use tracing::Instrument as _;
+
 use super::{
     Inner, Observer, Rest, Stage, SupplierHealth,
     errands::Errand,
@@ -87,7 +89,13 @@ impl Inner {
                 failures.push(SupplyError::unasked(SupplyReason::Timeout, TOO_LONG));
                 break;
             }
-            let failure = match self.turn(seat, errand, pace, deadline).await {
+            let answer = self.turn(seat, errand, pace, deadline).await;
+            if let (Some(observer), Err(failure)) = (&self.observer, &answer)
+                && !failure.was_asked()
+            {
+                observer.asked(seat.asked(&answer, Duration::ZERO));
+            }
+            let failure = match answer {
                 Ok(supplied) => return Supply { result: Ok(supplied), asked },
                 Err(failure) => failure,
             };
@@ -124,10 +132,18 @@ impl Inner {
         let asking = seat.begin(&errand.0, self.clock.now())?;
         let ask = Ask { video: errand.0.clone(), wish: errand.1.clone(), deadline };
         // The place is kept until its answer is learnt: the next in line must not ask one that rests by then.
-        let (answer, _place) = self.ask(seat, ask, pace, place).await;
+        let began = self.clock.now();
+        let span = tracing::debug_span!("supplier", supplier = %seat.name, platform = %errand.0.platform());
+        let (answer, _place) = self.ask(seat, ask, pace, place).instrument(span).await;
         let answer = answer.and_then(|supplied| judge(supplied, errand, seat));
-        if let Some(health) = asking.end(&answer, self.clock.now()) {
+        let now = self.clock.now();
+        if let Some(health) = asking.end(&answer, now) {
             self.tell(health);
+        }
+        if let Some(observer) = &self.observer
+            && answer.as_ref().err().is_none_or(SupplyError::was_asked)
+        {
+            observer.asked(seat.asked(&answer, now.since(began)));
         }
         answer
     }
@@ -155,7 +171,7 @@ impl Inner {
         ask: Ask,
         pace: &Arc<Pace>,
         place: Place,
-    ) -> (Result<Supplied, SupplyError>, Place) {
+    ) -> (Result<Supplied, SupplyError>, Option<Place>) {
         let wanted = Arc::new(Wanted {
             video: ask.video.clone(),
             supplier: seat.name.clone(),
@@ -171,10 +187,13 @@ impl Inner {
         let supplier = Arc::clone(&seat.supplier);
         // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
         let mut work = tokio::task::JoinSet::new();
-        work.spawn_on(async move { (supplier.supply(ask, wanted).await, place) }, &self.runtime);
+        let supply = async move { (supplier.supply(ask, wanted).await, place) };
+        work.spawn_on(supply.in_current_span(), &self.runtime);
         match tokio::time::timeout(time, work.join_next()).await {
             // Suppliers give up by themselves a moment before they would be called off.
-            Ok(Some(Ok((answer, place)))) => (answer.map_err(|failure| hurried(failure, had_time)), place),
+            Ok(Some(Ok((answer, place)))) => {
+                (answer.map_err(|failure| hurried(failure, had_time)), Some(place))
+            }
             Ok(_) => {
                 let message = "The transcript's source broke down.";
                 (Err(SupplyError::new(SupplyReason::PlatformFault, message)), None)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{runtime::Handle, task::JoinSet};
+use tracing::Instrument as _;
 
 use super::{Transcripts, errands::Running, retry::Patience, stopped};
 use crate::error::Result;
@@ -18,7 +19,7 @@ impl Transcripts {
     ) -> Result<T> {
         // Alone in a set, so that dropping this future ends the work.
         let mut alone = JoinSet::new();
-        alone.spawn_on(work, &self.inner.runtime);
+        alone.spawn_on(work.in_current_span(), &self.inner.runtime);
         match alone.join_next().await {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
@@ -43,9 +44,10 @@ impl Transcripts {
     /// Runs something to its end on the engine's own runtime; [`Transcripts::close`] waits for it.
     pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
         let running = Running::begin(Arc::clone(&self.inner.errands));
-        self.inner.runtime.spawn(async move {
+        let work = async move {
             work.await;
             drop(running);
-        });
+        };
+        self.inner.runtime.spawn(work.in_current_span());
     }
 }

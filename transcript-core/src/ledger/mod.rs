@@ -9,6 +9,7 @@
 pub mod allocate;
 pub mod audit;
 mod records;
+mod step;
 pub mod terms;
 
 use std::fmt;
@@ -19,6 +20,7 @@ pub use records::{
     Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg,
     Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
 };
+pub use step::{Step, StepKind, StepResult};
 
 use crate::{
     error::Result,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::Shared;
 use crate::{
-    accounts::{MailIntent, Outbox},
+    accounts::{MailIntent, Outbox, WAITING_MAX},
     error::Result,
     ids::Holder,
     time::Timestamp,
@@ -63,6 +63,11 @@ impl Outbox for MemoryOutbox {
             count += 1;
         }
         Ok(count)
+    }
+
+    async fn waiting(&self) -> Result<u64> {
+        let mails = self.mails.lock();
+        Ok((mails.iter().filter(|mail| mail.due.is_some()).count() as u64).min(WAITING_MAX))
     }
 
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {

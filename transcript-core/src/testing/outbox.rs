@@ -20,6 +20,7 @@ macro_rules! outbox_conformance {
             a_mail_is_tried_again_at_its_moment
             what_is_done_stays_done
             an_address_is_forgotten
+            those_that_wait_are_counted
             leasing_at_once_gives_each_mail_to_one
         }
     };
@@ -125,6 +126,23 @@ pub async fn a_mail_is_tried_again_at_its_moment(store: Store) {
     done(store.done("a", Some(at(500))).await);
     assert_eq!(due(&store, 499).await, [], "also when its lease would have ended before");
     assert_eq!(due(&store, 500).await, of(&[("a", 3)]));
+}
+
+/// Counted are those that are neither sent nor given up, leased or not.
+pub async fn those_that_wait_are_counted(store: Store) {
+    let waiting = async || done(store.waiting().await);
+    assert_eq!(waiting().await, 0, "an empty outbox");
+    for (id, count) in [("a", 1), ("b", 2), ("b", 2), ("c", 3)] {
+        queue(&store, id, 0).await;
+        assert_eq!(waiting().await, count, "each mail once");
+    }
+    due(&store, 0).await;
+    done(store.done("a", Some(at(900))).await);
+    assert_eq!(waiting().await, 3, "who is leased or put off waits too");
+    done(store.done("b", None).await);
+    assert_eq!(waiting().await, 2, "what is done does not");
+    done(store.forget("c@example.org", at(1)).await);
+    assert_eq!(waiting().await, 1, "nor what was forgotten");
 }
 
 /// A mail that is done is never due again; an unknown one is no fault.

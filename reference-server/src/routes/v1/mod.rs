@@ -34,7 +34,7 @@ use http::{
 
 pub(crate) use body::Fields;
 pub(crate) use denial::Denial;
-pub(crate) use ready::{ReadyTranscripts, charged};
+pub(crate) use ready::{PATH as TRANSCRIPT, ReadyTranscripts, charged};
 
 use super::App;
 

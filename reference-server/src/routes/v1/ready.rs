@@ -29,12 +29,12 @@ use super::{
     rate,
 };
 use crate::{
-    bodies::{Encoding, compressed},
+    bodies::{Encoding, Kept, compressed},
     routes::{App, JSON, bearer::bearer},
 };
 
 /// Where they are asked for.
-const PATH: &str = "/api/v1/transcript";
+pub(crate) const PATH: &str = "/api/v1/transcript";
 /// How many bytes of bodies are kept.
 const BODIES_MAX: u64 = 32 << 20;
 /// How many bytes of queries are kept, with what they meant.
@@ -99,6 +99,15 @@ impl ReadyTranscripts {
         }
         let video = ready.stored.transcript.video.clone();
         self.queries.insert(query.into(), Known { content_sha256, video, changes });
+    }
+
+    /// How much is kept.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept {
+            entries: self.bodies.len() as u64,
+            bytes: self.bodies.weight(),
+            bytes_max: self.bodies.capacity(),
+        }
     }
 
     /// The body in this encoding, made of the one as it is.

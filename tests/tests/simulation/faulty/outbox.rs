@@ -49,6 +49,12 @@ impl Outbox for FaultyOutbox {
         self.gate.pass("outbox.forget", String::new, work, nothing).await
     }
 
+    async fn waiting(&self) -> Result<u64> {
+        let inner = self.inner();
+        let work = async move { inner.waiting().await };
+        self.gate.pass("outbox.waiting", String::new, work, nothing).await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let (inner, id) = (self.inner(), id.to_owned());
         let what = id.clone();

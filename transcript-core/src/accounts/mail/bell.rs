@@ -65,6 +65,10 @@ impl Outbox for RingingOutbox {
         self.outbox.forget(to, now).await
     }
 
+    async fn waiting(&self) -> Result<u64> {
+        self.outbox.waiting().await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         self.outbox.done(id, retry_at).await
     }

@@ -354,6 +354,10 @@ impl Outbox for Forgetful {
         self.outbox.forget(to, now).await
     }
 
+    async fn waiting(&self) -> Result<u64> {
+        self.outbox.waiting().await
+    }
+
     async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let left = self.failures.try_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         match left {

@@ -1,0 +1,123 @@
+//! Servers on one database are replaced one after the other, and nobody who asks notices.
+
+use std::{
+    process::Command,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use anyhow::{Result, ensure};
+use http::Method;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use verbatim_tests_postgres::Cluster;
+
+use crate::server::{
+    harness::{Server, keys_with, request, run, until, verbatim},
+    platform::{platform, settings},
+};
+
+const VIDEOS: [&str; 4] = ["dyke-walk-0", "dyke-walk-1", "dyke-walk-2", "dyke-walk-3"];
+/// How often the balancer looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Sends requests to servers that say that they are ready.
+#[derive(Debug, Default)]
+struct Balancer {
+    servers: Mutex<Vec<(String, bool)>>,
+    over: AtomicBool,
+    answered: AtomicU64,
+}
+
+impl Balancer {
+    fn servers(&self) -> MutexGuard<'_, Vec<(String, bool)>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look(self: Arc<Self>) {
+        while !self.over.load(Relaxed) {
+            let addresses: Vec<String> = self.servers().iter().map(|(address, _)| address.clone()).collect();
+            for address in addresses {
+                let ready =
+                    request(&address, Method::GET, "/readyz").await.is_ok_and(|reply| reply.status == 200);
+                for one in self.servers().iter_mut().filter(|one| one.0 == address) {
+                    one.1 = ready;
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn chosen(&self, number: usize) -> Option<String> {
+        let servers = self.servers();
+        let ready: Vec<&String> = servers.iter().filter(|one| one.1).map(|one| &one.0).collect();
+        ready.get(number % ready.len().max(1)).map(|address| (*address).clone())
+    }
+
+    /// Asks until it is over. Whatever fails ends it.
+    async fn ask(self: Arc<Self>, client: usize) -> Result<()> {
+        let mut number = client;
+        while !self.over.load(Relaxed) {
+            number += 1;
+            let Some(address) = self.chosen(number) else {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            };
+            let path = format!("/api/transcript?v={}", VIDEOS[number % VIDEOS.len()]);
+            let reply = request(&address, Method::GET, &path).await?;
+            ensure!(reply.status == 200 && reply.json()["available"] == true, "{}", reply.text());
+            self.answered.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
+    let proxy = platform(&VIDEOS, Duration::ZERO)?;
+    let database = Cluster::shared().database()?;
+    let data = TempDir::new()?;
+    let mut settings = settings(&proxy);
+    settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
+    settings.push(("VERBATIM_SERVER__STOP_DELAY".to_owned(), "2s".to_owned()));
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let mut servers = vec![Server::start(&data, &settings)?, Server::start(&data, &settings)?];
+    let key = keys_with(&data, 1, &settings)?.remove(0);
+    for video in VIDEOS {
+        let reply = servers[0].get_as(&key, &format!("/api/transcript?v={video}")).await?;
+        ensure!(reply.json()["available"] == true, "{}", reply.text());
+    }
+
+    let balancer = Arc::new(Balancer::default());
+    *balancer.servers() = servers.iter().map(|one| (one.address().to_owned(), true)).collect();
+    let mut clients = JoinSet::new();
+    for client in 0..4 {
+        clients.spawn(Arc::clone(&balancer).ask(client));
+    }
+    let looking = tokio::spawn(Arc::clone(&balancer).look());
+    for (place, server) in servers.iter_mut().enumerate() {
+        let before = balancer.answered.load(Relaxed);
+        until("requests are answered", async || Ok(balancer.answered.load(Relaxed) > before + 20)).await?;
+        Command::new("kill").args(["-TERM", &server.pid().to_string()]).status()?;
+        let ended = tokio::task::block_in_place(|| server.wait())?;
+        assert!(ended.success(), "{ended}");
+        *server = Server::start(&data, &settings)?;
+        balancer.servers()[place] = (server.address().to_owned(), false);
+        until("it is ready", async || Ok(balancer.servers()[place].1)).await?;
+    }
+    let before = balancer.answered.load(Relaxed);
+    until("requests are answered", async || Ok(balancer.answered.load(Relaxed) > before + 20)).await?;
+    balancer.over.store(true, Relaxed);
+    while let Some(client) = clients.join_next().await {
+        client??;
+    }
+    looking.await?;
+    let mut audit = verbatim(data.path(), &["ledger", "audit"]);
+    audit.envs(settings.iter().copied());
+    let audit = run(audit, b"")?;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+    Ok(())
+}
