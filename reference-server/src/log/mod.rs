@@ -12,6 +12,7 @@ pub(crate) use access::AccessLine;
 pub(crate) use writer::{Log, LogGuard};
 
 use tracing::subscriber::set_global_default;
+use tracing_subscriber::{filter::filter_fn, layer::SubscriberExt as _};
 
 use crate::config::{self, LogFormat};
 
@@ -24,10 +25,12 @@ pub(crate) fn start(settings: &config::Log) -> LogGuard {
         .with_max_level(settings.level.0)
         .with_ansi(colour && settings.format == LogFormat::Text)
         .with_writer(move || log.line_writer());
+    // The protocol's library would log messages, in which are questions and transcripts.
+    let sayable = filter_fn(|event| !event.target().starts_with("rmcp"));
     // A second start in one process keeps the first subscriber: lines go on to be written there.
     let _ = match settings.format {
-        LogFormat::Text => set_global_default(lines.with_target(false).finish()),
-        LogFormat::Json => set_global_default(lines.json().flatten_event(true).finish()),
+        LogFormat::Text => set_global_default(lines.with_target(false).finish().with(sayable)),
+        LogFormat::Json => set_global_default(lines.json().flatten_event(true).finish().with(sayable)),
     };
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
