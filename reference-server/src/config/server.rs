@@ -20,7 +20,7 @@ pub struct Server {
     pub base_url: Option<BaseUrl>,
     /// `server.trusted_proxies`: the networks whose forwarded client addresses are believed.
     pub trusted_proxies: Vec<IpNet>,
-    /// `server.cors_origins`: the origins whose pages may call `/api/keys`.
+    /// `server.cors_origins`: the origins whose pages may call `/api/keys` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
 }
 

@@ -87,9 +87,7 @@ fn parameters(document: &Value, operation: &Value) -> Markup {
                                     (inline(string(&parameter["description"])))
                                     p.limits { (kind(document, &parameter["schema"])) }
                                     (limits(&parameter["schema"]))
-                                    @for (_, example) in object(&parameter["examples"]) {
-                                        p.limits { "Such as " code { (one_line(&example["value"])) } }
-                                    }
+                                    (such_as(&parameter["examples"]))
                                 }
                             }
                         }
@@ -123,8 +121,8 @@ fn responses(document: &Value, operation: &Value) -> Markup {
                 summary {
                     span.status.good[is_good] { (status) } " " span { (inline(string(&response["description"]))) }
                 }
-                (headers(document, &response["headers"]))
                 (content(document, &response["content"]))
+                (headers(document, &response["headers"]))
             }
         }
     }
@@ -133,14 +131,19 @@ fn responses(document: &Value, operation: &Value) -> Markup {
 fn headers(document: &Value, headers: &Value) -> Markup {
     html! {
         @if object(headers).next().is_some() {
-            h3 { "Headers" }
-            dl.headers {
-                @for (name, header) in object(headers) {
-                    dt {
-                        code { (name) } " "
-                        small { (kind(document, &header["schema"])) @if header["required"] != true { ", not always" } }
+            details.headers {
+                summary { "Headers" }
+                dl {
+                    @for (name, header) in object(headers) {
+                        dt {
+                            code { (name) } " "
+                            small {
+                                (kind(document, &header["schema"]))
+                                @if header["required"] != true { ", not always" }
+                            }
+                        }
+                        dd { (inline(string(&header["description"]))) (limits(&header["schema"])) }
                     }
-                    dd { (inline(string(&header["description"]))) (limits(&header["schema"])) }
                 }
             }
         }
@@ -173,6 +176,21 @@ fn shown(example: &Value) -> Markup {
         details.example open[text.len() <= UNFOLDED_MAX] {
             summary { (summary) }
             pre tabindex="0" { code { (text) } }
+        }
+    }
+}
+
+/// The examples of a parameter.
+fn such_as(examples: &Value) -> Markup {
+    html! {
+        @if object(examples).next().is_some() {
+            p.limits {
+                "Such as "
+                @for (place, (_, example)) in object(examples).enumerate() {
+                    @if place > 0 { ", " }
+                    code { (one_line(&example["value"])) }
+                }
+            }
         }
     }
 }

@@ -51,14 +51,17 @@ fn rows<'a>(document: &'a Value, schema: &'a Value, above: &str, depth: usize) -
     if depth >= DEPTH_MAX {
         return all;
     }
-    let required = list(&schema["required"]);
-    for (name, field) in object(&schema["properties"]) {
+    let required = |name: &str| list(&schema["required"]).iter().any(|known| known == name);
+    // What always comes stands first.
+    let mut fields: Vec<(&String, &Value)> = object(&schema["properties"]).collect();
+    fields.sort_by_key(|(name, _)| !required(name));
+    for (name, field) in fields {
         let inner = resolved(document, field);
         let meaning =
             field["description"].as_str().or_else(|| inner["description"].as_str()).unwrap_or_default();
         let full = format!("{above}{name}");
         all.push(Row {
-            is_required: required.iter().any(|known| known == name.as_str()),
+            is_required: required(name),
             kind: kind(document, field),
             meaning: meaning.to_owned(),
             schema: inner,
@@ -75,24 +78,28 @@ fn rows<'a>(document: &'a Value, schema: &'a Value, above: &str, depth: usize) -
 /// What a schema is called: its type, those of its items, or what it is one of.
 pub(super) fn kind(document: &Value, schema: &Value) -> String {
     let schema = resolved(document, schema);
-    let options = list(&schema["anyOf"]).iter().chain(list(&schema["oneOf"]));
-    let options: Vec<String> = options.map(|option| kind(document, option)).collect();
+    let mut options: Vec<String> = choices(schema).map(|option| kind(document, option)).collect();
+    options.dedup();
     if !options.is_empty() {
         return options.join(" or ");
     }
+    let named = |name: &str| match (name, schema["format"].as_str()) {
+        ("array", _) => format!("list of {}", plural(&kind(document, &schema["items"]))),
+        // How many bits a number has is our business.
+        ("string", Some(format)) => format!("string ({format})"),
+        (name, _) => name.to_owned(),
+    };
     match &schema["type"] {
-        Value::String(name) if name == "array" => {
-            format!("list of {}", plural(&kind(document, &schema["items"])))
-        }
-        Value::String(name) => match schema["format"].as_str() {
-            // How many bits a number has is our business.
-            Some(format) if name == "string" => format!("{name} ({format})"),
-            _ => name.clone(),
-        },
-        Value::Array(names) => names.iter().map(string).collect::<Vec<_>>().join(" or "),
+        Value::String(name) => named(name),
+        Value::Array(names) => names.iter().map(|name| named(string(name))).collect::<Vec<_>>().join(" or "),
         _ if !schema["const"].is_null() => "constant".to_owned(),
         _ => "any".to_owned(),
     }
+}
+
+/// The schemas that one may choose among.
+fn choices(schema: &Value) -> impl Iterator<Item = &Value> {
+    list(&schema["anyOf"]).iter().chain(list(&schema["oneOf"]))
 }
 
 fn plural(name: &str) -> String {
@@ -102,22 +109,16 @@ fn plural(name: &str) -> String {
     }
 }
 
-/// What a value may be, where the schema bounds it.
+/// What a value may be, where the schema bounds it: on a line of its own.
 pub(super) fn limits(schema: &Value) -> Markup {
-    let bound = |name: &str| (!schema[name].is_null()).then(|| shown(&schema[name]));
-    let bounds = [
-        ("at least", bound("minimum"), ""),
-        ("at most", bound("maximum"), ""),
-        ("at least", bound("minLength"), " characters"),
-        ("at most", bound("maxLength"), " characters"),
-        ("at most", bound("maxItems"), " items"),
-        ("by default", bound("default"), ""),
-    ];
-    let allowed = list(&schema["enum"]);
+    let bounds = bounds(schema);
+    let single = choices(schema).map(|choice| &choice["const"]).filter(|value| !value.is_null());
+    let allowed: Vec<&Value> = list(&schema["enum"]).iter().chain(single).collect();
     html! {
+        @if !bounds.is_empty() { p.limits { (bounds.join("; ")) } }
         @if !allowed.is_empty() {
             p.limits {
-                "One of: "
+                "One of "
                 @for (place, value) in allowed.iter().enumerate() {
                     @if place > 0 { ", " }
                     code { (shown(value)) }
@@ -125,11 +126,29 @@ pub(super) fn limits(schema: &Value) -> Markup {
             }
         }
         @if !schema["const"].is_null() { p.limits { "Always " code { (shown(&schema["const"])) } } }
-        @for (word, bound, unit) in &bounds {
-            @if let Some(bound) = bound { p.limits { (word) " " (bound) (unit) } }
-        }
-        @if let Some(pattern) = schema["pattern"].as_str() { p.limits { "Pattern: " code { (pattern) } } }
+        @if let Some(pattern) = schema["pattern"].as_str() { p.limits { "Pattern " code { (pattern) } } }
     }
+}
+
+/// The bounds of a schema in words.
+fn bounds(schema: &Value) -> Vec<String> {
+    let range = |least: &str, most: &str, unit: &str| match (
+        schema.get(least).map(shown),
+        schema.get(most).map(shown),
+    ) {
+        (Some(least), Some(most)) if least == most => Some(format!("exactly {least}{unit}")),
+        (Some(least), Some(most)) => Some(format!("from {least} to {most}{unit}")),
+        (Some(least), None) => Some(format!("at least {least}{unit}")),
+        (None, Some(most)) => Some(format!("at most {most}{unit}")),
+        (None, None) => None,
+    };
+    let default = schema.get("default").map(|value| format!("by default {}", shown(value)));
+    let ranges = [
+        range("minimum", "maximum", ""),
+        range("minLength", "maxLength", " characters").filter(|text| text != "at least 1 characters"),
+        range("minItems", "maxItems", " items"),
+    ];
+    ranges.into_iter().flatten().chain(default).collect()
 }
 
 /// A value on one line.

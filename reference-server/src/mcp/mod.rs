@@ -83,9 +83,9 @@ impl Tools {
         let timestamps = wanted.timestamps.unwrap_or(true);
         // Where a page was read before, the transcript is archived: what follows it has nothing fetched or charged.
         let got = self.source.transcript(wanted.wanted(from.is_none())?, caller).await?;
-        let stored = got.stored.clone();
-        let page = off_the_runtime(move || page::page(&stored, from, max_chars, timestamps)).await?;
-        let page = page.map_err(No::bad)?;
+        let passages = self.source.chat().passages(Arc::clone(&got.stored.transcript)).await;
+        let passages = passages.map_err(|error| No::of_error(&error))?;
+        let page = page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(No::bad)?;
         Ok(answer::transcript(&got, &page, from.is_none()))
     }
 
@@ -167,9 +167,4 @@ impl ServerHandler for Tools {
             Err(_) => Ok(answer::no(&No::fault()).into()),
         }
     }
-}
-
-/// Does what grows with a transcript beside the runtime's own threads.
-async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, No> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| No::fault())
 }

@@ -1,6 +1,6 @@
 //! Pages of a transcript, of a size that an assistant can take.
 
-use transcript_core::{archive::StoredTranscript, chat::passages, transcript::moment};
+use transcript_core::{archive::StoredTranscript, chat::Passage, transcript::moment};
 
 use super::cursor::Cursor;
 
@@ -17,13 +17,14 @@ pub(super) struct Page {
     pub(super) next: Option<Cursor>,
 }
 
-/// The page that begins at a cursor, or with the transcript: at most `max_chars` characters, times included. All pages
+/// The page of a transcript with these passages that begins at a cursor, or with the transcript: at most `max_chars` characters, times included. All pages
 /// together have every word once, in order.
 ///
 /// # Errors
 /// A sentence, when the cursor is of another transcript or another revision of it.
 pub(super) fn page(
     stored: &StoredTranscript,
+    passages: &[Passage],
     from: Option<Cursor>,
     max_chars: usize,
     timestamps: bool,
@@ -33,7 +34,6 @@ pub(super) fn page(
          video and lang, or leave the cursor out to begin anew"
             .to_owned()
     };
-    let passages = passages(&stored.transcript.segments);
     let (mut at, mut offset) = match from {
         None => (0, 0),
         Some(cursor) if cursor.is_of(stored) => (cursor.passage as usize, cursor.offset as usize),

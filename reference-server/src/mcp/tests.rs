@@ -4,11 +4,16 @@ use proptest::prelude::*;
 use transcript_core::{
     Timestamp,
     archive::{StoredTranscript, content_digest},
+    chat::passages,
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
-use super::{cursor::Cursor, page::page, tools};
+use super::{
+    cursor::Cursor,
+    page::{self, Page},
+    tools,
+};
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
@@ -29,15 +34,26 @@ fn stored(segments: Vec<Segment>) -> StoredTranscript {
     }
 }
 
+fn page(
+    stored: &StoredTranscript,
+    from: Option<Cursor>,
+    max_chars: usize,
+    timestamps: bool,
+) -> Result<Page, String> {
+    page::page(stored, &passages(&stored.transcript.segments), from, max_chars, timestamps)
+}
+
 /// A text without its white space.
 fn dense(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn all_pages_together_have_every_word_once(
-        spoken in proptest::collection::vec(("[ -~äß中文。]{0,60}|x{900}", 0..8_000_u64), 0..40),
+        spoken in proptest::collection::vec(("[ -~äß中文。]{0,60}|x{900}", 0..8_000_u64), 0..20),
         max_chars in 20_usize..400,
     ) {
         let mut at = 0;

@@ -11,6 +11,7 @@ mod openapi;
 mod operators;
 pub(crate) mod platform;
 mod postgres;
+mod samples;
 mod social;
 mod storage;
 mod surface;

@@ -23,6 +23,15 @@ pub struct Hits {
 }
 
 impl Chat {
+    /// The passages of a transcript, cut beside the runtime's own threads where it is long; see [`passages`].
+    ///
+    /// # Errors
+    /// Unavailable when the service is stopping.
+    pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Vec<Passage>> {
+        let bytes = bytes(&transcript);
+        self.desk.work(bytes, move || passages(&transcript.segments)).await
+    }
+
     /// The passages of a transcript that have all the words of a query; where none has, those that fit it best.
     ///
     /// No model is asked. How words are compared, [`Words`] says; at most `limit` passages are returned.
@@ -33,9 +42,14 @@ impl Chat {
         let words = Words::of(query)
             .ok_or_else(|| Error::invalid("query: there is nothing to look for: give at least one word"))?;
         let query = query.to_owned();
-        let bytes = transcript.segments.iter().map(|segment| segment.text.len()).sum();
+        let bytes = bytes(&transcript);
         self.desk.work(bytes, move || search(&transcript, &words, &query, limit)).await
     }
+}
+
+/// How many bytes the words of a transcript have.
+fn bytes(transcript: &Transcript) -> usize {
+    transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
 fn search(transcript: &Transcript, words: &Words, query: &str, limit: usize) -> Hits {
