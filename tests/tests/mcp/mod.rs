@@ -2,6 +2,7 @@
 
 mod client;
 mod http;
+mod log;
 mod stdio;
 
 use anyhow::{Result, ensure};
