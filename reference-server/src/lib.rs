@@ -3,9 +3,11 @@
 mod bodies;
 mod command;
 pub mod config;
+mod docs;
 mod http;
 mod log;
 mod mail;
+mod mcp;
 mod metrics;
 mod openapi;
 mod page;

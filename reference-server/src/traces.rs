@@ -116,7 +116,10 @@ pub(crate) fn log_and_trace(
         .with_threads(false)
         .with_level(false)
         .with_target(false);
-    let all = tracing_subscriber::registry().with(lines.with_filter(level)).with(traces.with_filter(spans));
+    let all = tracing_subscriber::registry()
+        .with(filter_fn(crate::log::is_sayable))
+        .with(lines.with_filter(level))
+        .with(traces.with_filter(spans));
     // A second start in one process keeps the first subscriber: lines go on to be written there.
     let _ = set_global_default(all);
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod instagram;
 mod links;
+mod mcp;
 mod payments;
 mod replay;
 mod scenarios;

@@ -75,6 +75,13 @@ pub(super) enum Command {
     /// The ledger of what was spent
     #[command(subcommand)]
     Ledger(LedgerCommand),
+    /// Give assistants the archive: the Model Context Protocol on standard input and output
+    #[command(after_help = "Example, as the configuration of an assistant:
+  {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
+
+The tools: get_transcript, search_transcript, list_languages, ask_video. What is new is fetched and archived, and
+nobody is charged. A running server has the same tools at /mcp, for keys.")]
+    Mcp,
     /// Print every setting in effect, where it comes from, and what to watch out for
     CheckConfig,
 }

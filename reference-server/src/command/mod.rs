@@ -14,6 +14,7 @@ mod import;
 mod keys;
 mod ledger;
 mod listing;
+mod mcp;
 mod opening;
 mod progress;
 mod serve;
@@ -120,6 +121,7 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Accounts(command) => accounts::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
+            Command::Mcp => mcp::run(&settings).await,
             Command::CheckConfig => Ok(()),
         };
         if is_for_readers {

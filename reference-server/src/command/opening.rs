@@ -1,6 +1,6 @@
 //! The working parts for the commands that are no servers.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use transcript_core::engine::{EngineOptions, Observer};
 use verbatim::{Options, StorageOptions, Verbatim};
@@ -61,18 +61,27 @@ pub(super) async fn open_archive(settings: &Settings) -> Result<Verbatim, Failur
     open_archive_for(settings, None).await
 }
 
+/// The same for somebody who waits for a new transcript no longer than this.
+pub(super) async fn open_archive_within(settings: &Settings, wait: Duration) -> Result<Verbatim, Failure> {
+    Ok(Verbatim::open(of_archive(Options { wait, ..options(settings)? })).await?)
+}
+
 /// The same for somebody who hears how far fetches are.
 pub(super) async fn open_archive_for(
     settings: &Settings,
     observer: Option<Arc<dyn Observer>>,
 ) -> Result<Verbatim, Failure> {
-    let mut options = Options { observer, ..options(settings)? };
-    options.storage = match options.storage {
+    Ok(Verbatim::open(of_archive(Options { observer, ..options(settings)? })).await?)
+}
+
+/// The same options without keys and ledger.
+fn of_archive(options: Options) -> Options {
+    let storage = match options.storage {
         StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
         StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
         other => other,
     };
-    Ok(Verbatim::open(options).await?)
+    Options { storage, ..options }
 }
 
 fn options(settings: &Settings) -> Result<Options, Failure> {

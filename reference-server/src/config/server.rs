@@ -28,7 +28,7 @@ pub struct Server {
     pub trusted_proxies: Vec<IpNet>,
     /// `server.stop_delay`: how long it goes on as ever once it is told to stop, but says that it is not ready.
     pub stop_delay: Duration,
-    /// `server.cors_origins`: the origins whose pages may call `/api/keys`.
+    /// `server.cors_origins`: the origins whose pages may call `/api/keys` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
 }
 

@@ -63,7 +63,9 @@ impl CorsRule {
         let fixed = HeaderValue::from_static;
         if preflight {
             headers.insert(ACCESS_CONTROL_ALLOW_METHODS, fixed(self.methods));
-            let asked = "authorization, content-type, x-verbatim-entitlement, x-request-id";
+            // Those of the Model Context Protocol are asked for on one route only, and mean nothing elsewhere.
+            let asked = "authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
+                         x-verbatim-entitlement, x-request-id";
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fixed(asked));
             headers.insert(ACCESS_CONTROL_MAX_AGE, fixed("86400"));
         } else {

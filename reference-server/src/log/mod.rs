@@ -11,7 +11,8 @@ use std::io::IsTerminal;
 pub(crate) use access::AccessLine;
 pub(crate) use writer::{Log, LogGuard};
 
-use tracing::subscriber::set_global_default;
+use tracing::{Metadata, subscriber::set_global_default};
+use tracing_subscriber::{filter::filter_fn, layer::SubscriberExt as _};
 
 use crate::config::{self, LogFormat};
 
@@ -34,17 +35,24 @@ pub(crate) fn start(
         .with_max_level(settings.level.0)
         .with_ansi(colour && settings.format == LogFormat::Text)
         .with_writer(move || log.line_writer());
+    let sayable = filter_fn(is_sayable);
     // A second start in one process keeps the first subscriber: lines go on to be written there.
     let _ = match settings.format {
-        LogFormat::Text => set_global_default(lines.with_target(false).finish()),
+        LogFormat::Text => set_global_default(lines.with_target(false).finish().with(sayable)),
         LogFormat::Json => {
             // The request's id is in the outermost span.
             let lines = lines.json().flatten_event(true).with_current_span(false);
-            set_global_default(lines.finish())
+            set_global_default(lines.finish().with(sayable))
         }
     };
     set_panic_hook();
     guard
+}
+
+/// Whether an event may be written. The library of the Model Context Protocol would log whole messages, in which are
+/// questions and transcripts.
+pub(crate) fn is_sayable(event: &Metadata<'_>) -> bool {
+    !event.target().starts_with("rmcp")
 }
 
 fn set_panic_hook() {

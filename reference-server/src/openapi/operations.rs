@@ -13,7 +13,7 @@ use super::{
         Header, answer, asking_again, cache_control, example, fault, json_body, optional_header, refusal,
         retry_after, text_body, vary, www_authenticate,
     },
-    v1,
+    samples, v1,
 };
 use crate::{
     http::{HEAD_BYTES_MAX, READ_BYTES_MAX},
@@ -32,7 +32,10 @@ pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Valu
         "/watch/{platform}/{id}": { "get": get_watch_page() },
         "/health": { "get": get_health() },
         "/version": { "get": get_version() },
-        "/openapi.json": { "get": get_open_api() }
+        "/openapi.json": { "get": get_open_api() },
+        "/docs": { "get": get_docs() },
+        "/docs/{operation}": { "get": get_docs_of_operation() },
+        "/llms.txt": { "get": get_llms_txt() }
     });
     if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), v1::paths(accounts)) {
         paths.extend(more);
@@ -42,6 +45,7 @@ pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Valu
         // Answered before anything of the request is known but its size.
         operation["responses"]["431"] = large_head();
     }
+    samples::add(&mut paths, &options.base_url);
     paths
 }
 
@@ -387,5 +391,52 @@ fn get_open_api() -> Value {
         "summary": "Ask for this document",
         "security": [],
         "responses": { "200": answer("This document.", content, []), "500": fault() }
+    })
+}
+
+fn get_docs() -> Value {
+    json!({
+        "operationId": "getDocs",
+        "tags": ["service"],
+        "summary": "Read this document, as a person",
+        "security": [],
+        "responses": { "200": docs_page("The overview of all operations."), "500": fault() }
+    })
+}
+
+fn get_docs_of_operation() -> Value {
+    json!({
+        "operationId": "getDocsOfOperation",
+        "tags": ["service"],
+        "summary": "Read about one operation, as a person",
+        "security": [],
+        "parameters": [parameters::operation()],
+        "responses": {
+            "200": docs_page("The operation with its parameters, answers and examples."),
+            "404": refusal(
+                (404, "Not Found"),
+                "There is no such operation.",
+                &[("unknown", "There is no such operation: /docs lists all of them.")],
+                [],
+            ),
+            "500": fault()
+        }
+    })
+}
+
+fn docs_page(description: &str) -> Value {
+    let text = "<!DOCTYPE html><html lang=\"en\"><head><title>Documentation</title></head></html>";
+    let body = text_body(&json!({ "page": { "value": text } }));
+    answer(description, json!({ "text/html": body }), [cache_control(&["no-cache"])])
+}
+
+fn get_llms_txt() -> Value {
+    let body = text_body(&json!({ "text": { "value": "# Verbatim: video transcripts\n" } }));
+    json!({
+        "operationId": "getLlmsTxt",
+        "tags": ["service"],
+        "summary": "Ask what a language model should know of this service",
+        "security": [],
+        "responses": { "200": answer("A text as Markdown.", json!({ "text/plain": body }), []), "500": fault() }
     })
 }

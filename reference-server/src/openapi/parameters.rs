@@ -100,3 +100,15 @@ pub(super) fn id() -> Value {
         "examples": { "id": { "value": VIDEO }, "shortLink": { "value": "vm:ZMh3kTxyz" } }
     })
 }
+
+/// `operation`: an operation of the document.
+pub(super) fn operation() -> Value {
+    json!({
+        "name": "operation",
+        "in": "path",
+        "required": true,
+        "description": "The `operationId` of an operation.",
+        "schema": { "type": "string", "minLength": 1 },
+        "examples": { "lookUp": { "value": "getTranscript" } }
+    })
+}

@@ -3,19 +3,22 @@
 mod asked;
 mod bearer;
 mod checkout;
+mod docs;
 pub(crate) mod health;
 mod html;
 pub(crate) mod keys;
+mod mcp;
 pub(crate) mod query;
 mod transcript;
 pub(crate) mod v1;
 mod watch;
 
 pub(crate) use asked::asked_by_server;
+pub(crate) use bearer::{bearer, proof};
 pub(crate) use query::{Format, LookupQuery};
 pub(crate) use transcript::JSON;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::{
     Router,
@@ -24,7 +27,6 @@ use axum::{
     routing::{MethodRouter, get, post},
 };
 use http::{HeaderValue, StatusCode, Uri};
-use serde_json::Value;
 use transcript_core::{
     accounts::{
         Accounts,
@@ -33,12 +35,12 @@ use transcript_core::{
     chat::Chat,
     lookup::Lookup,
 };
+use url::Url;
 
 use crate::{
     bodies::{self, Bodies},
     config::WebOrigin,
-    http::{CorsRule, Refusal, cors, json},
-    openapi,
+    http::{CorsRule, Refusal, cors},
 };
 
 /// What the routes work with.
@@ -80,7 +82,8 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let own = || CorsRule::own("GET, HEAD, OPTIONS");
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
-    let document = Arc::new(Document { app: app.clone(), text: OnceLock::new() });
+    let origins_of_mcp = mcp_origins(&app, &origins);
+    let mcp = mcp::Endpoint::new(app.clone(), Arc::clone(&origins_of_mcp));
     Router::new()
         .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
@@ -93,33 +96,27 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         )
         .route("/health", with(get(health::health), own()))
         .route("/version", with(get(health::version), own()))
+        .merge(docs::routes(app.clone()))
         .route(
-            "/openapi.json",
-            with(get(move || async move { document.answer() }), CorsRule::open("GET, HEAD, OPTIONS")),
+            "/mcp",
+            with(post(mcp::post).with_state(mcp), CorsRule::listed("POST, OPTIONS", origins_of_mcp)),
         )
         .nest(v1::PREFIX, v1::routes())
         .fallback(not_found)
         .with_state(app)
 }
 
+/// The origins whose pages may call `/mcp`: our own, and those that the operator lists.
+fn mcp_origins(app: &App, listed: &[HeaderValue]) -> Arc<[HeaderValue]> {
+    let own = Url::parse(&app.lookup.options().base_url).ok().map(|url| url.origin().ascii_serialization());
+    let own = own.and_then(|origin| HeaderValue::from_str(&origin).ok());
+    own.into_iter().chain(listed.iter().cloned()).collect()
+}
+
 /// A route with its CORS rule, which also names the methods that it has.
 fn with(route: MethodRouter<App>, rule: CorsRule) -> MethodRouter<App> {
     let methods = rule.methods;
     route.fallback(move || wrong_method(methods)).layer(from_fn_with_state(rule, cors))
-}
-
-/// The interface's own document. It is made for whoever asks first: hardly anybody does, and a server that
-/// starts has others to answer.
-struct Document {
-    app: App,
-    text: OnceLock<Value>,
-}
-
-impl Document {
-    fn answer(&self) -> Response {
-        let make = || openapi::document(self.app.lookup.options(), self.app.accounts.options());
-        json(StatusCode::OK, self.text.get_or_init(make))
-    }
 }
 
 async fn not_found(uri: Uri) -> Response {

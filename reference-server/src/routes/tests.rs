@@ -4,6 +4,7 @@ mod caching;
 mod checkout;
 mod errors;
 mod keys;
+mod mcp;
 mod transcript;
 mod v1;
 mod watch;

@@ -12,6 +12,7 @@ mod operations;
 mod operators;
 pub(crate) mod platform;
 mod postgres;
+mod samples;
 mod social;
 mod storage;
 mod surface;

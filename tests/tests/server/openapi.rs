@@ -53,6 +53,7 @@ async fn every_address_has_the_methods_that_the_document_says() -> Result<()> {
         let address = path
             .replace("{platform}", "video_site")
             .replace("{id}", "dQw4w9WgXcQ")
+            .replace("{operation}", "getTranscript")
             .replace("{order}", "order");
         let reply = server.send(Method::OPTIONS, &address, &[], "").await?;
         assert_eq!(reply.status, 204, "{path}");

@@ -35,7 +35,7 @@ pub trait Sentences: fmt::Debug + Send + Sync + 'static {
 #[derive(Clone, Debug)]
 pub struct Chat {
     runtime: Handle,
-    desk: Desk,
+    pub(super) desk: Desk,
     pub(super) model: Arc<dyn ChatModel>,
     pub(super) options: Arc<ChatOptions>,
     /// Whether answers are the transcript's own passages, at once and without a network.

@@ -59,6 +59,7 @@ mod prompt;
 mod question;
 mod rank;
 mod retrieve;
+mod search;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -73,4 +74,5 @@ pub use model::{ChatMessage, ChatModel, ChatReply, ChatRequest, Deltas, Speaker,
 pub use options::ChatOptions;
 pub use passage::{Passage, passages};
 pub use question::{HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, NoQuestion, Question, Role, Turn};
+pub use search::Hits;
 pub use words::Words;

@@ -9,6 +9,7 @@ mod ask;
 mod entitlement;
 mod failure;
 mod keys;
+mod languages;
 mod listing;
 pub(crate) mod network;
 mod options;

@@ -356,7 +356,7 @@ impl InVain for CountAttempt {
     }
 }
 
-fn withdrawn() -> Availability {
+pub(super) fn withdrawn() -> Availability {
     Availability::none(
         FailureReason::NoCaptions,
         "This transcript was withdrawn by the operator of the service.",
@@ -425,7 +425,7 @@ fn needs_verification(why: &str) -> Availability {
 }
 
 /// A store's fault, without its details: they are for the log.
-fn stores_away(error: &Error) -> Availability {
+pub(super) fn stores_away(error: &Error) -> Availability {
     tracing::error!(%error, "a look-up failed in a store");
     Availability::none(
         FailureReason::FetchError,

@@ -86,7 +86,7 @@ fn sent(reply: Reply) -> Response {
 
 /// The idempotency key, where one came. One that is no text, or that came twice with different texts, is an
 /// empty text, which is refused: whoever sent it relies on it.
-fn idempotency_key(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let first = values.next()?;
     let is_one = values.all(|other| other == first);

@@ -1,0 +1,48 @@
+//! `/llms.txt`: the service for language models, in short, with where to read on.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{list, operations, string};
+
+/// The text, as Markdown.
+pub(crate) fn llms_txt(document: &Value) -> String {
+    let info = &document["info"];
+    let base_url = string(&document["servers"][0]["url"]);
+    let mut text = format!("# {}\n\n> {}\n\n", string(&info["title"]), string(&info["summary"]));
+    let _ = writeln!(text, "{}\n", string(&info["description"]));
+    let _ = writeln!(
+        text,
+        "- Assistants: `POST {base_url}/mcp` speaks the Model Context Protocol (streamable HTTP). Its tools are \
+         get_transcript, search_transcript, list_languages and ask_video.\n\
+         - A key goes into the header `Authorization: Bearer <API_KEY>` only, never into a link.\n\
+         - The shortest look-up: `GET {base_url}/api/transcript?url=LINK&format=text`.\n\
+         - Where there is no transcript, give the user the `watchUrl` unchanged, and make up no words.\n"
+    );
+    let all = operations(document);
+    for tag in list(&document["tags"]) {
+        let name = string(&tag["name"]);
+        let _ = writeln!(text, "## {}\n", capital(name));
+        for operation in all.iter().filter(|operation| operation.tag == name) {
+            let _ = writeln!(
+                text,
+                "- [{}]({base_url}/docs/{}): `{} {}`",
+                operation.summary, operation.id, operation.method, operation.path
+            );
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "## Optional\n\n- [OpenAPI 3.1 document]({base_url}/openapi.json): every operation with schemas, errors and \
+         examples\n- [Documentation]({base_url}/docs): the same for people"
+    );
+    text
+}
+
+/// A name with a capital in front.
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}

@@ -1,0 +1,209 @@
+//! `/docs/{operation}`: everything about one operation.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::{
+    Operation, list, object, operations,
+    schema::{kind, limits, table},
+    shell, string,
+    text::{inline, prose},
+};
+
+/// How much of an example is shown at once, in bytes: a shorter one is not folded.
+const UNFOLDED_MAX: usize = 600;
+
+/// The page of an operation; none where there is no such one.
+pub(crate) fn operation(document: &Value, id: &str) -> Option<Markup> {
+    let all = operations(document);
+    let at = all.iter().position(|operation| operation.id == id)?;
+    let operation = all.get(at)?;
+    let beside = (at.checked_sub(1).and_then(|before| all.get(before)), all.get(at + 1));
+    let value = operation.value;
+    let body = html! {
+        h1 { (operation.summary) }
+        p.call.large { span.method { (operation.method) } " " code { (operation.path) } }
+        (prose(string(&value["description"])))
+        p.about { (authentication(document, value)) " Operation " code { (operation.id) } "." }
+        (samples(value))
+        (parameters(document, value))
+        (request_body(document, value))
+        (responses(document, value))
+        (neighbours(beside))
+    };
+    let title = format!("{} – {}", operation.summary, string(&document["info"]["title"]));
+    Some(shell::page(document, &title, Some(id), "../", body))
+}
+
+/// Whether a key is needed, and which.
+fn authentication(document: &Value, operation: &Value) -> Markup {
+    let ways = list(&operation["security"]);
+    let is_optional = ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty));
+    let scheme = ways.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys).next();
+    html! {
+        @match scheme {
+            None => { "No key is needed." },
+            Some(name) => {
+                @if is_optional { "A key is optional. " } @else { "A key is needed. " }
+                (inline(string(&document["components"]["securitySchemes"][name]["description"])))
+            },
+        }
+    }
+}
+
+/// The operation as calls that can be copied.
+fn samples(operation: &Value) -> Markup {
+    let samples = list(&operation["x-codeSamples"]);
+    html! {
+        @if !samples.is_empty() {
+            h2 id="examples" { "Example" }
+            @for (place, sample) in samples.iter().enumerate() {
+                details.sample name="sample" open[place == 0] {
+                    summary { (string(&sample["label"])) }
+                    pre tabindex="0" { code { (string(&sample["source"])) } }
+                }
+            }
+        }
+    }
+}
+
+fn parameters(document: &Value, operation: &Value) -> Markup {
+    let parameters = list(&operation["parameters"]);
+    html! {
+        @if !parameters.is_empty() {
+            h2 id="parameters" { "Parameters" }
+            div.wide tabindex="0" role="region" aria-label="Parameters" {
+                table {
+                    thead { tr { th scope="col" { "Name" } th scope="col" { "In" } th scope="col" { "Meaning" } } }
+                    tbody {
+                        @for parameter in parameters {
+                            tr {
+                                th scope="row" {
+                                    code { (string(&parameter["name"])) }
+                                    @if parameter["required"] == true { " " small.required { "required" } }
+                                }
+                                td { (string(&parameter["in"])) }
+                                td {
+                                    (inline(string(&parameter["description"])))
+                                    p.limits { (kind(document, &parameter["schema"])) }
+                                    (limits(&parameter["schema"]))
+                                    (such_as(&parameter["examples"]))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn request_body(document: &Value, operation: &Value) -> Markup {
+    let body = &operation["requestBody"];
+    html! {
+        @if body.is_object() {
+            h2 id="body" { "Body" }
+            p {
+                @if body["required"] == true { "Required. " } @else { "Optional. " }
+                (inline(string(&body["description"])))
+            }
+            (content(document, &body["content"]))
+        }
+    }
+}
+
+fn responses(document: &Value, operation: &Value) -> Markup {
+    html! {
+        h2 id="answers" { "Answers" }
+        @for (status, response) in object(&operation["responses"]) {
+            @let is_good = status.starts_with('2');
+            details.answer id={ "status-" (status) } open[is_good] {
+                summary {
+                    span.status.good[is_good] { (status) } " " span { (inline(string(&response["description"]))) }
+                }
+                (content(document, &response["content"]))
+                (headers(document, &response["headers"]))
+            }
+        }
+    }
+}
+
+fn headers(document: &Value, headers: &Value) -> Markup {
+    html! {
+        @if object(headers).next().is_some() {
+            details.headers {
+                summary { "Headers" }
+                dl {
+                    @for (name, header) in object(headers) {
+                        dt {
+                            code { (name) } " "
+                            small {
+                                (kind(document, &header["schema"]))
+                                @if header["required"] != true { ", not always" }
+                            }
+                        }
+                        dd { (inline(string(&header["description"]))) (limits(&header["schema"])) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a body is, in each of its forms. Of forms that share a schema only the first has its table.
+fn content(document: &Value, content: &Value) -> Markup {
+    let forms: Vec<(&String, &Value)> = object(content).collect();
+    html! {
+        @for (place, (media, body)) in forms.iter().enumerate() {
+            h3 { code { (media) } }
+            @if !forms.iter().take(place).any(|(_, before)| before["schema"] == body["schema"]) {
+                (table(document, &body["schema"]))
+            }
+            @for (_, example) in object(&body["examples"]) { (shown(example)) }
+        }
+    }
+}
+
+/// An example; a long one is folded.
+fn shown(example: &Value) -> Markup {
+    let value = &example["value"];
+    let text = match value {
+        Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_default(),
+    };
+    let summary = example["summary"].as_str().unwrap_or("Example");
+    html! {
+        details.example open[text.len() <= UNFOLDED_MAX] {
+            summary { (summary) }
+            pre tabindex="0" { code { (text) } }
+        }
+    }
+}
+
+/// The examples of a parameter.
+fn such_as(examples: &Value) -> Markup {
+    html! {
+        @if object(examples).next().is_some() {
+            p.limits {
+                "Such as "
+                @for (place, (_, example)) in object(examples).enumerate() {
+                    @if place > 0 { ", " }
+                    code { (one_line(&example["value"])) }
+                }
+            }
+        }
+    }
+}
+
+fn one_line(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn neighbours((before, after): (Option<&Operation<'_>>, Option<&Operation<'_>>)) -> Markup {
+    html! {
+        footer {
+            @if let Some(before) = before { a rel="prev" href=(before.id) { "← " (before.summary) } }
+            @if let Some(after) = after { a.next rel="next" href=(after.id) { (after.summary) " →" } }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use transcript_core::{
+    Timestamp,
+    archive::{StoredTranscript, content_digest},
+    chat::passages,
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+use super::{
+    cursor::Cursor,
+    page::{self, Page},
+    tools,
+};
+
+fn stored(segments: Vec<Segment>) -> StoredTranscript {
+    let transcript = Transcript {
+        video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+        title: None,
+        author: None,
+        duration_ms: None,
+        track: TrackInfo::new(LanguageTag::english(), TrackKind::Human),
+        source: "imported".to_owned(),
+        segments,
+    };
+    StoredTranscript {
+        content_sha256: content_digest(&transcript),
+        transcript: Arc::new(transcript),
+        revision: 1,
+        parser_version: 1,
+        stored_at: Timestamp::from_millis(0),
+    }
+}
+
+fn page(
+    stored: &StoredTranscript,
+    from: Option<Cursor>,
+    max_chars: usize,
+    timestamps: bool,
+) -> Result<Page, String> {
+    page::page(stored, &passages(&stored.transcript.segments), from, max_chars, timestamps)
+}
+
+/// A text without its white space.
+fn dense(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn all_pages_together_have_every_word_once(
+        spoken in proptest::collection::vec(("[ -~äß中文。]{0,60}|x{900}", 0..8_000_u64), 0..20),
+        max_chars in 20_usize..400,
+    ) {
+        let mut at = 0;
+        let segments: Vec<Segment> = spoken.into_iter().map(|(text, gap)| {
+            at += gap;
+            Segment::new(text, at, 500)
+        }).collect();
+        let given: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+        let stored = stored(segments);
+        let (mut all, mut cursor, mut last_start) = (String::new(), None, 0);
+        for _ in 0..10_000 {
+            let page = page(&stored, cursor, max_chars, false).unwrap();
+            prop_assert!(page.text.chars().count() <= max_chars);
+            prop_assert!(page.start_ms >= last_start);
+            last_start = page.start_ms;
+            all.push_str(&page.text);
+            cursor = page.next;
+            if let Some(next) = cursor {
+                prop_assert_eq!(Cursor::parse(&next.to_string()), Some(next));
+                continue;
+            }
+            break;
+        }
+        prop_assert!(cursor.is_none());
+        prop_assert_eq!(dense(&all), dense(&given));
+    }
+
+    #[test]
+    fn no_cursor_is_a_defect(text in "[0-9a-f]{8}-[0-9]{1,12}-[0-9]{1,12}|.{0,40}") {
+        let stored = stored(vec![Segment::new("äöü one two", 0, 1_000)]);
+        if let Some(cursor) = Cursor::parse(&text) {
+            prop_assert!(page(&stored, Some(cursor), 500, true).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_cursor_is_of_one_transcript() {
+    let one = stored((0..20).map(|n| Segment::new("It is so quiet here.", n * 10_000, 2_000)).collect());
+    let other = stored(vec![Segment::new("Another one.", 0, 1_000)]);
+    let first = page(&one, None, 60, true).unwrap();
+    assert_eq!(first.text, "[0:00] It is so quiet here.\n[0:10] It is so quiet here.\n");
+    assert_eq!((first.start_ms, first.end_ms), (0, 12_000));
+    let next = page(&one, first.next, 60, true).unwrap();
+    assert!(next.text.starts_with("[0:20] It"), "{next:?}");
+    assert!(
+        page(&other, first.next, 60, true).unwrap_err().starts_with("cursor: it is of another transcript")
+    );
+    // In the middle of a letter, or behind the end.
+    let umlauts = stored(vec![Segment::new("äöü", 0, 1_000)]);
+    for (passage, offset) in [(0, 1), (0, 7), (1, 0), (usize::MAX, usize::MAX)] {
+        assert!(page(&umlauts, Some(Cursor::new(&umlauts, passage, offset)), 500, true).is_err());
+    }
+    assert_eq!(page(&stored(Vec::new()), None, 500, true).unwrap().text, "");
+}
+
+#[test]
+fn tools_are_described_for_those_who_choose_among_them() {
+    for whose in [tools::Whose::Service, tools::Whose::Archive] {
+        let all = tools::all(whose);
+        assert_eq!(all.len(), 4);
+        for tool in all {
+            let schema = tool.schema_as_json_value();
+            assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
+            assert!(tool.description.is_some_and(|text| text.len() > 60), "{}", tool.name);
+            for (name, property) in schema["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{} {name}", tool.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The tools for assistants, called by the official client of the Model Context Protocol over both of its transports.
+
+mod client;
+mod http;
+mod log;
+mod stdio;
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+
+use crate::server::harness::{run, verbatim};
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
+/// A short video, and a long one.
+const SHORT: &str = "L1ghth0use1";
+const LONG: &str = "longlonglon";
+/// How many lines the long one has.
+const LINES: usize = 2_000;
+
+/// A data folder with both videos archived.
+fn archive() -> Result<TempDir> {
+    let data = TempDir::new()?;
+    let import = |path: &str, video: &str, input: &[u8]| {
+        let link = format!("https://youtu.be/{video}");
+        let arguments = ["import", path, "--video", &link, "--lang", "en", "--title", "The lighthouse"];
+        let output = run(verbatim(data.path(), &arguments), input)?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(())
+    };
+    import(EXAMPLE, SHORT, b"")?;
+    let long: String = (0..LINES)
+        .map(|n| {
+            let at = |ms: usize| format!("{:02}:{:02}:{:02},{ms:03}", n / 3_600, n / 60 % 60, n % 60);
+            format!("{}\n{} --> {}\nThis is line {}.\n\n", n + 1, at(0), at(900), n * n)
+        })
+        .collect();
+    import("-", LONG, long.as_bytes())?;
+    Ok(data)
+}
+
+/// The words of a transcript's pages, without times and white space.
+fn words(pages: &[serde_json::Value]) -> String {
+    let lines = pages.iter().filter_map(|page| page["text"].as_str()).flat_map(str::lines);
+    let spoken = lines.filter_map(|line| line.strip_prefix('[')?.split_once("] "));
+    spoken.flat_map(|(_, text)| text.chars()).filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The words of the long video.
+fn long_words() -> String {
+    (0..LINES).map(|n| format!("Thisisline{}.", n * n)).collect()
+}
