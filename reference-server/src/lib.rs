@@ -4,6 +4,7 @@ mod bodies;
 mod command;
 pub mod config;
 mod http;
+mod human;
 mod log;
 mod mail;
 mod openapi;

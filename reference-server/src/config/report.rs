@@ -202,4 +202,4 @@ impl Settings {
 }
 
 /// The settings that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 3] = ["limits.visitor_per_day", "limits.visitor_per_network_per_day", "metrics.listen"];
+const LATER: [&str; 1] = ["metrics.listen"];

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     log::{AccessLine, Log},
-    routes::{App, in_form_of, v1},
+    routes::{App, Dress, in_form_of, v1},
 };
 
 /// The body of an answer: ready bytes, or what a route makes.
@@ -93,6 +93,7 @@ impl Front {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
+        let dress = Dress::of(&head.uri, &head.headers);
         let call = AssertUnwindSafe(async {
             if let Some(app) = &self.app {
                 if let Some(response) = app.bodies.archived(&head, started).await {
@@ -105,7 +106,9 @@ impl Front {
             self.route(Request::from_parts(head, Body::new(body)), peer).await.map(Either::Right)
         });
         // The panic hook has logged what and where.
-        call.catch_unwind().await.unwrap_or_else(|_| Refusal::fault().into_response().map(Either::Right))
+        let answer =
+            call.catch_unwind().await.unwrap_or_else(|_| Refusal::fault().into_response().map(Either::Right));
+        dress.on(answer)
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {

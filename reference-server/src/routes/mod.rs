@@ -1,9 +1,10 @@
-//! The routes of both surfaces, the watch page, the pages of orders, and what operators ask.
+//! The routes of both surfaces, the front page, the watch page, the pages of orders, and what operators ask.
 
 mod asked;
 mod bearer;
 mod checkout;
 pub(crate) mod health;
+mod home;
 mod html;
 pub(crate) mod keys;
 pub(crate) mod query;
@@ -12,6 +13,7 @@ pub(crate) mod v1;
 mod watch;
 
 pub(crate) use asked::asked_by_server;
+pub(crate) use html::Dress;
 pub(crate) use query::{Format, LookupQuery};
 pub(crate) use transcript::JSON;
 
@@ -38,6 +40,7 @@ use crate::{
     bodies::{self, Bodies},
     config::WebOrigin,
     http::{CorsRule, Refusal, cors, json},
+    human::Altcha,
     openapi,
 };
 
@@ -69,6 +72,7 @@ impl App {
         payments: Payments,
         sandbox: Option<Sandbox>,
     ) -> Self {
+        let lookup = lookup.with_human_check(Arc::new(Altcha));
         let bodies = Arc::new(Bodies::new(lookup.clone()));
         Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
     }
@@ -85,7 +89,14 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
         .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
+        .route("/", with(get(home::show), own()))
+        .route("/assets/{name}", with(get(home::asset), own()))
         .route("/watch/{platform}/{id}", with(get(watch::page), own()))
+        .route("/watch/{platform}/{id}/challenge", with(get(watch::transcribe::challenge), own()))
+        .route(
+            "/watch/{platform}/{id}/transcribe",
+            with(post(watch::transcribe::transcribe), CorsRule::own("POST, OPTIONS")),
+        )
         .route("/checkout/{order}", with(get(checkout::back), own()))
         .route(
             "/checkout/{order}/sandbox",

@@ -6,4 +6,5 @@ mod errors;
 mod keys;
 mod transcript;
 mod v1;
+mod visitor;
 mod watch;
