@@ -85,7 +85,8 @@ pub(crate) mod tests {
     /// What the widget sends for a challenge.
     pub(crate) fn solution(challenge: &str) -> String {
         let challenge: Challenge = serde_json::from_str(challenge).unwrap();
-        let tries = SolveChallengeOptions { counter_start: TRIES_MIN, ..SolveChallengeOptions::new(&challenge) };
+        let tries =
+            SolveChallengeOptions { counter_start: TRIES_MIN, ..SolveChallengeOptions::new(&challenge) };
         let solution = solve_challenge(tries).unwrap().unwrap();
         BASE64_STANDARD.encode(json!({ "challenge": challenge, "solution": solution }).to_string())
     }

@@ -1,6 +1,6 @@
 // From an address to credits: register, the mail, the link, the key, an order, the sandbox.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { BASE, accessible, alone, assert, look, open, play } from "./walk.mjs";
@@ -10,9 +10,9 @@ const { OUTBOX } = process.env;
 // The link in the one mail, once it is there.
 async function link() {
   for (let tries = 0; tries < 600; tries += 1) {
-    const [mail] = readdirSync(OUTBOX, { withFileTypes: true }).filter((entry) => entry.isFile() && entry.name.endsWith(".eml"));
-    const text = mail && readFileSync(`${OUTBOX}/${mail.name}`, "utf8").replaceAll("=\r\n", "").replaceAll("=3D", "=");
-    const found = text?.match(/https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/);
+    const mails = existsSync(OUTBOX) ? readdirSync(OUTBOX).filter((name) => name.endsWith(".eml")) : [];
+    const text = mails.length ? readFileSync(`${OUTBOX}/${mails[0]}`, "utf8").replaceAll(/=\r?\n/g, "").replaceAll("=3D", "=") : "";
+    const found = text.match(/https?:\/\/\S+\/api\/v1\/verify\?token=[\w-]+/);
     if (found) return found[0];
     await pause(100);
   }

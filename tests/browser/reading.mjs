@@ -46,7 +46,7 @@ await play(async (browser) => {
   assert.equal(await page.evaluate("document.activeElement.id"), "query");
   await page.keyboard.type("LANTERN");
   const found = page.locator("#found");
-  await page.waitForFunction("document.querySelector('#found').textContent.startsWith('1 of ')");
+  await page.waitForFunction(() => document.querySelector("#found").textContent.startsWith("1 of "));
   const count = Number((await found.textContent()).split(" ").pop());
   assert.equal(count, await page.evaluate("document.querySelector('#words').textContent.split(/lantern/i).length - 1"));
   assert.equal(await page.evaluate("CSS.highlights.get('found').size"), count);
@@ -62,7 +62,7 @@ await play(async (browser) => {
   });
   await look(page, "search");
   await page.locator("#query").fill("no such words");
-  await page.waitForFunction("document.querySelector('#found').textContent === 'Not found'");
+  await page.waitForFunction(() => document.querySelector("#found").textContent === "Not found");
   assert.ok(await page.locator("#next").isDisabled());
   await page.locator("#query").fill("");
 

@@ -32,7 +32,7 @@ await play(async (browser) => {
     new MutationObserver(() => said.push(stage.textContent)).observe(stage, { childList: true });
   });
   await page.getByRole("button", { name: "Transcribe this video" }).click();
-  await page.waitForFunction("said.some((text) => text.includes('captions'))", null, { timeout: 60_000 });
+  await page.waitForFunction(() => said.some((text) => text.includes("captions")), null, { timeout: 60_000 });
   const said = await page.evaluate("said");
   assert.equal(said[0], "Your browser does its calculation.");
   assert.ok(said.includes("Your browser has passed the check."), said.join(" | "));

@@ -29,7 +29,7 @@ struct Page<'a> {
     has_script: bool,
     /// What else is in its head.
     head: Markup,
-    /// The class of its content: how wide it is.
+    /// Its class: how wide it is.
     class: &'static str,
 }
 
@@ -56,13 +56,13 @@ fn document(page: Page<'_>, body: Markup) -> Markup {
                 link rel="stylesheet" href={ (root) "assets/" (STYLE.name) };
                 @if has_script { script type="module" src={ (root) "assets/" (SCRIPT.name) } {} }
             }
-            body {
+            body class=(class) {
                 a.skip href="#content" { "Skip to the content" }
                 header.masthead {
                     // From the front page itself this is where one is.
                     a.brand href=(if root.is_empty() { "./" } else { root }) { "Verbatim" }
                 }
-                main #content class=(class) tabindex="-1" { (body) }
+                main #content tabindex="-1" { (body) }
             }
         }
     }

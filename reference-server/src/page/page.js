@@ -31,7 +31,11 @@ function searchIn(words) {
     if (!hits.length) return;
     place = (to + hits.length) % hits.length;
     marks?.set("here", new Highlight(hits[place]));
-    hits[place].startContainer.parentElement.closest("p").scrollIntoView({ block: "center" });
+    const passage = hits[place].startContainer.parentElement;
+    const show = () => passage.scrollIntoView({ block: "center", behavior: "instant" });
+    show();
+    // Passages that were not drawn before take their true room only now.
+    requestAnimationFrame(show);
     say();
   };
 

@@ -105,14 +105,16 @@ fn tools(video: &VideoId, heading: &str) -> Markup {
         div.tools {
             search.scripted #search {
                 label.unseen for="query" { "Search in this transcript" }
-                input #query type="search" placeholder="Search in this transcript" autocomplete="off"
-                    spellcheck="false" aria-describedby="found" aria-keyshortcuts="/";
-                output #found for="query" aria-live="polite" {}
+                div.field {
+                    input #query type="search" placeholder="Search the words" autocomplete="off"
+                        spellcheck="false" aria-describedby="found" aria-keyshortcuts="/";
+                    output #found for="query" aria-live="polite" {}
+                }
                 button.quiet #previous type="button" aria-label="Previous match" disabled { "↑" }
                 button.quiet #next type="button" aria-label="Next match" disabled { "↓" }
             }
             details.keep {
-                summary { "Copy or download" }
+                summary { span.long { "Copy or download" } span.short { "Save" } }
                 ul {
                     @for (format, ending, name) in FORMS {
                         @let address = api_address(video, format);
