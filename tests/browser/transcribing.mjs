@@ -63,7 +63,7 @@ await play(async (browser) => {
 
   const plain = await open(browser, { javaScriptEnabled: false });
   await plain.page.goto(SILENT);
-  assert.ok(await plain.page.getByText("needs JavaScript").isVisible());
+  assert.ok(await plain.page.locator("noscript p").isVisible());
   assert.equal(await plain.page.getByRole("button").count(), 0);
   await look(plain.page, "without-scripts");
   alone(plain.seen);
