@@ -67,13 +67,18 @@ pub(crate) fn video(number: u64) -> Result<VideoId> {
 
 /// Half an hour of speech: some 58 KB of JSON.
 pub(crate) fn transcript(number: u64) -> Result<Transcript> {
+    speech(number, 690)
+}
+
+/// Speech of this many lines, of 2.6 seconds each.
+fn speech(number: u64, lines: u64) -> Result<Transcript> {
     let mut speaker = Speaker::new(number + 1);
-    let segments = (0..690).map(|n| Segment::new(speaker.say(8), n * 2_611 + 40, 2_570)).collect();
+    let segments = (0..lines).map(|n| Segment::new(speaker.say(8), n * 2_611 + 40, 2_570)).collect();
     Ok(Transcript {
         video: video(number)?,
         title: Some(speaker.say(5)),
         author: Some(speaker.say(2)),
-        duration_ms: Some(690 * 2_611),
+        duration_ms: Some(lines * 2_611),
         track: TrackInfo::new(LanguageTag::english(), TrackKind::Generated),
         source: "youtube-captions".to_owned(),
         segments,
@@ -82,8 +87,16 @@ pub(crate) fn transcript(number: u64) -> Result<Transcript> {
 
 /// To archive it as its video's default.
 pub(crate) fn keep(number: u64) -> Result<Keep> {
-    let transcript = transcript(number)?;
-    Ok(Keep {
+    Ok(as_default(transcript(number)?))
+}
+
+/// To archive an hour of speech as its video's default.
+pub(crate) fn keep_an_hour(number: u64) -> Result<Keep> {
+    Ok(as_default(speech(number, 1_380)?))
+}
+
+fn as_default(transcript: Transcript) -> Keep {
+    Keep {
         video: transcript.video.clone(),
         wishes: vec![Wish::Default],
         known_tracks: vec![transcript.track.clone()],
@@ -91,5 +104,5 @@ pub(crate) fn keep(number: u64) -> Result<Keep> {
         parser_version: 1,
         replace: false,
         now: Timestamp::from_millis(1_795_132_800_000),
-    })
+    }
 }

@@ -25,9 +25,9 @@ const PATH: &str = "/api/transcript?v=bench-00000";
 
 /// What one server did in one round.
 #[derive(Clone, Copy, Debug)]
-struct Round {
-    cpu_micros: f64,
-    per_second: f64,
+pub(crate) struct Round {
+    pub(crate) cpu_micros: f64,
+    pub(crate) per_second: f64,
 }
 
 /// Puts this many transcripts into a data folder's archive.
@@ -43,9 +43,10 @@ pub(crate) async fn fill(data: &Path, videos: u64) -> Result<()> {
 }
 
 /// How many videos are asked for at random, and the file in which they are archived.
-type Many<'a> = Option<(u64, &'a Path)>;
+pub(crate) type Many<'a> = Option<(u64, &'a Path)>;
 
-fn round(server: &Server, path: &str, headers: &[&str], many: Many<'_>) -> Result<Round> {
+/// Asks a server as fast as it answers.
+pub(crate) fn round(server: &Server, path: &str, headers: &[&str], many: Many<'_>) -> Result<Round> {
     if let Some((_, archive)) = many {
         // A system that is short of memory, or takes unused pages back, would have them read from the disk.
         std::io::copy(&mut std::fs::File::open(archive)?, &mut std::io::sink())?;

@@ -11,6 +11,7 @@ mod corpus;
 mod fetch;
 mod library;
 mod lookup;
+mod pages;
 mod platform;
 mod postgres;
 mod posts;
@@ -30,6 +31,8 @@ use clap::Parser;
 enum Topic {
     /// Look-ups of archived transcripts over HTTP, beside a bare hyper server.
     Lookup,
+    /// The watch page of an archived hour, beside the look-up of the same in JSON.
+    Pages,
     /// Fetches of new transcripts, beside youtube-transcript-api.
     Fetch,
     /// Look-ups of TikTok, X and Instagram, beside yt-dlp.
@@ -92,6 +95,7 @@ enum Topic {
 async fn main() -> Result<()> {
     match Topic::parse() {
         Topic::Lookup => lookup::run().await,
+        Topic::Pages => pages::run().await,
         Topic::Fetch => fetch::run().await,
         Topic::Social => social::run(),
         Topic::Sound => sound::run().await,
@@ -102,6 +106,7 @@ async fn main() -> Result<()> {
         Topic::Budgets => budgets::run().await,
         Topic::All => {
             lookup::run().await?;
+            pages::run().await?;
             fetch::run().await?;
             social::run()?;
             sound::run().await?;

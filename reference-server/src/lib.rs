@@ -5,6 +5,7 @@ mod command;
 pub mod config;
 mod docs;
 mod http;
+mod human;
 mod log;
 mod mail;
 mod mcp;

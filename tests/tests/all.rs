@@ -1,5 +1,6 @@
 //! All acceptance tests, as one program: one link, and one place to see what holds.
 
+mod browser;
 mod chat;
 mod instagram;
 mod links;

@@ -126,10 +126,6 @@ impl Settings {
         };
         warnings.extend(self.chat_warning(set("chat")));
         warnings.extend(self.metrics_warning());
-        let later = self.effective.iter().filter(|one| LATER.contains(&one.name.as_str()));
-        for one in later.filter(|one| one.origin != Origin::Default) {
-            warnings.push(format!("{} is set, but this version does not use it yet", one.name));
-        }
         warnings
     }
 
@@ -210,6 +206,3 @@ impl Settings {
         warnings
     }
 }
-
-/// The settings that are read and checked, but whose parts of the service are not there yet.
-const LATER: [&str; 2] = ["limits.visitor_per_day", "limits.visitor_per_network_per_day"];

@@ -318,11 +318,6 @@ fn the_operator_is_warned() {
     let metrics = |address: &str| warnings(&format!("metrics.listen = \"{address}\""));
     assert!(metrics("0.0.0.0:9464").contains("metrics.listen may be reached by other machines"));
     assert!(!metrics("127.0.0.1:9464").contains("metrics"));
-    for later in ["limits.visitor_per_day = 3", "limits.visitor_per_network_per_day = 9"] {
-        let told =
-            format!("{} is set, but this version does not use it yet", later.split(' ').next().unwrap());
-        assert!(warnings(later).contains(&told) && !warnings("").contains(&told), "{later}");
-    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::traces;
 use crate::{
     log::{AccessLine, Log},
     metrics::{CameFrom, Connection, Hot, Metrics},
-    routes::{App, in_form_of, v1},
+    routes::{App, Dress, in_form_of, v1},
 };
 
 /// The body of an answer: ready bytes, or what a route makes.
@@ -119,6 +119,7 @@ impl Front {
         B::Error: Into<BoxError>,
     {
         let (head, body) = request.into_parts();
+        let dress = Dress::of(&head.uri, &head.headers);
         let call = AssertUnwindSafe(async {
             if let Some(app) = &self.app {
                 if let Some((response, from)) = app.bodies.archived(&head, started).await {
@@ -140,7 +141,8 @@ impl Front {
         });
         // The panic hook has logged what and where.
         let fault = |_| (Refusal::fault().into_response().map(Either::Right), None);
-        call.catch_unwind().await.unwrap_or_else(fault)
+        let (answer, from) = call.catch_unwind().await.unwrap_or_else(fault);
+        (dress.on(answer), from)
     }
 
     async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {

@@ -44,8 +44,13 @@ impl Refusal {
     }
 }
 
+/// The sentence of a [`Refusal`] beside its response, for whoever shows it otherwise.
+#[derive(Clone, Debug)]
+pub(crate) struct Said(pub(crate) String);
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
+        let said = Said(self.detail.clone());
         let problem = Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
@@ -59,6 +64,8 @@ impl IntoResponse for Refusal {
             (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         ];
-        (self.status, headers, body).into_response()
+        let mut response = (self.status, headers, body).into_response();
+        response.extensions_mut().insert(said);
+        response
     }
 }

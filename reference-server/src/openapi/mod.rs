@@ -69,5 +69,6 @@ const DESCRIPTION: &str = "An archived transcript is returned to anyone, without
          Elsewhere errors are problem details (RFC 9457). In the JSON form a look-up that finds no transcript is no \
          error: it is a 200 with `available: false` and a `failureReason`.\n\n\
          Every address answers OPTIONS with 204 and `Allow`, and a method that it does not have with 405 and \
-         `Allow`. An address that is not listed here answers 404; but `/mcp` speaks the Model Context Protocol. Unknown parameters are ignored, and unknown \
+         `Allow`. An address that is not listed here answers 404, except for the front page and what pages for \
+         people load and send; but `/mcp` speaks the Model Context Protocol. Unknown parameters are ignored, and unknown \
          fields outside the v1 API.";

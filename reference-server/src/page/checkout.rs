@@ -6,7 +6,12 @@ use transcript_core::accounts::{
     payments::{BuyerSeen, OrderFate, OrderSeen, SandboxOrder, SandboxStep},
 };
 
-use super::document;
+use super::{Page, document};
+
+/// The way up from the page of an order.
+pub(crate) const ORDER_ROOT: &str = "../";
+/// The way up from the sandbox's page of an order.
+pub(crate) const SANDBOX_ROOT: &str = "../../";
 
 /// How an order stands.
 pub(crate) fn back(seen: &OrderSeen) -> Markup {
@@ -31,8 +36,9 @@ pub(crate) fn back(seen: &OrderSeen) -> Markup {
         (OrderState::Disputed, _) => ("Disputed", contested(seen)),
     };
     document(
-        title,
+        Page::plain(title, ORDER_ROOT),
         html! {
+            p.kicker { "Your order" }
             h1 { (title) }
             (said)
             (facts(order))
@@ -108,7 +114,7 @@ pub(crate) fn sandbox(shown: &SandboxOrder, token: &str) -> Markup {
     let order = &shown.order;
     let left = order.amount_minor.saturating_sub(shown.returned_minor);
     document(
-        "Test checkout",
+        Page::plain("Test checkout", SANDBOX_ROOT),
         html! {
             p.notice role="note" {
                 strong { "This is a test." }
@@ -156,9 +162,9 @@ pub(crate) fn sandbox(shown: &SandboxOrder, token: &str) -> Markup {
 }
 
 /// For an order that there is not, and for a page whose secret is another's: both alike.
-pub(crate) fn missing() -> Markup {
+pub(crate) fn missing(root: &str) -> Markup {
     document(
-        "No such order",
+        Page::plain("No such order", root),
         html! {
             h1 { "No such order" }
             p {
@@ -170,9 +176,9 @@ pub(crate) fn missing() -> Markup {
 }
 
 /// Says what went wrong.
-pub(crate) fn wrong(why: &str) -> Markup {
+pub(crate) fn wrong(why: &str, root: &str) -> Markup {
     document(
-        "That did not work",
+        Page::plain("That did not work", root),
         html! {
             h1 { "That did not work" }
             p { (why) }
@@ -182,7 +188,7 @@ pub(crate) fn wrong(why: &str) -> Markup {
 
 /// What nobody sees: the browser goes on.
 pub(crate) fn onward() -> Markup {
-    document("Done", html! { h1 { "Done" } })
+    document(Page::plain("Done", SANDBOX_ROOT), html! { h1 { "Done" } })
 }
 
 fn facts(order: &Order) -> Markup {

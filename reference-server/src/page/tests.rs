@@ -1,64 +1,133 @@
 use transcript_core::{
-    transcript::{Segment, TrackInfo},
-    video::Platform,
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
 };
 
-use super::*;
+use super::{
+    assets::{self, SCRIPT, STYLE, WIDGET, WORKER},
+    *,
+};
+use crate::bodies::Encoding;
+
+const WATCH_URL: &str = "https://v.example/watch/video_site/dQw4w9WgXcQ?src=mcp_other";
 
 fn sample(platform: Platform, id: &str, language: &str) -> Transcript {
     Transcript {
         video: VideoId::new(platform, id).unwrap(),
         title: Some("<b>\"Tom\" & 'Ann'</b>".to_owned()),
         author: Some("</title><script>alert(1)</script>".to_owned()),
-        duration_ms: None,
+        duration_ms: Some(3_723_500),
         track: TrackInfo::new(LanguageTag::from_canonical(language), TrackKind::Generated),
         source: "youtube-captions".to_owned(),
         segments: vec![
-            Segment::new("one <i>& two</i>", 5_400, 1_000),
+            Segment::new("one <i>& two</i> \" onmouseover=x", 5_400, 1_000),
             Segment::new("שלום", 3_723_000, 1_000),
         ],
     }
 }
 
+fn page(platform: Platform, id: &str, language: &str) -> String {
+    transcript::transcript(&sample(platform, id, language), WATCH_URL).into_string()
+}
+
 #[test]
 fn everything_from_outside_is_escaped() {
-    let page =
-        transcript(&sample(Platform::VideoSite, "dQw4w9WgXcQ", "en"), "https://v.example").into_string();
-    for foreign in ["<script", "<b>", "<i>"] {
+    let page = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+    for foreign in ["<script>", "<b>", "<i>", "\" onmouseover", "'Ann'</"] {
         assert!(!page.contains(foreign), "{foreign}: {page}");
     }
     assert!(
         page.contains("<title>&lt;b&gt;&quot;Tom&quot; &amp; 'Ann'&lt;/b&gt; – transcript</title>"),
         "{page}"
     );
-    assert!(page.contains("one &lt;i&gt;&amp; two&lt;/i&gt;"), "{page}");
+    assert!(page.contains("one &lt;i&gt;&amp; two&lt;/i&gt; &quot; onmouseover=x"), "{page}");
+    // Nothing is inline: the policy would not let it run, and nobody should have to rely on that.
+    for inline in ["<style", " style=", "javascript:", " onclick"] {
+        assert!(!page.contains(inline), "{inline}: {page}");
+    }
 }
 
 #[test]
 fn times_lead_to_their_moments() {
-    let page =
-        transcript(&sample(Platform::VideoSite, "dQw4w9WgXcQ", "en"), "https://v.example").into_string();
+    let of_site = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
     let address = "https://www.youtube.com/watch?v=dQw4w9WgXcQ&amp;t=5s";
-    assert!(page.contains(&format!("<a class=\"time\" href=\"{address}\">0:05</a>")), "{page}");
-    assert!(page.contains(">1:02:03</a>"), "{page}");
-    let page = transcript(&sample(Platform::ShortVideo, "7", "en"), "https://v.example").into_string();
-    assert!(page.contains("<span class=\"time\">0:05</span>"), "{page}");
+    let link = format!("<a class=\"time\" href=\"{address}\" rel=\"noreferrer\">0:05</a>");
+    assert!(of_site.contains(&link), "{of_site}");
+    assert!(of_site.contains(">1:02:03</a>"), "{of_site}");
+    let clip = page(Platform::ShortVideo, "7", "en");
+    assert!(clip.contains("<span class=\"time\">0:05</span>"), "{clip}");
 }
 
 #[test]
 fn the_language_is_said_where_it_is_known() {
-    let page = |language| transcript(&sample(Platform::Microblog, "7", language), "").into_string();
-    assert!(page("he").contains("<ol class=\"segments\" lang=\"he\">"));
-    assert!(page("und").contains("<ol class=\"segments\">"));
-    assert!(page("he").contains("<p dir=\"auto\">שלום</p>"));
+    let page = |language| page(Platform::Microblog, "7", language);
+    let hebrew = page("he");
+    assert!(hebrew.contains("id=\"words\" lang=\"he\" dir=\"rtl\""), "{hebrew}");
+    assert!(
+        hebrew.contains("<li>Hebrew</li>") && hebrew.contains("<span dir=\"auto\">שלום</span>"),
+        "{hebrew}"
+    );
+    assert!(page("en-GB").contains("id=\"words\" lang=\"en-GB\" dir=\"ltr\""));
+    assert!(page("und").contains("id=\"words\" dir=\"auto\""));
 }
 
 #[test]
-fn the_policy_names_the_style_sheet_that_is_served() {
-    let policy = content_security_policy(false);
-    let policy = policy.to_str().unwrap();
-    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
-    let page = unknown().into_string();
-    let sheet = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
-    assert_eq!(sheet, style::SHEET);
+fn a_card_of_the_page_can_be_made() {
+    let page = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+    for part in [
+        "<meta property=\"og:title\" content=\"&lt;b&gt;&quot;Tom&quot; &amp; 'Ann'&lt;/b&gt;\">",
+        "<meta property=\"og:url\" content=\"https://v.example/watch/video_site/dQw4w9WgXcQ\">",
+        "<meta name=\"description\" content=\"one &lt;i&gt;&amp; two&lt;/i&gt; &quot; onmouseover=x\">",
+        "<li>1:02:04</li>",
+        "download=\"b-Tom-Ann-b.srt\"",
+        "format=vtt\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let mut long = sample(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+    long.segments = vec![Segment::new("many words ".repeat(100), 0, 1_000)];
+    let page = transcript::transcript(&long, WATCH_URL).into_string();
+    let summary = page.split("name=\"description\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(summary.ends_with("words …") && summary.chars().count() <= 202, "{summary}");
+}
+
+#[test]
+fn policies_let_nothing_in_from_elsewhere() {
+    for may in [May::Show, May::Send, May::Run] {
+        let policy = content_security_policy(may);
+        let policy = policy.to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; style-src 'self'; img-src 'self'; "), "{policy}");
+        for (directive, allowed) in
+            [("form-action 'self'", may != May::Show), ("script-src 'self'", may == May::Run)]
+        {
+            assert_eq!(policy.contains(directive), allowed, "{may:?} {directive}");
+        }
+        for never in ["unsafe", "http", "data:", "blob:", "*"] {
+            assert!(!policy.contains(never), "{never}: {policy}");
+        }
+    }
+}
+
+#[test]
+fn what_pages_load_is_small_and_named_by_its_content() {
+    let size = |asset: &assets::Asset| asset.bytes(Encoding::Brotli).len();
+    let (page, check) = (size(&STYLE) + size(&SCRIPT), size(&WIDGET) + size(&WORKER));
+    assert!(page < 10_000 && page + check < 45_000, "{page} {check}");
+    for asset in [&STYLE, &SCRIPT, &WIDGET, &WORKER] {
+        let found = assets::named(&asset.name).unwrap();
+        assert_eq!(found.bytes(Encoding::Identity), asset.bytes(Encoding::Identity));
+        assert!(asset.bytes(Encoding::Gzip).len() < asset.bytes(Encoding::Identity).len());
+    }
+    assert!(assets::named("style.css").is_none() && assets::named("../mod.rs").is_none());
+    let widget = String::from_utf8(WIDGET.bytes(Encoding::Identity).to_vec()).unwrap();
+    assert!(widget.starts_with("/*! altcha 3.2.2\nMIT License"), "{}", &widget[..80]);
+}
+
+#[test]
+fn the_way_up_is_as_long_as_the_way_down() {
+    for (path, root) in
+        [("/", ""), ("/x", ""), ("/watch/reels/7", "../../"), ("/a/b/c/d", "../../../"), ("", "")]
+    {
+        assert_eq!(root_of(path), root, "{path}");
+    }
 }

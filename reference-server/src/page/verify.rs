@@ -3,12 +3,15 @@
 use maud::{Markup, html};
 use transcript_core::wire::v1::Verified;
 
-use super::document;
+use super::{Page, document};
+
+/// The way up from the page.
+const ROOT: &str = "../../../";
 
 /// Asks for the click that redeems a token. Programs that open every link of a mail press no buttons.
 pub(crate) fn ask(token: &str) -> Markup {
     document(
-        "Get your API key",
+        Page::plain("Get your API key", ROOT),
         html! {
             h1 { "Get your API key" }
             p {
@@ -28,7 +31,7 @@ pub(crate) fn ask(token: &str) -> Markup {
 pub(crate) fn issued(verified: &Verified) -> Markup {
     let Verified { api_key, plan, credits, notice, .. } = verified;
     document(
-        "Your API key",
+        Page::plain("Your API key", ROOT),
         html! {
             h1 { "Your API key" }
             p { code.key { (api_key) } }
@@ -47,7 +50,7 @@ pub(crate) fn issued(verified: &Verified) -> Markup {
 /// Says why there is no key.
 pub(crate) fn refused(why: &str) -> Markup {
     document(
-        "No API key",
+        Page::plain("No API key", ROOT),
         html! {
             h1 { "No API key" }
             p { (why) }

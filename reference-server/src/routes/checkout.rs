@@ -20,11 +20,11 @@ use transcript_core::{
 
 use super::{
     App,
-    html::{Form, html},
+    html::{Keep, html},
     query::parameter,
     v1::body::{BODY_MAX, bytes},
 };
-use crate::page::checkout as page;
+use crate::page::{May, checkout as page};
 
 /// The longest id of an order, in bytes.
 const ORDER_MAX: usize = 128;
@@ -37,11 +37,11 @@ type OrderPath = std::result::Result<Path<String>, PathRejection>;
 
 /// How an order stands: the provider's page sends its buyers here, whether they paid or not.
 pub(super) async fn back(State(app): State<App>, path: OrderPath) -> Response {
-    let Some(id) = named(path) else { return missing() };
+    let Some(id) = named(path) else { return missing(page::ORDER_ROOT) };
     match found(&app, &id).await {
         Ok(Some(seen)) => shown(StatusCode::OK, page::back(&seen)),
-        Ok(None) => missing(),
-        Err(error) => away(&error),
+        Ok(None) => missing(page::ORDER_ROOT),
+        Err(error) => away(&error, page::ORDER_ROOT),
     }
 }
 
@@ -49,37 +49,37 @@ pub(super) async fn back(State(app): State<App>, path: OrderPath) -> Response {
 pub(super) async fn show(State(app): State<App>, path: OrderPath, uri: Uri) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten();
     let (Some(sandbox), Some(id), Some(token)) = (&app.sandbox, named(path), token) else {
-        return missing();
+        return missing(page::SANDBOX_ROOT);
     };
     match sandbox.show(&id, &token).await {
         Ok(Some(order)) => shown(StatusCode::OK, page::sandbox(&order, &token)),
-        Ok(None) => missing(),
-        Err(error) => away(&error),
+        Ok(None) => missing(page::SANDBOX_ROOT),
+        Err(error) => away(&error, page::SANDBOX_ROOT),
     }
 }
 
 /// A button of that page.
 pub(super) async fn act(State(app): State<App>, path: OrderPath, request: Request) -> Response {
-    let (Some(sandbox), Some(id)) = (&app.sandbox, named(path)) else { return missing() };
+    let (Some(sandbox), Some(id)) = (&app.sandbox, named(path)) else { return missing(page::SANDBOX_ROOT) };
     let form = match bytes(request.into_body(), BODY_MAX).await {
         Ok(form) => form,
-        Err(denial) => return shown(denial.status(), page::wrong(denial.message())),
+        Err(denial) => return shown(denial.status(), page::wrong(denial.message(), page::SANDBOX_ROOT)),
     };
-    let Some(token) = field(&form, "token") else { return missing() };
+    let Some(token) = field(&form, "token") else { return missing(page::SANDBOX_ROOT) };
     let order = match sandbox.show(&id, &token).await {
         Ok(Some(order)) => order,
-        Ok(None) => return missing(),
-        Err(error) => return away(&error),
+        Ok(None) => return missing(page::SANDBOX_ROOT),
+        Err(error) => return away(&error, page::SANDBOX_ROOT),
     };
     let deed = match deed(&form, &order) {
         Ok(deed) => deed,
-        Err(why) => return shown(StatusCode::BAD_REQUEST, page::wrong(why)),
+        Err(why) => return shown(StatusCode::BAD_REQUEST, page::wrong(why, page::SANDBOX_ROOT)),
     };
     match done(&app, sandbox, &id, &token, deed).await {
         // As a real provider does: who has paid or left comes back to the shop.
         Ok(()) if matches!(deed, SandboxDeed::Pay | SandboxDeed::Cancel) => see_other(&format!("../{id}")),
         Ok(()) => see_other(&format!("sandbox?token={token}")),
-        Err(error) => away(&error),
+        Err(error) => away(&error, page::SANDBOX_ROOT),
     }
 }
 
@@ -154,18 +154,18 @@ fn see_other(location: &str) -> Response {
     response
 }
 
-fn missing() -> Response {
-    shown(StatusCode::NOT_FOUND, page::missing())
+fn missing(root: &str) -> Response {
+    shown(StatusCode::NOT_FOUND, page::missing(root))
 }
 
-fn away(error: &transcript_core::Error) -> Response {
+fn away(error: &transcript_core::Error, root: &str) -> Response {
     tracing::error!(%error, "a page of an order failed");
     shown(
         StatusCode::SERVICE_UNAVAILABLE,
-        page::wrong("This cannot be done right now: please try again in a moment."),
+        page::wrong("This cannot be done right now: please try again in a moment.", root),
     )
 }
 
 fn shown(status: StatusCode, page: Markup) -> Response {
-    html(status, page, Form::Own)
+    html(status, page, Keep::Never, May::Send)
 }

@@ -1,10 +1,11 @@
-//! The routes of both surfaces, the watch page, the pages of orders, and what operators ask.
+//! The routes of both surfaces, the front page, the watch page, the pages of orders, and what operators ask.
 
 mod asked;
 mod bearer;
 mod checkout;
 mod docs;
 pub(crate) mod health;
+mod home;
 mod html;
 pub(crate) mod keys;
 mod mcp;
@@ -15,6 +16,7 @@ mod watch;
 
 pub(crate) use asked::asked_by_server;
 pub(crate) use bearer::{bearer, proof};
+pub(crate) use html::Dress;
 pub(crate) use query::{Format, LookupQuery};
 pub(crate) use transcript::JSON;
 
@@ -41,6 +43,7 @@ use crate::{
     bodies::{self, Bodies},
     config::WebOrigin,
     http::{CorsRule, Refusal, cors},
+    human::Altcha,
 };
 
 /// What the routes work with.
@@ -71,6 +74,7 @@ impl App {
         payments: Payments,
         sandbox: Option<Sandbox>,
     ) -> Self {
+        let lookup = lookup.with_human_check(Arc::new(Altcha));
         let bodies = Arc::new(Bodies::new(lookup.clone()));
         Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
     }
@@ -88,7 +92,14 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
         .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
+        .route("/", with(get(home::show), own()))
+        .route("/assets/{name}", with(get(home::asset), own()))
         .route("/watch/{platform}/{id}", with(get(watch::page), own()))
+        .route("/watch/{platform}/{id}/challenge", with(get(watch::transcribe::challenge), own()))
+        .route(
+            "/watch/{platform}/{id}/transcribe",
+            with(post(watch::transcribe::transcribe), CorsRule::own("POST, OPTIONS")),
+        )
         .route("/checkout/{order}", with(get(checkout::back), own()))
         .route(
             "/checkout/{order}/sandbox",

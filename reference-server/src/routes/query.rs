@@ -20,10 +20,12 @@ pub(crate) enum Format {
     Srt,
     /// `vtt`: WebVTT subtitles; our extension.
     WebVtt,
+    /// The watch page: no name asks for it, it has an address of its own.
+    Page,
 }
 
 impl Format {
-    /// All of them, with their names.
+    /// All that can be asked for, with their names.
     pub(crate) const ALL: [(&'static str, Self); 5] = [
         ("json", Self::Json),
         ("text", Self::Text),

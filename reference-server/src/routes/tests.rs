@@ -7,4 +7,5 @@ mod keys;
 mod mcp;
 mod transcript;
 mod v1;
+mod visitor;
 mod watch;

@@ -159,7 +159,7 @@ fn render(answer: &LookupAnswer, format: Format) -> Rendered {
         (Format::WebVtt, Availability::Available { stored, .. }) => {
             Rendered { kind: WEBVTT, bytes: webvtt(&stored.transcript.segments).into_bytes() }
         }
-        (Format::Json, _) | (_, Availability::Unavailable { .. }) => {
+        (Format::Json | Format::Page, _) | (_, Availability::Unavailable { .. }) => {
             // A structure of texts, numbers and lists always becomes JSON.
             Rendered { kind: JSON, bytes: TranscriptResult::json(answer).unwrap_or_default() }
         }

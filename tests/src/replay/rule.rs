@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::{Answer, SeenRequest};
 
@@ -103,6 +104,13 @@ impl Rule {
     #[must_use]
     pub fn answer(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
+        self
+    }
+
+    /// The same, all of whose answers wait for this gate.
+    #[must_use]
+    pub fn held(mut self, gate: &Arc<Semaphore>) -> Self {
+        self.answers = self.answers.into_iter().map(|answer| answer.held(gate)).collect();
         self
     }
 

@@ -30,7 +30,7 @@ mod supply;
 mod tasks;
 mod tracks;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::{runtime::Handle, sync::oneshot};
 use tracing::Instrument as _;
@@ -41,7 +41,7 @@ pub use health::{HealthPolicy, Rest, SupplierHealth};
 pub use load::{Load, SupplierLoad};
 pub use observer::{Asked, Observer, Stage};
 pub use options::{AbsencePolicy, EngineOptions};
-pub use pace::StillWorking;
+pub use pace::{Progress, StillWorking};
 
 use errands::{Errand, Errands, Purpose, Waiter};
 use links::Links;
@@ -117,7 +117,7 @@ impl Transcripts {
     /// # Cancellation
     /// Dropping the future abandons the waiting, not the work that has begun.
     pub async fn get(&self, fetch: Fetch) -> Outcome {
-        self.answer(fetch, Purpose::Fetch, Look::First).await
+        self.answer(fetch, Purpose::Fetch, Look::First, self.inner.options.wait).await
     }
 
     /// As [`Transcripts::get`], for a caller whom [`Transcripts::find`] told a moment ago that nothing is
@@ -127,7 +127,21 @@ impl Transcripts {
     /// # Cancellation
     /// As [`Transcripts::get`].
     pub async fn get_unknown(&self, fetch: Fetch) -> Outcome {
-        self.answer(fetch, Purpose::Fetch, Look::Done).await
+        self.get_unknown_within(fetch, self.inner.options.wait).await
+    }
+
+    /// As [`Transcripts::get_unknown`], for a caller who waits for another time than `options.wait`.
+    ///
+    /// # Cancellation
+    /// As [`Transcripts::get`].
+    pub async fn get_unknown_within(&self, fetch: Fetch, wait: Duration) -> Outcome {
+        self.answer(fetch, Purpose::Fetch, Look::Done, wait).await
+    }
+
+    /// How far the fetch of a wish is; none where this process does not work on it.
+    pub fn progress(&self, video: &VideoId, wish: &Wish) -> Option<Progress> {
+        let errand = (video.clone(), wish.clone(), Purpose::Fetch);
+        self.inner.errands.pace(&errand).map(|pace| pace.progress())
     }
 
     /// Asks the suppliers anew and keeps what they give as a new revision, whatever is archived; for
@@ -145,7 +159,7 @@ impl Transcripts {
     /// As [`Transcripts::get`].
     pub async fn refresh(&self, video: &VideoId, wish: &Wish) -> Outcome {
         let fetch = Fetch { video: video.clone(), wish: wish.clone(), payment: None };
-        match self.answer(fetch, Purpose::Refresh, Look::First).await {
+        match self.answer(fetch, Purpose::Refresh, Look::First, self.inner.options.wait).await {
             // Another caller's refresh brought it: it was fetched for this one too.
             Outcome::Archived(stored) => Outcome::Fetched(stored),
             outcome => outcome,
@@ -153,7 +167,7 @@ impl Transcripts {
     }
 
     /// Runs one caller's way on the engine's runtime.
-    async fn answer(&self, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
+    async fn answer(&self, fetch: Fetch, purpose: Purpose, look: Look, wait: Duration) -> Outcome {
         let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
         let way = async move {
@@ -161,7 +175,7 @@ impl Transcripts {
             let outcome = tokio::select! {
                 // In order: chance has no part in what the engine does, so that a simulation can replay it.
                 biased;
-                outcome = inner.run(fetch, purpose, look) => outcome,
+                outcome = inner.run(fetch, purpose, look, wait) => outcome,
                 () = reply.closed() => return,
             };
             // Nobody listens any more: the outcome is archived all the same.
@@ -258,7 +272,7 @@ impl Transcripts {
 
 impl Inner {
     /// One caller's whole way, within the wait.
-    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
+    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look, wait: Duration) -> Outcome {
         let errand = (fetch.video.clone(), fetch.wish.clone(), purpose);
         let way = async {
             let (video, wish, _) = errand.clone();
@@ -268,7 +282,7 @@ impl Inner {
                 Purpose::Refresh => outcome,
             }
         };
-        match tokio::time::timeout(self.options.wait, way).await {
+        match tokio::time::timeout(wait, way).await {
             Ok(outcome) => outcome,
             Err(_) => Outcome::StillWorking(self.still_working(&errand)),
         }

@@ -42,6 +42,44 @@ impl StillWorking {
     }
 }
 
+/// How far work is, for whoever waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It is in line: nobody was asked yet.
+    InLine,
+    /// A supplier is at work.
+    AtWork {
+        /// The supplier's name; empty until it tells of anything.
+        supplier: String,
+        /// The stage, as in [`Stage::name`](super::Stage::name); empty until there is one.
+        stage: String,
+        /// How much of the stage is done, in percent up to 99; none where that is not known.
+        percent: Option<u8>,
+    },
+}
+
+impl Progress {
+    /// The sentence for people.
+    pub fn sentence(&self) -> String {
+        let (stage, percent) = match self {
+            Self::InLine => return "Waiting for a free place.".to_owned(),
+            Self::AtWork { stage, percent, .. } => (stage.as_str(), *percent),
+        };
+        let what = match stage {
+            "tracks" | "looking" => "Looking for captions",
+            "captions" => "Fetching the captions",
+            "audio" | "media" => "Fetching the sound",
+            "decoding" => "Preparing the sound",
+            TRANSCRIBING => "Listening to the video",
+            _ => "Asking for the transcript",
+        };
+        match percent.filter(|_| matches!(stage, "audio" | "media" | TRANSCRIBING)) {
+            Some(percent) => format!("{what}: {percent} % is done."),
+            None => format!("{what}."),
+        }
+    }
+}
+
 /// How far an errand is.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -111,6 +149,22 @@ impl Pace {
         };
         let percent = step.as_ref().filter(|step| is_transcribing && step.of > 0).map(Step::percent);
         StillWorking { again_after: again_after.clamp(AGAIN_MIN, AGAIN_MAX), percent }
+    }
+
+    /// How far it is.
+    pub(super) fn progress(&self) -> Progress {
+        let step = self.step();
+        match step.as_ref() {
+            Some(step) => Progress::AtWork {
+                supplier: step.supplier.clone(),
+                stage: step.name.clone(),
+                percent: (step.of > 0).then(|| step.percent()),
+            },
+            None if self.was_asked() => {
+                Progress::AtWork { supplier: String::new(), stage: String::new(), percent: None }
+            }
+            None => Progress::InLine,
+        }
     }
 
     fn step(&self) -> MutexGuard<'_, Option<Step>> {
@@ -204,6 +258,26 @@ mod tests {
             (62, "transcribing", 1, 10),
         ];
         assert_eq!(told(&notes, 62), (18, Some(10)));
+    }
+
+    #[test]
+    fn progress_is_told_in_sentences() {
+        let pace = Pace::new(at(0));
+        assert_eq!(pace.progress(), Progress::InLine);
+        pace.ask();
+        assert_eq!(pace.progress().sentence(), "Asking for the transcript.");
+        for (stage, done, of, sentence) in [
+            ("tracks", 1, 2, "Looking for captions."),
+            ("captions", 0, 0, "Fetching the captions."),
+            ("audio", 1, 4, "Fetching the sound: 25 % is done."),
+            ("audio", 1, 0, "Fetching the sound."),
+            ("decoding", 0, 0, "Preparing the sound."),
+            ("transcribing", 4, 4, "Listening to the video: 99 % is done."),
+            ("<b>", 1, 2, "Asking for the transcript."),
+        ] {
+            pace.note("speech-to-text", stage, (done, of), at(1));
+            assert_eq!(pace.progress().sentence(), sentence);
+        }
     }
 
     #[test]

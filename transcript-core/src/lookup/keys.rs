@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use super::{Entitlement, KeyPlan, Lookup, Proof};
+use super::{Entitlement, KeyPlan, Lookup, Proof, visitor::Visitor};
 use crate::{
     directory::{
         AddKey, LookupKey, NewKey, Owner,
@@ -135,6 +135,8 @@ pub(super) enum Caller {
     Stranger(&'static str),
     /// A key of Surface A.
     Key(LookupKey),
+    /// A visitor of the watch page, who has passed the check; no credential of theirs is looked at.
+    Visitor(Visitor),
 }
 
 impl Lookup {
@@ -208,7 +210,7 @@ impl Lookup {
         let work = async move {
             Ok(match lookup.caller(Some(&credential), None).await? {
                 Caller::Key(key) => Some(key.key.id),
-                Caller::Unkeyed | Caller::Stranger(_) => None,
+                Caller::Unkeyed | Caller::Stranger(_) | Caller::Visitor(_) => None,
             })
         };
         self.parts.transcripts.task(work).await?

@@ -1,20 +1,24 @@
 //! Surface A: who may have what, and every reason why not (specification 2.2, 4; design 3).
 //!
 //! An archived transcript is free to everyone, however often. A new one needs a key, and costs 1 of the
-//! key's allowance and 1 of the service's daily cap. Whoever gets none is told why, in one sentence, and
-//! gets the watch address.
+//! key's allowance and 1 of the service's daily cap; or a visitor of the watch page, whose browser has passed a check,
+//! and it costs 1 of the visitor's allowance and of their network's. Whoever gets none is told why, in one sentence,
+//! and gets the watch address.
 
 mod answer;
 mod ask;
 mod entitlement;
 mod failure;
+mod human;
 mod keys;
 mod languages;
 mod listing;
 pub(crate) mod network;
 mod options;
+mod paying;
 mod plan;
 mod stored;
+mod visitor;
 mod way;
 
 use std::sync::Arc;
@@ -23,11 +27,13 @@ pub use answer::{Availability, LookupAnswer};
 pub use ask::{BadReference, LookupAsk, Reference, SourceTag};
 pub use entitlement::{Entitlement, Entitlements, Proof};
 pub use failure::FailureReason;
+pub use human::{Challenged, HumanCheck};
 pub use keys::{BadKeyRequest, CreateKey, CreateKeyOutcome, KeyStatus, KeyUse, NewLookupKey, Origin};
 pub use listing::ListedKey;
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
 pub use stored::StoredAnswer;
+pub use visitor::{Admission, Admitted, Patience, VisitorAsk};
 
 use crate::{
     directory::{Directory, Secrets},
@@ -63,6 +69,10 @@ pub struct Lookup {
     parts: Arc<LookupParts>,
     /// Digests the networks, so that no address is stored.
     networks: network::Networks,
+    /// Signs visitors' names and challenges.
+    seal: visitor::Seal,
+    /// Who tells people from machines; without it, visitors only read.
+    human: Option<Arc<dyn HumanCheck>>,
     /// Who proves paid plans; none when no proof is believed.
     entitlements: Option<Arc<dyn Entitlements>>,
 }
@@ -77,8 +87,8 @@ impl Lookup {
     /// As [`Secrets::secret`].
     pub async fn open(parts: LookupParts, secrets: &dyn Secrets) -> Result<Self> {
         let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        let networks = network::Networks::new(secret);
-        Ok(Self { parts: Arc::new(parts), networks, entitlements: None })
+        let (networks, seal) = (network::Networks::new(secret.clone()), visitor::Seal::new(secret));
+        Ok(Self { parts: Arc::new(parts), networks, seal, human: None, entitlements: None })
     }
 
     /// The engine behind it.

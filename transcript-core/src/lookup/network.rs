@@ -47,18 +47,24 @@ impl Networks {
         per_ms: u64,
         now: Timestamp,
     ) -> Vec<Take> {
-        let take = |network: String, count| Take {
-            bucket: format!("{what}/{}", self.digest(&network, now)),
-            count: u32::min(count, COUNT_MAX),
+        let take = |(name, times): (String, u32)| Take {
+            bucket: format!("{what}/{name}"),
+            count: u32::min(count.saturating_mul(times), COUNT_MAX),
             per_ms,
             cost: 1,
         };
+        self.names(client, now).into_iter().map(take).collect()
+    }
+
+    /// The digests of a caller's networks on that day, each with how many times a limit it has.
+    pub(crate) fn names(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<(String, u32)> {
+        let name = |network: String, times| (self.digest(&network, now), times);
         match client.map(|address| address.to_canonical()) {
-            None => vec![take("unknown".to_owned(), count)],
-            Some(IpAddr::V4(address)) => vec![take(address.to_string(), count)],
+            None => vec![name("unknown".to_owned(), 1)],
+            Some(IpAddr::V4(address)) => vec![name(address.to_string(), 1)],
             Some(IpAddr::V6(address)) => vec![
-                take(format!("{}/64", prefix(address, 64)), count),
-                take(format!("{}/48", prefix(address, 48)), count.saturating_mul(WIDE_FACTOR)),
+                name(format!("{}/64", prefix(address, 64)), 1),
+                name(format!("{}/48", prefix(address, 48)), WIDE_FACTOR),
             ],
         }
     }

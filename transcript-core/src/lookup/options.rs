@@ -11,6 +11,10 @@ pub struct LookupOptions {
     pub plus_per_day: u64,
     /// Live plus keys per subject (`limits.plus_keys_per_subject`).
     pub plus_keys_per_subject: u32,
+    /// New transcripts per UTC day for a visitor of the watch page (`limits.visitor_per_day`).
+    pub visitor_per_day: u64,
+    /// The same for a visitor's network (`limits.visitor_per_network_per_day`).
+    pub visitor_per_network_per_day: u64,
     /// New transcripts per UTC day for all together (`limits.service_per_day`).
     pub service_per_day: u64,
     /// Unkeyed misses per network in any minute (`limits.misses_per_network_per_minute`).
@@ -28,6 +32,8 @@ impl Default for LookupOptions {
             free_per_month: 25,
             plus_per_day: 100,
             plus_keys_per_subject: 3,
+            visitor_per_day: 3,
+            visitor_per_network_per_day: 30,
             service_per_day: 10_000,
             misses_per_network_per_minute: 60,
             attempts_per_key_per_hour: 60,

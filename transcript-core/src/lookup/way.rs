@@ -1,39 +1,31 @@
 //! The way of a look-up (design 3): link, archive, key, engine, answer.
 
-use std::{sync::Arc, time::Duration};
-
-use async_trait::async_trait;
+use std::{net::IpAddr, time::Duration};
 
 use super::{
     Availability, BadReference, FailureReason, KeyUse, Lookup, LookupAnswer, LookupAsk, SourceTag,
-    keys::Caller,
+    keys::Caller, paying::Spender,
 };
 use crate::{
     archive::{Absence, Found, Wish},
     directory::LookupKey,
-    engine::{EngineOptions, Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg},
     error::{Error, Result},
-    ids::WalletId,
-    ledger::{
-        Leg,
-        terms::{self, Period},
-    },
     limits::{COUNT_MAX, Take, Taken},
     supplier::{Resolved, SupplyError, SupplyReason},
     time::{Timestamp, in_words},
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
-/// The wallet of the daily cap.
-const SERVICE_WALLET: &str = "service";
 const MINUTE_MS: u64 = 60 * 1000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
 /// One look-up under way.
-struct Visit<'a> {
-    ask: &'a LookupAsk,
-    caller: &'a Result<Caller>,
-    may_fetch: bool,
+pub(super) struct Visit<'a> {
+    pub(super) ask: &'a LookupAsk,
+    pub(super) caller: &'a Result<Caller>,
+    pub(super) may_fetch: bool,
+    /// How long the caller waits for work that was begun.
+    pub(super) patience: Duration,
 }
 
 /// Where a link led.
@@ -86,20 +78,29 @@ impl Lookup {
         link: VideoLink,
         may_fetch: bool,
     ) -> Result<LookupAnswer, BadReference> {
-        let EngineOptions { wait, store, .. } = *self.parts.transcripts.options();
+        let patience = self.parts.transcripts.options().wait;
         let caller = self.caller(ask.key.as_deref(), ask.proof.as_ref()).await;
-        let visit = Visit { ask, caller: &caller, may_fetch };
-        let reach = tokio::time::timeout(wait.saturating_add(store), self.reach(&visit, link.clone()));
-        let (link, availability) = match reach.await {
-            Ok(reached) => reached?,
-            Err(_) => (link, too_slow()),
-        };
+        let visit = Visit { ask, caller: &caller, may_fetch, patience };
+        let (link, availability) = self.within(&visit, link).await?;
         // What the key has used is told after the work, so that this answer's own charge is in it.
         let key = match &caller {
             Ok(Caller::Key(key)) => self.key_use(key, self.parts.clock.now()).await.ok(),
             _ => None,
         };
         Ok(self.in_full(&link, ask.src, key, availability))
+    }
+
+    /// Reaches the transcript within the caller's patience and one call of a store.
+    pub(super) async fn within(
+        &self,
+        visit: &Visit<'_>,
+        link: VideoLink,
+    ) -> Result<(VideoLink, Availability), BadReference> {
+        let time = visit.patience.saturating_add(self.parts.transcripts.options().store);
+        match tokio::time::timeout(time, self.reach(visit, link.clone())).await {
+            Ok(reached) => reached,
+            Err(_) => Ok((link, too_slow())),
+        }
     }
 
     /// The video that a link means, and its transcript; or why there is none.
@@ -117,7 +118,7 @@ impl Lookup {
         })
     }
 
-    fn in_full(
+    pub(super) fn in_full(
         &self,
         link: &VideoLink,
         src: Option<SourceTag>,
@@ -170,13 +171,14 @@ impl Lookup {
             Found::Absent(absence) => Some(absence),
             Found::Nothing => None,
         };
-        let key = match visit.caller {
-            Ok(Caller::Key(key)) if visit.may_fetch => key,
+        let spender = match visit.caller {
+            Ok(Caller::Key(key)) if visit.may_fetch => Spender::Key(key),
+            Ok(Caller::Visitor(visitor)) => Spender::Visitor(visitor),
             caller => return self.without_fetching(video, caller, visit, counted).await,
         };
         let (answer, others_help) = match absence {
             Some(absence) => (absent(absence, self.parts.clock.now()), true),
-            None => self.fetch(video, key, counted).await?,
+            None => self.fetch(video, spender, visit.patience, counted).await?,
         };
         // A key must not get less than nobody would: what is archived in other languages is free.
         match others_help && !visit.ask.default_only {
@@ -200,7 +202,7 @@ impl Lookup {
         }
         let why = match caller {
             Ok(Caller::Stranger(why)) => why,
-            Ok(Caller::Unkeyed | Caller::Key(_)) => "",
+            Ok(Caller::Unkeyed | Caller::Key(_) | Caller::Visitor(_)) => "",
             Err(error) => return Err(error.clone()),
         };
         if visit.may_fetch
@@ -222,7 +224,7 @@ impl Lookup {
 
     /// The refusal for a key that made too many attempts in vain within an hour. Counts nothing: callers
     /// who wait for the same video, and those whose fetch succeeds, make no attempt in vain.
-    async fn failed_too_often(&self, key: &LookupKey) -> Result<Option<Availability>> {
+    pub(super) async fn failed_too_often(&self, key: &LookupKey) -> Result<Option<Availability>> {
         let attempt = Take { cost: 0, ..self.attempt(key) };
         if attempt.count == 0 {
             return Ok(Some(too_many_attempts(attempt.per_ms)));
@@ -240,7 +242,7 @@ impl Lookup {
         })
     }
 
-    fn attempt(&self, key: &LookupKey) -> Take {
+    pub(super) fn attempt(&self, key: &LookupKey) -> Take {
         Take {
             bucket: format!("attempt/{}", key.key.id),
             count: self.parts.options.attempts_per_key_per_hour.min(COUNT_MAX),
@@ -253,13 +255,11 @@ impl Lookup {
     /// look-up. Returns the refusal when there were too many.
     async fn count(&self, visit: &Visit<'_>) -> Result<Option<Availability>> {
         let now = self.parts.clock.now();
-        let options = &self.parts.options;
         let takes = match visit.caller {
             Ok(Caller::Key(key)) => vec![self.attempt(key)],
-            _ => {
-                let limit = options.misses_per_network_per_minute;
-                self.networks.takes("miss", visit.ask.client, limit, MINUTE_MS, now)
-            }
+            // Their coming in was counted.
+            Ok(Caller::Visitor(_)) => return Ok(None),
+            _ => self.misses(visit.ask.client, now),
         };
         let Some(retry_after_ms) = self.limited(takes, now).await? else { return Ok(None) };
         Ok(Some(match visit.caller {
@@ -268,91 +268,10 @@ impl Lookup {
         }))
     }
 
-    /// Has the default transcript fetched, at the cost of 1 of the key's allowance and of the daily cap.
-    /// Returns also whether a transcript in another language would be a better answer.
-    async fn fetch(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Result<(Availability, bool)> {
-        let transcripts = &self.parts.transcripts;
-        if !transcripts.covers(video.platform()) {
-            return Ok((unsupplied(video.platform()), true));
-        }
-        // A short link that was followed is this look-up's attempt already, be it the last one.
-        if !counted && let Some(refusal) = self.failed_too_often(key).await? {
-            return Ok((refusal, true));
-        }
-        let payment = Some(self.payment(video, key, counted));
-        let fetch = Fetch { video: video.clone(), wish: Wish::Default, payment };
-        let outcome = transcripts.get_unknown(fetch).await;
-        // While the work goes on, the answer that it will be charged for is still to come.
-        let is_over = !matches!(outcome, Outcome::StillWorking(_) | Outcome::Withdrawn);
-        let answer = self.outcome(outcome, video.platform(), key);
-        let others_help = is_over && matches!(answer, Availability::Unavailable { .. });
-        Ok((answer, others_help))
-    }
-
-    /// What succeeds is bounded by the allowance, what fails by the count of failures, and what nobody was asked
-    /// for costs nothing.
-    fn payment(&self, video: &VideoId, key: &LookupKey, counted: bool) -> Payment {
-        let now = self.parts.clock.now();
-        let leg =
-            |wallet, terms, on_failure| PaymentLeg { leg: Leg { wallet, terms, amount: 1 }, on_failure };
-        let service = terms::allowance(Period::Day, self.parts.options.service_per_day, now);
-        Payment {
-            legs: vec![
-                leg(key.wallet.clone(), self.key_terms(key, now), OnFailure::Return),
-                leg(WalletId::new(SERVICE_WALLET), service, OnFailure::SpendOnceAsked),
-            ],
-            memo: format!("transcript {video}"),
-            in_vain: (!counted).then(|| -> Arc<dyn InVain> {
-                Arc::new(CountAttempt { lookup: self.clone(), attempt: self.attempt(key) })
-            }),
-        }
-    }
-
-    /// What the engine's outcome is on Surface A.
-    fn outcome(&self, outcome: Outcome, platform: Platform, key: &LookupKey) -> Availability {
-        match outcome {
-            Outcome::Archived(stored) => Availability::Available { stored, from_cache: true },
-            Outcome::Fetched(stored) => Availability::Available { stored, from_cache: false },
-            Outcome::Absent(absence) => absent(absence, self.parts.clock.now()),
-            Outcome::Withdrawn => withdrawn(),
-            Outcome::Failed(failure) => failed(&failure, self.parts.clock.now()),
-            Outcome::Refused { leg: 0, .. } => self.key_allowance_spent(key),
-            Outcome::Refused { .. } => Availability::none(
-                FailureReason::DailyCap,
-                "The service has made as many new transcripts today as it may: please try again after midnight UTC.",
-            ),
-            Outcome::Unsupplied => unsupplied(platform),
-            Outcome::StillWorking(still) => {
-                let none = Availability::none(FailureReason::FetchError, still.sentence(None));
-                none.again_after(Some(still.again_after)).in_detail("still_working")
-            }
-            Outcome::Broken(error) => stores_away(&error),
-        }
-    }
-
-    fn key_allowance_spent(&self, key: &LookupKey) -> Availability {
-        let now = self.parts.clock.now();
-        let terms = self.key_terms(key, now);
-        let until = terms.resets_at.map_or(String::new(), |at| format!(" until {at}"));
-        let message = format!(
-            "This key's allowance of new transcripts is spent{until} (archived transcripts stay free)."
-        );
-        Availability::none(FailureReason::KeyAllowance, message)
-    }
-}
-
-/// Counts an attempt of a key in vain.
-#[derive(Debug)]
-struct CountAttempt {
-    lookup: Lookup,
-    attempt: Take,
-}
-
-#[async_trait]
-impl InVain for CountAttempt {
-    async fn asked_in_vain(&self) {
-        // A limiter that is away is no reason to withhold the answer.
-        let _ = self.lookup.limited(vec![self.attempt.clone()], self.lookup.parts.clock.now()).await;
+    /// What a miss of a network takes.
+    pub(super) fn misses(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<Take> {
+        let limit = self.parts.options.misses_per_network_per_minute;
+        self.networks.takes("miss", client, limit, MINUTE_MS, now)
     }
 }
 
@@ -365,19 +284,19 @@ pub(super) fn withdrawn() -> Availability {
 }
 
 /// What is remembered of a video without words, until then.
-fn absent(absence: Absence, now: Timestamp) -> Availability {
+pub(super) fn absent(absence: Absence, now: Timestamp) -> Availability {
     let left = absence.until.since(now);
     let none = Availability::none(FailureReason::NoCaptions, absence.message);
     none.again_after(Some(left)).in_detail(&absence.reason)
 }
 
-fn unsupplied(platform: Platform) -> Availability {
+pub(super) fn unsupplied(platform: Platform) -> Availability {
     let message = format!("This service has no source of new transcripts for {}.", platform.name());
     Availability::none(FailureReason::ConfigError, message)
 }
 
 /// What a supplier's failure is to whoever looked the video up.
-fn failed(failure: &SupplyError, now: Timestamp) -> Availability {
+pub(super) fn failed(failure: &SupplyError, now: Timestamp) -> Availability {
     let reason = failure.reason();
     let none = Availability::none(FailureReason::of_supply(failure), failure.message());
     let starts_in = match reason {
@@ -388,7 +307,7 @@ fn failed(failure: &SupplyError, now: Timestamp) -> Availability {
     if reason.is_about_the_video() { none.in_detail(reason.as_str()) } else { none }
 }
 
-fn too_many_misses(retry_after_ms: u64) -> Availability {
+pub(super) fn too_many_misses(retry_after_ms: u64) -> Availability {
     let message = format!(
         "Too many videos that are not archived were asked for from your network: please try again in {}, or \
          send an API key.",

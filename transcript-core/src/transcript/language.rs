@@ -92,6 +92,21 @@ impl LanguageTag {
         }
     }
 
+    /// Whether the language's likely script is written from right to left.
+    ///
+    /// ```
+    /// use transcript_core::transcript::LanguageTag;
+    ///
+    /// let tag = |text| LanguageTag::parse(text).unwrap();
+    /// assert!(tag("he").is_right_to_left() && tag("uz-Arab").is_right_to_left());
+    /// assert!(!tag("en").is_right_to_left() && !tag("ar-Latn").is_right_to_left());
+    /// ```
+    pub fn is_right_to_left(&self) -> bool {
+        const SCRIPTS: [&str; 11] =
+            ["Adlm", "Arab", "Hebr", "Mand", "Mend", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa", "Yezi"];
+        self.script().is_some_and(|script| SCRIPTS.contains(&script.as_str()))
+    }
+
     /// The script that the tag names or, where it names none, the one that its language and region
     /// are usually written in.
     fn script(&self) -> Option<String> {

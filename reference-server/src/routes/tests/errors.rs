@@ -31,7 +31,7 @@ async fn wrong_parameters_are_named() {
 #[tokio::test]
 async fn unknown_addresses_and_methods() {
     let service = Service::start().await;
-    for target in ["/", "/api", "/api/transcript/", "/api/v2", "/watch/video_site", "/%ff"] {
+    for target in ["/nothing", "/api", "/api/transcript/", "/api/v2", "/watch/video_site", "/%ff"] {
         let answer = service.get(target).await;
         assert_eq!(answer.status, 404, "{target}");
         assert_eq!(answer.header("content-type"), Some("application/problem+json"));

@@ -6,7 +6,7 @@ use transcript_core::{
     video::{Platform, ShortLink, VideoId},
 };
 
-use crate::testing::{ARCHIVED, NEW, Service, request, transcript};
+use crate::testing::{ARCHIVED, DEFECT, NEW, Service, request, transcript};
 
 #[tokio::test]
 async fn an_archived_transcript_is_shown_to_everyone() {
@@ -14,13 +14,18 @@ async fn an_archived_transcript_is_shown_to_everyone() {
     let page = service.get(&format!("/watch/video_site/{ARCHIVED}")).await;
     assert_eq!((page.status.as_u16(), page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let policy = page.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    assert!(policy.starts_with("default-src 'none'; style-src 'self'; "), "{policy}");
+    assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
-    for part in ["<title>A talk – transcript</title>", "Ann", "It is so", "&amp;t=2s\">0:02</a>"] {
+    for part in
+        ["<title>A talk – transcript</title>", "Ann", "It is so", "&amp;t=1s\" rel=\"noreferrer\">0:01</a>"]
+    {
         assert!(page.text.contains(part), "{part}: {}", page.text);
     }
-    assert!(!page.text.contains("<script"));
+    assert_eq!(page.text.matches("<script").count(), 1);
+    assert_eq!(page.text.matches("rel=\"stylesheet\"").count(), 1);
+    assert_eq!(page.header("access-control-allow-origin"), None);
     let tagged = service.get(&format!("/watch/video_site/{ARCHIVED}?src=mcp_other")).await;
     assert_eq!(tagged.text, page.text);
     let head = service.send(request("HEAD", &format!("/watch/video_site/{ARCHIVED}"), &[], "")).await;
@@ -32,7 +37,13 @@ async fn what_is_not_archived_is_said_plainly() {
     let service = Service::start().await;
     let page = service.get(&format!("/watch/video_site/{NEW}")).await;
     assert_eq!(page.status, 200);
-    assert!(page.text.contains("has not been transcribed here yet"), "{}", page.text);
+    assert!(page.text.contains("Nobody has asked for this video here"), "{}", page.text);
+    assert!(page.text.contains("data-challenge=\"./aaaaaaaaaaa/challenge\""), "{}", page.text);
+    assert!(page.text.contains("data-transcribe=\"./aaaaaaaaaaa/transcribe\""), "{}", page.text);
+    let tagged = service.get(&format!("/watch/video_site/{NEW}?src=mcp_other")).await;
+    assert!(tagged.text.contains("data-transcribe=\"./aaaaaaaaaaa/transcribe?src=mcp_other\""));
+    let foreign = service.get(&format!("/watch/video_site/{NEW}?src=%22%3E%3Cscript%3E")).await;
+    assert_eq!(foreign.text, page.text);
     assert!(page.text.contains(&format!("href=\"https://www.youtube.com/watch?v={NEW}\"")));
     assert_eq!(service.asked.load(Ordering::Relaxed), 0);
     let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
@@ -75,8 +86,8 @@ async fn a_short_link_that_was_not_followed_is_said_plainly() {
         assert_eq!(page.status, 200, "{watch_url}");
         assert!(page.text.contains("short link"), "{watch_url}: {}", page.text);
         assert!(page.text.contains(&format!("href=\"{address}\"")), "{watch_url}: {}", page.text);
-        assert_eq!(page.text.matches("href=").count(), 1, "{}", page.text);
-        assert!(!page.text.contains("has not been transcribed here yet"));
+        assert_eq!(page.text.matches("href=\"http").count(), 1, "{}", page.text);
+        assert!(!page.text.contains("Nobody has asked for this video"));
     }
     for nowhere in
         ["/watch/reels/evil:BAaB3xYz01", "/watch/video_site/vm:ZMabc12De", "/watch/microblog/t.co:a%2Fb"]
@@ -107,4 +118,115 @@ async fn another_platform_and_language() {
     let page = service.get("/watch/microblog/7").await;
     assert!(page.text.contains("<title>X video 7 – transcript</title>"), "{}", page.text);
     assert!(page.text.contains("lang=\"he\"") && page.text.contains("dir=\"auto\""));
+}
+
+#[tokio::test]
+async fn pages_of_transcripts_are_ready_and_never_stale() {
+    let service = Service::start().await;
+    let target = format!("/watch/video_site/{ARCHIVED}");
+    let first = service.get(&target).await;
+    let etag = first.header("etag").unwrap().to_owned();
+    let again = service.send(request("GET", &target, &[("if-none-match", &etag)], "")).await;
+    assert_eq!((again.status.as_u16(), again.text.as_str()), (304, ""));
+    assert!(again.header("content-security-policy").is_some());
+    // The tag is part of no transcript's page, but of the address that the button keeps.
+    let tagged = service.get(&format!("{target}?src=mcp_other")).await;
+    assert_eq!(tagged.status, 200);
+    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    let now = transcript_core::Clock::now(service.clock.as_ref());
+    service.archive.withdraw(&video, true, now).await.unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while service.get(&target).await.text.contains("It is so") {
+        assert!(std::time::Instant::now() < until, "the page shows what was withdrawn");
+        tokio::time::sleep(crate::bodies::EXPIRE).await;
+    }
+    // No query of the API is taken for a page.
+    let odd = service.get(&format!("/api/transcript?%00video_site/{ARCHIVED}%00")).await;
+    assert_eq!(odd.status, 400);
+}
+
+#[tokio::test]
+async fn five_megabytes_are_one_page() {
+    let service = Service::start().await;
+    let video = VideoId::new(Platform::VideoSite, DEFECT).unwrap();
+    let mut long = transcript(&video);
+    let words = "and so it went on, day after day. ".repeat(8);
+    long.segments = (0..20_000_u64)
+        .map(|place| transcript_core::transcript::Segment::new(words.as_str(), place * 1_000, 1_000))
+        .collect();
+    service.keep(long).await;
+    let page = service.get(&format!("/watch/video_site/{DEFECT}")).await;
+    assert_eq!(page.status, 200);
+    let words = page.text.split("id=\"words\"").nth(1).unwrap();
+    assert_eq!(words.matches("and so it went on").count(), 160_000);
+    assert!(page.text.len() > 5_000_000 && page.text.contains(">5:33:"), "{}", page.text.len());
+}
+
+#[tokio::test]
+async fn the_front_page_leads_to_the_videos_page() {
+    let service = Service::start().await;
+    let home = service.get("/").await;
+    assert_eq!((home.status.as_u16(), home.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(!home.text.contains("<script"), "{}", home.text);
+    for (link, location) in [
+        (format!("https://youtu.be/{NEW}?t=5"), format!("watch/video_site/{NEW}")),
+        (format!("%20https://www.youtube.com/shorts/{NEW}%20"), format!("watch/video_site/{NEW}")),
+        ("https://vm.tiktok.com/ZMabc12De/".to_owned(), "watch/short_video/vm:ZMabc12De".to_owned()),
+        ("https://t.co/aB3xYz01".to_owned(), "watch/microblog/t.co:aB3xYz01".to_owned()),
+    ] {
+        let there = service.get(&format!("/?url={link}")).await;
+        assert_eq!(
+            (there.status.as_u16(), there.header("location")),
+            (303, Some(location.as_str())),
+            "{link}"
+        );
+    }
+    let wrong = service.get("/?url=https://evil.example/%22%3E%3Cscript%3E").await;
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text.contains("role=\"alert\"") && !wrong.text.contains("<script"), "{}", wrong.text);
+    assert!(wrong.text.contains("value=\"https://evil.example/&quot;&gt;&lt;script&gt;\""), "{}", wrong.text);
+    for nothing in ["/?url=", "/?url=%20", "/?other=1"] {
+        assert_eq!(service.get(nothing).await.status, 200, "{nothing}");
+    }
+    assert_eq!(service.get("/?url=%ff").await.status, 400);
+    assert_eq!(service.get("/?url=a&url=b").await.status, 400);
+}
+
+#[tokio::test]
+async fn files_of_pages_are_kept_for_good() {
+    let service = Service::start().await;
+    let home = service.get("/").await.text;
+    let sheet = home.split("rel=\"stylesheet\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let asset = service.get(&format!("/{sheet}")).await;
+    assert_eq!((asset.status.as_u16(), asset.header("content-type")), (200, Some("text/css; charset=utf-8")));
+    assert_eq!(asset.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(service.get("/assets/style.000000000000.css").await.status, 404);
+    assert_eq!(service.get("/assets/%2e%2e%2fCargo.toml").await.status, 404);
+}
+
+/// A browser is told in a page what went wrong; a program as always.
+#[tokio::test]
+async fn browsers_are_told_of_errors_in_pages() {
+    let service = Service::start().await;
+    let accept = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    for (method, target, status) in [
+        ("GET", "/nothing/here", 404),
+        ("GET", "/watch/video_site", 404),
+        ("DELETE", "/", 405),
+        ("POST", "/watch/video_site/dQw4w9WgXcQ", 405),
+        ("GET", "/watch/video_site/nowhere/challenge", 404),
+    ] {
+        let answer = service.send(request(method, target, &accept, "")).await;
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"), "{target}");
+        assert!(answer.text.contains(&format!("Error {status}")), "{}", answer.text);
+        assert!(answer.header("content-security-policy").is_some());
+        assert_eq!(answer.header("allow").is_some(), status == 405);
+        let length = answer.header("content-length").map(|length| length.parse::<usize>().unwrap());
+        assert!(length.is_none_or(|length| length == answer.text.len()), "{target}: {length:?}");
+        let program = service.send(request(method, target, &[], "")).await;
+        assert_eq!(program.header("content-type"), Some("application/problem+json"), "{target}");
+    }
+    let api = service.send(request("GET", "/api/nothing", &accept, "")).await;
+    assert_eq!(api.header("content-type"), Some("application/problem+json"));
 }

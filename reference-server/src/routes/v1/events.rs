@@ -40,7 +40,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 const EVENTS: &str = "text/event-stream";
 
 /// Whether a caller asks for events.
-pub(super) fn wants_events(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     let ranges = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     ranges.flat_map(|value| value.split(',')).any(|range| {
         let (kind, rest) = range.split_once(';').unwrap_or((range, ""));

@@ -34,7 +34,9 @@ use http::{
 
 pub(crate) use body::Fields;
 pub(crate) use denial::Denial;
+pub(crate) use events::wants_events;
 pub(crate) use ready::{PATH as TRANSCRIPT, ReadyTranscripts, charged};
+pub(crate) use verify::weight;
 
 use super::App;
 

@@ -13,7 +13,7 @@ use axum::{
 };
 use http::{
     HeaderMap, HeaderValue, StatusCode, Uri,
-    header::{ACCEPT, CONTENT_TYPE, VARY},
+    header::{CONTENT_TYPE, VARY},
 };
 use maud::Markup;
 use transcript_core::{
@@ -27,8 +27,12 @@ use super::{
 };
 use crate::{
     http::{ClientAddress, json},
-    page,
-    routes::{App, html, query::parameter},
+    page::{self, May},
+    routes::{
+        App,
+        html::{self, wants_page},
+        query::parameter,
+    },
 };
 
 /// The link: a page with a button for a browser; a program gets the key of a new account at once.
@@ -99,7 +103,7 @@ fn answer(headers: &HeaderMap, outcome: Result<NewAccountKey, Denial>) -> Respon
 }
 
 fn shown(status: StatusCode, page: Markup) -> Response {
-    html::html(status, page, html::Form::Own)
+    html::html(status, page, html::Keep::Never, May::Send)
 }
 
 fn varying(mut response: Response) -> Response {
@@ -126,26 +130,8 @@ fn sent_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, Den
     }
 }
 
-/// Whether the caller would rather read a page than JSON. Only who names HTML does: `*/*` is a program's.
-fn wants_page(headers: &HeaderMap) -> bool {
-    let (mut page, mut data) = (0, 0);
-    for range in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
-        for range in range.split(',') {
-            let (kind, rest) = range.split_once(';').unwrap_or((range, ""));
-            let kind = kind.trim().to_ascii_lowercase();
-            let weight = weight(rest);
-            match kind.as_str() {
-                "text/html" | "application/xhtml+xml" => page = page.max(weight),
-                "application/json" => data = data.max(weight),
-                _ => {}
-            }
-        }
-    }
-    page > data
-}
-
 /// The `q` of a media range in thousandths; what cannot be read weighs nothing.
-pub(super) fn weight(parameters: &str) -> u32 {
+pub(crate) fn weight(parameters: &str) -> u32 {
     let q = parameters.split(';').find_map(|one| {
         let (name, value) = one.split_once('=')?;
         name.trim().eq_ignore_ascii_case("q").then_some(value.trim())
@@ -154,34 +140,5 @@ pub(super) fn weight(parameters: &str) -> u32 {
         None => 1_000,
         Some(Ok(q)) if (0.0..=1.0).contains(&q) => (q * 1_000.0) as u32,
         Some(_) => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_names_html_gets_a_page() {
-        for (accept, expect) in [
-            (&[][..], false),
-            (&["*/*"], false),
-            (&["application/json"], false),
-            (&["application/json, text/plain, */*"], false),
-            (&["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"], true),
-            (&["Text/HTML; q=0.5"], true),
-            (&["text/html;q=0"], false),
-            (&["text/html;q=0.5, application/json"], false),
-            (&["text/html, application/json"], false),
-            (&["application/json;q=0.2", "text/html"], true),
-            (&["text/html;q=nonsense"], false),
-            (&["text/html;level=1;q=0.7, application/json;q=0.6"], true),
-        ] {
-            let mut headers = HeaderMap::new();
-            for value in accept {
-                headers.append(ACCEPT, value.parse().unwrap());
-            }
-            assert_eq!(wants_page(&headers), expect, "{accept:?}");
-        }
     }
 }

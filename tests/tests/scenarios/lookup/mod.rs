@@ -8,4 +8,5 @@ mod links;
 mod paying;
 mod places;
 mod storage;
+mod visitors;
 mod waiting;

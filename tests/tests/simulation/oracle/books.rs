@@ -12,6 +12,10 @@ use super::{Facts, Oracle, now};
 
 /// The wallet of the daily cap.
 const SERVICE: &str = "service";
+/// What the wallets of visitors begin with.
+const VISITOR: &str = "visitor-";
+/// What those of their networks begin with: a second leg, which is spent in vain, too.
+const NETWORK: &str = "network-";
 /// What the memo of a look-up's payment begins with; the video follows.
 const MEMO: &str = "transcript ";
 
@@ -211,11 +215,15 @@ impl Charges {
     fn count(&mut self, wallet: &WalletId, entries: &[Entry]) {
         for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Spent) {
             let video = entry.memo.strip_prefix(MEMO).unwrap_or("nothing").to_owned();
-            if wallet.as_str() == SERVICE {
+            let name = wallet.as_str();
+            if name == SERVICE {
                 *self.by_service.entry(video).or_default() += entry.amount;
-            } else {
+            } else if !name.starts_with(NETWORK) {
                 *self.by_keys.entry(video.clone()).or_default() += entry.amount;
-                *self.by_key.entry((wallet.clone(), video)).or_default() += entry.amount;
+                // Whose look-ups they were, only keys tell.
+                if !name.starts_with(VISITOR) {
+                    *self.by_key.entry((wallet.clone(), video)).or_default() += entry.amount;
+                }
             }
         }
     }

@@ -1,0 +1,184 @@
+//! The page of an archived transcript: to read, to search, to copy and to keep.
+
+use maud::{Markup, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use transcript_core::{
+    transcript::{LanguageTag, TrackKind, Transcript, moment, paragraphs},
+    video::VideoId,
+};
+
+use super::{May, Page, document, language};
+
+/// What the page may do.
+pub(crate) const MAY: May = May::Run;
+/// The way up from a watch page.
+const ROOT: &str = "../../";
+/// How many characters of the words a card of the page shows.
+const SUMMARY_CHARS: usize = 200;
+/// How many characters of the title a file's name has.
+const FILE_NAME_CHARS: usize = 60;
+/// In what forms the transcript can be kept: the API's name, the file's ending, what people call it.
+const FORMS: [(&str, &str, &str); 4] = [
+    ("text", "txt", "Plain text"),
+    ("md", "md", "Markdown, with times"),
+    ("srt", "srt", "SubRip subtitles"),
+    ("vtt", "vtt", "WebVTT subtitles"),
+];
+
+/// The page. `watch_url` is its own whole address.
+pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
+    let video = &transcript.video;
+    let language = known_language(transcript);
+    let heading = heading(transcript);
+    let paragraphs = paragraphs(&transcript.segments);
+    // Elsewhere a moment has no address of its own, and every time would lead to the same place.
+    let has_moments = video.address_at(1) != video.address();
+    let direction = match language {
+        Some(language) if language.is_right_to_left() => "rtl",
+        Some(_) => "ltr",
+        None => "auto",
+    };
+    let lang = language.map(LanguageTag::as_str);
+    let body = html! {
+        article {
+            header.title lang=[lang] dir=(direction) {
+                h1 dir="auto" { (heading) }
+            }
+            (about(transcript))
+            (tools(video, &heading))
+            div.words #words lang=[lang] dir=(direction) {
+                @for paragraph in &paragraphs {
+                    @let seconds = paragraph.start_ms / 1000;
+                    p {
+                        @if has_moments {
+                            a.time href=(video.address_at(seconds)) rel="noreferrer" { (moment(seconds)) }
+                        } @else {
+                            span.time { (moment(seconds)) }
+                        }
+                        " "
+                        span dir="auto" { (paragraph.text) }
+                    }
+                }
+                @if paragraphs.is_empty() { p { span { "Nothing is said in this video." } } }
+            }
+            footer.source {
+                p { "From " (video.platform().name()) ": " a href=(video.address()) rel="noreferrer" { (video.address()) } }
+            }
+        }
+    };
+    let summary = summary(paragraphs.first().map_or("", |first| &first.text));
+    let head = html! {
+        meta name="description" content=(summary);
+        meta property="og:type" content="article";
+        meta property="og:site_name" content="Verbatim";
+        meta property="og:title" content=(heading);
+        meta property="og:description" content=(summary);
+        meta property="og:url" content=(canonical(watch_url));
+        meta name="twitter:card" content="summary";
+        link rel="canonical" href=(canonical(watch_url));
+    };
+    let title = format!("{heading} – transcript");
+    document(Page { has_script: true, head, class: "reading", ..Page::plain(&title, ROOT) }, body)
+}
+
+/// Whose video it is, how long, in which language, and how the words came to be.
+fn about(transcript: &Transcript) -> Markup {
+    let video = &transcript.video;
+    let author = transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty());
+    html! {
+        ul.about aria-label="About the video" {
+            @if let Some(author) = author { li { bdi { (author) } } }
+            @if let Some(length) = transcript.duration_ms.filter(|length| *length > 0) {
+                li { (moment(length.div_ceil(1_000))) }
+            }
+            @if let Some(tag) = known_language(transcript) { li { (language::name(tag)) } }
+            li { (kind(transcript)) }
+            li { a href=(video.address()) rel="noreferrer" { "Watch on " (video.platform().name()) } }
+        }
+    }
+}
+
+/// Search, and the forms in which the transcript can be taken along. What needs the script is not there without it.
+fn tools(video: &VideoId, heading: &str) -> Markup {
+    let file = file_name(heading, video);
+    html! {
+        div.tools {
+            search.scripted #search {
+                label.unseen for="query" { "Search in this transcript" }
+                div.field {
+                    input #query type="search" placeholder="Search the words" autocomplete="off"
+                        spellcheck="false" aria-describedby="found" aria-keyshortcuts="/";
+                    output #found for="query" aria-live="polite" {}
+                }
+                button.quiet #previous type="button" aria-label="Previous match" disabled { "↑" }
+                button.quiet #next type="button" aria-label="Next match" disabled { "↓" }
+            }
+            details.keep {
+                summary { span.long { "Copy or download" } span.short { "Save" } }
+                ul {
+                    @for (format, ending, name) in FORMS {
+                        @let address = api_address(video, format);
+                        li {
+                            span { (name) }
+                            a href=(address) download={ (file) "." (ending) } {
+                                "Download" span.unseen { " as " (name) }
+                            }
+                            button.quiet.scripted type="button" data-copy=(address) {
+                                "Copy" span.unseen { " as " (name) }
+                            }
+                        }
+                    }
+                }
+            }
+            p.unseen #said role="status" {}
+        }
+    }
+}
+
+fn heading(transcript: &Transcript) -> String {
+    let title = transcript.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let video = &transcript.video;
+    title.map_or_else(|| format!("{} video {}", video.platform().name(), video.id()), str::to_owned)
+}
+
+/// The transcript's language; none when nobody knows it.
+fn known_language(transcript: &Transcript) -> Option<&LanguageTag> {
+    let language = &transcript.track.language;
+    (*language != LanguageTag::unknown()).then_some(language)
+}
+
+/// How the words came to be.
+fn kind(transcript: &Transcript) -> &'static str {
+    match transcript.track.kind {
+        TrackKind::Human => "Captions written by people",
+        TrackKind::Generated => "Recognised by a machine",
+        TrackKind::Translated => "Translated by a machine",
+    }
+}
+
+/// The beginning of the words, cut between two of them.
+fn summary(text: &str) -> String {
+    if text.chars().count() <= SUMMARY_CHARS {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(SUMMARY_CHARS).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(whole, _)| whole);
+    format!("{whole} …")
+}
+
+/// A name for the file on any system: letters and digits of the title.
+fn file_name(heading: &str, video: &VideoId) -> String {
+    let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(FILE_NAME_CHARS).collect();
+    if name.is_empty() { format!("transcript-{}", video.id()) } else { name }
+}
+
+/// The address without what tells where a visitor came from.
+fn canonical(watch_url: &str) -> &str {
+    watch_url.split_once('?').map_or(watch_url, |(page, _)| page)
+}
+
+fn api_address(video: &VideoId, format: &str) -> String {
+    let url = utf8_percent_encode(&video.address(), NON_ALPHANUMERIC).to_string();
+    format!("{ROOT}api/transcript?url={url}&format={format}")
+}

@@ -1,0 +1,121 @@
+// A transcript of an hour is read, searched, copied and downloaded; also with the keyboard alone, and without scripts.
+
+import { readFileSync } from "node:fs";
+
+import { BASE, accessible, alone, assert, look, open, play } from "./walk.mjs";
+
+const { LONG } = process.env;
+
+await play(async (browser) => {
+  const { context, page, seen } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
+  let bytes = 0;
+  page.on("response", async (response) => {
+    const { responseHeadersSize, responseBodySize } = await response.request().sizes();
+    if (response.request().resourceType() !== "document") bytes += responseHeadersSize + responseBodySize;
+  });
+  await page.addInitScript(() => {
+    globalThis.shifted = 0;
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) globalThis.shifted += entry.value;
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await page.goto(LONG, { waitUntil: "networkidle" });
+
+  // One sheet, one script, little of both, and nothing moves while they come.
+  const kinds = await page.evaluate(() =>
+    performance.getEntriesByType("resource").map(({ initiatorType, name }) => `${initiatorType} ${name.split(".").pop()}`),
+  );
+  assert.deepEqual(kinds.filter((kind) => !kind.endsWith("svg")).sort(), ["link css", "script js"]);
+  assert.ok(bytes > 1000 && bytes < 20_000, `${bytes} bytes beside the page`);
+  assert.equal(await page.evaluate("shifted"), 0, "the page moved while it was loaded");
+
+  // What a screen reader tells.
+  const tree = await page.locator("body").ariaSnapshot();
+  for (const part of ['heading "The lamp & the <b>keeper</b>" [level=1]', "searchbox", 'button "Next match"', "list \"About"]) {
+    assert.ok(tree.includes(part), `${part}\n${tree.slice(0, 1500)}`);
+  }
+  await accessible(page, "the transcript");
+
+  // Times lead to their moments.
+  const time = page.locator("a.time").nth(3);
+  const seconds = (await time.textContent()).split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
+  assert.match(await time.getAttribute("href"), new RegExp(`^https://www\\.youtube\\.com/watch\\?v=.{11}&t=${seconds}s$`));
+
+  // Search, from the keyboard.
+  await page.keyboard.press("/");
+  assert.equal(await page.evaluate("document.activeElement.id"), "query");
+  await page.keyboard.type("LANTERN");
+  const found = page.locator("#found");
+  await page.waitForFunction(() => document.querySelector("#found").textContent.startsWith("1 of "));
+  const count = Number((await found.textContent()).split(" ").pop());
+  assert.equal(count, await page.evaluate("document.querySelector('#words').textContent.split(/lantern/i).length - 1"));
+  assert.equal(await page.evaluate("CSS.highlights.get('found').size"), count);
+  await page.keyboard.press("Enter");
+  assert.equal(await found.textContent(), `2 of ${count}`);
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.press("Shift+Enter");
+  assert.equal(await found.textContent(), `${count} of ${count}`);
+  await page.waitForFunction(() => {
+    const [range] = CSS.highlights.get("here");
+    const { top, bottom } = range.getBoundingClientRect();
+    return top > 0 && bottom < innerHeight;
+  });
+  await look(page, "search");
+  await page.locator("#query").fill("no such words");
+  await page.waitForFunction(() => document.querySelector("#found").textContent === "Not found");
+  assert.ok(await page.locator("#next").isDisabled());
+  await page.locator("#query").fill("");
+
+  // Every form, downloaded and copied: the same text, that of the API.
+  await page.evaluate("scrollTo(0, 0)");
+  await page.locator("summary").click();
+  await accessible(page, "the menu");
+  await look(page, "menu");
+  const rows = await page.locator(".keep li").all();
+  assert.equal(rows.length, 4);
+  for (const [place, [ending, begins]] of [["txt", /^The keeper/], ["md", /^# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/]].entries()) {
+    const coming = page.waitForEvent("download");
+    await rows[place].locator("a").click();
+    const download = await coming;
+    assert.equal(download.suggestedFilename(), `The-lamp-the-b-keeper-b.${ending}`);
+    const text = readFileSync(await download.path(), "utf8");
+    assert.match(text, begins);
+    const copy = rows[place].locator("button");
+    await copy.click();
+    await page.waitForFunction((button) => button.textContent.startsWith("Copied"), await copy.elementHandle());
+    assert.equal(await page.evaluate("navigator.clipboard.readText()"), text.replaceAll("\r\n", "\n"));
+  }
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".keep").getAttribute("open"), null);
+
+  // From the beginning by Tab: first the way past the head of the page, then what it leads to.
+  await page.reload();
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate("document.activeElement.textContent"), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate("document.activeElement.id"), "content");
+  alone(seen);
+  await context.close();
+
+  // Without scripts all can be read and downloaded, and nothing is offered that would not work.
+  const plain = await open(browser, { javaScriptEnabled: false });
+  await plain.page.goto(LONG);
+  assert.ok(await plain.page.getByText("The keeper trims the wick").first().isVisible());
+  assert.equal(await plain.page.locator("#search").isVisible(), false);
+  await plain.page.locator("summary").click();
+  assert.equal(await plain.page.locator("[data-copy]").first().isVisible(), false);
+  assert.ok(await plain.page.getByRole("link", { name: "Download as SubRip" }).isVisible());
+  alone(plain.seen);
+
+  // A page that is not there is a page, too.
+  const lost = await open(browser);
+  for (const path of ["/nothing/here", "/watch/nowhere/7", "/checkout/none"]) {
+    assert.equal((await lost.page.goto(path)).status(), 404);
+    await accessible(lost.page, path);
+  }
+  await lost.page.goto("/nothing/here");
+  await look(lost.page, "error");
+  await lost.page.getByRole("link", { name: "To the front page" }).click();
+  assert.equal(lost.page.url(), `${BASE}/`);
+  alone(lost.seen, ["404"]);
+});
