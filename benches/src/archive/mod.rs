@@ -20,7 +20,7 @@ use transcript_core::{
 use crate::{
     ask::{Client, get},
     corpus::Sequence,
-    process::{Server, serve},
+    process::{Server, serve, verbatim},
     report::{Goal, line, median, ratio},
     talk::{Surprise, Talk, keep, video},
 };
@@ -39,6 +39,8 @@ struct Asked {
     size: u64,
     archive: SqliteArchive,
     server: Server,
+    /// With it nothing is ready: each look-up asks the archive, however few transcripts there are.
+    key: String,
     sequence: Sequence,
 }
 
@@ -111,8 +113,11 @@ impl Asked {
         // Into the page cache.
         std::io::copy(&mut std::fs::File::open(&file)?, &mut std::io::sink())?;
         let archive = SqliteArchive::open(SqliteOptions::new(file)).await?;
+        let key = verbatim(folder, &["keys", "create"], &[])?.output()?;
+        ensure!(key.status.success(), "no key was made");
+        let key = String::from_utf8(key.stdout)?.trim().to_owned();
         let server = serve(folder, &[("VERBATIM_LOG__LEVEL", "warn".to_owned())])?;
-        Ok(Self { size, archive, server, sequence: Sequence::new(size) })
+        Ok(Self { size, archive, server, key, sequence: Sequence::new(size) })
     }
 
     /// Looks transcripts up at random, one after the other, at the server.
@@ -120,8 +125,9 @@ impl Asked {
         let mut took = Vec::new();
         for _ in 0..LOOK_UPS {
             let path = format!("/api/transcript?v={}", video(self.sequence.below(self.size))?.id());
+            let key = format!("Bearer {}", self.key);
             let begun = Instant::now();
-            let answer = get(client, self.server.address(), &path, &[("accept-encoding", "zstd")]).await?;
+            let answer = get(client, self.server.address(), &path, &[("authorization", &key)]).await?;
             ensure!(answer.status() == 200, "the server answers {}", answer.status());
             answer.into_body().collect().await?;
             took.push(begun.elapsed());

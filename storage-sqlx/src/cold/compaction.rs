@@ -100,10 +100,11 @@ impl Packers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The compact form of a video's body, from which all of the body can be made again; none where it is no smaller.
+    /// The compact form of a video's body, from which all of the body can be made again; none where it is no smaller,
+    /// or does not give the body back.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when the body does not read back, now or out of its compact form.
+    /// [`ErrorKind::Corrupt`] when the body does not read back as it is.
     fn packed(&self, video: &VideoId, body: &Body) -> Result<Option<Vec<u8>>> {
         let transcript = body.unpack()?;
         if transcript.video != *video {
@@ -117,7 +118,11 @@ impl Packers {
             return Ok(None);
         }
         // The digest covers all that a reader can see. What is sent is made of it, and must be the same bytes.
-        let again = unpack(&compact, &body.content_sha256)?;
-        if segments::write(&again.segments)? == body.json()? { Ok(Some(compact)) } else { Err(damaged()) }
+        let again = unpack(&compact, &body.content_sha256).and_then(|again| segments::write(&again.segments));
+        if again.is_ok_and(|again| body.json().is_ok_and(|json| again == json)) {
+            return Ok(Some(compact));
+        }
+        tracing::error!("a transcript does not come back out of its compact form: it is left as it is");
+        Ok(None)
     }
 }

@@ -178,8 +178,9 @@ mod tests {
         for (number, times) in [(0, even), (1, until(1)), (2, until(2))] {
             let bytes = write(&segments(&times)).unwrap();
             assert_eq!(bytes[1], number, "{times:?}");
-            let rests = bytes.iter().rev().take_while(|byte| **byte == 0).count();
-            assert!(rests + 3 >= times.len(), "{bytes:?}");
+            // At the beginning or the end there is nothing to guess from.
+            let guessed = bytes.iter().filter(|byte| **byte == 0).count();
+            assert!(guessed + 2 >= times.len(), "{bytes:?}");
         }
     }
 

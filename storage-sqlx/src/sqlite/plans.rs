@@ -7,14 +7,15 @@ use super::{
     outbox, replies,
 };
 
-/// What may be read whole: the rows of a request's own JSON or parameters, and what was found with them.
-const SMALL: [&str; 8] = [
+/// What may be read whole: the rows of a request's own JSON or parameters, what was found with them, and a page.
+const SMALL: [&str; 9] = [
     "VIRTUAL TABLE",
     "CONSTANT ROW",
     "VALUES CLAUSE",
     "SCAN (subquery",
     "SCAN asked",
     "SCAN holds",
+    "SCAN some",
     "SCAN transfers",
     "SCAN wanted",
 ];

@@ -163,7 +163,7 @@ async fn what_an_earlier_version_kept_is_read_and_added_to() {
     assert_eq!(found, Found::Transcript(old.clone()));
 
     // What is of the oldest form stays in it, and is counted as what it is.
-    let done = compact(&*archive, 10).await;
+    let done = compact(&archive, 10).await;
     assert_eq!((done.looked_at, done.damaged), (1, Vec::new()));
     assert_eq!(archive.find(&kept.video, &wish, kept.now).await.unwrap(), Found::Transcript(old));
     assert_eq!(archive.body(&kept.video, &Wish::Default).await.unwrap().unwrap(), body);

@@ -43,9 +43,9 @@ const COLD: &str = concat!(
 );
 
 /// The next bodies, and whether each is old enough.
-const NEXT: &str = "SELECT n.transcript, t.video, t.revision, t.stored_at < ?2
-    FROM (SELECT transcript FROM bodies WHERE transcript > ?1 ORDER BY transcript LIMIT ?3) n
-    JOIN transcripts t ON t.id = n.transcript ORDER BY n.transcript";
+const NEXT: &str = "SELECT some.transcript, t.video, t.revision, t.stored_at < ?2
+    FROM (SELECT transcript FROM bodies WHERE transcript > ?1 ORDER BY transcript LIMIT ?3) some
+    JOIN transcripts t ON t.id = some.transcript ORDER BY some.transcript";
 
 const READ: &str = "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
     FROM transcripts t JOIN bodies b ON b.transcript = t.id
