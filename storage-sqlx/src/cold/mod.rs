@@ -1,4 +1,4 @@
-//! The compact form of a transcript: less than two thirds of the form that is sent, for what is hardly asked for.
+//! The compact form of a transcript: some two thirds of the form that is sent, for what is hardly asked for.
 //!
 //! The times are a column of small numbers ([`times`]), the texts are joined, and each is a zstd frame of its own,
 //! since what compresses one well does not compress the other. The texts' frame is compressed with a
@@ -42,7 +42,7 @@ use crate::{
 const COLUMNS: u8 = 1;
 /// Before each segment's text. UTF-8 has no such byte.
 const BEFORE_TEXT: u8 = 0xFF;
-/// A minute of processor time for ten thousand short videos; level 22 makes nothing of their size any smaller.
+/// Nobody waits for it. Level 22 makes nothing of a transcript's size any smaller.
 const LEVEL: i32 = 19;
 /// The longest column before compression, in bytes: more than a body in the form that is sent.
 const LENGTH_MAX: usize = 64 << 20;
