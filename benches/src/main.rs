@@ -1,6 +1,7 @@
 //! What Verbatim costs, always beside a baseline that runs in the same minutes; see README.md.
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 
+mod archive;
 mod ask;
 mod bare;
 mod budgets;
@@ -8,6 +9,7 @@ mod charged;
 mod chat;
 mod commits;
 mod corpus;
+mod dictionary;
 mod fetch;
 mod library;
 mod lookup;
@@ -19,6 +21,7 @@ mod process;
 mod report;
 mod social;
 mod sound;
+mod talk;
 
 use std::path::PathBuf;
 
@@ -49,11 +52,25 @@ enum Topic {
     Chat,
     /// Start, memory, links, captions.
     Budgets,
+    /// Archives of a thousand to a million transcripts: look-ups beside each other, and the room that they take.
+    Archive {
+        /// The folder of the archives, which stay there for the next time; one that goes at the end by default.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Only fill the archives.
+        #[arg(long)]
+        fill: bool,
+    },
     /// All of them.
     All,
+    /// Trains the dictionary of the compact form.
+    Dictionary {
+        /// The file that is written.
+        file: PathBuf,
+    },
     /// Fills an archive, for who looks at a server of their own.
     #[command(hide = true)]
-    Archive {
+    Fill {
         /// The data folder.
         data: PathBuf,
         /// How many transcripts.
@@ -114,9 +131,12 @@ async fn main() -> Result<()> {
             commits::run().await?;
             postgres::run().await?;
             chat::run().await?;
+            archive::run(None, false).await?;
             budgets::run().await
         }
-        Topic::Archive { data, videos } => lookup::fill(&data, videos).await,
+        Topic::Archive { data, fill } => archive::run(data.as_deref(), fill).await,
+        Topic::Dictionary { file } => dictionary::train(&file),
+        Topic::Fill { data, videos } => lookup::fill(&data, videos).await,
         Topic::Bare { answer } => bare::serve(&answer).await,
         Topic::Library { proxy, ca_file, prefix, at_once } => {
             library::serve(proxy, ca_file, prefix, at_once).await

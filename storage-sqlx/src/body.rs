@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 use transcript_core::{
     Error, Result,
-    archive::content_digest,
+    archive::{StoredBody, content_digest},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::VideoId,
     wire::segments,
@@ -89,14 +89,28 @@ impl Body {
         checksum(video, &self.source, &self.content_sha256, self.length, &self.segments)
     }
 
+    /// The same as whoever sends it takes it.
+    pub(crate) fn stored(self, video: &VideoId) -> StoredBody {
+        let checksum = self.checksum(video);
+        let Self { content_sha256, source, length, segments, .. } = self;
+        StoredBody { content_sha256, source, segments: segments.into(), length, checksum }
+    }
+
+    /// The segments before compression.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Corrupt`] when they do not decompress, or are longer than they say.
+    pub(crate) fn json(&self) -> Result<Vec<u8>> {
+        let length = usize::try_from(self.length).ok().filter(|length| *length <= LENGTH_MAX);
+        zstd::bulk::decompress(&self.segments, length.ok_or_else(damaged)?).map_err(|_| damaged())
+    }
+
     /// Reads a transcript back.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Corrupt`] when the body is damaged in any way, or longer than it says.
     pub(crate) fn unpack(&self) -> Result<Transcript> {
-        let length = usize::try_from(self.length).ok().filter(|length| *length <= LENGTH_MAX);
-        let json = zstd::bulk::decompress(&self.segments, length.ok_or_else(damaged)?);
-        let segments = segments::read(&json.map_err(|_| damaged())?).ok_or_else(damaged)?;
+        let segments = segments::read(&self.json()?).ok_or_else(damaged)?;
         let about: About = serde_json::from_str(&self.about).map_err(|_| damaged())?;
         let transcript = about.transcript(&self.source).ok_or_else(damaged)?;
         let transcript = Transcript { segments, ..transcript };
@@ -127,6 +141,12 @@ pub(crate) fn checksum(
 #[cold]
 pub(crate) fn damaged() -> Error {
     corrupt("an archived transcript is damaged: delete it, and it is fetched again")
+}
+
+/// What is said of one that reads back, but is of another video than it lies under.
+#[cold]
+pub(crate) fn misplaced() -> Error {
+    corrupt("a transcript lies in the place of another video's")
 }
 
 impl About {

@@ -38,6 +38,8 @@ mod body;
 mod books;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod codec;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub mod cold;
 #[cfg(feature = "sqlite")]
 mod columns;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

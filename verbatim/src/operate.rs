@@ -1,8 +1,10 @@
 //! What an operator does with the archive.
 
+use std::time::Duration;
+
 use transcript_core::{
-    Error, Result,
-    archive::{Absence, ArchivedTrack, Found, Stats, StoredTranscript, Wish},
+    Error, PageRequest, Result,
+    archive::{Absence, ArchivedTrack, Compact, Compacted, Found, Stats, StoredTranscript, Wish},
     engine::Outcome,
     supplier::Resolved,
     transcript::LanguageTag,
@@ -10,6 +12,9 @@ use transcript_core::{
 };
 
 use crate::{Archived, Found as FoundTranscript, Get, GetOutcome, Missing, Verbatim};
+
+/// How many transcripts are looked at before one is told how far the work is.
+const COMPACT_AT_ONCE: u32 = 200;
 
 /// What is known about a video.
 #[derive(Clone, Debug)]
@@ -132,6 +137,38 @@ impl Verbatim {
                 }
             }
         })
+    }
+
+    /// Brings what was stored longer ago than this into a smaller form; nobody who looks it up can tell. `told` hears of
+    /// each part of the work, with what came of it so far.
+    ///
+    /// It may run beside servers, be broken off at any instant, and be begun again: then it goes on with what is
+    /// left.
+    ///
+    /// # Errors
+    /// The storage's faults; what is done by then stays done.
+    pub async fn compact(
+        &self,
+        older_than: Duration,
+        mut told: impl FnMut(&Compacted) + Send,
+    ) -> Result<Compacted> {
+        let stored_before = self.now().minus(older_than);
+        let mut all = Compacted::default();
+        let mut after = None;
+        loop {
+            let page = PageRequest { after, limit: COMPACT_AT_ONCE };
+            let some = self.archive().compact(Compact { stored_before, page }).await?;
+            all.looked_at += some.looked_at;
+            all.compacted += some.compacted;
+            all.bytes_before += some.bytes_before;
+            all.bytes_after += some.bytes_after;
+            all.damaged.extend(some.damaged);
+            told(&all);
+            after = some.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
     }
 
     /// How much the archive holds.

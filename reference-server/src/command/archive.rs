@@ -7,7 +7,7 @@ use verbatim::{Archived, Get, Refreshed, Shown, Verbatim};
 use super::{
     Failure,
     archive_arguments::{ArchiveCommand, Delete, Refresh, Show, Stats, Withdraw},
-    archive_export,
+    archive_export, archive_large,
     confirm::confirmed,
     open_archive, open_existing_archive, print, print_json, shown,
 };
@@ -29,6 +29,8 @@ pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<
         ArchiveCommand::Delete(ask) => delete(&verbatim, &ask).await,
         ArchiveCommand::Withdraw(ask) => withdraw(&verbatim, &ask).await,
         ArchiveCommand::Refresh(ask) => refresh(&verbatim, ask).await,
+        ArchiveCommand::Compact(ask) => archive_large::compact(&verbatim, &ask).await,
+        ArchiveCommand::List(ask) => archive_large::list(&verbatim, &ask).await,
         ArchiveCommand::Stats(ask) => stats(&verbatim, &ask).await,
     };
     verbatim.close().await;
@@ -199,6 +201,7 @@ async fn stats(verbatim: &Verbatim, ask: &Stats) -> Result<(), Failure> {
         ("withdrawn", stats.withdrawn),
         ("links", stats.links),
         ("bytes", stats.bytes),
+        ("compact", stats.compact),
     ];
     if ask.json {
         let figures: serde_json::Map<_, _> =
@@ -212,6 +215,7 @@ async fn stats(verbatim: &Verbatim, ask: &Stats) -> Result<(), Failure> {
         "videos withdrawn by the operator",
         "short links learnt",
         "bytes that the transcripts take",
+        "transcripts in the compact form",
     ];
     let lines = figures.iter().zip(what).map(|((_, figure), what)| format!("{figure:>12}  {what}\n"));
     print(&lines.collect::<String>())

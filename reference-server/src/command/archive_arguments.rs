@@ -1,6 +1,6 @@
 //! What `verbatim archive` and `verbatim ledger` take.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
@@ -18,6 +18,10 @@ pub(super) enum ArchiveCommand {
     Withdraw(Withdraw),
     /// Fetch a transcript again, now, and keep it as a new revision when it has changed
     Refresh(Refresh),
+    /// Bring what was archived long ago into a smaller form
+    Compact(Compact),
+    /// List what is archived
+    List(List),
     /// Tell how much is archived
     Stats(Stats),
 }
@@ -113,6 +117,37 @@ pub(super) struct Refresh {
     /// The language, such as en, pt-BR or zh-Hant [default: the default transcript]
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim archive compact
+  verbatim archive compact --older-than 7d --json
+
+What is compact takes two thirds of the room, and is served to the byte as before, a little later where it is asked for the
+first time. Each transcript is read back out of the smaller form before that takes its place. Servers may run meanwhile,
+and it may be stopped at any time: begun again, it goes on with what is left. On SQLite the room becomes free within the
+file, for what comes next. Exit status 1: a transcript cannot be read as it lies there; it was left as it is.")]
+pub(super) struct Compact {
+    /// Only what was stored longer ago than this
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration)]
+    pub(super) older_than: Duration,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  verbatim archive list
+  verbatim archive list --json | jq -r '.[].videoId' | head
+
+Every archived track, by video: its newest revision, also of videos that are withdrawn. It is printed as it is read, so the
+beginning of a large archive is there at once.")]
+pub(super) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Args, Debug)]

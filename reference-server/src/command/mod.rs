@@ -5,6 +5,7 @@ mod accounts_arguments;
 mod archive;
 mod archive_arguments;
 mod archive_export;
+mod archive_large;
 mod arguments;
 mod check_config;
 mod confirm;

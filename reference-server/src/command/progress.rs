@@ -6,6 +6,8 @@ use super::shown;
 
 /// How many steps one line tells of, where there is no terminal.
 const EVERY: u64 = 100;
+/// The same for steps that are many and small.
+const EVERY_MANY: u64 = 10_000;
 /// The most characters of a name on a live line.
 const NAME_MAX: usize = 60;
 
@@ -34,6 +36,18 @@ impl Progress {
         if self.is_live {
             self.write(&format!("\r\x1b[K{line}"));
         } else if self.done.is_multiple_of(EVERY) {
+            self.write(&format!("{line}\n"));
+        }
+    }
+
+    /// So many steps are done by now.
+    pub(super) fn reach(&mut self, done: u64, what: &str) {
+        let before = std::mem::replace(&mut self.done, done);
+        let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
+        let line = format!("{} {done}{of}: {what}", self.verb);
+        if self.is_live {
+            self.write(&format!("\r\x1b[K{line}"));
+        } else if done / EVERY_MANY > before / EVERY_MANY {
             self.write(&format!("{line}\n"));
         }
     }

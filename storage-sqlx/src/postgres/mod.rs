@@ -40,8 +40,13 @@ macro_rules! migration {
 const MAIN: Part = Part { name: "main", migrations: &[migration!(1, "postgres-main", "0001_create_main")] };
 
 /// Transcripts.
-const ARCHIVE: Part =
-    Part { name: "archive", migrations: &[migration!(1, "postgres-archive", "0001_create_archive")] };
+const ARCHIVE: Part = Part {
+    name: "archive",
+    migrations: &[
+        migration!(1, "postgres-archive", "0001_create_archive"),
+        migration!(2, "postgres-archive", "0002_keep_cold_rows"),
+    ],
+};
 
 /// Ledger, directory, secrets, rate limits, replies, outbox and orders, in a PostgreSQL database.
 ///

@@ -79,6 +79,7 @@ const ARCHIVE: FileKind = FileKind {
         migration!(2, "archive", "0002_index_transcripts_by_track"),
         migration!(3, "archive", "0003_count_changes"),
         migration!(4, "archive", "0004_store_as_sent"),
+        migration!(5, "archive", "0005_keep_cold_rows"),
     ],
 };
 

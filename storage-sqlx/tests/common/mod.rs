@@ -1,6 +1,7 @@
 //! What the tests of all databases share.
 
 pub(crate) mod charging;
+pub(crate) mod cold;
 
 use std::{
     sync::Arc,

@@ -6,6 +6,7 @@
 
 mod away;
 mod charging;
+mod cold;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;

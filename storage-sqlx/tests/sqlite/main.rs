@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod charging;
+mod cold;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;

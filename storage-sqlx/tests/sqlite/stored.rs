@@ -11,7 +11,10 @@ use transcript_core::{
     wire::segments,
 };
 
-use crate::opening::{run, stranger};
+use crate::{
+    common::cold::compact,
+    opening::{run, stranger},
+};
 
 #[tokio::test]
 async fn a_body_that_changed_on_disk_is_corrupt_never_other_words() {
@@ -157,5 +160,13 @@ async fn what_an_earlier_version_kept_is_read_and_added_to() {
     let json = zstd::bulk::decompress(&body.segments, body.length as usize).unwrap();
     assert_eq!(json, segments::write(&kept.transcript.segments).unwrap());
     let found = archive.find(&kept.video, &wish, kept.now).await.unwrap();
-    assert_eq!(found, Found::Transcript(old));
+    assert_eq!(found, Found::Transcript(old.clone()));
+
+    // What is of the oldest form stays in it, and is counted as what it is.
+    let done = compact(&archive, 10).await;
+    assert_eq!((done.looked_at, done.damaged), (1, Vec::new()));
+    assert_eq!(archive.find(&kept.video, &wish, kept.now).await.unwrap(), Found::Transcript(old));
+    assert_eq!(archive.body(&kept.video, &Wish::Default).await.unwrap().unwrap(), body);
+    let stats = archive.stats().await.unwrap();
+    assert_eq!((stats.videos, stats.transcripts, stats.compact), (1, 2, done.compacted));
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod auditing;
+mod compacting;
 mod exporting;
 mod importing;
 

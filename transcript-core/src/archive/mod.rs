@@ -10,7 +10,8 @@ use async_trait::async_trait;
 
 pub use digest::content_digest;
 pub use records::{
-    Absence, ArchivedTrack, Claim, Found, KNOWN_TRACKS_MAX, Keep, Lease, Stats, StoredTranscript, Wish,
+    Absence, ArchivedTrack, Claim, Compact, Compacted, Found, KNOWN_TRACKS_MAX, Keep, Lease, Stats,
+    StoredTranscript, Wish,
 };
 pub use stored_body::StoredBody;
 
@@ -27,8 +28,8 @@ use crate::{
 /// Its key is (video, [`Wish`]). A transcript is stored once and may answer several wishes; which wish
 /// means which transcript is decided when it is kept, never when it is read.
 ///
-/// Every method is one transaction: it happens whole or not at all, and what it acknowledged survives
-/// a crash. Each may be repeated with the same arguments after a fault whose outcome is unknown.
+/// Every method but [`Archive::compact`] is one transaction: it happens whole or not at all, and what it acknowledged
+/// survives a crash. Each may be repeated with the same arguments after a fault whose outcome is unknown.
 /// Dropping a future at any await leaves the call done or not done, nothing in between.
 ///
 /// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached,
@@ -134,6 +135,21 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     /// The videos that are withdrawn, whether anything is stored of them or not, by video, page by page.
     async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>>;
 
-    /// How much the archive holds.
+    /// How much the archive holds. It takes no longer for a large archive than for a small one, or hardly.
     async fn stats(&self) -> Result<Stats>;
+
+    /// Brings some transcripts that were stored long ago into a smaller form, where the store has one. That is
+    /// what this method leaves undone unless it is overridden.
+    ///
+    /// **Behaviour**
+    /// - Nobody can tell by what is found: [`Archive::find`] and [`Archive::body`] return what they returned before,
+    ///   to the byte, and [`Archive::changes`] does not grow.
+    /// - Each transcript is a transaction of its own: it is read back out of the smaller form before that takes the
+    ///   other's place, and only while that is still what was read. So it may be called while others read,
+    ///   keep and forget, and may be killed at any instant.
+    /// - Whoever begins at the first page again finds only what is left to do.
+    async fn compact(&self, ask: Compact) -> Result<Compacted> {
+        let _ = ask;
+        Ok(Compacted::default())
+    }
 }

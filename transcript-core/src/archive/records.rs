@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{Error, Result},
-    ids::Holder,
+    ids::{Cursor, Holder},
+    page::PageRequest,
     time::Timestamp,
     transcript::{LanguageTag, TrackInfo, Transcript},
     video::VideoId,
@@ -204,4 +205,33 @@ pub struct Stats {
     pub links: u64,
     /// Bytes that the transcripts take as stored.
     pub bytes: u64,
+    /// Transcripts that are in a smaller form; see [`super::Archive::compact`].
+    #[serde(default)]
+    pub compact: u64,
+}
+
+/// Which transcripts to bring into a smaller form.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Compact {
+    /// Only those that were stored before this moment.
+    pub stored_before: Timestamp,
+    /// Where to go on, and how many transcripts to look at.
+    pub page: PageRequest,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// How many transcripts were looked at.
+    pub looked_at: u64,
+    /// How many of them are in a smaller form now, and were not before.
+    pub compacted: u64,
+    /// Bytes that these took before.
+    pub bytes_before: u64,
+    /// Bytes that they take now.
+    pub bytes_after: u64,
+    /// Videos of which a transcript could not be read as it lies there. It was left as it is.
+    pub damaged: Vec<VideoId>,
+    /// Where to go on; none at the end.
+    pub next: Option<Cursor>,
 }

@@ -224,10 +224,12 @@ mod tests {
         check(
             include_str!("archive/mod.rs"),
             &[
+                include_str!("archive/compacting.rs"),
                 include_str!("archive/finding.rs"),
                 include_str!("archive/holding.rs"),
                 include_str!("archive/keeping.rs"),
                 include_str!("archive/operating.rs"),
+                include_str!("archive/sending.rs"),
             ],
         );
         check(

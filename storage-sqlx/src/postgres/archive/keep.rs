@@ -12,6 +12,7 @@ use transcript_core::{
 
 use super::{
     count,
+    figures::Difference,
     read::{FIND, stored},
 };
 use crate::{
@@ -44,6 +45,8 @@ const ADD: &str = "INSERT INTO transcripts
 const ADD_BODY: &str = "INSERT INTO bodies
     (video, transcript, content_sha256, source, length, checksum, about, segments)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+
+const HAS_TRANSCRIPT: &str = "SELECT EXISTS (SELECT 1 FROM transcripts WHERE video = $1)";
 
 /// Lets wishes mean a transcript, also those that mean another, or only those that mean none.
 const ANSWER: &str = "INSERT INTO wishes (video, wish, transcript)
@@ -174,6 +177,8 @@ impl Shelve {
 
     async fn add(&self, db: &mut PgConnection, video: &str, track: i64, revision: u32) -> Work<i64> {
         let (id, body) = (self.number(), &self.keep.body);
+        let is_known: bool =
+            sqlx::query(HAS_TRANSCRIPT).bind(video.to_owned()).fetch_one(&mut *db).await?.try_get(0)?;
         let add = sqlx::query(ADD)
             .bind(video.to_owned())
             .bind(id)
@@ -193,7 +198,9 @@ impl Shelve {
             .bind(i64::from(body.checksum(&self.keep.video)))
             .bind(body.about.clone())
             .bind(body.segments.clone());
-        add.execute(db).await?;
+        add.execute(&mut *db).await?;
+        let (videos, bytes) = (i64::from(!is_known), codec::column(body.bytes())?);
+        Difference { videos, transcripts: 1, bytes, compact: 0 }.add(db).await?;
         Ok(id)
     }
 

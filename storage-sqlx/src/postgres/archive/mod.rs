@@ -1,5 +1,7 @@
 //! The archive in PostgreSQL.
 
+mod cold;
+mod figures;
 mod keep;
 mod read;
 
@@ -8,7 +10,8 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript, Wish,
+        Absence, Archive, ArchivedTrack, Claim, Compact, Compacted, Found, Keep, Lease, Stats, StoredBody,
+        StoredTranscript, Wish,
     },
     ids::{Cursor, Holder},
     video::{ShortLink, VideoId},
@@ -23,7 +26,8 @@ use crate::{
     codec::{self, number},
     error::{Work, corrupt},
 };
-use read::{BODY, FIND, PAGE, TRACKS, archived, body, read_cursor, what_is_known};
+use figures::{Difference, OF_VIDEO, STATS, part, stats};
+use read::{BODY, FIND, PAGE, TRACKS, archived, read_cursor, sent, what_is_known};
 
 const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
     VALUES ($1, $2, $3, $4, $5, $6)
@@ -51,7 +55,10 @@ const REMEMBERED_MS: i64 = 3_600_000;
 const FORGET_EVERY: u64 = 8;
 
 const LINK: &str = "SELECT video FROM links WHERE address = $1";
-const KEEP_LINK: &str = "INSERT INTO links (address, video) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING";
+const KEEP_LINK: &str = "WITH kept AS (
+        INSERT INTO links (address, video) VALUES ($1, $2) ON CONFLICT (address) DO NOTHING RETURNING address
+    )
+    UPDATE figures SET links = links + 1 WHERE part = $3 AND EXISTS (SELECT 1 FROM kept)";
 
 const COUNT: &str = "UPDATE changes SET count = count + $1";
 const CHANGES: &str = "SELECT count FROM changes";
@@ -66,11 +73,6 @@ const FORGET: [&str; 5] = [
     "DELETE FROM tracks WHERE video = $1",
     "DELETE FROM absences WHERE video = $1",
 ];
-
-const STATS: &str = "SELECT
-    (SELECT count(DISTINCT video) FROM transcripts), (SELECT count(*) FROM transcripts),
-    (SELECT count(*) FROM absences), (SELECT count(*) FROM withdrawals), (SELECT count(*) FROM links),
-    (SELECT coalesce(sum(body_bytes), 0)::BIGINT FROM transcripts)";
 
 impl Change for Absence {
     type Outcome = ();
@@ -140,7 +142,7 @@ impl Change for KeepLink {
 
     async fn make(&self, db: &mut PgConnection) -> Work<()> {
         let keep = sqlx::query(KEEP_LINK).bind(own(&self.address)).bind(own(&self.video.to_string()));
-        keep.execute(db).await?;
+        keep.bind(part()).execute(db).await?;
         Ok(())
     }
 }
@@ -173,6 +175,8 @@ impl Change for Forget {
 
     async fn make(&self, db: &mut PgConnection) -> Work<()> {
         let video = own(&self.0.to_string());
+        let held = sqlx::query(OF_VIDEO).bind(video.clone()).fetch_one(&mut *db).await?;
+        Difference::without(&held)?.add(db).await?;
         let mut changed = 0;
         for (place, statement) in FORGET.into_iter().enumerate() {
             let gone = sqlx::query(statement).bind(video.clone()).execute(&mut *db).await?.rows_affected();
@@ -200,7 +204,10 @@ impl Archive for PostgresArchive {
 
     async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
         let ask = Read::new(BODY).text(&video.to_string()).text(wish.as_str());
-        self.database.find_first(ask, |row| body(video, row)).await
+        match self.database.find_first(ask, |row| sent(video, row)).await? {
+            Some(sent) => self.ready(video, sent).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -277,16 +284,10 @@ impl Archive for PostgresArchive {
     }
 
     async fn stats(&self) -> Result<Stats> {
-        let found = self.database.find_first(Read::new(STATS), |row| {
-            Ok(Stats {
-                videos: number(row.try_get(0)?)?,
-                transcripts: number(row.try_get(1)?)?,
-                absences: number(row.try_get(2)?)?,
-                withdrawn: number(row.try_get(3)?)?,
-                links: number(row.try_get(4)?)?,
-                bytes: number(row.try_get(5)?)?,
-            })
-        });
-        Ok(found.await?.unwrap_or_default())
+        Ok(self.database.find_first(Read::new(STATS), stats).await?.unwrap_or_default())
+    }
+
+    async fn compact(&self, ask: Compact) -> Result<Compacted> {
+        self.compact_some(&ask).await
     }
 }

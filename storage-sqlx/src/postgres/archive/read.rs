@@ -13,26 +13,43 @@ use transcript_core::{
 };
 
 use crate::{
-    body::{Body, checksum, damaged},
+    body::{Body, checksum, damaged, misplaced},
     codec::{self, number, small},
+    cold,
     error::{Work, corrupt},
     postgres::text::{listed, plain, read, read_perhaps},
 };
 
 /// All that is known about a wish, in one row.
 pub(super) const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at,
-        t.content_sha256, b.length, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until
+        t.content_sha256, b.length, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until, c.body
     FROM (SELECT 1) one
     LEFT JOIN withdrawals d ON d.video = $1
     LEFT JOIN wishes w ON w.video = $1 AND w.wish = $2 AND d.video IS NULL
     LEFT JOIN transcripts t ON t.video = $1 AND t.id = w.transcript
     LEFT JOIN bodies b ON b.video = $1 AND b.transcript = w.transcript
+    LEFT JOIN cold c ON c.video = $1 AND c.transcript = w.transcript AND b.video IS NULL
     LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3";
 
-/// The body that answers a wish.
-pub(super) const BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.checksum, b.segments
+/// The body that answers a wish, or its compact form. It has one of them, so where the first is found, the second is
+/// not looked for.
+pub(super) const BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.checksum, b.segments, FALSE
     FROM wishes w JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
-    WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)";
+    WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)
+    UNION ALL
+    SELECT t.content_sha256, '', 0, 0, c.body, TRUE
+    FROM wishes w JOIN cold c ON c.video = w.video AND c.transcript = w.transcript
+    JOIN transcripts t ON t.video = w.video AND t.id = w.transcript
+    WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)
+    LIMIT 1";
+
+/// What a row of [`BODY`] has.
+pub(super) enum Sent {
+    /// A body, whose checksum is right.
+    Body(StoredBody),
+    /// What it is made of.
+    Compact { content_sha256: Vec<u8>, compact: Vec<u8> },
+}
 
 macro_rules! tracks {
     ($rest:literal) => {
@@ -67,7 +84,7 @@ pub(super) fn what_is_known(video: &VideoId, wish: &Wish, row: &PgRow) -> Work<F
         return if stored.transcript.video == *video {
             Ok(Found::Transcript(stored))
         } else {
-            Err(corrupt("a transcript lies in the place of another video's").into())
+            Err(misplaced().into())
         };
     }
     let Some(reason) = read_perhaps(row, 9)? else {
@@ -89,16 +106,18 @@ pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
         return Ok(None);
     };
     let content_sha256: Vec<u8> = row.try_get(4)?;
-    let length = row.try_get::<Option<i64>, _>(5)?.ok_or_else(damaged)?;
-    let body = Body {
-        content_sha256: content_sha256.clone(),
-        source: read(row, 6)?,
-        length: number(length)?,
-        about: row.try_get(7)?,
-        segments: row.try_get(8)?,
+    let length: Option<i64> = row.try_get(5)?;
+    let transcript = match (length, row.try_get::<Option<&[u8]>, _>(13)?) {
+        (Some(length), _) => {
+            let (source, about) = (read(row, 6)?, row.try_get(7)?);
+            let (content_sha256, length) = (content_sha256.clone(), number(length)?);
+            Body { content_sha256, source, length, about, segments: row.try_get(8)? }.unpack()?
+        }
+        (None, Some(compact)) => cold::unpack(compact, &content_sha256)?,
+        (None, None) => return Err(damaged().into()),
     };
     Ok(Some(StoredTranscript {
-        transcript: Arc::new(body.unpack()?),
+        transcript: Arc::new(transcript),
         revision: small(revision)?,
         content_sha256,
         parser_version: small(row.try_get(2)?)?,
@@ -106,16 +125,19 @@ pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
     }))
 }
 
-/// The body in a row of [`BODY`], whose checksum is right.
-pub(super) fn body(video: &VideoId, row: &PgRow) -> Work<StoredBody> {
+/// What is sent, of a row of [`BODY`].
+pub(super) fn sent(video: &VideoId, row: &PgRow) -> Work<Sent> {
     let (content_sha256, source): (Vec<u8>, String) = (row.try_get(0)?, read(row, 1)?);
+    if row.try_get(5)? {
+        return Ok(Sent::Compact { content_sha256, compact: row.try_get(4)? });
+    }
     let (length, stored) = (number(row.try_get(2)?)?, number(row.try_get(3)?)?);
     let segments: Vec<u8> = row.try_get(4)?;
     let checksum = checksum(video, &source, &content_sha256, length, &segments);
     if u64::from(checksum) != stored {
         return Err(damaged().into());
     }
-    Ok(StoredBody { content_sha256, source, segments: Bytes::from(segments), length, checksum })
+    Ok(Sent::Body(StoredBody { content_sha256, source, segments: Bytes::from(segments), length, checksum }))
 }
 
 /// A track of a row of [`TRACKS`] or [`PAGE`], with its number.

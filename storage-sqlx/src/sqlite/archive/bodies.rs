@@ -41,12 +41,13 @@ const COLUMNS: usize = 2;
 const DIGEST_BYTES: usize = 32;
 
 /// The statement for this many bodies, each with two parameters of its own: a video and a wish. What is not
-/// found, or withdrawn, has no values.
+/// found, or withdrawn, has no values; what is stored in another form has an empty one.
 fn statement(bodies: usize) -> String {
     let numbers = || 1..=bodies;
     let columns = numbers().map(|n| {
         let rest = format!("b{n}.checksum || ' ' || b{n}.length || ' ' || b{n}.source");
-        format!("CAST(b{n}.content_sha256 || {rest} AS BLOB), b{n}.segments")
+        let elsewhere = format!("CASE WHEN w{n}.video IS NOT NULL THEN x'' END");
+        format!("coalesce(CAST(b{n}.content_sha256 || {rest} AS BLOB), {elsewhere}), b{n}.segments")
     });
     let joins = numbers().map(|n| {
         let (video, wish) = (2 * n - 1, 2 * n);
@@ -64,6 +65,16 @@ fn statement(bodies: usize) -> String {
 #[cfg(test)]
 pub(in crate::sqlite) fn hot() -> Vec<String> {
     SIZES.map(statement).into()
+}
+
+/// What is known of a body.
+pub(super) enum Read {
+    /// Here it is, and its checksum is right.
+    Body(StoredBody),
+    /// It is in another form.
+    Elsewhere,
+    /// There is none.
+    Nothing,
 }
 
 /// Reads bodies. Nothing runs while nobody asks.
@@ -109,8 +120,8 @@ impl Bodies {
         Self { shared: Arc::new(Shared { readers, file, runtime, statements, waiting: Mutex::default() }) }
     }
 
-    /// The body that answers a wish, whose checksum is right; none where there is none in this form.
-    pub(super) async fn read(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+    /// The body that answers a wish.
+    pub(super) async fn read(&self, video: &VideoId, wish: &Wish) -> Result<Read> {
         let (answer, place) = oneshot::channel();
         let asked = Asked { video: video.to_string().into(), wish: wish.to_string().into(), answer };
         if self.shared.waiting().ask(asked) {
@@ -212,10 +223,12 @@ impl Drop for Reading {
 }
 
 impl Place {
-    fn body(self, video: &VideoId) -> Work<Option<StoredBody>> {
+    fn body(self, video: &VideoId) -> Work<Read> {
         let (row, first) = (&self.row, self.first);
-        let Some(head) = row.try_get::<Option<&[u8]>, _>(first)? else {
-            return Ok(None);
+        let head = match row.try_get::<Option<&[u8]>, _>(first)? {
+            None => return Ok(Read::Nothing),
+            Some([]) => return Ok(Read::Elsewhere),
+            Some(head) => head,
         };
         let Head { content_sha256, checksum: stored, length, source } =
             Head::read(head).ok_or_else(damaged)?;
@@ -225,7 +238,7 @@ impl Place {
         }
         let (content_sha256, source) = (content_sha256.to_vec(), source.to_owned());
         let segments = Bytes::from_owner(Segments { row: self.row, column: first + 1 });
-        Ok(Some(StoredBody { content_sha256, source, segments, length, checksum }))
+        Ok(Read::Body(StoredBody { content_sha256, source, segments, length, checksum }))
     }
 }
 

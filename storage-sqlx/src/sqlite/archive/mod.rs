@@ -1,9 +1,12 @@
 //! The archive in SQLite.
 
 pub(super) mod bodies;
+pub(super) mod cold;
 pub(super) mod keep;
 
 pub(super) use bodies::Bodies;
+use bodies::Read;
+use cold::compact;
 
 use std::sync::Arc;
 
@@ -12,7 +15,8 @@ use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript, Wish,
+        Absence, Archive, ArchivedTrack, Claim, Compact, Compacted, Found, Keep, Lease, Stats, StoredBody,
+        StoredTranscript, Wish,
     },
     ids::{Cursor, Holder},
     transcript::{LanguageTag, TrackInfo, TrackKind},
@@ -21,21 +25,24 @@ use transcript_core::{
 
 use super::{SqliteArchive, writer::Change};
 use crate::{
-    body::Body,
+    body::{Body, misplaced},
     codec::{self, number, small},
     columns::Columns,
     error::{Work, corrupt},
 };
 
 /// All that is known about a wish, in one row.
-const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
-        t.body_length, t.body, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until
-    FROM (SELECT 1)
+const FIND: &str = concat!(
+    "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
+        t.body_length, t.body, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until, ",
+    compact!(),
+    " FROM (SELECT 1)
     LEFT JOIN withdrawals d ON d.video = ?1
     LEFT JOIN wishes w ON w.video = ?1 AND w.wish = ?2 AND d.video IS NULL
     LEFT JOIN transcripts t ON t.id = w.transcript
     LEFT JOIN bodies b ON b.transcript = t.id
-    LEFT JOIN absences a ON a.video = ?1 AND a.wish = ?2 AND w.wish IS NULL AND a.until > ?3";
+    LEFT JOIN absences a ON a.video = ?1 AND a.wish = ?2 AND w.wish IS NULL AND a.until > ?3"
+);
 
 const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -100,14 +107,12 @@ const PAGE: &str = tracks!(
 
 const WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > ?1 ORDER BY video LIMIT ?2";
 
-const STATS: &str = "SELECT
-    (SELECT count(DISTINCT video) FROM transcripts), (SELECT count(*) FROM transcripts),
-    (SELECT count(*) FROM absences), (SELECT count(*) FROM withdrawals), (SELECT count(*) FROM links),
-    (SELECT coalesce(sum(body_bytes), 0) FROM transcripts)";
+const STATS: &str =
+    "SELECT videos, transcripts, absences, withdrawn, links, bytes, compact FROM figures WHERE only_row = 1";
 
 /// What must not grow with the archive, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 8] = [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS];
+pub(super) const HOT: [&str; 9] = [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
 const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
@@ -208,7 +213,11 @@ impl Archive for SqliteArchive {
     }
 
     async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        self.bodies.read(video, wish).await
+        match self.bodies.read(video, wish).await? {
+            Read::Body(body) => Ok(Some(body)),
+            Read::Elsewhere => self.thawed(video, wish).await,
+            Read::Nothing => Ok(None),
+        }
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -287,10 +296,15 @@ impl Archive for SqliteArchive {
                     withdrawn: number(row.try_get(3)?)?,
                     links: number(row.try_get(4)?)?,
                     bytes: number(row.try_get(5)?)?,
+                    compact: number(row.try_get(6)?)?,
                 })
             },
         );
         Ok(found.await?.unwrap_or_default())
+    }
+
+    async fn compact(&self, ask: Compact) -> Result<Compacted> {
+        self.compact_some(&ask).await
     }
 }
 
@@ -303,7 +317,7 @@ fn what_is_known(video: &VideoId, wish: &Wish, row: &SqliteRow) -> Work<Found> {
         return if stored.transcript.video == *video {
             Ok(Found::Transcript(stored))
         } else {
-            Err(corrupt("a transcript lies in the place of another video's").into())
+            Err(misplaced().into())
         };
     }
     let Some(reason) = row.try_get(10)? else {
@@ -331,9 +345,12 @@ fn stored(row: &SqliteRow) -> Work<Option<StoredTranscript>> {
             let content_sha256 = content_sha256.clone();
             Body { content_sha256, source, length, about, segments: segments.to_vec() }.unpack()?
         }
-        None => {
-            Columns { content_sha256: content_sha256.clone(), length, bytes: row.try_get(6)? }.unpack()?
-        }
+        None => match row.try_get::<Option<&[u8]>, _>(14)? {
+            Some(compact) => crate::cold::unpack(compact, &content_sha256)?,
+            None => {
+                Columns { content_sha256: content_sha256.clone(), length, bytes: row.try_get(6)? }.unpack()?
+            }
+        },
     };
     Ok(Some(StoredTranscript {
         transcript: Arc::new(transcript),

@@ -8,7 +8,7 @@ pub async fn nothing_is_known_at_first(store: Store) {
     assert_eq!(find(&store, 1, &Wish::Default).await, Found::Nothing, "nothing is known of a new video");
     assert_eq!(tracks(&store, 1).await, [], "an unknown video has no tracks");
     let stats = done(store.stats().await);
-    assert_eq!(stats, crate::archive::Stats::default(), "an empty archive holds nothing: {stats:?}");
+    assert_eq!(stats, Stats::default(), "an empty archive holds nothing: {stats:?}");
 }
 
 /// What was kept is found, whole, with revision 1 and its digest.

@@ -1,5 +1,6 @@
 //! The cases of the archive.
 
+mod compacting;
 mod finding;
 mod holding;
 mod keeping;
@@ -8,6 +9,7 @@ mod sending;
 
 use std::sync::Arc;
 
+pub use compacting::*;
 pub use finding::*;
 pub use holding::*;
 pub use keeping::*;
@@ -16,7 +18,7 @@ pub use sending::*;
 
 use super::{at, done};
 use crate::{
-    archive::{Absence, Archive, ArchivedTrack, Found, Keep, StoredTranscript, Wish, content_digest},
+    archive::{Absence, Archive, ArchivedTrack, Found, Keep, Stats, StoredTranscript, Wish, content_digest},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
@@ -61,6 +63,11 @@ macro_rules! archive_conformance_cases {
             bodies_at_once_are_each_their_own
             what_is_not_found_has_no_body
             a_replaced_transcript_has_its_own_body
+
+            compacting_changes_nothing_that_is_found
+            what_is_old_is_compacted_once
+            what_is_compact_is_refreshed
+            compacting_beside_others_loses_nothing
 
             known_tracks_are_joined
             a_track_is_original_once_anyone_said_so

@@ -1,0 +1,195 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+use transcript_core::{
+    captions::{TIME_MAX_MS, parse, sniff},
+    video::{Platform, VideoId},
+    wire::segments,
+};
+
+use super::*;
+
+fn transcript(segments: Vec<Segment>) -> Transcript {
+    Transcript {
+        video: VideoId::new(Platform::VideoSite, "aaaaaaaaaaa").unwrap(),
+        title: Some("A \"title\"\u{0}\u{1F600}".to_owned()),
+        author: None,
+        duration_ms: Some(u64::MAX),
+        track: TrackInfo {
+            name: Some(String::new()),
+            original: true,
+            ..TrackInfo::new(LanguageTag::parse("zh-Hant").unwrap(), TrackKind::Generated)
+        },
+        source: "youtube-captions".to_owned(),
+        segments,
+    }
+}
+
+fn words() -> Transcript {
+    transcript((0..40).map(|n| Segment::new(format!("and so the word is {n}"), n * 900, 1_700)).collect())
+}
+
+/// It comes back with everything, and what is sent of it are the same bytes.
+#[track_caller]
+fn check(transcript: &Transcript, dictionary: Dictionary) -> usize {
+    let compact = Packer::new(dictionary).unwrap().pack(transcript).unwrap();
+    let digest = content_digest(transcript);
+    let read = unpack(&compact, &digest).unwrap();
+    assert_eq!(read, *transcript);
+    let (before, after) = (Body::pack(transcript).unwrap(), Body::pack(&read).unwrap());
+    assert_eq!(segments::write(&read.segments).unwrap(), before.json().unwrap());
+    assert_eq!(before.stored(&transcript.video), after.stored(&transcript.video));
+    compact.len()
+}
+
+fn any_transcript() -> impl Strategy<Value = Transcript> {
+    let time = || prop_oneof![0_u64..10_000, 0..=TIME_MAX_MS];
+    let segment = (any::<String>(), time(), time()).prop_map(|(text, start_ms, duration_ms)| Segment {
+        text,
+        start_ms,
+        duration_ms,
+    });
+    let names = (any::<Option<String>>(), any::<Option<String>>(), any::<Option<String>>());
+    (names, any::<Option<u64>>(), any::<bool>(), proptest::collection::vec(segment, 0..20)).prop_map(
+        |((title, author, name), duration_ms, original, segments)| {
+            let track =
+                TrackInfo { name, original, ..TrackInfo::new(LanguageTag::english(), TrackKind::Human) };
+            Transcript { title, author, duration_ms, track, ..transcript(segments) }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_transcript_comes_back_to_the_last_character(transcript in any_transcript()) {
+        for dictionary in [Dictionary::None, Dictionary::Captions1] {
+            check(&transcript, dictionary);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for bytes in [bytes.clone(), [&[COLUMNS, 1], bytes.as_slice()].concat()] {
+            prop_assert!(unpack(&bytes, &[0; 32]).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_damaged_one_is_an_error_never_other_words() {
+    let transcript = words();
+    let digest = content_digest(&transcript);
+    for dictionary in [Dictionary::None, Dictionary::Captions1] {
+        let whole = Packer::new(dictionary).unwrap().pack(&transcript).unwrap();
+        for place in 2..whole.len() {
+            for bit in [1, 0x10, 0x80] {
+                let mut bytes = whole.clone();
+                bytes[place] ^= bit;
+                // Some bits of a zstd frame mean nothing: whatever still reads must be the very same words.
+                match unpack(&bytes, &digest) {
+                    Ok(read) => assert!(read == transcript, "other words, at byte {place}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
+                }
+            }
+        }
+        for cut in 0..whole.len() {
+            assert_eq!(
+                unpack(&whole[..cut], &digest).unwrap_err().kind(),
+                ErrorKind::Corrupt,
+                "cut at {cut}"
+            );
+        }
+        let longer = [whole.as_slice(), &[0]].concat();
+        assert_eq!(unpack(&longer, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(unpack(&whole, &[7; 32]).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+}
+
+#[test]
+fn what_a_newer_version_compacted_is_told_as_such() {
+    let (transcript, mut packer) = (words(), Packer::new(Dictionary::NEWEST).unwrap());
+    let (whole, digest) = (packer.pack(&transcript).unwrap(), content_digest(&transcript));
+    for (place, number) in [(0, 2), (0, 0xFF), (1, 2), (1, 0xFF)] {
+        let mut bytes = whole.clone();
+        bytes[place] = number;
+        assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Unsupported, "{place}: {number}");
+    }
+    // A dictionary that is known, but is not the one: never its words.
+    let mut bytes = whole;
+    bytes[1] = Dictionary::None.number();
+    assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+/// What was compacted once must be read for ever: these are the bytes of the first version.
+#[test]
+fn the_first_codec_is_read_in_every_version() {
+    let transcript = words();
+    for (dictionary, hex) in [(Dictionary::None, ALONE), (Dictionary::Captions1, WITH_CAPTIONS_1)] {
+        let bytes: Vec<u8> =
+            (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
+        assert_eq!(unpack(&bytes, &content_digest(&transcript)).unwrap(), transcript, "{dictionary:?}");
+        assert_eq!(bytes[1], dictionary.number());
+    }
+}
+
+const ALONE: &str = concat!(
+    "010028b52ffd207a95000048280000880ec81a00000200c04332d4690128b52ffd602903a50700020e2e21a0bb018ffaffff",
+    "31a886dfeff7d5679adbf75e7f0f34c12ef3daf6df5f8208e0e0c8618d4a0b620e057258a3d2829803811cd6a8b420e6440e",
+    "6b545a1073002e0d3c16d7801c75805fc0b3f1e8fd556127c80dd631be3916c6af9719b3fafd096f0d698bbffcbf9f29bc5f",
+    "fe933bb6f2ced0df7fb6965e7edf580922eeef670863d0c6d3cb3a8d592b32d8c20e945a83d263debf286673ddb1853d2fff",
+    "034371c0965f1620f9fb79eababf7c2ce4ae2fe63ecf8fcebe0b2da81100533461c2c2d2ba3503a017b4703110012238c22b",
+    "f5036d6fff0c12fe65c80dac96595b340692a4b8b019ff86ea437cdfc486bf7e1f",
+);
+const WITH_CAPTIONS_1: &str = concat!(
+    "010128b52ffd207a95000048280000880ec81a00000200c04332d4690128b52ffd6029030506008286171dc0ebffff5f7b9f",
+    "d80bb25c373ad142de654122654a2925194c91fe5a02f0bd37afd3b6f0bd37afd3e6e07b6f5ea70adf7bf33a6d8d3c04c488",
+    "0e67320f0b90e9400353e4022db21012a9d5b51bb6df6fccefcc8faaac6b46162340c82938a881d4db4276e64025c828282c",
+    "68e11170882146408880088a10d40f870fae8eac72379d369fa35a29bffd3618c76c1fb4b8615176f5106cf57332586a9e7f",
+    "a0a3d6629424c74e58746cb7fa7bedd62a9b239b025beb0f437929c6229f0c",
+);
+
+#[test]
+fn what_cannot_be_archived_is_refused() {
+    let late = transcript(vec![Segment::new("", TIME_MAX_MS + 1, 0)]);
+    let large = transcript(vec![Segment::new("x".repeat(LENGTH_MAX), 0, 0)]);
+    for transcript in [late, large] {
+        let refused = Packer::new(Dictionary::None).unwrap().pack(&transcript).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+    }
+}
+
+/// The recorded captions lie where `VERBATIM_RECORDINGS` says; without it there is nothing to check here.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "only the test command knows where the recordings lie")]
+fn recorded_captions_come_back_to_the_last_character() {
+    let Some(folder) = std::env::var_os("VERBATIM_RECORDINGS") else {
+        eprintln!("VERBATIM_RECORDINGS is not set: no recorded captions are checked");
+        return;
+    };
+    let (mut folders, mut checked) = (vec![Path::new(&folder).to_owned()], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            if sniff(&bytes).is_none() {
+                continue;
+            }
+            let Ok(segments) = parse(&bytes) else { continue };
+            let recorded = transcript(segments);
+            let (json, [alone, with]) = (
+                segments::write(&recorded.segments).unwrap().len(),
+                [Dictionary::None, Dictionary::Captions1].map(|dictionary| check(&recorded, dictionary)),
+            );
+            checked += 1;
+            // What a machine heard in 50 minutes.
+            if path.ends_with("asr_50min_acAsrConf.json3") {
+                assert!(with * 100 <= json * 18 && with < alone, "{with} and {alone} of {json}");
+            }
+        }
+    }
+    assert!(checked >= 16, "only {checked} recordings are captions");
+}

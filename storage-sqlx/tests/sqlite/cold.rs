@@ -1,0 +1,204 @@
+//! The compact form in the file: damage, what is forgotten, and being killed in the middle.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use sqlx::Row;
+use transcript_core::{
+    ErrorKind, PageRequest, Timestamp,
+    archive::{Archive, Compact, content_digest},
+};
+
+use crate::{
+    common::cold::{compact, found, speech},
+    opening::{run, stranger},
+};
+
+/// Set, to the folder, for the process that is killed.
+const FOLDER: &str = "VERBATIM_TEST_COLD";
+const TRANSCRIPTS: u64 = 160;
+
+async fn count(file: &Path, what: &str) -> i64 {
+    let mut connection = stranger(file).await;
+    let found = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {what}")));
+    found.fetch_one(&mut connection).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn what_changed_on_disk_is_an_error_never_other_words() {
+    let (archive, folder) = crate::archive().await;
+    let (kept, other) = (speech(1), speech(2));
+    archive.keep(kept.clone()).await.unwrap();
+    archive.keep(other).await.unwrap();
+    let sound = found(&*archive, &kept).await;
+    assert_eq!(compact(&*archive, 10).await.compacted, 2);
+    assert_eq!(found(&*archive, &kept).await, sound);
+    let file = folder.path().join("archive.db");
+    // Whole and well-formed, but of another video.
+    let others = "DELETE FROM cold WHERE id / 65536 = 1;
+        INSERT INTO cold SELECT id - 65536, bytes FROM cold WHERE id / 65536 = 2";
+    for (damage, kind) in [
+        (others, ErrorKind::Corrupt),
+        ("DELETE FROM cold WHERE id = 65537", ErrorKind::Corrupt),
+        ("UPDATE cold SET bytes = zeroblob(40) WHERE id = 65536", ErrorKind::Unsupported),
+        ("UPDATE cold SET bytes = x'' WHERE id / 65536 = 1", ErrorKind::Corrupt),
+        (
+            "UPDATE cold SET bytes = substr(bytes, 1, length(bytes) - 9) WHERE id / 65536 = 1",
+            ErrorKind::Corrupt,
+        ),
+        // A codec and a dictionary of a later version.
+        (
+            "UPDATE cold SET bytes = CAST(x'02' || substr(bytes, 2) AS BLOB) WHERE id = 65536",
+            ErrorKind::Unsupported,
+        ),
+        (
+            "UPDATE cold SET bytes = CAST(x'0109' || substr(bytes, 3) AS BLOB) WHERE id = 65536",
+            ErrorKind::Unsupported,
+        ),
+        (
+            "UPDATE cold SET bytes = CAST(x'0100' || substr(bytes, 3) AS BLOB) WHERE id = 65536",
+            ErrorKind::Corrupt,
+        ),
+        ("UPDATE transcripts SET content_sha256 = zeroblob(32) WHERE id = 1", ErrorKind::Corrupt),
+    ] {
+        let digest = content_digest(&kept.transcript);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        run(&file, &format!("CREATE TABLE sound AS SELECT * FROM cold; {damage}")).await;
+        let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{damage}: {error}");
+        assert!(!error.message().contains("said it"), "{error}");
+        let error = archive.body(&kept.video, &kept.wishes[0]).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{damage}: {error}");
+        let back = "DELETE FROM cold; INSERT INTO cold SELECT * FROM sound; DROP TABLE sound";
+        run(&file, &format!("{back}; UPDATE transcripts SET content_sha256 = x'{hex}' WHERE id = 1")).await;
+        assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
+    }
+    // A transcript without either form is no transcript.
+    run(&file, "DELETE FROM cold WHERE id / 65536 = 1").await;
+    let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(archive.body(&kept.video, &kept.wishes[0]).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_damaged_body_is_told_and_left_as_it_is() {
+    let (archive, folder) = crate::archive().await;
+    for number in 1..=3 {
+        archive.keep(speech(number)).await.unwrap();
+    }
+    let file = folder.path().join("archive.db");
+    run(&file, "UPDATE bodies SET segments = zeroblob(40) WHERE transcript = 2").await;
+    let done = compact(&*archive, 10).await;
+    assert_eq!((done.looked_at, done.compacted, done.damaged), (3, 2, vec![speech(2).video]));
+    assert_eq!(count(&file, "bodies WHERE transcript = 2 AND segments = zeroblob(40)").await, 1);
+    let error = archive.find(&speech(2).video, &speech(2).wishes[0], speech(2).now).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    for number in [1, 3] {
+        found(&*archive, &speech(number)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_forgotten_leaves_nothing_behind() {
+    let (archive, folder) = crate::archive().await;
+    for number in 1..=2 {
+        archive.keep(speech(number)).await.unwrap();
+    }
+    compact(&*archive, 10).await;
+    let file = folder.path().join("archive.db");
+    assert_eq!(count(&file, "bodies").await, 0);
+    let parts = count(&file, "cold WHERE id / 65536 = 2").await;
+    archive.forget(&speech(1).video).await.unwrap();
+    assert_eq!(count(&file, "cold").await, parts);
+    let stats = archive.stats().await.unwrap();
+    assert_eq!((stats.videos, stats.transcripts, stats.compact), (1, 1, 1));
+    archive.forget(&speech(2).video).await.unwrap();
+    assert_eq!(archive.stats().await.unwrap(), transcript_core::archive::Stats::default());
+}
+
+#[test]
+fn being_killed_in_the_middle_loses_nothing() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        runtime.block_on(work(PathBuf::from(folder)));
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let before = runtime.block_on(async {
+        let archive = crate::archive_in(folder.path()).await;
+        let mut before = Vec::new();
+        for number in 0..TRANSCRIPTS {
+            archive.keep(speech(number)).await.unwrap();
+            before.push(found(&*archive, &speech(number)).await);
+        }
+        archive.close().await;
+        before
+    });
+    let check = async || {
+        let archive = crate::archive_in(folder.path()).await;
+        for (number, before) in (0..).zip(&before) {
+            assert_eq!(found(&*archive, &speech(number)).await, *before);
+        }
+        let stats = archive.stats().await.unwrap();
+        archive.close().await;
+        let file = folder.path().join("archive.db");
+        let compact = count(&file, "cold WHERE id % 65536 = 0").await;
+        assert_eq!(count(&file, "bodies").await + compact, 160, "each has one of the two forms");
+        assert_eq!((stats.transcripts, stats.compact), (TRANSCRIPTS, compact.unsigned_abs()));
+        stats.compact
+    };
+    let mut in_the_middle = 0;
+    for round in 0..12 {
+        let ended = killed(folder.path(), round);
+        let compact = runtime.block_on(check());
+        if ended {
+            assert_eq!(compact, TRANSCRIPTS, "whoever begins again ends what was begun");
+            break;
+        }
+        in_the_middle += u32::from(0 < compact && compact < TRANSCRIPTS);
+    }
+    assert!(in_the_middle > 0, "it was never killed in the middle");
+}
+
+/// Compacts all, a few at a time, and prints each step.
+async fn work(folder: PathBuf) {
+    let archive = crate::archive_in(&folder).await;
+    let mut after = None;
+    loop {
+        let page = PageRequest { after, limit: 4 };
+        let ask = Compact { stored_before: Timestamp::from_millis(i64::MAX), page };
+        let done = archive.compact(ask).await.unwrap();
+        let mut out = std::io::stdout().lock();
+        out.write_all(format!("step {}\n", done.compacted).as_bytes()).unwrap();
+        out.flush().unwrap();
+        after = done.next;
+        if after.is_none() {
+            return;
+        }
+    }
+}
+
+/// Starts the process and kills it in the middle of its work. Returns whether it had ended by itself.
+fn killed(folder: &Path, round: u64) -> bool {
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "cold::being_killed_in_the_middle_loses_nothing", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let mut steps = 0;
+    while steps < 1 + round % 4 {
+        match lines.next() {
+            Some(line) => steps += u64::from(line.unwrap().contains("step ")),
+            None => break,
+        }
+    }
+    std::thread::sleep(Duration::from_micros(1_730 * round));
+    process.kill().unwrap();
+    process.wait().unwrap().success()
+}
