@@ -1,4 +1,4 @@
-// swift-tools-version: 5.9
+// swift-tools-version: 6.0
 import PackageDescription
 
 let package = Package(
@@ -15,5 +15,6 @@ let package = Package(
             linkerSettings: [.linkedFramework("Security"), .linkedFramework("SystemConfiguration")]
         ),
         .testTarget(name: "VerbatimTests", dependencies: ["Verbatim"], path: "Tests/VerbatimTests"),
-    ]
+    ],
+    swiftLanguageModes: [.v5]
 )

@@ -1,11 +1,11 @@
 //! The bindings of one language, from the library's own description of itself.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use anyhow::{Result, anyhow, bail};
 use uniffi::{GenerateOptions, SwiftBindingsOptions, TargetLanguage, generate, generate_swift_bindings};
 
-use crate::tools::crate_folder;
+use crate::{mend, tools::crate_folder};
 
 /// The language of this name.
 ///
@@ -29,13 +29,19 @@ fn text(path: &Path) -> Result<String> {
 /// # Errors
 /// When it has none, or the folder cannot be written.
 pub(crate) fn bindings(library: &Path, language: TargetLanguage, folder: &Path) -> Result<()> {
+    let is_kotlin = matches!(language, TargetLanguage::Kotlin);
     generate(GenerateOptions {
         languages: vec![language],
         source: text(library)?.into(),
         out_dir: text(folder)?.into(),
         config_override: Some(text(&crate_folder().join("bindgen.toml"))?.into()),
         ..GenerateOptions::default()
-    })
+    })?;
+    if is_kotlin {
+        let file = folder.join("dev/verbatim/verbatim_phone.kt");
+        fs::write(&file, mend::kotlin(&fs::read_to_string(&file)?)?)?;
+    }
+    Ok(())
 }
 
 /// Generates what the Swift package takes: the sources, and the headers with their module map.

@@ -4,6 +4,7 @@ mod android;
 mod apple;
 mod generate;
 mod jvm;
+mod mend;
 mod sizes;
 mod tools;
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a stream of progress tells.
-public enum Progress: Sendable {
+public enum FetchProgress: Sendable {
     /// The fetch has come so far.
     case underway(Stage)
     /// It is there; the last that is told.
@@ -11,9 +11,9 @@ public enum Progress: Sendable {
 /// Hands what a call tells to a stream.
 private final class Teller: ProgressListener, @unchecked Sendable {
     // A continuation may be used from any thread.
-    private let continuation: AsyncThrowingStream<Progress, Error>.Continuation
+    private let continuation: AsyncThrowingStream<FetchProgress, Error>.Continuation
 
-    init(_ continuation: AsyncThrowingStream<Progress, Error>.Continuation) {
+    init(_ continuation: AsyncThrowingStream<FetchProgress, Error>.Continuation) {
         self.continuation = continuation
     }
 
@@ -28,7 +28,7 @@ extension Transcripts {
     /// The transcript of a video as a stream: how far the fetch is, then the transcript.
     ///
     /// Ending the iteration ends the work.
-    public func progress(of link: String, language: String? = nil) -> AsyncThrowingStream<Progress, Error> {
+    public func progress(of link: String, language: String? = nil) -> AsyncThrowingStream<FetchProgress, Error> {
         AsyncThrowingStream { continuation in
             let work = Task {
                 do {

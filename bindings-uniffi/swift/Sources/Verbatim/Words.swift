@@ -62,7 +62,7 @@ private final class FunctionSupplier: Supplier, @unchecked Sendable {
 
 extension SupplierChoice {
     /// A supplier of the app's, as a function: it returns transcripts, or throws `SupplyFailure`.
-    public static func own(
+    public static func function(
         _ name: String,
         platforms: [Platform] = [],
         kind: SupplierKind = .captions,

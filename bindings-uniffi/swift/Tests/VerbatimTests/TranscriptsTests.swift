@@ -65,7 +65,7 @@ final class TranscriptsTests: XCTestCase {
     }
 
     func testASupplierOfTheApps() async throws {
-        let own = SupplierChoice.own("mine") { ask in
+        let own = SupplierChoice.function("mine") { ask in
             ask.watcher.stage(name: "reading", done: 1, of: 1)
             return [words(ask, "of \(ask.videoId)")]
         }
@@ -84,7 +84,7 @@ final class TranscriptsTests: XCTestCase {
 
     func testASupplierThatThrows() async throws {
         struct Bug: Error {}
-        let own = SupplierChoice.own("mine") { _ in throw Bug() }
+        let own = SupplierChoice.function("mine") { _ in throw Bug() }
         let transcripts = try Transcripts(options: TranscriptsOptions(suppliers: [own]))
         let kind = await kind { _ = try await transcripts.transcript(of: link) }
         XCTAssertEqual(kind, .fetchFailed)
@@ -92,7 +92,7 @@ final class TranscriptsTests: XCTestCase {
 
     func testCancellingATaskEndsTheWork() async throws {
         let begun = expectation(description: "it was asked")
-        let own = SupplierChoice.own("mine") { _ in
+        let own = SupplierChoice.function("mine") { _ in
             begun.fulfill()
             try await Task.sleep(nanoseconds: 60_000_000_000)
             return []
@@ -108,7 +108,7 @@ final class TranscriptsTests: XCTestCase {
     }
 
     func testATimeEndsTheWork() async throws {
-        let own = SupplierChoice.own("mine") { _ in
+        let own = SupplierChoice.function("mine") { _ in
             try await Task.sleep(nanoseconds: 60_000_000_000)
             return []
         }

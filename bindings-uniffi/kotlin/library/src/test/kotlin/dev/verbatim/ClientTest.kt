@@ -28,7 +28,9 @@ class ClientTest {
 
     private fun command(vararg arguments: String) {
         val program = File(PROGRAMS, "verbatim").path
-        Running(program, *arguments, "--data", data.path, settings = settings()).use { while (runCatching { it.line() }.isSuccess) Unit }
+        Running(program, *arguments, "--data", data.path, settings = settings()).use { running ->
+            generateSequence { runCatching { running.line() }.getOrNull() }.forEach(::println)
+        }
     }
 
     @BeforeAll

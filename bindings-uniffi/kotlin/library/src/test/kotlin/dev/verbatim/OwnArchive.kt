@@ -92,8 +92,8 @@ internal class OwnArchive : ArchiveStore {
         val name = lease.video to lease.wish
         val held = leases[name]
         if (held != null && held.holder != lease.holder && held.until > lease.now) return Claim.Busy(held.until)
-        val isOwn = held?.holder == lease.holder
-        leases[name] = if (isOwn && held != null) lease.copy(until = maxOf(lease.until, held.until)) else lease
+        val own = held?.takeIf { it.holder == lease.holder }
+        leases[name] = own?.let { lease.copy(until = maxOf(lease.until, it.until)) } ?: lease
         Claim.Claimed
     }
 
@@ -123,7 +123,8 @@ internal class OwnArchive : ArchiveStore {
     override suspend fun page(page: PageRequest): TrackPage = lock.withLock {
         val named = inOrder().flatMap { shelf ->
             shelf.tracks.mapIndexed { place, track ->
-                val name = "%d/%s/%06d".format(shelf.video.platform.ordinal, shelf.video.id, place)
+                // A space sorts before all that ids are made of.
+                val name = "%d %s %06d".format(shelf.video.platform.ordinal, shelf.video.id, place)
                 name to shelf.archived(track)
             }
         }
@@ -132,7 +133,7 @@ internal class OwnArchive : ArchiveStore {
     }
 
     override suspend fun withdrawn(page: PageRequest): VideoPage = lock.withLock {
-        val named = inOrder().filter { it.isWithdrawn }.map { "${it.video.platform.ordinal}/${it.video.id}" to it.video }
+        val named = inOrder().filter { it.isWithdrawn }.map { "${it.video.platform.ordinal} ${it.video.id}" to it.video }
         val (items, next) = paged(named, page)
         VideoPage(items, next)
     }
@@ -150,7 +151,7 @@ internal class OwnArchive : ArchiveStore {
     }
 
     private fun <T> paged(named: List<Pair<String, T>>, page: PageRequest): Pair<List<T>, String?> {
-        val size = page.limit.toInt().coerceIn(1, 1_000)
+        val size = page.limit.coerceIn(1u, 1_000u).toInt()
         val rest = named.filter { (name, _) -> page.after?.let { name > it } ?: true }
         return rest.take(size).map { it.second } to if (rest.size > size) rest[size - 1].first else null
     }

@@ -84,7 +84,9 @@ class SupplierTest {
     @Test
     fun `the next one is asked when one has nothing`() = check {
         val first = supplier("first", listOf(Platform.VIDEO_SITE)) { emptyList() }
-        val second = supplier("second", kind = SupplierKind.SPEECH) { listOf(words(it, "heard")) }
+        val second = supplier("second", kind = SupplierKind.SPEECH) { ask ->
+            listOf(words(ask, "heard").copy(kind = TrackKind.GENERATED))
+        }
         of(first, second).useThenShutdown { transcripts ->
             assertEquals("second", transcripts.get(LINK).source)
             assertEquals("second", transcripts.get("https://x.com/a/status/20").source)
@@ -96,6 +98,8 @@ class SupplierTest {
         val codes: List<suspend (SupplierAsk) -> List<Transcript>> = listOf(
             { throw IllegalStateException("a bug") },
             { throw OutOfMemoryError("not really") },
+            { throw IllegalStateException("\uD800") },
+            { throw noTranscript(SupplyReason.PRIVATE, "\uD800") },
             { throw failed(FailureKind.CORRUPT, "of the wrong kind") },
             { throw CancellationException("cancelled by itself") },
             { listOf(words(it, "x").copy(videoId = "another-one")) },
@@ -155,7 +159,8 @@ class SupplierTest {
     fun `code that waits for itself ends with its time`() = check {
         lateinit var transcripts: Transcripts
         val own = supplier("mine") { listOf(transcripts.get(LINK)) }
-        transcripts = of(own)
+        val soon = TranscriptsOptions(suppliers = listOf(own), supplierTimeout = Duration.ofMillis(500))
+        transcripts = Transcripts(soon)
         transcripts.useThenShutdown { failing(FailureKind.TIMED_OUT) { it.get(LINK, timeout = 100.milliseconds) } }
     }
 
