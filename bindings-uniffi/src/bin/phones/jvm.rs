@@ -61,6 +61,8 @@ pub(crate) fn compile(work: &Path) -> Result<()> {
         of("verbatim.generated", &work.join("generated")),
         of("verbatim.resources", &work.join("resources")),
         of("verbatim.target", &work.join("target")),
+        // Whoever packs has the tests behind them.
+        "-Dmaven.test.skip=true".to_owned(),
         "package".to_owned(),
     ];
     run("mvn", arguments, &project)
