@@ -3,6 +3,11 @@
 //! What is exported are plain records, objects whose calls are async, and interfaces that an app may implement:
 //! suppliers, stores, a chat model, whoever hears of progress. The idiomatic layers are beside it, in `kotlin` and `swift`.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "a failure crosses by value, with all that is known of it, and is rare"
+)]
+
 mod call;
 mod client;
 #[cfg(feature = "testing")]
