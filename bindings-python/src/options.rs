@@ -57,6 +57,8 @@ impl<'py> Keywords<'_, 'py> {
 }
 
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How many bytes of transcripts are kept where no archive is named.
+const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The same error, naming the keyword.
 fn wrong(name: &str, error: PyErr) -> PyErr {
@@ -76,7 +78,9 @@ fn wrong(name: &str, error: PyErr) -> PyErr {
 pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
     let py = keywords.py();
     let given = Keywords(keywords);
-    let mut options = Options { outlives: false, ..Options::default() };
+    // What a service began goes on for who asks again; a script that was interrupted wants no more.
+    let outlives = given.read::<bool>("outlives")?.unwrap_or(false);
+    let mut options = Options { outlives, ..Options::default() };
     storage(&given, &mut options)?;
     let upstream = &mut options.upstream;
     upstream.proxies = given.texts("proxies")?;
@@ -157,7 +161,7 @@ fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
     options.storage = match (archive, ledger) {
         (Some(archive), Some(main)) => StorageOptions::Files { main, archive },
         (Some(archive), None) => StorageOptions::ArchiveFile(archive),
-        (None, None) => StorageOptions::Memory,
+        (None, None) => StorageOptions::MemoryUpTo(MEMORY_BYTES),
         (None, Some(_)) => {
             return Err(PyValueError::new_err("a ledger in a file needs an archive in a file"));
         }

@@ -46,7 +46,8 @@ class Service(Transcripts):
     :param credits_per_transcript: what a transcript costs an account (1).
     :param credits_per_message: what an answer costs an account (1).
 
-    The other arguments are those of :class:`Transcripts`.
+    The other arguments are those of :class:`Transcripts`. What was begun goes on when its caller leaves or has waited
+    for ``timeout`` (25 s): whoever asks for the same again joins it.
 
     >>> with Service(suppliers=[]) as service:
     ...     key = service.create_key("the web page")
@@ -88,6 +89,7 @@ class Service(Transcripts):
                 "ledger": ledger,
                 "suppliers": suppliers,
                 "proxies": _listed(proxies),
+                "outlives": True,
                 "directory": directory,
                 "chat": chat,
                 "mailer": mailer,
