@@ -10,13 +10,21 @@ use transcript_core::ids::GrantId;
 use verbatim::{Effect, Get, GetOutcome, Import, Imported, Refreshed, Search};
 
 use crate::{
-    desk::Desk, fault::Fault, opener::Opener, options, pending::Pending, ports::PyMailer, segment::seconds,
+    desk::Desk,
+    fault::Fault,
+    opener::Opener,
+    options,
+    pending::Pending,
+    ports::{Ask, PyMailer},
+    segment::seconds,
     transcript::Transcript,
 };
 
 /// An archive and suppliers. Every call gives a [`Pending`].
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Engine {
+    /// By which its suppliers know it.
+    number: u64,
     opener: Arc<Opener>,
 }
 
@@ -42,7 +50,8 @@ impl Engine {
     fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
         let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
-        Ok(Self { opener: Arc::new(Opener::new(options::read(keywords)?, mailer)) })
+        let (options, number) = options::read(keywords)?;
+        Ok(Self { number, opener: Arc::new(Opener::new(options, mailer)) })
     }
 
     /// Whether it was closed.
@@ -56,6 +65,7 @@ impl Engine {
         if let Some(stored) = self.opener.at_hand(py).and_then(|at_hand| at_hand.peek(&ask)) {
             return Ok(Pending::there(object(py, Transcript::of(&stored, true))?));
         }
+        Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
         let open = self.opener.open_with_at_hand(py)?;
         let work = async move {
             let (parts, at_hand) = open.await?;
@@ -68,6 +78,7 @@ impl Engine {
     }
 
     fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
+        Ask::refuse_within(py, self.number, &link, language.as_deref())?;
         let open = self.opener.open_to_change(py)?;
         let work = async move {
             let (parts, _changing) = open.await?;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -129,10 +128,15 @@ class Service(Transcripts):
         :param who: the account's e-mail address, or its id.
         :raises NotFound: there is no such account.
         """
-        _, left = self._engine.grant(who, credits, id or secrets.token_hex(16), memo).wait()
+        _, left = self._engine.grant(who, credits, id or _fresh(), memo).wait()
         return int(left)
 
     async def agrant(self, who: str, credits: int, *, id: str | None = None, memo: str = "granted") -> int:
         """As :meth:`grant`."""
-        _, left = await self._engine.grant(who, credits, id or secrets.token_hex(16), memo)
+        _, left = await self._engine.grant(who, credits, id or _fresh(), memo)
         return int(left)
+
+
+def _fresh() -> str:
+    """An id that no other grant has."""
+    return os.urandom(16).hex()

@@ -240,8 +240,10 @@ class Transcripts:
         elif isinstance(captions, os.PathLike):
             with open(captions, "rb") as file:
                 body = file.read()
-        else:
+        elif isinstance(captions, (bytes, bytearray, memoryview)):
             body = bytes(captions)
+        else:
+            raise TypeError(f"captions must be a text, bytes or a path, not {type(captions).__name__}")
         return self._engine.import_(link, body, lang, title, author, generated, replace)
 
     def search(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[Hit]:
