@@ -110,7 +110,12 @@ impl Segment {
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let text = self.text.bind(py).repr()?;
-        Ok(format!("Segment({}, {:?}, {:?})", text.to_str()?, seconds(self.start_ms), seconds(self.duration_ms)))
+        Ok(format!(
+            "Segment({}, {:?}, {:?})",
+            text.to_str()?,
+            seconds(self.start_ms),
+            seconds(self.duration_ms)
+        ))
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
@@ -138,7 +143,8 @@ impl Words {
 
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
         let made = self.objects.get_or_try_init(py, || {
-            let objects = self.transcript.segments.iter().map(|segment| Bound::new(py, Segment::of(py, segment)));
+            let objects =
+                self.transcript.segments.iter().map(|segment| Bound::new(py, Segment::of(py, segment)));
             let objects = objects.collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, objects).map(Bound::unbind)
         });

@@ -139,7 +139,11 @@ impl Stores {
     #[cfg(feature = "postgres")]
     async fn archive_database(archive: &DatabaseOptions) -> Result<Self> {
         let archive = Arc::new(storage_sqlx::PostgresArchive::open(reached(archive)).await?);
-        Ok(Self { archive: Arc::clone(&archive) as _, databases: Some((None, archive)), ..Self::memory(MemoryArchive::default()) })
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            databases: Some((None, archive)),
+            ..Self::memory(MemoryArchive::default())
+        })
     }
 
     #[cfg(feature = "sqlite")]
@@ -158,7 +162,11 @@ impl Stores {
     async fn archive_file(archive: &std::path::Path) -> Result<Self> {
         use storage_sqlx::{SqliteArchive, SqliteOptions};
         let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
-        Ok(Self { archive: Arc::clone(&archive) as _, files: Some((None, archive)), ..Self::memory(MemoryArchive::default()) })
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            files: Some((None, archive)),
+            ..Self::memory(MemoryArchive::default())
+        })
     }
 
     /// The same, with what the caller brought along.

@@ -93,9 +93,12 @@ impl Ask {
         language: Option<&str>,
     ) -> PyResult<()> {
         let arguments = py.import("verbatim._calls")?.getattr("within")?.call_method0("get")?;
-        let Ok(ask) = arguments.get_item(0).and_then(|ask| Ok(ask.cast_into::<Self>()?)) else { return Ok(()) };
+        let Ok(ask) = arguments.get_item(0).and_then(|ask| Ok(ask.cast_into::<Self>()?)) else {
+            return Ok(());
+        };
         let ask = ask.get();
-        let is_same_video = VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(ask.video.clone()));
+        let is_same_video =
+            VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(ask.video.clone()));
         let is_same_wish = match (&ask.wish, language) {
             (Wish::Default, None) => true,
             (Wish::Language(wished), Some(tag)) => LanguageTag::parse(tag).is_ok_and(|tag| tag == *wished),

@@ -35,8 +35,15 @@ async fn keep(archive: &MemoryArchive, number: usize, language: &str, words: usi
         segments: vec![Segment::new("x".repeat(words), 0, 1_000)],
     });
     let wishes = vec![Wish::Language(language)];
-    let keep =
-        Keep { video, wishes, transcript, known_tracks: Vec::new(), parser_version: 1, replace: false, now: now() };
+    let keep = Keep {
+        video,
+        wishes,
+        transcript,
+        known_tracks: Vec::new(),
+        parser_version: 1,
+        replace: false,
+        now: now(),
+    };
     let stored = archive.keep(keep.clone()).await.unwrap();
     // What was just kept is there, however much of it there is.
     assert_eq!(
