@@ -54,12 +54,13 @@ class Gunicorn:
     def __init__(self, folder: pathlib.Path, file: str, replay, *arguments: str) -> None:
         (folder / "shop.py").write_text(APPLICATION)
         self.log = folder / "log"
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--preload", "--bind", "127.0.0.1:0", *arguments, "shop:application"],
-            cwd=folder,
-            env={**os.environ, "ARCHIVE": file, "PROXY": replay.proxy, "CA_FILE": replay.ca_file},
-            stderr=self.log.open("wb"),
-        )
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gunicorn", "--preload", "--bind", "127.0.0.1:0", *arguments, "shop:application"],
+                cwd=folder,
+                env={**os.environ, "ARCHIVE": file, "PROXY": replay.proxy, "CA_FILE": replay.ca_file},
+                stderr=log,
+            )
         self.port = int(self.said(r"Listening at: http://127\.0\.0\.1:(\d+)"))
 
     def said(self, pattern: str) -> str:
