@@ -12,7 +12,7 @@ while IFS= read -r name; do unset "$name"; done < <(compgen -e VERBATIM_ || true
 if [ -n "$recordings" ]; then export VERBATIM_RECORDINGS="$recordings"; fi
 
 if ! cmp -s requirements.txt "$venv/installed.txt"; then
-  echo "python: installing maturin, pytest and the type checkers"
+  echo "python: installing maturin, pytest, the type checkers and what the package is run in"
   rm -rf "$venv"
   # Without python3-venv the module is there, but cannot put pip into what it makes.
   if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
@@ -32,5 +32,6 @@ rm -rf "$target/wheels-of-tests"
 "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$target"/wheels-of-tests/*.whl
 
 echo "python: tests"
-# What is tested is what was installed, not the folder beside the tests.
-"$venv/bin/python" -P -m pytest -p no:cacheprovider "$@"
+# What is tested is what was installed, not the folder beside the tests. A test that hangs fails by itself; whatever
+# holds up even that ends here.
+timeout --kill-after=10 1800 "$venv/bin/python" -P -m pytest -p no:cacheprovider "$@"

@@ -10,13 +10,21 @@ use transcript_core::ids::GrantId;
 use verbatim::{Effect, Get, GetOutcome, Import, Imported, Refreshed, Search};
 
 use crate::{
-    desk::Desk, fault::Fault, opener::Opener, options, pending::Pending, ports::PyMailer, segment::seconds,
+    desk::Desk,
+    fault::Fault,
+    opener::Opener,
+    options,
+    pending::Pending,
+    ports::{Ask, PyMailer},
+    segment::seconds,
     transcript::Transcript,
 };
 
 /// An archive and suppliers. Every call gives a [`Pending`].
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Engine {
+    /// By which its suppliers know it.
+    number: u64,
     opener: Arc<Opener>,
 }
 
@@ -42,7 +50,8 @@ impl Engine {
     fn new(keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
         let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
         let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
-        Ok(Self { opener: Arc::new(Opener::new(options::read(keywords)?, mailer)) })
+        let (options, number) = options::read(keywords)?;
+        Ok(Self { number, opener: Arc::new(Opener::new(options, mailer)) })
     }
 
     /// Whether it was closed.
@@ -52,15 +61,28 @@ impl Engine {
     }
 
     fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
-        let work = async move { found(open.await?.get(Get { link, language }).await?) };
+        let ask = Get { link, language };
+        if let Some(stored) = self.opener.at_hand(py).and_then(|at_hand| at_hand.peek(&ask)) {
+            return Ok(Pending::there(object(py, Transcript::of(&stored, true))?));
+        }
+        Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
+        let open = self.opener.open_with_at_hand(py)?;
+        let work = async move {
+            let (parts, at_hand) = open.await?;
+            found(match at_hand {
+                Some(at_hand) => at_hand.get(ask).await?,
+                None => parts.get(ask).await?,
+            })
+        };
         Ok(Pending::new(work, object))
     }
 
     fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
+        Ask::refuse_within(py, self.number, &link, language.as_deref())?;
+        let open = self.opener.open_to_change(py)?;
         let work = async move {
-            match open.await?.refresh(Get { link, language }).await? {
+            let (parts, _changing) = open.await?;
+            match parts.refresh(Get { link, language }).await? {
                 Refreshed::Changed(stored) => Ok((true, Transcript::of(&stored, false))),
                 Refreshed::Unchanged(stored) => Ok((false, Transcript::of(&stored, false))),
                 Refreshed::Missing(missing) => Err(Fault::Missing(Box::new(missing))),
@@ -83,9 +105,12 @@ impl Engine {
         generated: bool,
         replace: bool,
     ) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
+        let open = self.opener.open_to_change(py)?;
         let import = Import { link, captions, language, title, author, generated, replace };
-        let work = async move { Ok(open.await?.import(import).await?) };
+        let work = async move {
+            let (parts, _changing) = open.await?;
+            Ok(parts.import(import).await?)
+        };
         Ok(Pending::new(work, |py, imported| told(py, &imported)))
     }
 
@@ -112,9 +137,9 @@ impl Engine {
     }
 
     fn forget(&self, py: Python<'_>, link: String) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
+        let open = self.opener.open_to_change(py)?;
         let work = async move {
-            let parts = open.await?;
+            let (parts, _changing) = open.await?;
             let video = parts.known_video(&link).await?;
             Ok(parts.delete(&video).await?)
         };

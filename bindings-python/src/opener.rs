@@ -14,7 +14,7 @@ use transcript_core::{
     Error,
     accounts::mail::{Mailer, RunningSender},
 };
-use verbatim::{Options, Verbatim};
+use verbatim::{AtHand, Options, Verbatim};
 
 use crate::{
     ends,
@@ -25,9 +25,14 @@ use crate::{
 /// The parts, once they are open, and the runtime that they live on.
 type Cell = (Arc<OnceCell<Opened>>, Handle);
 
+/// How many bytes of archived transcripts are at hand at most.
+const AT_HAND_BYTES: u64 = 16 << 20;
+
 /// What was opened.
 pub(crate) struct Opened {
     pub(crate) parts: Verbatim,
+    /// None where the archive is written in Python: that is asked every time.
+    at_hand: Option<AtHand>,
     /// Sends mails until it is dropped.
     _sender: Option<RunningSender>,
 }
@@ -65,6 +70,34 @@ impl Opener {
         &self,
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<Verbatim, Fault>> + Send + use<>> {
+        let open = self.open_with_at_hand(py)?;
+        Ok(async move { open.await.map(|(parts, _)| parts) })
+    }
+
+    /// The same for a call that changes what is archived: nothing of before is at hand once the guard is dropped.
+    pub(crate) fn open_to_change(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<(Verbatim, Changing), Fault>> + Send + use<>> {
+        let open = self.open_with_at_hand(py)?;
+        Ok(async move { open.await.map(|(parts, at_hand)| (parts, Changing(at_hand))) })
+    }
+
+    /// What is at hand, where the parts are open already.
+    pub(crate) fn at_hand(&self, _: Python<'_>) -> Option<AtHand> {
+        if self.is_closed() {
+            return None;
+        }
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cell, _) = opened.as_ref().and_then(OfProcess::get)?;
+        cell.get()?.at_hand.clone()
+    }
+
+    /// The parts, and what is at hand of the archive.
+    pub(crate) fn open_with_at_hand(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<(Verbatim, Option<AtHand>), Fault>> + Send + use<>> {
         let (cell, _) = self.cell(py)?;
         let (options, mailer) = (self.options.clone(), self.mailer.clone());
         let is_closed = Arc::clone(&self.is_closed);
@@ -73,11 +106,14 @@ impl Opener {
                 return Err(Fault::Closed);
             }
             let open = async || {
+                let is_own = options.own.archive.is_some();
                 let parts = Verbatim::open(options).await?;
+                let at_hand = (!is_own).then(|| AtHand::new(parts.clone(), AT_HAND_BYTES));
                 let sender = mailer.map(|mailer| parts.start_mail(mailer));
-                Ok::<_, Error>(Opened { parts, _sender: sender })
+                Ok::<_, Error>(Opened { parts, at_hand, _sender: sender })
             };
-            Ok(cell.get_or_try_init(open).await?.parts.clone())
+            let opened = cell.get_or_try_init(open).await?;
+            Ok((opened.parts.clone(), opened.at_hand.clone()))
         })
     }
 
@@ -99,6 +135,17 @@ impl Opener {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
+    }
+}
+
+/// Something is being changed in the archive; with this ends what was at hand, however that went.
+pub(crate) struct Changing(Option<AtHand>);
+
+impl Drop for Changing {
+    fn drop(&mut self) {
+        if let Some(at_hand) = &self.0 {
+            at_hand.clear();
+        }
     }
 }
 

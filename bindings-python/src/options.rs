@@ -1,6 +1,13 @@
 //! From the keywords of Python to the options of the facade.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use pyo3::{
     conversion::FromPyObjectOwned,
@@ -57,6 +64,8 @@ impl<'py> Keywords<'_, 'py> {
 }
 
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How many bytes of transcripts are kept where no archive is named.
+const MEMORY_BYTES: u64 = 64 << 20;
 
 /// The same error, naming the keyword.
 fn wrong(name: &str, error: PyErr) -> PyErr {
@@ -69,14 +78,18 @@ fn wrong(name: &str, error: PyErr) -> PyErr {
     })
 }
 
-/// The options that the keywords name.
+/// The options that the keywords name, and a number for whose they are, by which their suppliers know it.
 ///
 /// # Errors
 /// `TypeError`, `ValueError` or `InvalidInput`, naming the keyword.
-pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
+pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
+    static OWNERS: AtomicU64 = AtomicU64::new(1);
+    let owner = OWNERS.fetch_add(1, Ordering::Relaxed);
     let py = keywords.py();
     let given = Keywords(keywords);
-    let mut options = Options { outlives: false, ..Options::default() };
+    // What a service began goes on for who asks again; a script that was interrupted wants no more.
+    let outlives = given.read::<bool>("outlives")?.unwrap_or(false);
+    let mut options = Options { outlives, ..Options::default() };
     storage(&given, &mut options)?;
     let upstream = &mut options.upstream;
     upstream.proxies = given.texts("proxies")?;
@@ -106,10 +119,10 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
     } else if let Some(chat) = given.read::<Model>("chat")? {
         options.chat = Some(ChatModelOptions { api_key: chat.2, ..ChatModelOptions::new(chat.0, chat.1) });
     }
-    suppliers(&given, &mut options)?;
+    suppliers(&given, owner, &mut options)?;
     limits(&given, &mut options)?;
     options.check().map_err(|error| of_core(py, &error))?;
-    Ok(options)
+    Ok((options, owner))
 }
 
 /// A model behind a service: its address, its name and perhaps a key.
@@ -157,7 +170,7 @@ fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
     options.storage = match (archive, ledger) {
         (Some(archive), Some(main)) => StorageOptions::Files { main, archive },
         (Some(archive), None) => StorageOptions::ArchiveFile(archive),
-        (None, None) => StorageOptions::Memory,
+        (None, None) => StorageOptions::MemoryUpTo(MEMORY_BYTES),
         (None, Some(_)) => {
             return Err(PyValueError::new_err("a ledger in a file needs an archive in a file"));
         }
@@ -191,7 +204,7 @@ fn place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 }
 
 /// Who is asked: names, and Python objects.
-fn suppliers(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+fn suppliers(given: &Keywords<'_, '_>, owner: u64, options: &mut Options) -> PyResult<()> {
     let Some(list) = given.given("suppliers")? else {
         // Whoever names another source means it to be asked, after the platforms themselves.
         let more = [
@@ -215,7 +228,7 @@ fn suppliers(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
                 return Err(PyValueError::new_err(format!("there is no supplier {name:?}")));
             }
         } else {
-            let own = Arc::new(PySupplier::new(item)?);
+            let own = Arc::new(PySupplier::new(owner, item)?);
             let OwnParts { suppliers, .. } = &mut options.own;
             options.suppliers.add_own(own.as_ref());
             suppliers.push(own);

@@ -23,10 +23,17 @@ pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>
 /// The work itself.
 pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 
+/// What is waited for.
+enum Awaited {
+    Work(Work),
+    /// It was there at once.
+    There(Py<PyAny>),
+}
+
 /// Work that begins when it is waited for or awaited; once.
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Pending {
-    work: Mutex<Option<Work>>,
+    awaited: Mutex<Option<Awaited>>,
 }
 
 impl Pending {
@@ -42,12 +49,26 @@ impl Pending {
                 Err(fault) => Err(fault.into_py_err(py)),
             }) as Done
         };
-        Self { work: Mutex::new(Some(Box::pin(work))) }
+        Self { awaited: Mutex::new(Some(Awaited::Work(Box::pin(work)))) }
+    }
+
+    /// What needs no work.
+    pub(crate) fn there(value: Py<PyAny>) -> Self {
+        Self { awaited: Mutex::new(Some(Awaited::There(value))) }
     }
 
     /// Takes the work, which can be done once.
     pub(crate) fn take(&self) -> PyResult<Work> {
-        let taken = self.work.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(match self.awaited()? {
+            Awaited::Work(work) => work,
+            Awaited::There(value) => {
+                Box::pin(std::future::ready(Box::new(move |_: Python<'_>| Ok(value)) as Done))
+            }
+        })
+    }
+
+    fn awaited(&self) -> PyResult<Awaited> {
+        let taken = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| PyRuntimeError::new_err("this was waited for already"))
     }
 }
@@ -65,7 +86,10 @@ impl Drop for EndOnDrop {
 impl Pending {
     /// Waits for the work, with other Python threads at work meanwhile; an interrupt ends it.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let work = self.take()?;
+        let work = match self.awaited()? {
+            Awaited::Work(work) => work,
+            Awaited::There(value) => return Ok(value),
+        };
         let (tell, told) = mpsc::sync_channel(1);
         let task = runtime::begin(py, async move {
             // Whoever was interrupted hears of it no more.
@@ -92,8 +116,15 @@ impl Pending {
     /// Begins the work, and gives what the running event loop waits for. Cancelling that ends the work.
     fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
-        let work = self.take()?;
+        let awaited = self.awaited()?;
         let future = event_loop.call_method0("create_future")?;
+        let work = match awaited {
+            Awaited::Work(work) => work,
+            Awaited::There(value) => {
+                future.call_method1("set_result", (value,))?;
+                return future.call_method0("__await__");
+            }
+        };
         let (to, wake) = (future.clone().unbind(), event_loop.clone().unbind());
         let waiting = Waiting { to: Some((to, wake)) };
         let task = runtime::begin(py, async move {

@@ -8,7 +8,8 @@ use std::{
 use pyo3::{
     exceptions::{PyIndexError, PyOverflowError, PyValueError},
     prelude::*,
-    types::{PyDict, PyList, PySlice, PyString, PyTuple},
+    sync::PyOnceLock,
+    types::{PyDict, PyFloat, PyList, PySlice, PyString, PyTuple},
 };
 use transcript_core::{captions::TIME_MAX_MS, transcript};
 
@@ -20,9 +21,47 @@ use transcript_core::{captions::TIME_MAX_MS, transcript};
 /// >>> from verbatim import Segment
 /// >>> Segment("Hello there.", 1.5, 2.0).end
 /// 3.5
-#[pyclass(frozen, eq, module = "verbatim._native", from_py_object)]
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Segment(pub(crate) transcript::Segment);
+#[pyclass(frozen, module = "verbatim._native")]
+pub(crate) struct Segment {
+    // Fields that are objects are read by the interpreter itself, without a call.
+    /// The text, as the supplier gave it.
+    #[pyo3(get)]
+    text: Py<PyString>,
+    /// When it starts, in seconds from the video's beginning.
+    #[pyo3(get)]
+    start: Py<PyFloat>,
+    /// How long it lasts, in seconds.
+    #[pyo3(get)]
+    duration: Py<PyFloat>,
+    start_ms: u64,
+    duration_ms: u64,
+}
+
+impl Segment {
+    /// The object for a segment.
+    fn of(py: Python<'_>, segment: &transcript::Segment) -> Self {
+        Self {
+            text: PyString::new(py, &segment.text).unbind(),
+            start: PyFloat::new(py, seconds(segment.start_ms)).unbind(),
+            duration: PyFloat::new(py, seconds(segment.duration_ms)).unbind(),
+            start_ms: segment.start_ms,
+            duration_ms: segment.duration_ms,
+        }
+    }
+
+    /// The segment itself.
+    ///
+    /// # Errors
+    /// None that its text can cause: it was made of one.
+    pub(crate) fn plain(&self, py: Python<'_>) -> PyResult<transcript::Segment> {
+        Ok(transcript::Segment::new(self.text.bind(py).to_str()?, self.start_ms, self.duration_ms))
+    }
+
+    fn is(&self, py: Python<'_>, other: &transcript::Segment) -> bool {
+        (self.start_ms, self.duration_ms) == (other.start_ms, other.duration_ms)
+            && self.text.bind(py).to_str().is_ok_and(|text| text == other.text)
+    }
+}
 
 /// Milliseconds as seconds, exact as decimals.
 pub(crate) fn seconds(millis: u64) -> f64 {
@@ -52,57 +91,87 @@ impl Segment {
 
     #[new]
     #[pyo3(signature = (text, start, duration=0.0))]
-    fn new(text: String, start: f64, duration: f64) -> PyResult<Self> {
+    fn new(py: Python<'_>, text: &str, start: f64, duration: f64) -> PyResult<Self> {
         let (start, duration) = (millis(start, "start")?, millis(duration, "duration")?);
-        Ok(Self(transcript::Segment::new(text, start, duration)))
-    }
-
-    /// The text, as the supplier gave it.
-    #[getter]
-    fn text<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
-        PyString::new(py, &self.0.text)
-    }
-
-    /// When it starts, in seconds from the video's beginning.
-    #[getter]
-    fn start(&self) -> f64 {
-        seconds(self.0.start_ms)
-    }
-
-    /// How long it lasts, in seconds.
-    #[getter]
-    fn duration(&self) -> f64 {
-        seconds(self.0.duration_ms)
+        Ok(Self::of(py, &transcript::Segment::new(text, start, duration)))
     }
 
     /// When it ends, in seconds from the video's beginning.
     #[getter]
     fn end(&self) -> f64 {
-        seconds(self.0.end_ms())
+        seconds(self.start_ms.saturating_add(self.duration_ms))
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
+        let is_same = self.is(py, &other.get().plain(py)?);
+        Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let text = PyString::new(py, &self.0.text).repr()?;
-        Ok(format!("Segment({}, {:?}, {:?})", text.to_str()?, self.start(), self.duration()))
+        let text = self.text.bind(py).repr()?;
+        Ok(format!(
+            "Segment({}, {:?}, {:?})",
+            text.to_str()?,
+            seconds(self.start_ms),
+            seconds(self.duration_ms)
+        ))
     }
 
-    fn __hash__(&self) -> u64 {
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
         let mut hasher = DefaultHasher::new();
-        self.0.hash(&mut hasher);
-        hasher.finish()
+        self.plain(py)?.hash(&mut hasher);
+        Ok(hasher.finish())
     }
 
-    fn __getnewargs__(&self) -> (String, f64, f64) {
-        (self.0.text.clone(), self.start(), self.duration())
+    fn __getnewargs__(&self, py: Python<'_>) -> (Py<PyString>, f64, f64) {
+        (self.text.clone_ref(py), seconds(self.start_ms), seconds(self.duration_ms))
+    }
+}
+
+/// A transcript, and the objects of its segments once there are any.
+pub(crate) struct Words {
+    pub(crate) transcript: Arc<transcript::Transcript>,
+    /// Whoever goes through the segments once does so again: the objects are made once, all together.
+    objects: PyOnceLock<Py<PyTuple>>,
+}
+
+impl Words {
+    pub(crate) fn new(transcript: Arc<transcript::Transcript>) -> Self {
+        Self { transcript, objects: PyOnceLock::new() }
+    }
+
+    fn objects<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
+        let made = self.objects.get_or_try_init(py, || {
+            let objects =
+                self.transcript.segments.iter().map(|segment| Bound::new(py, Segment::of(py, segment)));
+            let objects = objects.collect::<PyResult<Vec<_>>>()?;
+            PyTuple::new(py, objects).map(Bound::unbind)
+        });
+        made.map(|made| made.bind(py))
+    }
+
+    /// The object of one segment: the one that was made before, or one made for now.
+    fn object<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if let Some(objects) = self.objects.get(py) {
+            return if place < self.transcript.segments.len() {
+                objects.bind(py).get_item(place).map(Some)
+            } else {
+                Ok(None)
+            };
+        }
+        let segment = self.transcript.segments.get(place);
+        segment.map(|segment| Ok(Bound::new(py, Segment::of(py, segment))?.into_any())).transpose()
     }
 }
 
 /// A transcript's segments, in order of their start: a `collections.abc.Sequence` of [`Segment`].
 ///
-/// Nothing is copied before it is looked at: an item is made when it is asked for, and a slice is a view.
+/// Nothing is copied before it is looked at: an item is made when it is asked for, and a slice is a view. Going through
+/// all of them makes all their objects, which the transcript keeps for the next time.
 #[pyclass(frozen, module = "verbatim._native", sequence)]
 pub(crate) struct Segments {
-    of: Arc<transcript::Transcript>,
+    of: Arc<Words>,
     view: View,
 }
 
@@ -115,17 +184,32 @@ struct View {
 }
 
 impl Segments {
-    pub(crate) fn all(of: Arc<transcript::Transcript>) -> Self {
-        let length = of.segments.len();
+    pub(crate) fn all(of: Arc<Words>) -> Self {
+        let length = of.transcript.segments.len();
         Self { of, view: View { from: 0, step: 1, length } }
     }
 
-    fn at(&self, place: usize) -> Option<&transcript::Segment> {
+    /// The place in the transcript of a place in this view.
+    fn place(&self, place: usize) -> Option<usize> {
         if place >= self.view.length {
             return None;
         }
         let place = self.view.from + self.view.step * isize::try_from(place).ok()?;
-        self.of.segments.get(usize::try_from(place).ok()?)
+        usize::try_from(place).ok()
+    }
+
+    fn at(&self, place: usize) -> Option<&transcript::Segment> {
+        self.of.transcript.segments.get(self.place(place)?)
+    }
+
+    fn object<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.place(place).map_or(Ok(None), |place| self.of.object(py, place))
+    }
+
+    /// Whether this is the whole transcript, in its order.
+    fn is_all(&self) -> bool {
+        let View { from, step, length } = self.view;
+        (from, step, length) == (0, 1, self.of.transcript.segments.len())
     }
 
     fn iter(&self) -> impl Iterator<Item = &transcript::Segment> {
@@ -166,13 +250,16 @@ impl Segments {
             }
         })?;
         let place = if place < 0 { place + length } else { place };
-        let found = usize::try_from(place).ok().and_then(|place| self.at(place));
-        let found = found.ok_or_else(|| PyIndexError::new_err("there is no such segment"))?;
-        Ok(Bound::new(py, Segment(found.clone()))?.into_any())
+        let found = usize::try_from(place).ok().map_or(Ok(None), |place| self.object(py, place))?;
+        found.ok_or_else(|| PyIndexError::new_err("there is no such segment"))
     }
 
-    pub(crate) fn __iter__(&self) -> SegmentsIterator {
-        SegmentsIterator { of: Self { of: Arc::clone(&self.of), view: self.view.clone() }, next: 0.into() }
+    pub(crate) fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_all() {
+            return Ok(self.of.objects(py)?.try_iter()?.into_any());
+        }
+        let of = Self { of: Arc::clone(&self.of), view: self.view.clone() };
+        Ok(Bound::new(py, SegmentsIterator { of, next: 0.into() })?.into_any())
     }
 
     fn __reversed__(&self) -> SegmentsIterator {
@@ -183,7 +270,8 @@ impl Segments {
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> bool {
-        item.cast::<Segment>().is_ok_and(|item| self.iter().any(|known| *known == item.get().0))
+        let py = item.py();
+        item.cast::<Segment>().is_ok_and(|item| self.iter().any(|known| item.get().is(py, known)))
     }
 
     /// The first place of a segment.
@@ -196,14 +284,17 @@ impl Segments {
         let (start, stop) = (bound(start)?, bound(stop.unwrap_or(length))?);
         let wanted = value.cast::<Segment>().ok();
         (start..stop)
-            .find(|place| wanted.is_some_and(|wanted| self.at(*place) == Some(&wanted.get().0)))
+            .find(|place| {
+                let known = self.at(*place);
+                known.zip(wanted).is_some_and(|(known, wanted)| wanted.get().is(value.py(), known))
+            })
             .ok_or_else(|| PyValueError::new_err("there is no such segment"))
     }
 
     /// How often a segment is there.
     fn count(&self, value: &Bound<'_, PyAny>) -> usize {
         let Ok(wanted) = value.cast::<Segment>() else { return 0 };
-        self.iter().filter(|known| **known == wanted.get().0).count()
+        self.iter().filter(|known| wanted.get().is(value.py(), known)).count()
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -216,7 +307,7 @@ impl Segments {
         }
         let mut is_same = other.len()? == self.view.length;
         for (known, item) in self.iter().zip(other.try_iter()?) {
-            is_same = is_same && item?.cast::<Segment>().is_ok_and(|item| item.get().0 == *known);
+            is_same = is_same && item?.cast::<Segment>().is_ok_and(|item| item.get().is(py, known));
         }
         Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
@@ -230,7 +321,7 @@ impl Segments {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         const SHOWN: usize = 3;
         let shown: PyResult<Vec<_>> =
-            self.iter().take(SHOWN).map(|segment| Segment(segment.clone()).__repr__(py)).collect();
+            self.iter().take(SHOWN).map(|segment| Segment::of(py, segment).__repr__(py)).collect();
         let more = self.view.length.saturating_sub(SHOWN);
         let more = if more == 0 { String::new() } else { format!(", … {more} more") };
         Ok(format!("<Segments [{}{more}]>", shown?.join(", ")))
@@ -240,8 +331,8 @@ impl Segments {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyList>,))> {
         let restore = slf.py().import("builtins")?.getattr("list")?;
         let items = PyList::empty(slf.py());
-        for segment in slf.get().iter() {
-            items.append(Bound::new(slf.py(), Segment(segment.clone()))?)?;
+        for item in slf.get().__iter__(slf.py())?.try_iter()? {
+            items.append(item?)?;
         }
         Ok((restore, (items,)))
     }
@@ -260,9 +351,9 @@ impl SegmentsIterator {
         slf
     }
 
-    fn __next__(&self) -> Option<Segment> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let place = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.of.at(place).cloned().map(Segment)
+        self.of.object(py, place)
     }
 
     fn __length_hint__(&self) -> usize {

@@ -19,7 +19,7 @@ use transcript_core::{
 use crate::{
     document::Document,
     fault::of_core,
-    segment::{Segment, Segments, dicts, millis, seconds},
+    segment::{Segment, Segments, Words, dicts, millis, seconds},
 };
 
 /// The words of one video in one language, with the time of each.
@@ -33,34 +33,42 @@ use crate::{
 /// 'Hello there.\n'
 /// >>> transcript.to_dicts()
 /// [{'text': 'Hello there.', 'start': 0.0, 'duration': 1.5}]
-#[pyclass(frozen, module = "verbatim._native", from_py_object)]
-#[derive(Clone)]
+#[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Transcript {
-    pub(crate) inner: Arc<transcript::Transcript>,
+    words: Arc<Words>,
     from_cache: bool,
     revision: u32,
 }
 
 impl Transcript {
     pub(crate) fn of(stored: &StoredTranscript, from_cache: bool) -> Self {
-        Self { inner: Arc::clone(&stored.transcript), from_cache, revision: stored.revision }
+        Self::made(Arc::clone(&stored.transcript), from_cache, stored.revision)
     }
 
     pub(crate) fn plain(transcript: transcript::Transcript, from_cache: bool) -> Self {
-        Self { inner: Arc::new(transcript), from_cache, revision: 0 }
+        Self::made(Arc::new(transcript), from_cache, 0)
+    }
+
+    fn made(transcript: Arc<transcript::Transcript>, from_cache: bool, revision: u32) -> Self {
+        Self { words: Arc::new(Words::new(transcript)), from_cache, revision }
+    }
+
+    /// The transcript itself.
+    pub(crate) fn inner(&self) -> &transcript::Transcript {
+        &self.words.transcript
     }
 
     /// The same as JSON.
     fn document(&self) -> Document {
-        Document::of(&self.inner, self.from_cache, self.revision)
+        Document::of(self.inner(), self.from_cache, self.revision)
     }
 
     fn restored(json: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let (from_cache, revision) = (document.from_cache, document.revision);
-        let inner = Arc::new(document.into_transcript()?);
-        inner.check().map_err(|error| error.to_string())?;
-        Ok(Self { inner, from_cache, revision })
+        let transcript = document.into_transcript()?;
+        transcript.check().map_err(|error| error.to_string())?;
+        Ok(Self::made(Arc::new(transcript), from_cache, revision))
     }
 }
 
@@ -93,7 +101,7 @@ impl Transcript {
     fn new(
         py: Python<'_>,
         link: &str,
-        segments: Vec<Segment>,
+        segments: Vec<Bound<'_, Segment>>,
         language: &str,
         kind: &str,
         title: Option<String>,
@@ -111,7 +119,7 @@ impl Transcript {
             duration_ms: duration.map(|duration| millis(duration, "duration")).transpose()?,
             track: TrackInfo { language, kind: self::kind(kind)?, name: track_name, original },
             source: source.to_owned(),
-            segments: segments.into_iter().map(|segment| segment.0).collect(),
+            segments: segments.iter().map(|segment| segment.get().plain(py)).collect::<PyResult<_>>()?,
         };
         transcript.check().map_err(|error| of_core(py, &error))?;
         Ok(Self::plain(transcript, false))
@@ -120,73 +128,73 @@ impl Transcript {
     /// The platform: `video_site` (YouTube), `short_video` (TikTok), `reels` (Instagram) or `microblog` (X).
     #[getter]
     fn platform(&self) -> &'static str {
-        self.inner.video.platform().as_str()
+        self.inner().video.platform().as_str()
     }
 
     /// The video's id on its platform.
     #[getter]
     fn video_id(&self) -> &str {
-        self.inner.video.id()
+        self.inner().video.id()
     }
 
     /// The video's address.
     #[getter]
     fn url(&self) -> String {
-        self.inner.video.address()
+        self.inner().video.address()
     }
 
     /// The video's title, or None where the supplier does not know it.
     #[getter]
     fn title(&self) -> Option<&str> {
-        self.inner.title.as_deref()
+        self.inner().title.as_deref()
     }
 
     /// Who published the video, or None where the supplier does not know it.
     #[getter]
     fn author(&self) -> Option<&str> {
-        self.inner.author.as_deref()
+        self.inner().author.as_deref()
     }
 
     /// The video's length in seconds, or None where the supplier does not know it.
     #[getter]
     fn duration(&self) -> Option<f64> {
-        self.inner.duration_ms.map(seconds)
+        self.inner().duration_ms.map(seconds)
     }
 
     /// The language of the words, as a BCP 47 tag.
     #[getter]
     fn language(&self) -> &str {
-        self.inner.track.language.as_str()
+        self.inner().track.language.as_str()
     }
 
     /// How the words came to be: `human`, `generated` (recognised from speech) or `translated` (by a machine).
     #[getter]
     fn kind(&self) -> &'static str {
-        self.inner.track.kind.as_str()
+        self.inner().track.kind.as_str()
     }
 
     /// Whether the words come from a machine: recognised from speech, or translated.
     #[getter]
     fn is_generated(&self) -> bool {
-        self.inner.track.is_generated()
+        self.inner().track.is_generated()
     }
 
     /// The track's own name, or None where it has none beside its language.
     #[getter]
     fn track_name(&self) -> Option<&str> {
-        self.inner.track.name.as_deref()
+        self.inner().track.name.as_deref()
     }
 
     /// Whether this is the language that is spoken in the video, as far as the supplier knows.
     #[getter]
     fn original(&self) -> bool {
-        self.inner.track.original
+        self.inner().track.original
     }
 
     /// The name of the supplier that gave the words: `youtube-captions`, `speech-to-text`, …
     #[getter]
     fn source(&self) -> &str {
-        &self.inner.source
+        &self.inner().source
     }
 
     /// Whether it was archived already.
@@ -205,33 +213,33 @@ impl Transcript {
     /// The segments by start: a lazy sequence, of which nothing is copied before it is looked at.
     #[getter]
     fn segments(&self) -> Segments {
-        Segments::all(Arc::clone(&self.inner))
+        Segments::all(Arc::clone(&self.words))
     }
 
     /// The words as prose in paragraphs, without times.
     #[getter]
     fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::prose(&self.inner.segments))
+        py.detach(|| transcript::prose(&self.inner().segments))
     }
 
     /// The transcript as Markdown: title, author, and paragraphs with links to their moments.
     fn markdown(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::markdown(&self.inner))
+        py.detach(|| transcript::markdown(self.inner()))
     }
 
     /// The transcript as SRT subtitles.
     fn srt(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::srt(&self.inner.segments))
+        py.detach(|| transcript::srt(&self.inner().segments))
     }
 
     /// The transcript as WebVTT subtitles.
     fn vtt(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::webvtt(&self.inner.segments))
+        py.detach(|| transcript::webvtt(&self.inner().segments))
     }
 
     /// The segments as dictionaries with `text`, `start` and `duration` (seconds): what `pandas.DataFrame` takes.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        dicts(py, &self.inner.segments)
+        dicts(py, &self.inner().segments)
     }
 
     /// Everything as a JSON object, from which `Transcript.from_json` gives it back.
@@ -254,7 +262,7 @@ impl Transcript {
     }
 
     fn __len__(&self) -> usize {
-        self.inner.segments.len()
+        self.inner().segments.len()
     }
 
     fn __bool__(&self) -> bool {
@@ -265,14 +273,14 @@ impl Transcript {
         self.segments().__getitem__(py, key)
     }
 
-    fn __iter__(&self) -> crate::segment::SegmentsIterator {
-        self.segments().__iter__()
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.segments().__iter__(py)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         match other.cast::<Self>() {
             Ok(other) => {
-                let is_same = self.inner == other.get().inner;
+                let is_same = self.inner() == other.get().inner();
                 Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
             }
             Err(_) => Ok(py.NotImplemented()),
@@ -281,17 +289,17 @@ impl Transcript {
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.inner.video.id(), self.language(), self.inner.segments.len()).hash(&mut hasher);
-        self.inner.segments.first().hash(&mut hasher);
+        (self.inner().video.id(), self.language(), self.inner().segments.len()).hash(&mut hasher);
+        self.inner().segments.first().hash(&mut hasher);
         hasher.finish()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let title = match &self.inner.title {
+        let title = match &self.inner().title {
             Some(title) => format!(" {}", PyString::new(py, title).repr()?.to_str()?),
             None => String::new(),
         };
-        let (video, language, count) = (&self.inner.video, self.language(), self.inner.segments.len());
+        let (video, language, count) = (&self.inner().video, self.language(), self.inner().segments.len());
         Ok(format!("<Transcript {video}{title} {language}, {count} segments>"))
     }
 

@@ -64,6 +64,24 @@ def test_options(keywords, error):
         verbatim.Transcripts(**keywords)
 
 
+@pytest.mark.parametrize("captions", [None, 7, 10**12, [1, 2], object(), ["1", "2"]])
+def test_captions_of_other_types(shelf, captions):
+    with pytest.raises(TypeError, match="captions must be"):
+        shelf.import_(LINK, captions)
+
+
+@pytest.mark.parametrize("text", ["x" * 50_000_000, "1\n00:00:01,000 --> 00:00:02,000\n" + "x" * 50_000_000])
+def test_huge_texts(shelf, text):
+    with pytest.raises(ValueError):
+        shelf.import_(LINK, text)
+    assert shelf.search(text) == []
+    with pytest.raises(ValueError):
+        verbatim.Transcript(LINK, [verbatim.Segment(text, 0)], language="en", title=text)
+    with pytest.raises(ValueError):
+        verbatim.Transcript.from_json(text)
+    assert shelf.get(LINK).text.startswith("It is so quiet")
+
+
 def test_after_closing(shelf):
     shelf.close()
     shelf.close()

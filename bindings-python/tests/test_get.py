@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import threading
+import time
 
 import pytest
 from conftest import LINK, SRT
@@ -177,3 +178,96 @@ def test_refresh(youtube):
     assert not again.changed and again.transcript.language == "en"
     with pytest.raises(verbatim.RateLimited):
         youtube.refresh("vb-botcheck")
+
+
+def test_what_is_at_hand_is_never_old(tmp_path):
+    file = tmp_path / "kept.db"
+    loud = SRT.replace("quiet", "loud")
+    with verbatim.Transcripts(file, suppliers=[]) as one, verbatim.Transcripts(file, suppliers=[]) as other:
+        one.import_(LINK, SRT, lang="en")
+        for transcripts in (one, other):
+            assert {transcripts.get(LINK)[0].text for _ in range(100)} == {"It is so quiet here."}
+        # One's own change is there at once, another process's after 50 milliseconds.
+        one.import_(LINK, loud, lang="en", replace=True)
+        assert one.get(LINK)[0].text == "It is so loud here."
+        time.sleep(0.06)
+        assert other.get(LINK)[0].text == "It is so loud here."
+        other.forget(LINK)
+        with pytest.raises(verbatim.NotConfigured):
+            other.get(LINK)
+        time.sleep(0.06)
+        with pytest.raises(verbatim.NotConfigured):
+            one.get(LINK)
+        one.import_(LINK, SRT, lang="en")
+        assert one.get(LINK).from_cache and one.get(LINK, "en").from_cache
+    for closed in (one, other):
+        with pytest.raises(verbatim.Closed):
+            closed.get(LINK)
+
+
+async def test_what_is_at_hand_is_awaited_too(shelf):
+    shelf.get(LINK)
+    first, second = await asyncio.gather(shelf.aget(LINK), shelf.aget(LINK))
+    assert first == second == shelf.get(LINK)
+    assert [result.get() for result in shelf.get_many([LINK] * 3)] == [first] * 3
+    assert [result.get() async for result in shelf.aget_many([LINK] * 3)] == [first] * 3
+    task = asyncio.ensure_future(shelf.aget(LINK))
+    await asyncio.sleep(0)
+    task.cancel()
+    assert task.done() and task.result() == first
+
+
+class Slow:
+    """Never has anything, and notes when nobody wants it any more."""
+
+    name = "slow"
+
+    def __init__(self):
+        self.ended = threading.Event()
+
+    def supply(self, ask):
+        while not ask.cancelled:
+            time.sleep(0.005)
+        self.ended.set()
+
+
+def test_a_timeout_ends_the_call_and_its_work():
+    slow = Slow()
+    with verbatim.Transcripts(suppliers=[slow], timeout=0.2) as transcripts:
+        with pytest.raises(verbatim.FetchFailed, match="more time"):
+            transcripts.get(LINK)
+        assert slow.ended.wait(5)
+
+
+def test_a_service_goes_on_for_who_asks_again():
+    class Late:
+        name = "late"
+        asked = 0
+        go = threading.Event()
+
+        def supply(self, ask):
+            self.asked += 1
+            self.go.wait(20)
+            return verbatim.Transcript(ask.url, [verbatim.Segment("x", 0)])
+
+    late = Late()
+    with verbatim.Service(suppliers=[late], timeout=0.2) as service:
+        with pytest.raises(verbatim.FetchFailed, match="ask again"):
+            service.get(LINK)
+        late.go.set()
+        end = time.monotonic() + 20
+        while service.stats()["transcripts"] == 0:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+        assert service.get(LINK).source == "late" and late.asked == 1
+
+
+def test_memory_is_bounded():
+    cue = "1\n00:00:01,500 --> 00:00:03,000\n{}\n"
+    with verbatim.Transcripts(suppliers=[]) as transcripts:
+        for number in range(48):
+            transcripts.import_(f"{number:011}", cue.format("word " * 400_000), lang="en")
+        assert 30 <= transcripts.stats()["transcripts"] <= 34
+        assert len(transcripts.get(f"{47:011}")[0].text) >= 1_999_999
+        with pytest.raises(verbatim.NotConfigured):
+            transcripts.get(f"{0:011}")

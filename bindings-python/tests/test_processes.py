@@ -1,6 +1,5 @@
 """Interrupts, forks, spawned processes, interpreters and the end of the program."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -116,23 +115,6 @@ def test_a_forked_child_goes_on(tmp_path, replay):
     assert transcripts.get("vb-srv3-000").is_generated
     assert transcripts.get("vb-french-0").from_cache
     transcripts.close()
-
-
-def text_of(arguments) -> str:
-    file, link = arguments
-    with verbatim.Transcripts(file, suppliers=[]) as transcripts:
-        return transcripts.get(link).text
-
-
-@pytest.mark.parametrize("method", [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_pools_of_processes(method, tmp_path):
-    file = tmp_path / "kept.db"
-    with verbatim.Transcripts(file, suppliers=[]) as transcripts:
-        transcripts.import_(LINK, SRT, lang="en")
-        with multiprocessing.get_context(method).Pool(2) as pool:
-            texts = pool.map(text_of, [(file, LINK)] * 4)
-        assert texts == [transcripts.get(LINK).text] * 4
 
 
 @needs_fork

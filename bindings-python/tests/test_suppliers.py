@@ -96,9 +96,17 @@ def test_the_next_one_is_asked(replay):
     assert len(away.asked) == 1
 
 
-def test_an_end_of_the_program_is_not_swallowed():
-    with Transcripts(suppliers=[Plain(SystemExit(3))]) as transcripts, pytest.raises(SystemExit):
-        transcripts.get(LINK)
+@pytest.mark.parametrize("kind", [Plain, Awaited])
+@pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt()], ids=["exit", "interrupt"])
+def test_an_end_of_the_program_is_not_swallowed(kind, end):
+    supplier = kind(end)
+    with Transcripts(suppliers=[supplier]) as transcripts:
+        with pytest.raises(type(end)) as raised:
+            transcripts.get(LINK)
+        assert raised.value is end
+        # Those who run suppliers are as they were.
+        supplier.answer = None
+        assert transcripts.get("aaaaaaaaaaa").text == "Hello.\n"
 
 
 def test_a_supplier_may_ask_others():
@@ -119,6 +127,34 @@ def test_a_supplier_may_ask_others():
             assert transcripts.get(LINK).text == "Hello.\n"
             assert asyncio.run(transcripts.aget(LINK)).text == "Hello.\n"
     inner.close()
+
+
+def test_a_supplier_that_asks_for_its_own_answer_is_told():
+    class Plainly:
+        name = "itself"
+
+        def supply(self, ask):
+            if ask.lang == "de":
+                english = transcripts.get(ask.url, "en")
+                return Transcript(ask.url, [Segment(english[0].text.upper(), 0)], language="de")
+            if ask.lang == "en":
+                return Transcript(ask.url, [Segment("hello", 0)], language="en")
+            return transcripts.refresh(ask.url).transcript if ask.video_id == "aaaaaaaaaaa" else transcripts.get(ask.url)
+
+    class Awaiting(Plainly):
+        async def supply(self, ask):
+            if ask.lang is not None:
+                return await asyncio.to_thread(super().supply, ask)
+            return await transcripts.aget(f"https://www.youtube.com/watch?v={ask.video_id}")
+
+    for supplier in (Plainly(), Awaiting()):
+        with Transcripts(suppliers=[supplier]) as transcripts:
+            for link in (LINK, "aaaaaaaaaaa"):
+                with pytest.raises(verbatim.FetchFailed, match="wait for itself") as raised:
+                    transcripts.get(link)
+                assert isinstance(raised.value.__cause__, RuntimeError)
+            # In another language it may.
+            assert transcripts.get(LINK, "de")[0].text == "HELLO"
 
 
 async def test_cancelling_ends_an_awaited_supplier():

@@ -75,6 +75,20 @@ def test_segments_are_a_sequence(transcript):
         segments.index(Segment("elsewhere", 0))
 
 
+def test_segments_are_made_when_they_are_looked_at(transcript):
+    segments = transcript.segments
+    first = segments[0]
+    assert segments[0] is not first and segments[0] == first
+    # Going through them makes them all, once.
+    once, again = list(segments), list(transcript)
+    assert all(one is other for one, other in zip(once, again)) and segments[0] is once[0] and once[0] == first
+    assert segments[::-1][0] is once[1] and next(iter(segments[1:])) is once[1] and next(reversed(segments)) is once[1]
+    assert list(iter(segments)) == once and len(once) == 2
+    with pytest.raises(AttributeError):
+        first.text = "other"
+    assert (first.text, first.start, first.duration, first.end) == ("It is so quiet here.", 1.5, 1.5, 3.0)
+
+
 @pytest.mark.parametrize("start", [None, -9, -2, -1, 0, 1, 2, 9])
 @pytest.mark.parametrize("stop", [None, -9, -1, 0, 2, 3, 9])
 @pytest.mark.parametrize("step", [None, -3, -1, 1, 2])

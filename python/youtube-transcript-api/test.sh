@@ -26,4 +26,5 @@ cp -r "$peer/test" "$peer/run/peer"
 cp tests/conftest.py tests/platform_server.py tests/test_stand_in.py "$peer/run/"
 cd "$peer/run"
 # Its command is called by name.
-PATH="$venv/bin:$PATH" "$venv/bin/python" -m pytest -q -p no:cacheprovider --rootdir . test_stand_in.py peer "$@"
+PATH="$venv/bin:$PATH" timeout --kill-after=10 600 "$venv/bin/python" -m pytest -q -p no:cacheprovider --timeout 60 \
+  --rootdir . test_stand_in.py peer "$@"

@@ -13,7 +13,7 @@ use transcript_core::{
 use crate::Verbatim;
 
 /// What is wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Get {
     /// The link to the video, in any form that people use, or a YouTube id.
     pub link: String,
@@ -53,6 +53,10 @@ pub struct Missing {
     /// Where a person can read the transcript once there is one.
     pub watch_url: String,
 }
+
+/// Where work ends with who waits for it, nothing goes on that is worth asking after.
+const OUT_OF_TIME: &str =
+    "The transcript was not there within the time that was given for it. Please give it more time.";
 
 impl Verbatim {
     /// The transcript of a video: archived, or fetched and archived. Nobody is charged.
@@ -101,7 +105,10 @@ impl Verbatim {
                 FailureReason::ConfigError,
                 &format!("There is no source of new transcripts for {}.", video.platform().name()),
             ),
-            Outcome::StillWorking(still) => missing(FailureReason::FetchError, &still.sentence(None)),
+            Outcome::StillWorking(still) if self.transcripts().options().outlives => {
+                missing(FailureReason::FetchError, &still.sentence(None))
+            }
+            Outcome::StillWorking(_) => missing(FailureReason::FetchError, OUT_OF_TIME),
             Outcome::Refused { .. } => Err(Error::unexpected("a free fetch was refused for want of credit")),
             Outcome::Broken(error) => Err(fault(error)),
         }

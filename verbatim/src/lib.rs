@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod at_hand;
 mod audit;
 mod charged;
 mod chat;
@@ -24,6 +25,7 @@ mod sweep;
 mod system;
 mod watched;
 
+pub use at_hand::AtHand;
 pub use audit::{Audit, Disagreement};
 pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;

@@ -109,6 +109,9 @@ impl Default for Options {
 pub enum StorageOptions {
     /// In memory: gone with the process.
     Memory,
+    /// In memory, of which transcripts take about this many bytes at most: beyond, those of which nothing was kept
+    /// for longest are forgotten.
+    MemoryUpTo(u64),
     /// In SQLite files, which several processes may share (feature `sqlite`).
     Files {
         /// The file of keys and the ledger.

@@ -47,7 +47,8 @@ impl Stores {
     /// Opens the stores.
     pub(crate) async fn open(options: &StorageOptions) -> Result<Self> {
         match options {
-            StorageOptions::Memory => Ok(Self::memory()),
+            StorageOptions::Memory => Ok(Self::memory(MemoryArchive::default())),
+            StorageOptions::MemoryUpTo(bytes_max) => Ok(Self::memory(MemoryArchive::up_to(*bytes_max))),
             #[cfg(feature = "sqlite")]
             StorageOptions::Files { main, archive } => Self::files(main, archive).await,
             #[cfg(feature = "sqlite")]
@@ -67,14 +68,14 @@ impl Stores {
         }
     }
 
-    fn memory() -> Self {
+    fn memory(archive: MemoryArchive) -> Self {
         let steps = StepByStep {
             directory: Arc::new(MemoryDirectory::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             ledger: Arc::new(MemoryLedger::default()),
         };
         Self {
-            archive: Arc::new(MemoryArchive::default()),
+            archive: Arc::new(archive),
             ledger: Arc::clone(&steps.ledger),
             directory: Arc::clone(&steps.directory),
             limiter: Arc::clone(&steps.limiter),
@@ -140,7 +141,11 @@ impl Stores {
     #[cfg(feature = "postgres")]
     async fn archive_database(archive: &DatabaseOptions) -> Result<Self> {
         let archive = Arc::new(storage_sqlx::PostgresArchive::open(reached(archive)).await?);
-        Ok(Self { archive: Arc::clone(&archive) as _, databases: Some((None, archive)), ..Self::memory() })
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            databases: Some((None, archive)),
+            ..Self::memory(MemoryArchive::default())
+        })
     }
 
     #[cfg(feature = "sqlite")]
@@ -159,7 +164,11 @@ impl Stores {
     async fn archive_file(archive: &std::path::Path) -> Result<Self> {
         use storage_sqlx::{SqliteArchive, SqliteOptions};
         let archive = Arc::new(SqliteArchive::open(SqliteOptions::new(archive)).await?);
-        Ok(Self { archive: Arc::clone(&archive) as _, files: Some((None, archive)), ..Self::memory() })
+        Ok(Self {
+            archive: Arc::clone(&archive) as _,
+            files: Some((None, archive)),
+            ..Self::memory(MemoryArchive::default())
+        })
     }
 
     /// The same, with what the caller brought along.

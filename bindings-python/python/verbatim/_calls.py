@@ -12,7 +12,11 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import Any
+
+#: What the code that runs was called with: a supplier that asks for what it is asked for would wait for itself.
+within: ContextVar[tuple[Any, ...]] = ContextVar("within", default=())
 
 _lock = threading.Lock()
 _jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -62,8 +66,12 @@ def _running() -> asyncio.AbstractEventLoop:
         return _loop
 
 
-async def _awaited(awaitable: Any) -> Any:
-    return await awaitable
+async def _awaited(awaitable: Any) -> tuple[Any, BaseException | None]:
+    try:
+        return await awaitable, None
+    except (KeyboardInterrupt, SystemExit) as error:
+        # A task that raised these would end the loop, which others wait in.
+        return None, error
 
 
 class Call:
@@ -77,15 +85,20 @@ class Call:
         self._is_cancelled = False
 
     def work(self, method: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        token = within.set(arguments)
         try:
             value = method(*arguments)
+            if hasattr(value, "__await__"):
+                # What is awaited has the context of here.
+                self._future = asyncio.run_coroutine_threadsafe(_awaited(value), _running())
         except BaseException as error:  # whatever it is, who asked is told
             self._ended(None, error)
             return
-        if not hasattr(value, "__await__"):
+        finally:
+            within.reset(token)
+        if self._future is None:
             self._ended(value, None)
             return
-        self._future = asyncio.run_coroutine_threadsafe(_awaited(value), _running())
         self._future.add_done_callback(self._awaited)
         if self._is_cancelled:
             self._future.cancel()
@@ -95,7 +108,7 @@ class Call:
             self._ended(None, asyncio.CancelledError())
             return
         error = future.exception()
-        self._ended(None if error else future.result(), error)
+        self._ended(*((None, error) if error else future.result()))
 
     def cancel(self) -> None:
         """Cancels what is awaited; a plain method is left to itself."""

@@ -1,4 +1,12 @@
-"""What objects of your own must have to take a part's place. Nothing need be inherited: having it is enough."""
+"""What objects of your own must have to take a part's place. Nothing need be inherited: having it is enough.
+
+Stores (archive, ledger, directory) are given and give plain data: dictionaries with the fields of transcript-core's
+records, lists, texts and numbers; moments are milliseconds since 1970, digests lists of bytes; a variant with fields is
+``{"held": {…}}``, one without is ``"conflict"``. Every method is one transaction, and may be plain or async; what each has
+to do is in the documentation of the core's port. :func:`verbatim.testing.check` tells whether it does. They raise
+:class:`verbatim.StorageUnavailable` where the store is away, :class:`verbatim.Conflict` and :class:`verbatim.InvalidInput`
+as the port says.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +26,8 @@ class Supplier(Protocol):
     ``"reels"``, ``"microblog"``; all of them without it) and ``kind`` (``"captions"``, ``"speech"`` or ``"remote"``).
 
     A plain method runs on a thread of its own; an async one in the package's own event loop, where it is cancelled
-    when nobody wants the answer any more.
+    when nobody wants the answer any more. It may ask other videos and languages of the :class:`verbatim.Transcripts`
+    that asks it, but not the very transcript that it is asked for: that is a ``RuntimeError``.
     """
 
     @property
@@ -47,13 +56,7 @@ class Mailer(Protocol):
 class Archive(Protocol):
     """The lasting store of transcripts: ``archive=`` of :class:`verbatim.Transcripts`.
 
-    Arguments and answers are plain data: dictionaries with the fields of transcript-core's records, lists, texts and
-    numbers; moments are milliseconds since 1970, digests lists of bytes; a variant with fields is ``{"held": {…}}``, one
-    without is ``"conflict"``. Every method is one transaction, and may be plain or async; what each has to do is in the
-    documentation of the core's port. :func:`verbatim.testing.check` tells whether it does.
-
-    Raise :class:`verbatim.StorageUnavailable` where the store is away, :class:`verbatim.Conflict` and
-    :class:`verbatim.InvalidInput` as the port says.
+    Plain data in and out, one transaction a method, plain or async: :mod:`verbatim._ports` says it whole.
     """
 
     def find(self, video: Any, wish: str, now: int) -> Any:
@@ -116,13 +119,7 @@ class Archive(Protocol):
 class Ledger(Protocol):
     """Wallets, holds and grants: ``ledger=`` of :class:`verbatim.Service`.
 
-    Arguments and answers are plain data: dictionaries with the fields of transcript-core's records, lists, texts and
-    numbers; moments are milliseconds since 1970, digests lists of bytes; a variant with fields is ``{"held": {…}}``, one
-    without is ``"conflict"``. Every method is one transaction, and may be plain or async; what each has to do is in the
-    documentation of the core's port. :func:`verbatim.testing.check` tells whether it does.
-
-    Raise :class:`verbatim.StorageUnavailable` where the store is away, :class:`verbatim.Conflict` and
-    :class:`verbatim.InvalidInput` as the port says.
+    Plain data in and out, one transaction a method, plain or async: :mod:`verbatim._ports` says it whole.
     """
 
     def hold(self, ask: Any) -> Any:
@@ -173,13 +170,7 @@ class Ledger(Protocol):
 class Directory(Protocol):
     """Keys and accounts: ``directory=`` of :class:`verbatim.Service`.
 
-    Arguments and answers are plain data: dictionaries with the fields of transcript-core's records, lists, texts and
-    numbers; moments are milliseconds since 1970, digests lists of bytes; a variant with fields is ``{"held": {…}}``, one
-    without is ``"conflict"``. Every method is one transaction, and may be plain or async; what each has to do is in the
-    documentation of the core's port. :func:`verbatim.testing.check` tells whether it does.
-
-    Raise :class:`verbatim.StorageUnavailable` where the store is away, :class:`verbatim.Conflict` and
-    :class:`verbatim.InvalidInput` as the port says.
+    Plain data in and out, one transaction a method, plain or async: :mod:`verbatim._ports` says it whole.
     """
 
     def owner(self, key_digest: Any) -> Any:

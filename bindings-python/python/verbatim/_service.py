@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -46,7 +45,8 @@ class Service(Transcripts):
     :param credits_per_transcript: what a transcript costs an account (1).
     :param credits_per_message: what an answer costs an account (1).
 
-    The other arguments are those of :class:`Transcripts`.
+    The other arguments are those of :class:`Transcripts`. What was begun goes on when its caller leaves or has waited
+    for ``timeout`` (25 s): whoever asks for the same again joins it.
 
     >>> with Service(suppliers=[]) as service:
     ...     key = service.create_key("the web page")
@@ -88,6 +88,7 @@ class Service(Transcripts):
                 "ledger": ledger,
                 "suppliers": suppliers,
                 "proxies": _listed(proxies),
+                "outlives": True,
                 "directory": directory,
                 "chat": chat,
                 "mailer": mailer,
@@ -127,10 +128,15 @@ class Service(Transcripts):
         :param who: the account's e-mail address, or its id.
         :raises NotFound: there is no such account.
         """
-        _, left = self._engine.grant(who, credits, id or secrets.token_hex(16), memo).wait()
+        _, left = self._engine.grant(who, credits, id or _fresh(), memo).wait()
         return int(left)
 
     async def agrant(self, who: str, credits: int, *, id: str | None = None, memo: str = "granted") -> int:
         """As :meth:`grant`."""
-        _, left = await self._engine.grant(who, credits, id or secrets.token_hex(16), memo)
+        _, left = await self._engine.grant(who, credits, id or _fresh(), memo)
         return int(left)
+
+
+def _fresh() -> str:
+    """An id that no other grant has."""
+    return os.urandom(16).hex()

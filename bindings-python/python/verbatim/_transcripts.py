@@ -63,13 +63,15 @@ class Transcripts:
     awaited in any event loop. One object serves any number of threads, loops and (opened anew in each) processes.
 
     :param archive: where transcripts are kept: ``"sqlite:///file.db"``, a path, an object of your own
-        (:class:`verbatim.Archive`), or None for this process's memory.
+        (:class:`verbatim.Archive`), or None for this process's memory: 64 MiB of transcripts, some 300 hours of
+        speech; beyond that the videos of which nothing was kept for longest are forgotten.
     :param suppliers: who is asked for what is not archived, in order: names (``"youtube-captions"``,
         ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
         objects of your own (:class:`verbatim.Supplier`). None: the platforms themselves; ``[]``: nobody.
     :param proxies: proxies through which every request leaves, used in turn: ``http://``, ``https://`` or
         ``socks5://``, with user and password where they want them.
-    :param timeout: after how many seconds a call gives up waiting; None: when the work itself has failed.
+    :param timeout: after how many seconds a call gives up with :class:`verbatim.FetchFailed`; its work ends with that,
+        unless others wait for it too. None: when the work itself has failed.
     :param request_timeout: how many seconds one request may take (20).
     :param retries: how often a request that failed in passing is repeated (2).
     :param at_once: with how many videos suppliers work, and how many requests run, at once (32).
@@ -238,8 +240,10 @@ class Transcripts:
         elif isinstance(captions, os.PathLike):
             with open(captions, "rb") as file:
                 body = file.read()
-        else:
+        elif isinstance(captions, (bytes, bytearray, memoryview)):
             body = bytes(captions)
+        else:
+            raise TypeError(f"captions must be a text, bytes or a path, not {type(captions).__name__}")
         return self._engine.import_(link, body, lang, title, author, generated, replace)
 
     def search(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[Hit]:

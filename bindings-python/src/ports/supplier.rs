@@ -4,14 +4,15 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyList, PyTuple},
 };
 use transcript_core::{
     archive::Wish,
     supplier::{self, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
-    video::{Platform, VideoId},
+    transcript::LanguageTag,
+    video::{Platform, VideoId, VideoLink},
 };
 
 use super::call::Asked;
@@ -20,6 +21,8 @@ use crate::{ends::attached, raised, transcript::Transcript};
 /// What a supplier written in Python is asked: for which video, in which language, and who wants it.
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Ask {
+    /// Whose supplier is asked.
+    owner: u64,
     video: VideoId,
     wish: Wish,
     seconds: f64,
@@ -78,8 +81,42 @@ impl Ask {
     }
 }
 
+impl Ask {
+    /// Refuses a call out of a supplier that would wait for the supplier's own answer.
+    ///
+    /// # Errors
+    /// `RuntimeError`.
+    pub(crate) fn refuse_within(
+        py: Python<'_>,
+        owner: u64,
+        link: &str,
+        language: Option<&str>,
+    ) -> PyResult<()> {
+        let arguments = py.import("verbatim._calls")?.getattr("within")?.call_method0("get")?;
+        let Ok(ask) = arguments.get_item(0).and_then(|ask| Ok(ask.cast_into::<Self>()?)) else {
+            return Ok(());
+        };
+        let ask = ask.get();
+        let is_same_video =
+            VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(ask.video.clone()));
+        let is_same_wish = match (&ask.wish, language) {
+            (Wish::Default, None) => true,
+            (Wish::Language(wished), Some(tag)) => LanguageTag::parse(tag).is_ok_and(|tag| tag == *wished),
+            _ => false,
+        };
+        match ask.owner == owner && is_same_video && is_same_wish {
+            true => Err(PyRuntimeError::new_err(
+                "a supplier cannot ask for the transcript that it is asked for: it would wait for itself",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A Python object as a supplier: it has a `name` and a method `supply`.
 pub(crate) struct PySupplier {
+    /// Who asks it.
+    owner: u64,
     asked: Asked,
     card: SupplierCard,
 }
@@ -95,7 +132,7 @@ impl PySupplier {
     ///
     /// # Errors
     /// `TypeError` or `ValueError`, saying what it lacks.
-    pub(crate) fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn new(owner: u64, object: Bound<'_, PyAny>) -> PyResult<Self> {
         let class = object.get_type();
         let lacks = |what: &str| PyTypeError::new_err(format!("the supplier {class} must have {what}"));
         let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
@@ -122,7 +159,7 @@ impl PySupplier {
                 }
             },
         };
-        Ok(Self { asked: Asked::new(object), card: SupplierCard { name, platforms, kind } })
+        Ok(Self { owner, asked: Asked::new(object), card: SupplierCard { name, platforms, kind } })
     }
 }
 
@@ -143,7 +180,7 @@ impl Supplier for PySupplier {
     async fn supply(&self, ask: supplier::Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
         let now = verbatim::SystemClock::default();
         let seconds = ask.deadline.since(transcript_core::Clock::now(&now)).as_secs_f64();
-        let ask = Ask { video: ask.video, wish: ask.wish, seconds, watcher };
+        let ask = Ask { owner: self.owner, video: ask.video, wish: ask.wish, seconds, watcher };
         let name = self.card.name.clone();
         let is_remote = self.card.kind == SupplierKind::Remote;
         let given = self.asked.call(
@@ -174,7 +211,7 @@ fn tracks(
     };
     let read = |item: &Bound<'_, PyAny>| {
         let transcript = item.cast::<Transcript>().map_err(|_| wrong(item))?;
-        let mut transcript = transcript_core::transcript::Transcript::clone(&transcript.get().inner);
+        let mut transcript = transcript_core::transcript::Transcript::clone(transcript.get().inner());
         // Another service names who answered there.
         if !is_remote {
             name.clone_into(&mut transcript.source);

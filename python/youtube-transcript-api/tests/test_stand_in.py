@@ -6,11 +6,14 @@ import pickle
 import pytest
 import requests
 from youtube_transcript_api import (
+    AgeRestricted,
     FetchedTranscript,
     FetchedTranscriptSnippet,
     IpBlocked,
     NoTranscriptFound,
+    RequestBlocked,
     TranscriptsDisabled,
+    VideoUnavailable,
     VideoUnplayable,
     YouTubeDataUnparsable,
     YouTubeRequestFailed,
@@ -115,6 +118,29 @@ def test_exceptions_can_be_pickled(stage):
     error = VideoUnplayable("x", "a reason", ["more"])
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error) and again.sub_reasons == ["more"] and "a reason" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (TranscriptsDisabled("x"), "Subtitles are disabled"),
+        (NoTranscriptFound("x", ["de"], "none"), "No transcripts were found"),
+        (VideoUnavailable("x"), "no longer available"),
+        (VideoUnplayable("x", "Odd", []), "video is unplayable"),
+        (RequestBlocked("x"), "YouTube is blocking requests from your IP"),
+        (IpBlocked("x"), "cloud provider"),
+        (AgeRestricted("x"), "age-restricted"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_programs_find_the_words_that_they_tell_causes_by(error, words):
+    assert "Could not retrieve a transcript" in str(error) and words in str(error)
+
+
+def test_captions_are_in_the_encoding_that_they_name(stage):
+    text = '<?xml version="1.0" encoding="utf-8" ?><transcript><text start="1">caf\xe9</text></transcript>'
+    stage.replace("GET", CAPTIONS, text, content_type="text/xml")
+    assert YouTubeTranscriptApi().fetch("x")[0].text == "caf\xe9"
 
 
 def test_a_translation(stage):

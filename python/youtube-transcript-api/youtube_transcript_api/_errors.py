@@ -1,4 +1,7 @@
-"""Why there is no transcript. The classes and attributes are those of youtube-transcript-api."""
+"""Why there is no transcript. The classes and attributes are those of youtube-transcript-api.
+
+The sentences are ours, around the few words of its own by which programs tell one cause from another.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
     def __str__(self) -> str:
         address = WATCH_URL.format(video_id=self.video_id)
         because = f"\n\n{self.cause}" if self.cause else ""
-        return f"\nThere is no transcript of the video {address}.{because}"
+        return f"\nCould not retrieve a transcript of the video {address}.{because}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (type(self), dict(self.__dict__)))
@@ -81,7 +84,7 @@ class YouTubeRequestFailed(CouldNotRetrieveTranscript):
 class VideoUnplayable(CouldNotRetrieveTranscript):
     """YouTube does not play the video; `reason` and `sub_reasons` are its own words."""
 
-    CAUSE_MESSAGE = "The video cannot be played: {reason}"
+    CAUSE_MESSAGE = "The video is unplayable: {reason}"
 
     def __init__(self, video_id: str, reason: str | None, sub_reasons: list[str]) -> None:
         self.reason = reason
@@ -95,19 +98,19 @@ class VideoUnplayable(CouldNotRetrieveTranscript):
 
 
 class VideoUnavailable(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "The video was removed, or never existed."
+    CAUSE_MESSAGE = "The video is no longer available, or never was."
 
 
 class InvalidVideoId(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "This is an address, not an id: give the 11 characters behind v=."
+    CAUSE_MESSAGE = "This is an invalid video id: give the 11 characters behind v=, not the whole address."
 
 
 class RequestBlocked(CouldNotRetrieveTranscript):
     """YouTube wants a proof that a person asks."""
 
     CAUSE_MESSAGE = (
-        "YouTube is blocking requests from your IP: there were many, or it belongs to a data centre. Wait, or use "
-        "proxies."
+        "YouTube is blocking requests from your IP: there were too many requests, or it belongs to a cloud provider. "
+        "Wait, or use proxies."
     )
 
     def __init__(self, video_id: str) -> None:
@@ -132,19 +135,19 @@ class IpBlocked(RequestBlocked):
 
 
 class TranscriptsDisabled(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "The video has no captions."
+    CAUSE_MESSAGE = "Subtitles are disabled for this video, or it never had any."
 
 
 class AgeRestricted(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "The video is only for viewers of a certain age, who are logged in."
+    CAUSE_MESSAGE = "This video is age-restricted: only viewers who are logged in see it."
 
 
 class NotTranslatable(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "YouTube does not translate this transcript."
+    CAUSE_MESSAGE = "This transcript is not translatable: YouTube offers no translations of it."
 
 
 class TranslationLanguageNotAvailable(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "YouTube does not translate into this language."
+    CAUSE_MESSAGE = "This translation language is not available: YouTube does not translate into it."
 
 
 class FailedToCreateConsentCookie(CouldNotRetrieveTranscript):

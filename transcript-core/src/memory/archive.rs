@@ -7,7 +7,11 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{Shared, no_cursor, page_of};
+use super::{
+    Shared,
+    bound::{Bound, Place, RECORD_BYTES, room},
+    no_cursor, page_of,
+};
 use crate::{
     archive::{
         Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript,
@@ -28,12 +32,54 @@ pub struct MemoryArchive {
     shelves: Shared<Shelves>,
 }
 
+impl MemoryArchive {
+    /// An archive that holds about this many bytes at most: beyond, videos are forgotten, first those of which
+    /// nothing was kept for longest.
+    ///
+    /// The newest one stays, whatever it takes, and a withdrawal is never forgotten.
+    pub fn up_to(bytes_max: u64) -> Self {
+        let archive = Self::default();
+        archive.shelves.lock().bound = Some(Bound::new(bytes_max));
+        archive
+    }
+}
+
 #[derive(Debug, Default)]
 struct Shelves {
     videos: BTreeMap<VideoId, Shelf>,
     leases: HashMap<(VideoId, Wish), (Holder, Timestamp)>,
     links: HashMap<ShortLink, VideoId>,
     changes: u64,
+    /// None: without end.
+    bound: Option<Bound>,
+}
+
+impl Shelves {
+    /// After something was kept of a video: what is too much now goes.
+    fn weigh(&mut self, video: &VideoId) {
+        let Some(bound) = &mut self.bound else { return };
+        if let Some(shelf) = self.videos.get_mut(video) {
+            let words: u64 = shelf.transcripts.iter().map(|stored| room(&stored.transcript)).sum();
+            let records = (shelf.tracks.len() + shelf.absences.len()) as u64;
+            bound.put(video, &mut shelf.place, words.saturating_add(records * RECORD_BYTES));
+        }
+        while let Some(video) = self.bound.as_ref().and_then(Bound::surplus).cloned() {
+            self.clear(&video);
+        }
+    }
+
+    /// Forgets all of a video but its withdrawal.
+    fn clear(&mut self, video: &VideoId) {
+        let Some(shelf) = self.videos.get_mut(video) else { return };
+        if let Some(bound) = &mut self.bound {
+            bound.take(shelf.place);
+        }
+        *shelf = Shelf { withdrawn: shelf.withdrawn, ..Shelf::default() };
+        if !shelf.withdrawn {
+            self.videos.remove(video);
+        }
+        self.changes += 1;
+    }
 }
 
 /// What is stored of one video.
@@ -47,6 +93,7 @@ struct Shelf {
     absences: BTreeMap<Wish, Absence>,
     /// In the order in which they became known; the track of every transcript is among them.
     tracks: Vec<TrackInfo>,
+    place: Place,
 }
 
 impl Shelf {
@@ -197,13 +244,16 @@ impl Archive for MemoryArchive {
         let changed = !before.is_empty() && before != shelf.wishes;
         let stored = keep.wishes.first().and_then(|first| shelf.stored(first)).cloned();
         shelves.changes += u64::from(changed);
+        shelves.weigh(&keep.video);
         stored.ok_or_else(|| Error::unexpected("a wish has no transcript after one was kept for it"))
     }
 
     async fn keep_absence(&self, absence: Absence) -> Result<()> {
         let mut shelves = self.shelves.lock();
-        let shelf = shelves.videos.entry(absence.video.clone()).or_default();
+        let video = absence.video.clone();
+        let shelf = shelves.videos.entry(video.clone()).or_default();
         shelf.absences.insert(absence.wish.clone(), absence);
+        shelves.weigh(&video);
         Ok(())
     }
 
@@ -234,7 +284,18 @@ impl Archive for MemoryArchive {
     }
 
     async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        self.shelves.lock().links.entry(link.clone()).or_insert_with(|| video.clone());
+        let mut guard = self.shelves.lock();
+        let shelves = &mut *guard;
+        if shelves.links.contains_key(link) {
+            return Ok(());
+        }
+        shelves.links.insert(link.clone(), video.clone());
+        if let Some(bound) = &mut shelves.bound {
+            bound.put_link(link);
+            while let Some(oldest) = bound.surplus_link() {
+                shelves.links.remove(&oldest);
+            }
+        }
         Ok(())
     }
 
@@ -246,11 +307,7 @@ impl Archive for MemoryArchive {
     }
 
     async fn forget(&self, video: &VideoId) -> Result<()> {
-        let mut shelves = self.shelves.lock();
-        if let Some(shelf) = shelves.videos.get_mut(video) {
-            *shelf = Shelf { withdrawn: shelf.withdrawn, ..Shelf::default() };
-            shelves.changes += 1;
-        }
+        self.shelves.lock().clear(video);
         Ok(())
     }
 
@@ -302,4 +359,11 @@ mod conformance {
     use std::sync::Arc;
 
     crate::archive_conformance!(Arc::new(super::MemoryArchive::default()));
+
+    mod up_to_a_bound {
+        use std::sync::Arc;
+
+        // Far above what the cases keep: within the bound nothing is otherwise.
+        crate::archive_conformance!(Arc::new(crate::memory::MemoryArchive::up_to(1 << 30)));
+    }
 }

@@ -17,6 +17,9 @@
 //! ```
 
 mod archive;
+mod bound;
+#[cfg(test)]
+mod bound_tests;
 mod directory;
 mod ledger;
 mod limits;

@@ -143,3 +143,23 @@ async fn work_outlives_who_left_where_others_wait_or_it_is_to() {
         assert!(matches!(again, GetOutcome::Found(Found { from_cache: true, .. })));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waited_for_long_enough_is_told_what_becomes_of_the_work() {
+    for outlives in [false, true] {
+        let (verbatim, slow) = with_slow(outlives).await;
+        let GetOutcome::Missing(missing) = begin(&verbatim).await.unwrap().unwrap() else {
+            panic!("nothing was supplied");
+        };
+        assert_eq!(missing.reason, FailureReason::FetchError);
+        assert_eq!(missing.message.contains("still being transcribed"), outlives, "{}", missing.message);
+        if outlives {
+            slow.go.notify_one();
+            verbatim.transcripts().close().await;
+            assert!(matches!(begin(&verbatim).await.unwrap().unwrap(), GetOutcome::Found(_)));
+        } else {
+            assert!(missing.message.contains("more time"), "{}", missing.message);
+            slow.dropped.notified().await;
+        }
+    }
+}
