@@ -122,8 +122,13 @@ fn past_midnight() {
 impl Server {
     /// Starts a server over this data folder, with these settings in its environment.
     pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_in(data.path(), settings)
+    }
+
+    /// The same, over a folder that is somebody else's.
+    pub(crate) fn start_in(data: &Path, settings: &[(&str, &str)]) -> Result<Self> {
         past_midnight();
-        let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().context("no standard output")?;

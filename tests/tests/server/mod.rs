@@ -2,6 +2,7 @@
 
 mod caching;
 mod commands;
+mod crash;
 mod crowd;
 pub(crate) mod harness;
 mod hostile;
