@@ -42,6 +42,8 @@ mod codec;
 mod columns;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod moving;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -49,6 +51,8 @@ mod sqlite;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod window;
 
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use moving::{Copied, CopyStep, Stores, copy_stores};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]

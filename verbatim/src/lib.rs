@@ -3,6 +3,7 @@
 mod audit;
 mod charged;
 mod chat;
+mod copying;
 mod draft;
 #[cfg(feature = "entitlement")]
 mod entitlement;
@@ -25,6 +26,7 @@ mod system;
 pub use audit::{Audit, Disagreement};
 pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;
+pub use copying::{Copied, CopyStep, copy_storage};
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;

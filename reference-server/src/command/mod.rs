@@ -17,6 +17,7 @@ mod listing;
 mod opening;
 mod progress;
 mod serve;
+mod storage;
 mod terminal;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -120,6 +121,7 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Ledger(LedgerCommand::Audit(audit)) => ledger::run(&settings, audit).await,
             Command::Accounts(command) => accounts::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
+            Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig => Ok(()),
         };
         if is_for_readers {

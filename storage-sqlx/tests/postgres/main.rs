@@ -10,7 +10,9 @@ mod charging;
 mod common;
 mod conformance;
 mod cut;
+mod encrypted;
 mod opening;
+mod pooled;
 mod sharing;
 
 use std::{sync::Arc, time::Duration};

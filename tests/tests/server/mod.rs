@@ -8,6 +8,7 @@ pub(crate) mod harness;
 mod hostile;
 mod keys;
 mod killed;
+mod moving;
 mod openapi;
 mod operators;
 pub(crate) mod platform;
