@@ -91,8 +91,12 @@ async fn from_files_to_postgres_and_back_every_record_is_the_same() -> Result<()
     let said = told(&file(&data))?;
     let database = empty()?;
     let text = copied(&file(&data), &database.url)?;
-    for table in before.keys().filter(|table| before[*table].lines().count() > 0) {
-        ensure!(text.contains(&format!("{table}: ")), "nothing is said of {table}: {text}");
+    for (table, rows) in &before {
+        let is_ours = table != "sqlite_sequence" && !table.starts_with("versions");
+        ensure!(
+            !is_ours || rows.is_empty() || text.contains(&format!("{table}: ")),
+            "not a word of {table}: {text}"
+        );
     }
     assert_eq!(told(&database.url)?, said, "PostgreSQL says something else");
     copied(&database.url, &file(&back))?;
