@@ -29,7 +29,11 @@ use crate::{server::harness::Reply, simulation::dice::Dice};
 /// How long work that was begun by a server that died may stand in the way of its repeat: its lease, and some more.
 const PATIENCE: Duration = Duration::from_secs(150);
 /// How often a request is sent again at once whose server has died.
-const ATTEMPTS: u32 = 20;
+const ATTEMPTS: u32 = 200;
+/// How long it waits in between: a server that has just died is not in the book yet as dead.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+/// Less than what an answer holds stays held that nobody settles.
+const HELD: Duration = Duration::from_secs(45);
 /// How many repeats of answered requests each client makes at the end.
 const REPEATS_MAX: usize = 60;
 
@@ -114,6 +118,8 @@ struct Open {
     video: String,
     /// A server could not end it.
     is_doubtful: bool,
+    /// When it was first asked for.
+    since: Instant,
 }
 
 /// What came of an attempt.
@@ -253,19 +259,20 @@ impl Client {
     async fn keyed(&mut self, video: String) -> Result<()> {
         let key = format!("client-{}-{}", self.me.place, self.asked);
         let path = format!("/api/v1/transcript?video_id={video}");
-        self.open.insert(key.clone(), Open { path, video, is_doubtful: false });
+        self.open.insert(key.clone(), Open { path, video, is_doubtful: false, since: Instant::now() });
         // At once again: what was stored and not yet paid is paid by its repeat, as long as it is held.
         for _ in 0..ATTEMPTS {
             if self.attempt(&key).await? != Attempted::Cut {
                 break;
             }
+            tokio::time::sleep(BETWEEN_ATTEMPTS).await;
         }
         Ok(())
     }
 
     /// Asks once for what is open.
     async fn attempt(&mut self, key: &str) -> Result<Attempted> {
-        let Some(Open { path, video, is_doubtful }) = self.open.get(key).cloned() else {
+        let Some(Open { path, video, is_doubtful, since }) = self.open.get(key).cloned() else {
             return Ok(Attempted::Over);
         };
         let reply = match self.ask_account(&path, Some(key)).await {
@@ -280,7 +287,9 @@ impl Client {
             200 => {
                 if reply.headers.contains_key("idempotent-replayed") {
                     // What is left is told as it was when the credit was held. A server that could not find out
-                    // whether the answer was stored has given the credit back.
+                    // whether the answer was stored has given the credit back; and one that died between storing and
+                    // settling held it for a minute.
+                    let is_doubtful = is_doubtful || since.elapsed() > HELD;
                     let tally = self.record.credit(&video);
                     *(if is_doubtful { &mut tally.perhaps } else { &mut tally.sure }) += 1;
                     self.record.told.insert(video);
@@ -347,7 +356,7 @@ impl Client {
                     if body["fromCache"] == false {
                         self.record.lookup(video).sure += 1;
                     }
-                } else if goes_on(body["message"].as_str().unwrap_or_default()) {
+                } else if goes_on(body["failureMessage"].as_str().unwrap_or_default()) {
                     self.record.lookup(video).perhaps += 1;
                 }
             }
