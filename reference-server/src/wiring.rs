@@ -171,7 +171,7 @@ fn checkout(settings: &Settings) -> CheckoutOptions {
     }
 }
 
-fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
+pub(crate) fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
     let database = |url: &SecretUrl| DatabaseOptions {
         url: url.reveal().to_owned(),
         connections: settings.connections,

@@ -88,6 +88,23 @@ pub(crate) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, Retry::Never, message)
 }
 
+/// The version of a schema whose rows are still being copied. It is larger than any that there will be, so programs of
+/// every version refuse it.
+pub(crate) const HALF_COPIED: u32 = 1_000_000_000;
+
+/// What is said of a database whose copy has not ended.
+#[cold]
+pub(crate) fn half_copied(name: impl std::fmt::Display) -> Error {
+    Error::new(
+        ErrorKind::Unsupported,
+        Retry::Never,
+        format!(
+            "{name} is half copied: run the same `verbatim storage copy` again, which goes on where it stopped, or \
+             remove what is there and begin anew"
+        ),
+    )
+}
+
 #[cfg(feature = "sqlite")]
 /// SQLite's result code without its extension: the low byte.
 fn primary_code(error: &sqlx::Error) -> Option<i32> {

@@ -44,6 +44,8 @@ pub mod cold;
 mod columns;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod moving;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -51,6 +53,8 @@ mod sqlite;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod window;
 
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+pub use moving::{Copied, CopyStep, Stores, copy_stores};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]

@@ -4,6 +4,7 @@ mod at_hand;
 mod audit;
 mod charged;
 mod chat;
+mod copying;
 mod draft;
 #[cfg(feature = "entitlement")]
 mod entitlement;
@@ -29,6 +30,7 @@ pub use at_hand::AtHand;
 pub use audit::{Audit, Disagreement};
 pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;
+pub use copying::{Copied, CopyStep, copy_storage};
 pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;

@@ -219,7 +219,7 @@ impl Stores {
 }
 
 #[cfg(feature = "postgres")]
-fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
+pub(crate) fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
     storage_sqlx::PostgresOptions {
         url: options.url.clone(),
         connections: options.connections,
@@ -230,7 +230,7 @@ fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
 }
 
 #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
-fn lacking(message: &str) -> transcript_core::Error {
+pub(crate) fn lacking(message: &str) -> transcript_core::Error {
     use transcript_core::{Error, ErrorKind, Retry};
     Error::new(ErrorKind::Unsupported, Retry::Never, message)
 }

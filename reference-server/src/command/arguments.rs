@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::{
     accounts_arguments::AccountsCommand,
     archive_arguments::{ArchiveCommand, LedgerCommand},
+    storage::StorageCommand,
 };
 
 /// A link to a video in, the words that are spoken in it out, with the time of each.
@@ -82,6 +83,9 @@ pub(super) enum Command {
 The tools: get_transcript, search_transcript, list_languages, ask_video. What is new is fetched and archived, and
 nobody is charged. A running server has the same tools at /mcp, for keys.")]
     Mcp,
+    /// Where everything is kept: copy it from files to PostgreSQL, or back
+    #[command(subcommand)]
+    Storage(StorageCommand),
     /// Print every setting in effect, where it comes from, and what to watch out for
     CheckConfig,
 }

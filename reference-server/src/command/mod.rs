@@ -19,6 +19,7 @@ mod mcp;
 mod opening;
 mod progress;
 mod serve;
+mod storage;
 mod terminal;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -123,6 +124,7 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Accounts(command) => accounts::run(&settings, command).await,
             Command::Keys(keys) => keys::run(&settings, keys).await,
             Command::Mcp => mcp::run(&settings).await,
+            Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig => Ok(()),
         };
         if is_for_readers {

@@ -42,6 +42,10 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 const BEGIN_STEP: &str = "BEGIN";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
+/// The driver prepares statements under names also where it keeps none. A pooler lends the connection to somebody else
+/// afterwards, whose names are the same: so they are given back with it.
+const COMMIT_POOLED: &str = "DEALLOCATE ALL; COMMIT";
+const ROLLBACK_POOLED: &str = "ROLLBACK; DEALLOCATE ALL";
 
 /// How often work is begun at most that others are in the way of. Its patience ends most of it earlier.
 const ATTEMPTS_MAX: u32 = 64;
@@ -287,8 +291,8 @@ impl Shared {
         let made = match (C::IS_STEP, self.options.pooler) {
             (true, false) => change.make(&mut borrowed.connection).await,
             // A pooler may lend each statement another connection of the server, but not within a transaction.
-            (true, true) => within(BEGIN_STEP, change, &mut borrowed.connection).await,
-            (false, _) => within(BEGIN, change, &mut borrowed.connection).await,
+            (true, true) => within(BEGIN_STEP, true, change, &mut borrowed.connection).await,
+            (false, pooler) => within(BEGIN, pooler, change, &mut borrowed.connection).await,
         };
         match &made {
             Ok(_) => borrowed.give_back(),
@@ -322,15 +326,21 @@ impl Shared {
 }
 
 /// Makes a change within a transaction.
-async fn within<C: Change>(begin: &'static str, change: &C, db: &mut PgConnection) -> Work<C::Outcome> {
+async fn within<C: Change>(
+    begin: &'static str,
+    pooler: bool,
+    change: &C,
+    db: &mut PgConnection,
+) -> Work<C::Outcome> {
+    let (commit, rollback) = if pooler { (COMMIT_POOLED, ROLLBACK_POOLED) } else { (COMMIT, ROLLBACK) };
     sqlx::raw_sql(begin).execute(&mut *db).await?;
     let made = match change.make(db).await {
-        Ok(outcome) => sqlx::raw_sql(COMMIT).execute(&mut *db).await.map(|_| outcome).map_err(Fault::from),
+        Ok(outcome) => sqlx::raw_sql(commit).execute(&mut *db).await.map(|_| outcome).map_err(Fault::from),
         Err(fault) => Err(fault),
     };
     match made {
         Err(fault) if verdict(&fault) != Verdict::Lost => {
-            sqlx::raw_sql(ROLLBACK).execute(db).await?;
+            sqlx::raw_sql(rollback).execute(db).await?;
             Err(fault)
         }
         made => made,

@@ -53,6 +53,15 @@ fn code(error: &sqlx::Error) -> Option<String> {
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
+/// Whether no encrypted connection came about: a certificate that is not believed is told as bytes that make no sense.
+fn is_of_encryption(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Tls(_) => true,
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
+}
+
 /// Whether a table was asked for that is not there.
 pub(super) fn is_missing_table(fault: &Fault) -> bool {
     matches!(fault, Fault::Sql(error) if code(error).as_deref() == Some("42P01"))
@@ -68,7 +77,7 @@ pub(super) fn is_made_already(fault: &Fault) -> bool {
 ///
 /// The server's own messages are left out: they may quote what was stored.
 #[cold]
-pub(super) fn into_error(fault: Fault, database: &str) -> Error {
+pub(crate) fn into_error(fault: Fault, database: &str) -> Error {
     use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
     let error = match fault {
         Fault::Refused(error) => return error,
@@ -112,7 +121,7 @@ pub(super) fn into_error(fault: Fault, database: &str) -> Error {
         (Some(code), _) => {
             (Unexpected, Retry::Never, format!("the database {database} refused a statement (code {code})"))
         }
-        (None, sqlx::Error::Tls(_)) => (
+        (None, error) if is_of_encryption(error) => (
             Unsupported,
             Retry::Never,
             format!("no encrypted connection to the database {database}: check sslmode and its certificates"),

@@ -48,6 +48,40 @@ const ARCHIVE: Part = Part {
     ],
 };
 
+/// What whoever copies a database needs of the stores.
+#[cfg(feature = "sqlite")]
+pub(crate) use {
+    fault::into_error as fault_into_error,
+    ledger::rows::{HOLD_COLUMNS, hold},
+    text::{own, plain},
+};
+
+#[cfg(feature = "sqlite")]
+fn part(name: &str) -> &'static Part {
+    if name == ARCHIVE.name { &ARCHIVE } else { &MAIN }
+}
+
+/// The newest version of a part that this program knows.
+#[cfg(feature = "sqlite")]
+pub(crate) fn newest_version(name: &str) -> i64 {
+    part(name).migrations.last().map_or(0, |last| last.version)
+}
+
+/// Brings a part of a database to its newest version, and lets it go.
+#[cfg(feature = "sqlite")]
+pub(crate) async fn migrate_part(options: PostgresOptions, name: &str) -> Result<()> {
+    let database = Database::new(options)?;
+    let migrated = schema::migrate(&database, part(name)).await;
+    database.close().await;
+    migrated
+}
+
+/// A number that nobody else has, by chance.
+#[cfg(feature = "sqlite")]
+pub(crate) fn any_number() -> i64 {
+    i64::try_from(database::chance(1 << 62)).unwrap_or_default()
+}
+
 /// Ledger, directory, secrets, rate limits, replies, outbox and orders, in a PostgreSQL database.
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],

@@ -23,8 +23,8 @@ pub struct PostgresOptions {
     /// How long a call waits for a connection, its statements and their repeats: from a tenth of a second to an
     /// hour.
     pub patience: Duration,
-    /// Whether connections go by way of a pooler that lends a server connection for each transaction: no
-    /// statement is then prepared under a name, and nothing is set for a session. Statements cost more then.
+    /// Whether connections go by way of a pooler that lends a server connection for each transaction: what a
+    /// transaction prepares is then given back with it, and nothing is set for a session. Statements cost more then.
     pub pooler: bool,
 }
 
@@ -56,7 +56,7 @@ impl PostgresOptions {
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when the address is none. The message does not repeat it: it may
     /// carry a password.
-    pub(super) fn connection(&self) -> Result<PgConnectOptions> {
+    pub(crate) fn connection(&self) -> Result<PgConnectOptions> {
         if !self.url.starts_with("postgres://") && !self.url.starts_with("postgresql://") {
             return Err(Error::invalid("a PostgreSQL database is given as postgres://USER@HOST/DATABASE"));
         }
@@ -86,7 +86,7 @@ impl PostgresOptions {
     }
 
     /// What people call the database: host and name, never a password.
-    pub(super) fn name(known: &PgConnectOptions) -> String {
+    pub(crate) fn name(known: &PgConnectOptions) -> String {
         let database = known.get_database().unwrap_or_else(|| known.get_username());
         match known.get_socket() {
             Some(folder) => format!("{database} at {}", folder.display()),

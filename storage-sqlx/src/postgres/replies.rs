@@ -53,9 +53,6 @@ impl Change for Begin {
         let begin = begin.bind(own(attempt.holder.as_str())).bind(attempt.lease_until.as_millis());
         let begin = begin.bind(attempt.keep_until.as_millis()).bind(now);
         if begin.execute(&mut *db).await?.rows_affected() > 0 {
-            if chance(FORGET_EVERY) == 0 {
-                sqlx::query(FORGET).bind(now).execute(db).await?;
-            }
             return Ok(Some(Begun::Fresh));
         }
         let Some(row) = sqlx::query(BEGUN).bind(key).fetch_optional(db).await? else {
@@ -72,6 +69,19 @@ impl Change for Begin {
         let headers = headers.into_iter().map(|(name, value)| Header { name, value }).collect();
         let status = u16::try_from(status).map_err(|_| corrupt("the status of a stored reply is none"))?;
         Ok(Some(Begun::Done(Reply { status, headers, body: row.try_get(3)? })))
+    }
+}
+
+/// Replies to forget that are kept until a moment at most, in milliseconds.
+struct Forget(i64);
+
+impl Change for Forget {
+    type Outcome = ();
+    const IS_STEP: bool = true;
+
+    async fn make(&self, db: &mut PgConnection) -> Work<()> {
+        sqlx::query(FORGET).bind(self.0).execute(db).await?;
+        Ok(())
     }
 }
 
@@ -122,6 +132,12 @@ impl Replies for PostgresStore {
     async fn begin(&self, attempt: Attempt) -> Result<Begun> {
         for _ in 0..8 {
             if let Some(begun) = self.database.make(Begin(attempt.clone())).await? {
+                if begun == Begun::Fresh && chance(FORGET_EVERY) == 0 {
+                    // By itself: what was begun is begun, whatever becomes of this.
+                    if let Err(error) = self.database.make(Forget(attempt.now.as_millis())).await {
+                        tracing::debug!(%error, "replies that are kept no longer could not be forgotten");
+                    }
+                }
                 return Ok(begun);
             }
         }

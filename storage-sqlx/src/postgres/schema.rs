@@ -10,7 +10,7 @@ use sqlx::{PgConnection, Row};
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
 use super::database::{Change, Database, chance, is_made_already, is_missing_table};
-use crate::error::Work;
+use crate::error::{HALF_COPIED, Work, half_copied};
 
 /// One step of a schema. What a published step says is never changed afterwards.
 #[derive(Debug)]
@@ -77,6 +77,9 @@ pub(super) async fn migrate(database: &Database, part: &'static Part) -> Result<
         let version = version(database, part).await?;
         if version == newest {
             return Ok(());
+        }
+        if version == i64::from(HALF_COPIED) {
+            return Err(half_copied(format_args!("the database {}", database.name())));
         }
         if version > newest {
             return Err(newer(database.name(), version, newest));

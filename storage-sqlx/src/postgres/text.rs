@@ -22,7 +22,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// A text as a parameter takes it.
-pub(super) fn own(value: &str) -> String {
+pub(crate) fn own(value: &str) -> String {
     text(value).into_owned()
 }
 
@@ -32,7 +32,7 @@ pub(super) fn perhaps(value: Option<&str>) -> Option<String> {
 }
 
 /// The text that a column holds.
-pub(super) fn plain(column: String) -> String {
+pub(crate) fn plain(column: String) -> String {
     if column.contains(MARK) { column.replace("\u{1A}0", "\0").replace("\u{1A}1", "\u{1A}") } else { column }
 }
 

@@ -17,7 +17,7 @@ mod place;
 mod plans;
 mod readers;
 mod replies;
-mod schema;
+pub(crate) mod schema;
 mod secrets;
 mod writer;
 
@@ -31,7 +31,7 @@ pub use options::SqliteOptions;
 
 use archive::Bodies;
 use charges::Counter;
-use options::FileKind;
+pub(crate) use options::FileKind;
 use readers::{Ask, Readers};
 use schema::Migration;
 use writer::{Change, Queue};
@@ -82,6 +82,22 @@ const ARCHIVE: FileKind = FileKind {
         migration!(5, "archive", "0005_keep_cold_rows"),
     ],
 };
+
+/// The kind of file that a part is in, for whoever copies it.
+#[cfg(feature = "postgres")]
+pub(crate) fn kind_of_file(part: &str) -> &'static FileKind {
+    if part == "archive" { &ARCHIVE } else { &MAIN }
+}
+
+/// Makes a file ready to be opened, for whoever copies; its full path.
+#[cfg(feature = "postgres")]
+pub(crate) async fn prepare_file(kind: &'static FileKind, path: &std::path::Path) -> Result<PathBuf> {
+    let path = path.to_owned();
+    let prepared = tokio::task::spawn_blocking(move || place::prepare(&path, kind.private)).await;
+    let prepared =
+        prepared.map_err(|error| Error::unexpected(format!("looking at a file failed: {error}")))?;
+    prepared.map(|(file, _)| file)
+}
 
 /// Ledger, directory, secrets, rate limits, replies, outbox and orders, in one SQLite file.
 ///

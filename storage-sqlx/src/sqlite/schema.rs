@@ -17,7 +17,9 @@ use super::{
     options::FileKind,
     place::{self, Content},
 };
-use crate::error::{Fault, Work};
+#[cfg(feature = "postgres")]
+use crate::error::conflict;
+use crate::error::{Fault, HALF_COPIED, Work, half_copied};
 
 /// One step of a schema. What a published step says is never changed afterwards.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ const MARK: &str = "SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT count(*) FROM sqlite_schema),
     (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version')";
 const VERSION: &str = "SELECT coalesce(max(version), 0) FROM schema_version";
+#[cfg(feature = "postgres")]
+const VERSION_BELOW: &str = "SELECT coalesce(max(version), 0) FROM schema_version WHERE version < ?1";
 const NOTE: &str = "INSERT INTO schema_version (version, name, applied_at)
     VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))";
 
@@ -87,6 +91,28 @@ async fn probe(kind: &FileKind, file: &Path, patience: Duration) -> Work<()> {
 
 /// The version of the schema in a file; 0 for none yet.
 async fn version(kind: &FileKind, file: &Path, connection: &mut SqliteConnection) -> Work<u32> {
+    let version = any_version(kind, file, connection).await?;
+    let known = newest(kind);
+    if version == HALF_COPIED {
+        return Err(Fault::Refused(half_copied(file.display())));
+    }
+    if version > known {
+        return Err(Fault::Refused(newer(file, version, known)));
+    }
+    Ok(version)
+}
+
+/// The newest version that this program knows.
+fn newest(kind: &FileKind) -> u32 {
+    kind.migrations.last().map_or(0, |last| last.version)
+}
+
+/// The version of the schema in a file of this kind, whatever it is.
+pub(crate) async fn any_version(
+    kind: &FileKind,
+    file: &Path,
+    connection: &mut SqliteConnection,
+) -> Work<u32> {
     let mark = sqlx::query(MARK).fetch_one(&mut *connection).await?;
     let (application_id, tables, versioned): (i32, i64, i64) =
         (mark.try_get(0)?, mark.try_get(1)?, mark.try_get(2)?);
@@ -96,16 +122,29 @@ async fn version(kind: &FileKind, file: &Path, connection: &mut SqliteConnection
     if application_id != kind.application_id || versioned == 0 {
         return Err(Fault::Refused(stranger(kind, file, application_id)));
     }
-    let version: u32 = sqlx::query(VERSION).fetch_one(connection).await?.try_get(0)?;
-    let known = kind.migrations.last().map_or(0, |last| last.version);
-    if version > known {
-        return Err(Fault::Refused(newer(file, version, known)));
-    }
-    Ok(version)
+    Ok(sqlx::query(VERSION).fetch_one(connection).await?.try_get(0)?)
 }
 
-async fn migrate(kind: &FileKind, file: &Path, connection: &mut SqliteConnection) -> Work<()> {
-    let newest = kind.migrations.last().map_or(0, |last| last.version);
+/// Refuses a file that is half copied with tables of another version.
+#[cfg(feature = "postgres")]
+pub(crate) async fn check_below_half(
+    kind: &FileKind,
+    file: &Path,
+    connection: &mut SqliteConnection,
+) -> Work<()> {
+    let below = sqlx::query(VERSION_BELOW).bind(HALF_COPIED).fetch_one(connection).await?;
+    match below.try_get::<u32, _>(0)? == newest(kind) {
+        true => Ok(()),
+        false => Err(Fault::Refused(conflict(&format!(
+            "{} is half copied by another version of this program: go on with that one, or remove it and begin anew",
+            file.display()
+        )))),
+    }
+}
+
+/// Makes the steps that are missing.
+pub(crate) async fn migrate(kind: &FileKind, file: &Path, connection: &mut SqliteConnection) -> Work<()> {
+    let newest = newest(kind);
     if version(kind, file, connection).await? == newest {
         return Ok(());
     }

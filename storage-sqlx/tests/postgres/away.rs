@@ -152,7 +152,7 @@ async fn more_calls_than_connections_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn by_way_of_a_pooler_no_statement_is_prepared_under_a_name() {
+async fn by_way_of_a_pooler_what_is_prepared_is_given_back() {
     let database = crate::database();
     let options = PostgresOptions { pooler: true, connections: 1, ..PostgresOptions::new(&database.url) };
     let store = PostgresStore::open(options).await.unwrap();

@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{ConnectOptions, Row, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, Row, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ErrorKind,
-    accounts::{Attempt, ChargeRequest, Charges, Replies},
+    accounts::{Attempt, Begun, ChargeRequest, Charges, Replies},
     ids::{Holder, WalletId},
     ledger::{HoldOutcome, HoldState, Ledger},
     limits::{RateLimiter, Take, Taken},
@@ -148,16 +148,36 @@ async fn an_id_that_took_the_last_credit_meanwhile_is_known_and_not_refused() {
     assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().pools[0].spent, 1);
 }
 
-#[tokio::test]
-async fn what_cannot_be_forgotten_keeps_nobody_from_taking() {
-    let (store, database) = crate::store().await;
-    let refuse = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+/// No row of this table can be deleted any more.
+async fn keep_all(database: &Database<'_>, table: &'static str) {
+    let refuse = format!(
+        "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
             AS $$ BEGIN RAISE EXCEPTION 'nothing goes' USING ERRCODE = 'XX001'; END $$;
-        CREATE TRIGGER keep BEFORE DELETE ON limits FOR EACH STATEMENT EXECUTE FUNCTION refuse()";
-    sqlx::raw_sql(refuse).execute(&mut stranger(&database).await).await.unwrap();
-    for _ in 0..200 {
+        CREATE TRIGGER keep BEFORE DELETE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION refuse()"
+    );
+    sqlx::raw_sql(AssertSqlSafe(refuse)).execute(&mut stranger(database).await).await.unwrap();
+}
+
+fn attempt(n: u32) -> Attempt {
+    Attempt {
+        key: format!("key {n}"),
+        fingerprint: vec![1],
+        holder: Holder::new("h"),
+        now: moment(0),
+        lease_until: moment(1_000),
+        keep_until: moment(2_000),
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_forgotten_keeps_nobody_from_taking_and_beginning() {
+    let (store, database) = crate::store().await;
+    keep_all(&database, "limits").await;
+    keep_all(&database, "replies").await;
+    for n in 0..200 {
         let take = Take { bucket: "api/a".to_owned(), count: 1_000, per_ms: 1_000, cost: 1 };
         assert!(matches!(store.take(vec![take], moment(0)).await, Ok(Taken::Allowed { .. })));
+        assert_eq!(store.begin(attempt(n)).await.unwrap(), Begun::Fresh);
     }
 }
 
@@ -229,15 +249,7 @@ async fn what_is_renewed_while_it_is_forgotten_stays() {
         "SELECT 1 FROM replies WHERE key = 'old'",
     ];
     let begin = |n| async move {
-        let attempt = Attempt {
-            key: format!("key {n}"),
-            fingerprint: vec![1],
-            holder: Holder::new("h"),
-            now: moment(0),
-            lease_until: moment(1_000),
-            keep_until: moment(2_000),
-        };
-        store.begin(attempt).await.unwrap();
+        store.begin(attempt(n)).await.unwrap();
     };
     assert!(renewed(&database, reply, begin).await, "a reply");
 }

@@ -11,7 +11,9 @@ mod cold;
 mod common;
 mod conformance;
 mod cut;
+mod encrypted;
 mod opening;
+mod pooled;
 mod sharing;
 
 use std::{sync::Arc, time::Duration};

@@ -35,6 +35,19 @@ while read -r order; do
   case $order in
   start) up ;;
   stop) "$bin/pg_ctl" -D "$data" -w -m fast stop >>"$log" 2>&1 ;;
+  file\ *)
+    file=$data/${order#* }
+    : >"$file"
+    while IFS= read -r line && [ "$line" != "END OF FILE" ]; do printf '%s\n' "$line" >>"$file"; done
+    ;;
+  set\ *) printf '%s\n' "${order#* }" >>"$data/postgresql.conf" ;;
+  pause | resume)
+    # Its processes stand still, as those of a machine do that hangs: connections stay open, and nobody answers.
+    pid=$(head -n 1 "$data/postmaster.pid")
+    [ "$order" = pause ] && signal=STOP || signal=CONT
+    kill -$signal "$pid" $(ps -o pid= --ppid "$pid") 2>>"$log"
+    ;;
+  drop-everything) "$bin/pg_ctl" -D "$data" -w -m immediate stop >>"$log" 2>&1 ;;
   kill)
     # As the system does when memory runs out: all its processes at once, without a word.
     pid=$(head -n 1 "$data/postmaster.pid")

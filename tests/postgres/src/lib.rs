@@ -4,6 +4,10 @@
 //! It ends with whoever started it, also when they panic or are killed: a script keeps it, and ends it by its process
 //! id as soon as the pipe to its owner is closed.
 
+mod pooler;
+
+pub use pooler::Pooler;
+
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpListener,
@@ -137,12 +141,52 @@ impl Cluster {
         self.order("stop")
     }
 
+    /// Has the server drop everything and end at once, without writing what it still has in memory.
+    ///
+    /// # Errors
+    /// When it does not stop.
+    pub fn stop_at_once(&self) -> Result<()> {
+        self.order("drop-everything")
+    }
+
     /// Kills all processes of the server at once.
     ///
     /// # Errors
     /// When they cannot be killed.
     pub fn kill(&self) -> Result<()> {
         self.order("kill")
+    }
+
+    /// Writes a file into the folder of the server's data, as its own user. `text` ends each of its lines.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn put(&self, name: &str, text: &str) -> Result<()> {
+        self.order(&format!("file {name}\n{text}END OF FILE"))
+    }
+
+    /// Adds a line to the server's settings: it counts from the next start on.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set(&self, line: &str) -> Result<()> {
+        self.order(&format!("set {line}"))
+    }
+
+    /// Has the server stand still: connections stay open, and nobody answers.
+    ///
+    /// # Errors
+    /// When it cannot be stopped.
+    pub fn pause(&self) -> Result<()> {
+        self.order("pause")
+    }
+
+    /// Has it go on.
+    ///
+    /// # Errors
+    /// When it is not there any more.
+    pub fn resume(&self) -> Result<()> {
+        self.order("resume")
     }
 
     /// Starts the server again, on the same port.

@@ -79,6 +79,11 @@ impl Provider {
         Self { books: Arc::default(), gate }
     }
 
+    /// The same provider, as somebody reaches it by another way.
+    pub(crate) fn by(&self, gate: Arc<Gate>) -> Self {
+        Self { books: Arc::clone(&self.books), gate }
+    }
+
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }

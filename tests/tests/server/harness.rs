@@ -122,17 +122,22 @@ fn past_midnight() {
 impl Server {
     /// Starts a server over this data folder, with these settings in its environment.
     pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
+        Self::start_in(data.path(), settings)
+    }
+
+    /// The same, over a folder that is somebody else's.
+    pub(crate) fn start_in(data: &Path, settings: &[(&str, &str)]) -> Result<Self> {
         Self::spawn(data, settings, Stdio::inherit())
     }
 
-    /// The same, with a file for its log.
+    /// The same as [`Server::start`], with a file for its log.
     pub(crate) fn start_with_log(data: &TempDir, settings: &[(&str, &str)], log: &Path) -> Result<Self> {
-        Self::spawn(data, settings, std::fs::File::create(log)?.into())
+        Self::spawn(data.path(), settings, std::fs::File::create(log)?.into())
     }
 
-    fn spawn(data: &TempDir, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
+    fn spawn(data: &Path, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
         past_midnight();
-        let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
         let stdout = child.stdout.take().context("no standard output")?;

@@ -2,11 +2,13 @@
 
 mod caching;
 mod commands;
+mod crash;
 mod crowd;
 pub(crate) mod harness;
 mod hostile;
 mod keys;
 mod killed;
+mod moving;
 mod openapi;
 mod operations;
 mod operators;

@@ -15,6 +15,11 @@ impl VirtualClock {
     pub(crate) fn starting_at(start: Timestamp) -> Self {
         Self { start, began: Instant::now() }
     }
+
+    /// The same, so many milliseconds ahead or behind.
+    pub(crate) fn ahead(&self, millis: i64) -> Self {
+        Self { start: Timestamp::from_millis(self.start.as_millis() + millis), began: self.began }
+    }
 }
 
 impl Clock for VirtualClock {

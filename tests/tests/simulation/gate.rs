@@ -1,11 +1,17 @@
 //! The gate that every storage call passes: it counts, delays, fails, crashes, and tells the oracle.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
 use transcript_core::Result;
 
 use super::{
@@ -19,7 +25,19 @@ pub(crate) struct Gate {
     state: Mutex<State>,
     /// Tells the driver that the process dies now.
     crash: Notify,
+    /// Whether whoever comes this way has died: nothing that it still does reaches the stores, or anybody.
+    ended: watch::Sender<bool>,
     oracle: Arc<Oracle>,
+    diary: Arc<Diary>,
+}
+
+/// What all gates of a world have in common.
+#[derive(Debug)]
+struct Diary {
+    /// What happened, line by line; none when nobody asked for it.
+    trace: Mutex<Option<Vec<String>>>,
+    /// How many calls were made.
+    calls: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -31,8 +49,6 @@ struct State {
     crash_at: Option<CrashPoint>,
     /// The name of the latest call.
     last: &'static str,
-    /// What happened, line by line; none when nobody asked for it.
-    trace: Option<Vec<String>>,
     /// When the present life began, for the trace.
     began: Option<Instant>,
 }
@@ -48,10 +64,35 @@ pub(crate) struct CrashPoint {
 
 impl Gate {
     pub(crate) fn new(oracle: Arc<Oracle>, weather: Weather, traced: bool) -> Self {
-        let trace = traced.then(Vec::new);
-        let state =
-            State { weather, calls: 0, troubled: false, crash_at: None, last: "", trace, began: None };
-        Self { state: Mutex::new(state), crash: Notify::new(), oracle }
+        let diary = Diary { trace: Mutex::new(traced.then(Vec::new)), calls: AtomicU64::new(0) };
+        Self::of(oracle, weather, Arc::new(diary), None)
+    }
+
+    fn of(oracle: Arc<Oracle>, weather: Weather, diary: Arc<Diary>, began: Option<Instant>) -> Self {
+        let state = State { weather, calls: 0, troubled: false, crash_at: None, last: "", began };
+        let (crash, ended) = (Notify::new(), watch::Sender::new(false));
+        Self { state: Mutex::new(state), crash, ended, oracle, diary }
+    }
+
+    /// Another gate to the same stores, with weather of its own: for one server of several.
+    pub(crate) fn beside(&self, weather: Weather) -> Self {
+        Self::of(Arc::clone(&self.oracle), weather, Arc::clone(&self.diary), self.state().began)
+    }
+
+    /// Whoever comes this way dies: its calls that are under way are never answered, and no other takes effect.
+    pub(crate) fn end(&self) {
+        self.ended.send_replace(true);
+    }
+
+    /// Waits until whoever comes this way has died.
+    pub(crate) async fn ended(&self) {
+        // The sender is ours, so it is there.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    /// How many calls were made, through all gates of the world.
+    pub(crate) fn calls(&self) -> u64 {
+        self.diary.calls.load(Ordering::Relaxed)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,20 +138,34 @@ impl Gate {
 
     /// Adds a line to the trace.
     pub(crate) fn trace(&self, line: impl FnOnce() -> String) {
-        let mut state = self.state();
-        let at = state.began.map_or(Duration::ZERO, |began| began.elapsed());
-        if let Some(trace) = &mut state.trace {
+        let at = self.state().began.map_or(Duration::ZERO, |began| began.elapsed());
+        if let Some(trace) = &mut *self.diary.trace.lock().unwrap_or_else(PoisonError::into_inner) {
             trace.push(format!("{:>10.3} {}", at.as_secs_f64(), line()));
         }
     }
 
     /// The trace so far, which begins anew.
     pub(crate) fn take_trace(&self) -> Vec<String> {
-        self.state().trace.as_mut().map(std::mem::take).unwrap_or_default()
+        let mut trace = self.diary.trace.lock().unwrap_or_else(PoisonError::into_inner);
+        trace.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// One storage call. `told` hears of an effect before anyone else does.
     pub(crate) async fn pass<T: Send + 'static>(
+        &self,
+        call: &'static str,
+        what: impl FnOnce() -> String + Send,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+        told: impl FnOnce(&Oracle, &T) + Send + 'static,
+    ) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.ended() => std::future::pending().await,
+            result = self.pass_alive(call, what, work, told) => result,
+        }
+    }
+
+    async fn pass_alive<T: Send + 'static>(
         &self,
         call: &'static str,
         what: impl FnOnce() -> String + Send,
@@ -165,6 +220,7 @@ impl Gate {
     }
 
     fn draw(&self, call: &'static str) -> (u64, Fate, Option<CrashPoint>) {
+        self.diary.calls.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
         state.calls += 1;
         state.last = call;

@@ -18,6 +18,7 @@ pub(crate) mod ops;
 pub(crate) mod oracle;
 pub(crate) mod paying;
 pub(crate) mod run;
+mod servers;
 pub(crate) mod supplier;
 pub(crate) mod weather;
 pub(crate) mod world;

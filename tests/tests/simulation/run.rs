@@ -80,7 +80,7 @@ pub(crate) fn run(seed: u64, mutation: Option<Mutation>, traced: bool) -> Report
     Report { wrongs: oracle.wrongs(), trace, reached: oracle.reached() }
 }
 
-fn plan(seed: u64, dice: &Dice, fate: &Dice) -> Plan {
+pub(super) fn plan(seed: u64, dice: &Dice, fate: &Dice) -> Plan {
     let mut plan = Plan { seed, ..Plan::default() };
     let half_a_day = 43_200_000;
     let midnight = NOON_MS + half_a_day;
@@ -178,7 +178,7 @@ fn pause(dice: &Dice) -> Duration {
 }
 
 /// The weather clears: all work ends, nothing is left, and the service works as on its first day.
-async fn end(life: Life, accounts: &[SimAccount], fair: bool) {
+pub(super) async fn end(life: Life, accounts: &[SimAccount], fair: bool) {
     let (world, oracle) = (&life.world, Arc::clone(&life.world.oracle));
     world.gate.set_weather(Weather::Calm);
     for supplier in [&world.captions, &world.speech] {

@@ -214,6 +214,28 @@ impl Supplier for SimSupplier {
     }
 }
 
+/// A supplier of one server: when that dies, what it works on is dropped.
+#[derive(Debug)]
+pub(crate) struct Mortal {
+    pub(crate) inner: Arc<SimSupplier>,
+    pub(crate) gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl Supplier for Mortal {
+    fn card(&self) -> SupplierCard {
+        self.inner.card()
+    }
+
+    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
+        tokio::select! {
+            biased;
+            () = self.gate.ended() => std::future::pending().await,
+            supplied = self.inner.supply(ask, watcher) => supplied,
+        }
+    }
+}
+
 /// A transcript whose words say what they are of, so that any mix-up shows.
 fn transcript(video: &VideoId, tag: &str, source: &str, number: u64) -> Transcript {
     let language = LanguageTag::from_canonical(tag);

@@ -92,6 +92,8 @@ pub(crate) enum Weather {
     Nth { n: u64, trouble: Trouble },
     /// Every call of the stores whose names begin so fails, until the weather changes.
     Away { stores: &'static str },
+    /// No way to any store, until the weather changes: calls hang, or they fail at once.
+    Cut { hangs: bool },
     /// Chance.
     Seeded(Box<Climate>),
 }
@@ -188,6 +190,8 @@ impl Weather {
             Self::Nth { .. } => Fate::FINE,
             Self::Away { stores } if call.starts_with(*stores) => Fate::fault(false),
             Self::Away { .. } => Fate::FINE,
+            Self::Cut { hangs: true } => Fate::hang(false),
+            Self::Cut { hangs: false } => Fate::fault(false),
             Self::Seeded(climate) => climate.fate(),
         }
     }

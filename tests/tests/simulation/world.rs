@@ -42,7 +42,7 @@ use super::{
     listener::Listener,
     mutation::Mutation,
     oracle::{Limits, Oracle},
-    supplier::{Act, Script, SimResolver, SimSupplier},
+    supplier::{Act, Mortal, Script, SimResolver, SimSupplier},
     weather::Weather,
 };
 use crate::payments::provider::Provider;
@@ -111,12 +111,14 @@ pub(crate) struct World {
     pub(crate) plan: Plan,
     pub(crate) gate: Arc<Gate>,
     pub(crate) oracle: Arc<Oracle>,
+    /// The stores themselves.
+    stores: Stores,
+    /// The same behind the gate.
+    gated: Stores,
     /// The stores as the operator's own tools reach them: behind the same gate.
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) directory: Arc<dyn Directory>,
-    limiter: Arc<dyn RateLimiter>,
-    replies: Arc<dyn Replies>,
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) orders: Arc<dyn Orders>,
     /// Takes the money.
@@ -131,6 +133,34 @@ pub(crate) struct World {
     pub(crate) random: Arc<Dice>,
     /// When the next life begins.
     time: Mutex<Timestamp>,
+}
+
+/// All stores: as they are, or behind a gate.
+#[derive(Clone, Debug)]
+pub(crate) struct Stores {
+    archive: Arc<dyn Archive>,
+    ledger: Arc<dyn Ledger>,
+    directory: Arc<dyn Directory>,
+    limiter: Arc<dyn RateLimiter>,
+    replies: Arc<dyn Replies>,
+    outbox: Arc<dyn Outbox>,
+    orders: Arc<dyn Orders>,
+}
+
+impl Stores {
+    /// The same behind a gate.
+    fn behind(&self, gate: &Arc<Gate>) -> Self {
+        let gate = || Arc::clone(gate);
+        Self {
+            archive: Arc::new(FaultyArchive { inner: Arc::clone(&self.archive), gate: gate() }),
+            ledger: Arc::new(FaultyLedger { inner: Arc::clone(&self.ledger), gate: gate() }),
+            directory: Arc::new(FaultyDirectory { inner: Arc::clone(&self.directory), gate: gate() }),
+            limiter: Arc::new(FaultyLimiter { inner: Arc::clone(&self.limiter), gate: gate() }),
+            replies: Arc::new(FaultyReplies { inner: Arc::clone(&self.replies), gate: gate() }),
+            outbox: Arc::new(FaultyOutbox { inner: Arc::clone(&self.outbox), gate: gate() }),
+            orders: Arc::new(FaultyOrders { inner: Arc::clone(&self.orders), gate: gate() }),
+        }
+    }
 }
 
 /// One life: the engines of one process, or of several side by side.
@@ -174,33 +204,29 @@ impl World {
         let stores = (Arc::clone(&shelves) as _, Arc::clone(&books) as _, Arc::clone(&register) as _);
         let oracle = Arc::new(Oracle::new(stores, limits));
         let gate = Arc::new(Gate::new(Arc::clone(&oracle), Weather::Calm, plan.traced));
-        let shelves = Mutation::archive(mutation, shelves);
-        let books = Mutation::ledger(mutation, books);
+        let stores = Stores {
+            archive: Mutation::archive(mutation, shelves),
+            ledger: Mutation::ledger(mutation, books),
+            directory: register,
+            limiter: Arc::new(MemoryRateLimiter::default()),
+            replies: Mutation::replies(mutation, Arc::new(MemoryReplies::default())),
+            outbox: Arc::new(MemoryOutbox::default()),
+            orders: Arc::new(MemoryOrders::default()),
+        };
+        let gated = stores.behind(&gate);
         let supplier = |name| {
             let script = Script::Acts { next: [].into(), then: Act::give(&["en"]) };
             Arc::new(SimSupplier::new(name, script, Arc::clone(&oracle), Arc::clone(&gate)))
         };
         Arc::new(Self {
-            archive: Arc::new(FaultyArchive { inner: shelves, gate: Arc::clone(&gate) }),
-            ledger: Arc::new(FaultyLedger { inner: books, gate: Arc::clone(&gate) }),
-            directory: Arc::new(FaultyDirectory { inner: register, gate: Arc::clone(&gate) }),
-            replies: Arc::new(FaultyReplies {
-                inner: Mutation::replies(mutation, Arc::new(MemoryReplies::default())),
-                gate: Arc::clone(&gate),
-            }),
-            outbox: Arc::new(FaultyOutbox {
-                inner: Arc::new(MemoryOutbox::default()),
-                gate: Arc::clone(&gate),
-            }),
-            orders: Arc::new(FaultyOrders {
-                inner: Arc::new(MemoryOrders::default()),
-                gate: Arc::clone(&gate),
-            }),
+            archive: Arc::clone(&gated.archive),
+            ledger: Arc::clone(&gated.ledger),
+            directory: Arc::clone(&gated.directory),
+            outbox: Arc::clone(&gated.outbox),
+            orders: Arc::clone(&gated.orders),
+            stores,
+            gated,
             provider: Provider::new(Arc::clone(&gate)),
-            limiter: Arc::new(FaultyLimiter {
-                inner: Arc::new(MemoryRateLimiter::default()),
-                gate: Arc::clone(&gate),
-            }),
             captions: supplier("captions"),
             speech: supplier("speech"),
             has_speech: AtomicBool::new(false),
@@ -256,65 +282,118 @@ impl World {
         outcome
     }
 
+    /// A while in which servers come and go, in a runtime that ends with it. `work` is given the time.
+    pub(crate) fn stage<T, F>(self: &Arc<Self>, work: impl FnOnce(Arc<VirtualClock>) -> F) -> T
+    where
+        F: Future<Output = T>,
+    {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let start = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
+        let (outcome, end) = runtime.block_on(async {
+            let clock = Arc::new(VirtualClock::starting_at(start));
+            self.gate.begin_life(None);
+            for supplier in [&self.captions, &self.speech] {
+                supplier.begin_life(None);
+            }
+            let outcome = work(Arc::clone(&clock)).await;
+            (outcome, clock.now())
+        });
+        drop(runtime);
+        self.gate.end_life();
+        self.oracle.check_nothing_flies();
+        *self.time.lock().unwrap_or_else(PoisonError::into_inner) = end;
+        outcome
+    }
+
     async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> Life {
-        let (mut lookups, mut accounts, mut payments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut life = Life {
+            world: Arc::clone(self),
+            clock: Arc::clone(clock),
+            lookups: Vec::new(),
+            accounts: Vec::new(),
+            payments: Vec::new(),
+        };
         for _ in 0..engines {
-            payments.push(self.till(clock));
-            let transcripts = self.engine(clock);
-            let parts = AccountsParts {
-                transcripts: transcripts.clone(),
-                ledger: Arc::clone(&self.ledger),
-                directory: Arc::clone(&self.directory),
-                charges: Arc::new(StepByStep {
-                    directory: Arc::clone(&self.directory),
-                    limiter: Arc::clone(&self.limiter),
-                    ledger: Arc::clone(&self.ledger),
-                }),
-                outbox: Arc::clone(&self.outbox),
-                orders: Arc::clone(&self.orders),
-                replies: Arc::clone(&self.replies),
-                limiter: Arc::clone(&self.limiter),
-                clock: Arc::clone(clock) as Arc<dyn Clock>,
-                random: Arc::clone(&self.random) as Arc<dyn Random>,
-                options: self.plan.accounts.clone(),
-            };
-            accounts.push(Accounts::open(parts, &KnownSecret).await.unwrap());
-            let parts = LookupParts {
-                transcripts,
-                ledger: Arc::clone(&self.ledger),
-                directory: Arc::clone(&self.directory),
-                limiter: Arc::clone(&self.limiter),
-                clock: Arc::clone(clock) as Arc<dyn Clock>,
-                random: Arc::clone(&self.random) as Arc<dyn Random>,
-                options: self.plan.lookup.clone(),
-            };
-            lookups.push(Lookup::open(parts, &KnownSecret).await.unwrap());
+            let suppliers = [&self.captions, &self.speech].map(|supplier| Arc::clone(supplier) as _);
+            self.open(&mut life, &self.gated, self.provider.clone(), suppliers, &self.gate).await;
         }
-        Life { world: Arc::clone(self), clock: Arc::clone(clock), lookups, accounts, payments }
+        life
     }
 
-    fn till(&self, clock: &Arc<VirtualClock>) -> Payments {
-        Payments::new(PaymentParts {
-            orders: Arc::clone(&self.orders),
-            directory: Arc::clone(&self.directory),
-            ledger: Arc::clone(&self.ledger),
-            limiter: Arc::clone(&self.limiter),
-            checkout: Some(Arc::new(self.provider.clone())),
-            clock: Arc::clone(clock) as Arc<dyn Clock>,
+    /// One server by itself, behind a gate of its own, by a clock of its own.
+    pub(crate) async fn server(self: &Arc<Self>, clock: &Arc<VirtualClock>, gate: &Arc<Gate>) -> Life {
+        let (clock, stores) = (Arc::clone(clock), self.stores.behind(gate));
+        let (lookups, accounts, payments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut life = Life { world: Arc::clone(self), clock, lookups, accounts, payments };
+        let suppliers = [&self.captions, &self.speech].map(|supplier| {
+            Arc::new(Mortal { inner: Arc::clone(supplier), gate: Arc::clone(gate) }) as Arc<dyn Supplier>
+        });
+        self.open(&mut life, &stores, self.provider.by(Arc::clone(gate)), suppliers, gate).await;
+        life
+    }
+
+    /// Opens the parts of one more process.
+    async fn open(
+        self: &Arc<Self>,
+        life: &mut Life,
+        stores: &Stores,
+        provider: Provider,
+        suppliers: [Arc<dyn Supplier>; 2],
+        gate: &Arc<Gate>,
+    ) {
+        let clock = || Arc::clone(&life.clock) as Arc<dyn Clock>;
+        let random = || Arc::clone(&self.random) as Arc<dyn Random>;
+        let Stores { archive, ledger, directory, limiter, replies, outbox, orders } = stores.clone();
+        let till = Payments::new(PaymentParts {
+            orders: Arc::clone(&orders),
+            directory: Arc::clone(&directory),
+            ledger: Arc::clone(&ledger),
+            limiter: Arc::clone(&limiter),
+            checkout: Some(Arc::new(provider)),
+            clock: clock(),
             plans: self.plan.accounts.plans,
-        })
+        });
+        let transcripts = self.engine((archive, Arc::clone(&ledger)), clock(), suppliers, gate);
+        let charges = Arc::new(StepByStep {
+            directory: Arc::clone(&directory),
+            limiter: Arc::clone(&limiter),
+            ledger: Arc::clone(&ledger),
+        });
+        let parts = AccountsParts {
+            transcripts: transcripts.clone(),
+            ledger: Arc::clone(&ledger),
+            directory: Arc::clone(&directory),
+            charges,
+            outbox,
+            orders,
+            replies,
+            limiter: Arc::clone(&limiter),
+            clock: clock(),
+            random: random(),
+            options: self.plan.accounts.clone(),
+        };
+        let accounts = Accounts::open(parts, &KnownSecret).await.unwrap();
+        let (clock, random, options) = (clock(), random(), self.plan.lookup.clone());
+        let parts = LookupParts { transcripts, ledger, directory, limiter, clock, random, options };
+        let lookup = Lookup::open(parts, &KnownSecret).await.unwrap();
+        life.payments.push(till);
+        life.accounts.push(accounts);
+        life.lookups.push(lookup);
     }
 
-    fn engine(&self, clock: &Arc<VirtualClock>) -> Transcripts {
-        let (archive, ledger) = (Arc::clone(&self.archive), Arc::clone(&self.ledger));
-        let clock = Arc::clone(clock) as Arc<dyn Clock>;
+    fn engine(
+        &self,
+        (archive, ledger): (Arc<dyn Archive>, Arc<dyn Ledger>),
+        clock: Arc<dyn Clock>,
+        [captions, speech]: [Arc<dyn Supplier>; 2],
+        gate: &Arc<Gate>,
+    ) -> Transcripts {
         let random = Arc::clone(&self.random) as Arc<dyn Random>;
         let resolver = SimResolver {
             video: linked_video(),
             script: Dice::new(self.plan.seed, 3),
-            gate: Arc::clone(&self.gate),
+            gate: Arc::clone(gate),
         };
-        let captions = Arc::clone(&self.captions) as Arc<dyn Supplier>;
         let mut builder = Transcripts::builder(archive, clock, random, Handle::current())
             .ledger(ledger)
             .observer(Arc::clone(&self.listener) as _)
@@ -323,7 +402,7 @@ impl World {
             .supplier(Platform::VideoSite, Arc::clone(&captions))
             .supplier(Platform::ShortVideo, captions);
         if self.has_speech.load(Ordering::Relaxed) {
-            builder = builder.supplier(Platform::VideoSite, Arc::clone(&self.speech) as _);
+            builder = builder.supplier(Platform::VideoSite, speech);
         }
         if let Some(videos) = self.plan.at_once {
             builder = builder.at_once("captions", videos).at_once("speech", videos);

@@ -1,9 +1,11 @@
 //! The ledger in PostgreSQL: what runs with every request is one statement.
 
 mod allowance;
+mod expire;
 mod hold;
+mod revoke;
 #[macro_use]
-mod rows;
+pub(crate) mod rows;
 mod settle;
 mod steps;
 
@@ -111,7 +113,7 @@ impl Ledger for PostgresStore {
 
     async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
         ask.check()?;
-        self.database.make(steps::Revoking { ask, numbers: self.database.clone() }).await
+        self.database.make(revoke::Revoking { ask, numbers: self.database.clone() }).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
@@ -149,7 +151,7 @@ impl Ledger for PostgresStore {
                 return Ok(expired);
             }
             let count =
-                self.database.make(steps::Expire { now, limit, numbers: self.database.clone() }).await?;
+                self.database.make(expire::Expire { now, limit, numbers: self.database.clone() }).await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);

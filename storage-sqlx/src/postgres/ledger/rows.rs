@@ -24,6 +24,10 @@ macro_rules! hold_columns {
     };
 }
 
+/// The columns of a hold, of a table called `h`.
+#[cfg(feature = "sqlite")]
+pub(crate) const HOLD_COLUMNS: &str = hold_columns!();
+
 /// The hold with this id; the holds of these wallets that are overdue; so many overdue holds of any wallet, the
 /// longest overdue first.
 const HOLDS: &str = concat!(
@@ -87,7 +91,8 @@ pub(super) fn pool(row: &PgRow, first: usize) -> Work<PoolRow> {
     })
 }
 
-fn hold(row: &PgRow) -> Work<HoldRow> {
+/// The hold in a row of [`HOLD_COLUMNS`].
+pub(crate) fn hold(row: &PgRow) -> Work<HoldRow> {
     let unknown = || corrupt("a hold of the ledger is in no known state");
     let wallets: Vec<String> = row.try_get(4)?;
     let (amounts, spent) = (numbers(row, 5)?, numbers(row, 6)?);

@@ -2,12 +2,12 @@
 //! all databases share ([`Books`]), and what it changed is stored, in one serializable transaction.
 //!
 //! What runs with every request is one statement instead ([`super::allowance`], [`super::hold`], [`super::settle`]), and comes here only
-//! where something is out of the ordinary: an id that is known, holds that are overdue.
+//! where something is out of the ordinary: an id that is known, a wallet with holds that are overdue.
 
 use sqlx::PgConnection;
 use transcript_core::{
     Timestamp,
-    ledger::{Grant, GrantOutcome, HoldOutcome, HoldRequest, Revoke, RevokeOutcome},
+    ledger::{Grant, GrantOutcome, HoldOutcome, HoldRequest},
 };
 
 use super::rows;
@@ -235,42 +235,5 @@ impl Change for Granting {
         let outcome = books.grant(&self.ask)?;
         store(db, &books, &self.numbers, self.ask.now).await?;
         Ok(outcome)
-    }
-}
-
-/// Purchased credits to take back.
-pub(super) struct Revoking {
-    pub(super) ask: Revoke,
-    pub(super) numbers: Database,
-}
-
-impl Change for Revoking {
-    type Outcome = RevokeOutcome;
-
-    async fn make(&self, db: &mut PgConnection) -> Work<RevokeOutcome> {
-        let transfers = vec![self.ask.id.as_str(), self.ask.grant.as_str()];
-        let mut books = load(db, &Needed { transfers, ..Needed::default() }).await?;
-        let outcome = books.revoke(&self.ask)?;
-        store(db, &books, &self.numbers, self.ask.now).await?;
-        Ok(outcome)
-    }
-}
-
-/// Overdue holds to expire.
-pub(super) struct Expire {
-    pub(super) now: Timestamp,
-    pub(super) limit: u32,
-    pub(super) numbers: Database,
-}
-
-impl Change for Expire {
-    type Outcome = u32;
-
-    async fn make(&self, db: &mut PgConnection) -> Work<u32> {
-        let needed = Needed { now: self.now.as_millis(), limit: self.limit, ..Needed::default() };
-        let mut books = load(db, &needed).await?;
-        let count = books.expire_all(self.now)?;
-        store(db, &books, &self.numbers, self.now).await?;
-        Ok(count)
     }
 }

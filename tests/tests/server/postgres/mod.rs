@@ -1,5 +1,6 @@
 //! Several servers on one PostgreSQL database.
 
+mod away;
 mod replicas;
 
 use anyhow::Result;

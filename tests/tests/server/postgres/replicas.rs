@@ -1,19 +1,15 @@
 //! What one server does, the others know.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use http::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
-use verbatim_tests_postgres::{Cluster, Durability};
 
 use super::Stage;
 use crate::server::{
-    harness::{Server, run, verbatim},
+    harness::{run, verbatim},
     platform::{fetches, platform},
     v1::post::{Outbox, account, credits, key_in},
 };
@@ -126,37 +122,5 @@ async fn what_an_operator_withdraws_is_gone_from_all_servers() -> Result<()> {
     for server in &servers {
         assert_eq!(server.get(&path).await?.json()["available"], json!(false));
     }
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn with_the_database_away_servers_answer_and_charge_nothing() -> Result<()> {
-    let cluster = Cluster::start(Durability::Full)?;
-    let database = cluster.database()?;
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
-    let mut settings = crate::server::platform::settings(&proxy);
-    settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let data = tempfile::TempDir::new()?;
-    let server = Server::start(&data, &settings)?;
-    let key = account(&server, &mut Outbox::of(&data), "ann@example.org").await?;
-    let path = format!("/api/v1/transcript?video_id={VIDEO}");
-    assert_eq!(server.get_as(&key, &path).await?.header("x-credits-remaining"), "199");
-
-    cluster.stop()?;
-    let begun = Instant::now();
-    assert_eq!(server.get_as(&key, &path).await?.status, 500, "Surface B says so with its status");
-    let lookup = server.get("/api/transcript?v=dyke-walk-1").await?;
-    assert_eq!((lookup.status.as_u16(), &lookup.json()["failureReason"]), (200, &json!("fetch_error")));
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-
-    cluster.start_again()?;
-    let reply = server.get_as(&key, &path).await?;
-    assert_eq!(
-        (reply.status.as_u16(), reply.header("x-credits-remaining")),
-        (200, "198"),
-        "{}",
-        reply.text()
-    );
     Ok(())
 }

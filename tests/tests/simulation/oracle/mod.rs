@@ -11,7 +11,10 @@ mod visits;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures_util::FutureExt;
@@ -36,6 +39,8 @@ pub(crate) struct Oracle {
     directory: Arc<dyn Directory>,
     limits: Limits,
     facts: Mutex<Facts>,
+    /// Whether clocks are so wrong that a lease ends for one server while it lasts for another.
+    clocks_part: AtomicBool,
 }
 
 /// What may be spent in one bucket.
@@ -99,7 +104,20 @@ impl Oracle {
         (archive, ledger, directory): (Arc<dyn Archive>, Arc<dyn Ledger>, Arc<dyn Directory>),
         limits: Limits,
     ) -> Self {
-        Self { archive, ledger, directory, limits, facts: Mutex::default() }
+        Self {
+            archive,
+            ledger,
+            directory,
+            limits,
+            facts: Mutex::default(),
+            clocks_part: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on some clock is wrong by more than a lease can bear: several may fetch the same at a time. For money
+    /// that is no excuse.
+    pub(crate) fn clocks_part(&self) {
+        self.clocks_part.store(true, Ordering::Relaxed);
     }
 
     fn facts(&self) -> MutexGuard<'_, Facts> {
@@ -150,7 +168,7 @@ impl Oracle {
         *flying += 1;
         let count = *flying;
         drop(facts);
-        if count > 1 {
+        if count > 1 && !self.clocks_part.load(Ordering::Relaxed) {
             self.wrong(format_args!("{count} fetches of {video} {wish} at a time"));
         }
         Flying { oracle: Arc::clone(self), key }

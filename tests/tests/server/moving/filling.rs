@@ -1,0 +1,171 @@
+//! Files with something of everything in them.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Result;
+use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
+use tempfile::TempDir;
+use transcript_core::{
+    Timestamp,
+    archive::{Archive, Keep, Wish},
+    ids::{GrantId, HoldId, WalletId},
+    ledger::{Grant, HoldRequest, Ledger, Leg, Pool, Revoke, Settle, Terms},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+};
+
+use super::dumping::sqlite;
+use crate::server::harness::keys;
+
+const NOW: i64 = 1_795_132_800_000;
+/// In a hundred years or so, in milliseconds: what is held until then stays held while the tests look.
+const FAR: i64 = 3_000_000_000_000;
+
+/// Texts that databases stumble over, each in its own way.
+const TEXTS: [&str; 8] =
+    ["plain", "\0", "a\0b", "\u{1A}", "\u{1A}0\u{1A}1", "\"'\\$1", "\u{1F600}\u{FFFF}", "null"];
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(NOW + millis)
+}
+
+/// Fills the two files of a folder: so many holds and videos, and a few of everything else.
+pub(super) async fn fill(data: &TempDir, size: u32) -> Result<()> {
+    keys(data, 3)?;
+    people(data)?;
+    let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
+    money(&store, size).await?;
+    store.close().await;
+    let archive = SqliteArchive::open(SqliteOptions::new(data.path().join("archive.db"))).await?;
+    words(&archive, size / 4).await?;
+    archive.close().await;
+    shelves(data)
+}
+
+fn people(data: &TempDir) -> Result<()> {
+    let statements = "
+        INSERT INTO accounts (id, version, email, wallet, plan, anchor, paid_through, customer, subscription, blocked,
+            erased_at, paid_from, paid_credits, paid_monthly_credits, paid_anchor_before)
+        VALUES
+            ('acc-ann', 3, 'ann@example.org', 'account-ann', 'pro', 1795132800000, 1797724800000, 'cus_1', 'sub_1', 0,
+                NULL, 1795132800000, 10000, 10000, 1795000000000),
+            ('acc-bob', 1, 'bob@example.org', 'account-bob', 'free', 1795132800001, NULL, NULL, NULL, 1, NULL, NULL,
+                NULL, NULL, NULL),
+            ('acc-gone', 7, NULL, 'account-gone', 'free', 1, NULL, NULL, NULL, 0, 1795132800002, NULL, NULL, NULL, NULL);
+        INSERT INTO keys (id, digest, hint, created_at, revoked_at, account) VALUES
+            ('key-ann', randomblob(32), 'vba_abcd', 1795132800000, NULL, 'acc-ann'),
+            ('key-ann-old', randomblob(32), 'vba_efgh', 1795132700000, 1795132800000, 'acc-ann');
+        INSERT INTO keys (id, digest, hint, created_at, wallet, label, email, subject, entitled_until) VALUES
+            ('key-plus', randomblob(32), 'vbk_abcd', 1795132800000, 'key-plus', 'a ' || char(9) || 'label', 'e@x.org',
+                'sub-1', 1797724800000);
+        INSERT INTO tokens VALUES (randomblob(32), 'ann@example.org', 1795132800000, 1795132700000, 'key-ann', 1),
+            (randomblob(32), 'cleo@example.org', 1795132800000, NULL, NULL, NULL),
+            (randomblob(32), 'ann@example.org', 1795132800000, 1795132700000, 'key-ann', 0);
+        INSERT INTO secrets VALUES ('networks', randomblob(32)), ('empty', x'');
+        INSERT INTO limits VALUES ('api/acc-ann', 1795132860000, '1795132800000 1'), ('mint/x', 5, '');
+        INSERT INTO replies VALUES
+            ('r1', randomblob(32), 'h1', 1, 2, 200, '[[\"x-cache\",\"HIT\"]]', randomblob(70000)),
+            ('r2', randomblob(32), 'h2', 1795132860000, 1795219200000, NULL, NULL, NULL),
+            ('r3', x'', 'h3', 1, 2, 204, '[]', x'');
+        INSERT INTO outbox (id, kind, recipient, attempts, due_at, done_at) VALUES
+            ('m1', 'verify', 'ann@example.org', 0, 1795132800000, NULL), ('m2', 'verify', NULL, 3, NULL, 1795132800000);
+        INSERT INTO orders VALUES
+            ('o1', 2, 'acc-ann', 'pack', 'pack-500', 500, 900, 'usd', 'fulfilled', 'cs_1', 1795132800000, '[100,200]'),
+            ('o2', 1, 'acc-ann', 'plan', 'pro', 10000, 2900, 'usd', 'open', NULL, 1795132800001, '[]');";
+    sqlite(&data.path().join("verbatim.db"), statements).map(drop)
+}
+
+/// Holds of two legs and of two pools, settled in every way, left open and expired; grants and revocations.
+async fn money(store: &SqliteStore, size: u32) -> Result<()> {
+    for (place, text) in TEXTS.into_iter().chain(["account-ann", "service"]).enumerate() {
+        let (wallet, memo) = (WalletId::new(text), text.to_owned());
+        let id = GrantId::new(format!("grant {text}"));
+        store.grant(Grant { id: id.clone(), wallet, amount: 1_000_000, now: at(place as i64), memo }).await?;
+        let revoke = Revoke {
+            id: GrantId::new(format!("back {text}")),
+            grant: id,
+            amount: 5,
+            now: at(1),
+            memo: text.to_owned(),
+        };
+        store.revoke(revoke).await?;
+    }
+    for n in 0..size {
+        let text = TEXTS[n as usize % TEXTS.len()];
+        let month = Pool::Allowance { bucket: format!("2026-{:02}", n % 12 + 1), limit: 3 };
+        let leg = |wallet: &str, pools| Leg {
+            wallet: WalletId::new(wallet),
+            terms: Terms { pools, resets_at: None },
+            amount: 1 + u64::from(n % 5),
+        };
+        let mut legs = vec![leg(if n % 3 == 0 { "account-ann" } else { text }, vec![month, Pool::Purchased])];
+        if n % 4 == 0 {
+            legs.push(leg("service", vec![Pool::Purchased]));
+        }
+        let id = HoldId::new(format!("hold {n} {text}"));
+        let expires_at = if n % 7 == 0 { at(10) } else { at(i64::from(n) + FAR) };
+        let spent: Vec<u64> = legs.iter().map(|leg| leg.amount.min(u64::from(n % 3))).collect();
+        store
+            .hold(HoldRequest { id: id.clone(), legs, now: at(2), expires_at, memo: text.to_owned() })
+            .await?;
+        if n % 7 != 0 && n % 11 != 0 {
+            store.settle(Settle { id, spent, now: at(3) }).await?;
+        }
+    }
+    // All that is overdue: whatever opens the files would sweep the rest.
+    while store.expire(at(20), 1_000).await? > 0 {}
+    Ok(())
+}
+
+/// Videos with several tracks, languages and revisions.
+async fn words(archive: &SqliteArchive, videos: u32) -> Result<()> {
+    for n in 0..videos.max(4) {
+        let platform = if n % 5 == 0 { Platform::ShortVideo } else { Platform::VideoSite };
+        let id = if n % 5 == 0 { format!("70000000000000{n:05}") } else { format!("moved-{n:05}") };
+        let video = VideoId::new(platform, &id)?;
+        let english = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
+        let german = TrackInfo {
+            name: Some(TEXTS[n as usize % TEXTS.len()].to_owned()),
+            original: true,
+            ..TrackInfo::new(LanguageTag::from_canonical("de"), TrackKind::Generated)
+        };
+        for revision in 0..=(n % 3) {
+            let track = if n % 2 == 0 { &english } else { &german };
+            let text = |place: u32| format!("{place} of {n}: {}", TEXTS[(n + place) as usize % TEXTS.len()]);
+            let segments = (0..10 + n % 40).map(|place| {
+                Segment::new(text(place + revision), u64::from(place) * 1_000, 900 + u64::from(revision))
+            });
+            let transcript = Transcript {
+                video: video.clone(),
+                title: Some(text(n)),
+                author: None,
+                duration_ms: Some(61_000),
+                track: track.clone(),
+                source: "youtube-captions".to_owned(),
+                segments: segments.collect(),
+            };
+            let wishes = vec![Wish::Default, Wish::Language(track.language.clone())];
+            let keep = Keep {
+                video: video.clone(),
+                wishes: wishes.into_iter().take(1 + (n % 2) as usize).collect(),
+                transcript: Arc::new(transcript),
+                known_tracks: vec![english.clone(), german.clone()],
+                parser_version: 1 + n % 2,
+                replace: revision > 0,
+                now: at(i64::from(n)).plus(Duration::from_secs(revision.into())),
+            };
+            archive.keep(keep).await?;
+        }
+    }
+    Ok(())
+}
+
+fn shelves(data: &TempDir) -> Result<()> {
+    let statements = "
+        INSERT INTO absences VALUES ('video_site/nothing-here', 'default', 'no_captions', 'None.', '[\"a\"]', 9),
+            ('video_site/nothing-here', 'en', 'gone', 'Gone.', '[]', 1795132800000);
+        INSERT INTO leases VALUES ('video_site/nothing-here', 'default', 'somebody', 1795132800000);
+        INSERT INTO links VALUES ('vm.tiktok.com/ZMplain1', 'short_video/7000000000000000001');
+        INSERT INTO withdrawals VALUES ('video_site/moved-00001', 1795132800000);";
+    sqlite(&data.path().join("archive.db"), statements).map(drop)
+}
