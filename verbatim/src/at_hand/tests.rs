@@ -93,10 +93,11 @@ async fn its_room_is_bounded() {
         import(at_hand.parts(), &link, &"x".repeat(4_000), false).await;
         at_hand.get(ask(&link)).await.unwrap();
     }
-    let kept = at_hand.kept();
-    assert_eq!((kept.transcripts.len(), kept.order.len()), (3, 3));
-    assert!(kept.bytes <= 20_000);
-    drop(kept);
+    {
+        let kept = at_hand.kept();
+        assert_eq!((kept.transcripts.len(), kept.order.len()), (3, 3));
+        assert!(kept.bytes <= 20_000);
+    }
     tokio::time::advance(Duration::from_millis(1)).await;
     assert!(at_hand.peek(&ask(&format!("{:011}", 19))).is_some());
     assert_eq!(at_hand.peek(&ask(&format!("{:011}", 1))), None);
