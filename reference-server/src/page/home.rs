@@ -69,8 +69,9 @@ pub(crate) fn home(wrong: Option<&Wrong<'_>>) -> Markup {
                     h2 { "For programs, too" }
                     p {
                         "One request, no key needed for what is there: "
-                        code { "GET /api/transcript?url=…" } ". The whole interface is described in "
-                        a href="openapi.json" { "openapi.json" } "."
+                        code { "GET /api/transcript?url=…" } ". "
+                        a href="docs" { "The whole interface" } ", with calls in curl, Python and JavaScript; for programs "
+                        a href="openapi.json" { "openapi.json" } ", for language models " a href="llms.txt" { "llms.txt" } "."
                     }
                 }
             }

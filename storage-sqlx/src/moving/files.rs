@@ -14,7 +14,7 @@ use transcript_core::{Error, Result};
 
 use super::{
     row::{Column, Kind, Row, Value},
-    side::{Batch, Note, Role, Side, conflict},
+    side::{Batch, Note, Role, Side, conflict, place},
     table::{self, Part, Table},
     videos::OldBody,
     work::NOTES,
@@ -23,7 +23,7 @@ use crate::{
     books::LegRow,
     codec::json,
     error::{Fault, Work, corrupt},
-    sqlite::{FileKind, kind_of_file, prepare_file, schema},
+    sqlite::{FileKind, kind_of_file, prepare_file, put_cold, schema},
 };
 
 /// How long a lock is waited for: a command that is about to end may have it.
@@ -110,6 +110,42 @@ impl Files {
         sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut self.db).await.map(drop).map_err(fault)
     }
 
+    /// The compact forms of some videos' transcripts, the parts of each put together.
+    async fn cold_of_videos(&mut self, columns: &[Column], videos: &[String]) -> Result<Vec<Row>> {
+        let mut ask = QueryBuilder::new(
+            "SELECT t.video, t.id, c.bytes FROM transcripts t
+             JOIN cold c ON c.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535 WHERE t.video IN",
+        );
+        listed(&mut ask, videos.iter().cloned().map(Value::Text));
+        ask.push(" ORDER BY t.video, t.id, c.id");
+        let fault = self.fault();
+        let mut forms: Vec<(String, i64, Vec<u8>)> = Vec::new();
+        for row in self.rows(ask).await? {
+            let (video, transcript): (String, i64) =
+                (row.try_get(0).map_err(&fault)?, row.try_get(1).map_err(&fault)?);
+            let part: &[u8] = row.try_get(2).map_err(&fault)?;
+            match forms.last_mut().filter(|(_, last, _)| *last == transcript) {
+                Some((.., bytes)) => bytes.extend_from_slice(part),
+                None => forms.push((video, transcript, part.to_vec())),
+            }
+        }
+        let row = |(video, transcript, bytes): (String, i64, Vec<u8>)| -> Result<Row> {
+            let mut row = vec![Value::None; columns.len()];
+            for (name, value) in [
+                ("video", Value::Text(video)),
+                ("transcript", Value::Number(transcript)),
+                ("body", Value::Bytes(bytes)),
+            ] {
+                let place = place(columns, name)?;
+                if let Some(cell) = row.get_mut(place) {
+                    *cell = value;
+                }
+            }
+            Ok(row)
+        };
+        forms.into_iter().map(row).collect()
+    }
+
     async fn is_empty(&mut self, table: &'static Table) -> Result<bool> {
         let but = if table.name == table::CHANGES { " WHERE count > 0" } else { "" };
         let ask = QueryBuilder::new(format!("SELECT 1 FROM {}{but} LIMIT 1", table.name));
@@ -119,6 +155,10 @@ impl Files {
     async fn store_within(&mut self, batches: Vec<Batch>, place: &str) -> Work<()> {
         let mut transaction = self.db.begin_with("BEGIN IMMEDIATE").await?;
         for batch in &batches {
+            if batch.table.name == table::COLD {
+                insert_cold(batch, &mut transaction).await?;
+                continue;
+            }
             for rows in batch.rows.chunks((VALUES_MAX / batch.columns.len().max(1)).max(1)) {
                 insert(batch.table, &batch.columns, rows)
                     .build()
@@ -161,6 +201,17 @@ fn insert(table: &Table, columns: &[Column], rows: &[Row]) -> QueryBuilder<Sqlit
         }
     });
     insert
+}
+
+/// Stores transcripts in the compact form, each in its parts.
+async fn insert_cold(batch: &Batch, db: &mut SqliteConnection) -> Work<()> {
+    let (transcript, body) = (place(&batch.columns, "transcript")?, place(&batch.columns, "body")?);
+    for row in &batch.rows {
+        if let (Some(transcript), Some(Value::Bytes(body))) = (row.get(transcript), row.get(body)) {
+            put_cold(db, transcript.number(), body).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The columns of a row.
@@ -222,6 +273,14 @@ impl Side for Files {
     }
 
     async fn columns(&mut self, table: &'static Table) -> Result<Vec<Column>> {
+        if table.name == table::COLD {
+            let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+            return Ok(vec![
+                column("body", Kind::Bytes),
+                column("transcript", Kind::Number),
+                column("video", Kind::Text),
+            ]);
+        }
         let mut ask = QueryBuilder::new("SELECT name, type FROM pragma_table_info(");
         ask.push_bind(table.name).push(")");
         let fault = self.fault();
@@ -256,9 +315,11 @@ impl Side for Files {
         let mut ask = format!("SELECT count(*) FROM {}", table.name);
         if table.name == table::BODIES {
             // Those that are in no table of bodies yet are one each.
-            ask = "SELECT (SELECT count(*) FROM bodies) + (SELECT count(*) FROM transcripts t
-                WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.transcript = t.id))"
+            ask = "SELECT (SELECT count(*) FROM transcripts) - (SELECT count(*) FROM cold WHERE id % 65536 = 0)"
                 .to_owned();
+        }
+        if table.name == table::COLD {
+            ask.push_str(" WHERE id % 65536 = 0");
         }
         let (rows, fault) = (self.rows(QueryBuilder::new(ask)).await?, self.fault());
         let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)?;
@@ -318,6 +379,9 @@ impl Side for Files {
         columns: &[Column],
         videos: &[String],
     ) -> Result<Vec<Row>> {
+        if table.name == table::COLD {
+            return self.cold_of_videos(columns, videos).await;
+        }
         let (from, video) = match table.name {
             table::BODIES => ("bodies x JOIN transcripts t ON t.id = x.transcript".to_owned(), "t.video"),
             name => (format!("{name} x"), "x.video"),
@@ -334,7 +398,8 @@ impl Side for Files {
     async fn old_bodies(&mut self, videos: &[String]) -> Result<Vec<OldBody>> {
         let mut ask = QueryBuilder::new(
             "SELECT id, content_sha256, body_length, body FROM transcripts t
-             WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.transcript = t.id) AND video IN",
+             WHERE NOT EXISTS (SELECT 1 FROM bodies b WHERE b.transcript = t.id)
+                AND NOT EXISTS (SELECT 1 FROM cold WHERE id = t.id * 65536) AND video IN",
         );
         listed(&mut ask, videos.iter().cloned().map(Value::Text));
         let fault = self.fault();
@@ -430,6 +495,14 @@ impl Side for Files {
     async fn newest_entry(&mut self, wallet: &str) -> Result<i64> {
         let mut ask = QueryBuilder::new("SELECT coalesce(max(seq), 0) FROM ledger_entries WHERE wallet = ");
         ask.push_bind(wallet.to_owned());
+        let (rows, fault) = (self.rows(ask).await?, self.fault());
+        rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)
+    }
+
+    async fn largest(&mut self, table: &'static Table) -> Result<i64> {
+        let Some(number) = table.number else { return Ok(0) };
+        let column = table.in_files(number);
+        let ask = QueryBuilder::new(format!("SELECT coalesce(max(\"{column}\"), 0) FROM {}", table.name));
         let (rows, fault) = (self.rows(ask).await?, self.fault());
         rows.first().map_or(Ok(0), |row| row.try_get(0)).map_err(fault)
     }

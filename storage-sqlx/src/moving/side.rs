@@ -89,6 +89,9 @@ pub(super) trait Side: Send {
     /// The newest number of a wallet's entries that were copied; 0 where there is none.
     async fn newest_entry(&mut self, wallet: &str) -> Result<i64>;
 
+    /// The largest number of a table's rows, in a database in which no two have the same; 0 where there is none.
+    async fn largest(&mut self, table: &'static Table) -> Result<i64>;
+
     /// Gives everything back.
     async fn close(self: Box<Self>);
 }

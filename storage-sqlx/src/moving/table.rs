@@ -65,6 +65,7 @@ pub(super) const CHANGES: &str = "changes";
 pub(super) const TRACKS: &str = "tracks";
 pub(super) const TRANSCRIPTS: &str = "transcripts";
 pub(super) const BODIES: &str = "bodies";
+pub(super) const COLD: &str = "cold";
 pub(super) const WISHES: &str = "wishes";
 /// What the tables of [`VIDEO_TABLES`] are called together, where progress is told.
 pub(super) const VIDEOS: &str = "videos";
@@ -111,18 +112,22 @@ pub(super) const ARCHIVE: Part = Part {
 };
 
 /// What belongs to a video and is numbered: in a file over all videos, on a server within each.
-pub(super) const VIDEO_TABLES: [Table; 4] = [
+pub(super) const VIDEO_TABLES: [Table; 5] = [
     Table::new(TRACKS, &["video", "id"]).numbered("id"),
     // `body` has what was archived before there was a table for bodies.
     Table::new(TRANSCRIPTS, &["video", "id"]).numbered("id").differing(&["body_length", "body"], &[]),
     // In files its transcript says whose video it is of.
     Table::new(BODIES, &["video", "transcript"]),
     Table::new(WISHES, &["video", "wish"]),
+    // In files the compact form of a transcript is several rows, under numbers made of the transcript's.
+    Table::new(COLD, &["video", "transcript"]),
 ];
 
-/// What is nobody's to carry, for the test that no table is forgotten: versions, leases of migrations, whose turn it is, and the copy's own notes.
+/// What is nobody's to carry, for the test that no table is forgotten: figures, which each database keeps of its own rows, versions,
+/// leases of migrations, whose turn it is, and the copy's own notes.
 #[cfg(test)]
-pub(super) const NOT_CARRIED: [&str; 6] = [
+pub(super) const NOT_CARRIED: [&str; 7] = [
+    "figures",
     "schema_version",
     "sqlite_sequence",
     "turns",

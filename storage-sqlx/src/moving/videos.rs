@@ -10,11 +10,13 @@ use transcript_core::{Error, Result};
 use super::{
     row::{Column, Row, Sum, Value},
     side::{Batch, Side, place},
-    table::{BODIES, TRACKS, TRANSCRIPTS, VIDEO_TABLES, WISHES},
+    table::{BODIES, COLD, TRACKS, TRANSCRIPTS, VIDEO_TABLES, WISHES},
     work::{Wanted, free_numbers},
 };
-use crate::{body::Body, codec, columns};
+use crate::{body::Body, codec, cold, columns};
 
+/// The largest number that a transcript may have in a file: those of its compact form are made of it.
+const NUMBER_MAX: i64 = i64::MAX / 65_536 - 1;
 /// How many videos are carried together.
 pub(super) const BATCH: u32 = 32;
 
@@ -61,14 +63,14 @@ impl OldBody {
 }
 
 /// The carried columns of [`VIDEO_TABLES`].
-pub(super) type Shapes = [Vec<Column>; 4];
+pub(super) type Shapes = [Vec<Column>; 5];
 
 /// Some videos with all that belongs to them.
 #[derive(Debug)]
 pub(super) struct Videos {
     pub(super) names: Vec<String>,
     /// The rows of [`VIDEO_TABLES`], by video.
-    rows: [Vec<Row>; 4],
+    rows: [Vec<Row>; 5],
 }
 
 /// Numbers by video and what they were.
@@ -85,7 +87,7 @@ impl Videos {
         if names.is_empty() {
             return Ok(None);
         }
-        let mut rows: [Vec<Row>; 4] = Default::default();
+        let mut rows: [Vec<Row>; 5] = Default::default();
         for ((table, columns), rows) in VIDEO_TABLES.iter().zip(shapes).zip(&mut rows) {
             *rows = side.of_videos(table, columns, &names).await?;
         }
@@ -104,8 +106,8 @@ impl Videos {
         if old.is_empty() {
             return Ok(());
         }
-        let [_, transcripts, bodies, _] = &mut self.rows;
-        let [_, columns, body_columns, _] = shapes;
+        let [_, transcripts, bodies, ..] = &mut self.rows;
+        let [_, columns, body_columns, ..] = shapes;
         let (id, bytes) = (place(columns, "id")?, place(columns, "body_bytes")?);
         for body in old {
             bodies.push(body.row(body_columns)?);
@@ -127,6 +129,7 @@ impl Videos {
             self.follow(1, "track", &tracks, shapes)?;
             self.follow(2, "transcript", &transcripts, shapes)?;
             self.follow(3, "transcript", &transcripts, shapes)?;
+            self.follow(4, "transcript", &transcripts, shapes)?;
             self.add_lengths(&mut columns)?;
         }
         let tables = VIDEO_TABLES.iter().zip(columns).zip(self.rows);
@@ -143,7 +146,11 @@ impl Videos {
         let (id, video) = (place(columns, "id")?, place(columns, "video")?);
         let wanted: Vec<Wanted<'_>> =
             rows.iter().map(|row| Wanted { group: Some(text(row, video)), number: at(row, id) }).collect();
-        let free = free_numbers(target, known, &wanted, 0).await?;
+        let free = match wanted.iter().any(|wanted| wanted.number > NUMBER_MAX) {
+            false => free_numbers(target, known, &wanted, 0).await?,
+            // Rows come in the order of their numbers, and so they stay.
+            true => (target.largest(known).await?.saturating_add(1)..).take(wanted.len()).collect(),
+        };
         let before: Vec<(String, i64)> =
             rows.iter().map(|row| (text(row, video).to_owned(), at(row, id))).collect();
         for (row, number) in rows.iter_mut().zip(&free) {
@@ -169,18 +176,24 @@ impl Videos {
 
     /// In files a transcript says how long its body is, and has an empty one where it lies in its own table.
     fn add_lengths(&mut self, columns: &mut Shapes) -> Result<()> {
-        let [_, transcript_columns, body_columns, _] = columns;
-        let [_, transcripts, bodies, _] = &mut self.rows;
+        let [_, transcript_columns, body_columns, _, cold_columns] = columns;
+        let [_, transcripts, bodies, _, cold] = &mut self.rows;
         let (transcript, length) = (place(body_columns, "transcript")?, place(body_columns, "length")?);
         let lengths: HashMap<i64, i64> =
             bodies.iter().map(|row| (at(row, transcript), at(row, length))).collect();
-        let id = place(transcript_columns, "id")?;
+        let (transcript, form) = (place(cold_columns, "transcript")?, place(cold_columns, "body")?);
+        let forms: HashMap<i64, &Value> =
+            cold.iter().filter_map(|row| Some((at(row, transcript), row.get(form)?))).collect();
+        let (id, content) = (place(transcript_columns, "id")?, place(transcript_columns, "content_sha256")?);
         for (name, kind) in [("body_length", super::row::Kind::Number), ("body", super::row::Kind::Bytes)] {
             transcript_columns.push(Column { name: name.to_owned(), kind });
         }
         for row in transcripts {
-            let length = lengths.get(&at(row, id)).copied();
-            let length = length.ok_or_else(|| crate::error::corrupt("an archived transcript has no body"))?;
+            let length = match (lengths.get(&at(row, id)), forms.get(&at(row, id))) {
+                (Some(length), _) => *length,
+                (None, Some(Value::Bytes(form))) => length_of(form, row.get(content))?,
+                (None, _) => return Err(crate::error::corrupt("an archived transcript has no body")),
+            };
             row.push(Value::Number(length));
             row.push(Value::Bytes(Vec::new()));
         }
@@ -192,7 +205,7 @@ impl Videos {
         let mut of_video: HashMap<&str, (u64, Vec<Value>)> = HashMap::new();
         let mut places: [Places; 2] = Default::default();
         for (table, (rows, columns)) in self.rows.iter().zip(shapes).enumerate() {
-            let named = [TRACKS, TRANSCRIPTS, BODIES, WISHES].get(table).copied().unwrap_or_default();
+            let named = [TRACKS, TRANSCRIPTS, BODIES, WISHES, COLD].get(table).copied().unwrap_or_default();
             let video = place(columns, "video")?;
             for row in rows {
                 let name = text(row, video);
@@ -204,7 +217,7 @@ impl Videos {
                         (TRACKS, "id") => places[0].next(name, value.number()),
                         (TRANSCRIPTS, "id") => places[1].next(name, value.number()),
                         (TRANSCRIPTS, "track") => places[0].known(name, value.number()),
-                        (BODIES | WISHES, "transcript") => places[1].known(name, value.number()),
+                        (BODIES | WISHES | COLD, "transcript") => places[1].known(name, value.number()),
                         _ => value.clone(),
                     });
                 }
@@ -237,6 +250,14 @@ impl Places {
     fn known(&self, video: &str, number: i64) -> Value {
         self.known.get(&(video.to_owned(), number)).map_or(Value::None, |place| Value::Number(*place))
     }
+}
+
+/// How long the segments of a compact form are as they are sent, before compression. That it can be read is seen on the way.
+fn length_of(form: &[u8], content_sha256: Option<&Value>) -> Result<i64> {
+    let Some(Value::Bytes(content_sha256)) = content_sha256 else {
+        return Err(crate::error::corrupt("an archived transcript has no digest"));
+    };
+    codec::column(Body::pack(&cold::unpack(form, content_sha256)?)?.length)
 }
 
 fn at(row: &Row, place: usize) -> i64 {

@@ -48,6 +48,15 @@ const ARCHIVE: Part = Part {
     ],
 };
 
+/// Counts the figures of an archive anew, for whoever has filled it row by row; in the one part, so that others are 0.
+#[cfg(feature = "sqlite")]
+pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
+    videos = CASE part WHEN 0 THEN (SELECT count(DISTINCT video) FROM transcripts) ELSE 0 END,
+    transcripts = CASE part WHEN 0 THEN (SELECT count(*) FROM transcripts) ELSE 0 END,
+    bytes = CASE part WHEN 0 THEN (SELECT coalesce(sum(body_bytes), 0)::BIGINT FROM transcripts) ELSE 0 END,
+    compact = CASE part WHEN 0 THEN (SELECT count(*) FROM cold) ELSE 0 END,
+    links = CASE part WHEN 0 THEN (SELECT count(*) FROM links) ELSE 0 END";
+
 /// What whoever copies a database needs of the stores.
 #[cfg(feature = "sqlite")]
 pub(crate) use {

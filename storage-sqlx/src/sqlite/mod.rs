@@ -83,6 +83,9 @@ const ARCHIVE: FileKind = FileKind {
     ],
 };
 
+#[cfg(feature = "postgres")]
+pub(crate) use archive::cold::put as put_cold;
+
 /// The kind of file that a part is in, for whoever copies it.
 #[cfg(feature = "postgres")]
 pub(crate) fn kind_of_file(part: &str) -> &'static FileKind {

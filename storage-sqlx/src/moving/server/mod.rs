@@ -398,6 +398,9 @@ impl Side for Server {
         let (fault, part) = (self.fault(), self.part.name);
         let end = async {
             let mut transaction = self.db.begin().await?;
+            if part == table::ARCHIVE.name {
+                sqlx::query(postgres::COUNT_ARCHIVE).persistent(false).execute(&mut *transaction).await?;
+            }
             let half = i64::from(super::HALF_COPIED);
             sqlx::query(UNMARK).bind(part).bind(half).persistent(false).execute(&mut *transaction).await?;
             let mut ask = QueryBuilder::<Postgres>::new(format!("DELETE FROM {NOTES} WHERE part = "));
@@ -417,6 +420,10 @@ impl Side for Server {
     }
 
     async fn newest_entry(&mut self, _: &str) -> Result<i64> {
+        Ok(0)
+    }
+
+    async fn largest(&mut self, _: &'static Table) -> Result<i64> {
         Ok(0)
     }
 

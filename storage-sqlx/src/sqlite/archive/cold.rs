@@ -86,15 +86,21 @@ impl Change for Replace {
         if taken.rows_affected() == 0 {
             return Ok(false);
         }
-        let first = transcript.checked_mul(PARTS_MAX);
-        let first = first.ok_or_else(|| Error::unexpected("a transcript has too large a number"))?;
-        for (place, part) in (0..PARTS_MAX).zip(self.compact.chunks(PART)) {
-            sqlx::query(PUT).bind(first + place).bind(part.to_vec()).execute(&mut *db).await?;
-        }
+        put(db, *transcript, &self.compact).await?;
         let bytes = codec::column(self.compact.len() as u64)?;
         sqlx::query(SIZE).bind(*transcript).bind(bytes).execute(db).await?;
         Ok(true)
     }
+}
+
+/// Stores the compact form of a transcript, which has none.
+pub(crate) async fn put(db: &mut SqliteConnection, transcript: i64, compact: &[u8]) -> Work<()> {
+    let first = transcript.checked_mul(PARTS_MAX);
+    let first = first.ok_or_else(|| Error::unexpected("a transcript has too large a number"))?;
+    for (place, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
+        sqlx::query(PUT).bind(first + place).bind(part.to_vec()).execute(&mut *db).await?;
+    }
+    Ok(())
 }
 
 impl Rows for Database {

@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
     Timestamp,
-    archive::{Archive, Keep, Wish},
-    ids::{GrantId, HoldId, WalletId},
+    archive::{Archive, Compact, Keep, Wish},
+    ids::{GrantId, HoldId, PageRequest, WalletId},
     ledger::{Grant, HoldRequest, Ledger, Leg, Pool, Revoke, Settle, Terms},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
@@ -38,6 +38,7 @@ pub(super) async fn fill(data: &TempDir, size: u32) -> Result<()> {
     store.close().await;
     let archive = SqliteArchive::open(SqliteOptions::new(data.path().join("archive.db"))).await?;
     words(&archive, size / 4).await?;
+    cold(&archive, i64::from(size / 8)).await?;
     archive.close().await;
     shelves(data)
 }
@@ -157,6 +158,22 @@ async fn words(archive: &SqliteArchive, videos: u32) -> Result<()> {
             archive.keep(keep).await?;
         }
     }
+    Ok(())
+}
+
+/// Brings the older ones into the compact form.
+async fn cold(archive: &SqliteArchive, older_than: i64) -> Result<()> {
+    let mut page = PageRequest::first();
+    let mut compacted = 0;
+    loop {
+        let some = archive.compact(Compact { stored_before: at(older_than), page }).await?;
+        compacted += some.compacted;
+        match some.next {
+            Some(next) => page = PageRequest { after: Some(next), ..PageRequest::first() },
+            None => break,
+        }
+    }
+    ensure!(compacted > 0, "nothing was compacted");
     Ok(())
 }
 
