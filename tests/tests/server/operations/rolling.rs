@@ -84,7 +84,7 @@ async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
     settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
     settings.push(("VERBATIM_SERVER__STOP_DELAY".to_owned(), "2s".to_owned()));
     let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let mut servers = vec![Server::start(&data, &settings)?, Server::start(&data, &settings)?];
+    let mut servers = [Server::start(&data, &settings)?, Server::start(&data, &settings)?];
     let key = keys_with(&data, 1, &settings)?.remove(0);
     for video in VIDEOS {
         let reply = servers[0].get_as(&key, &format!("/api/transcript?v={video}")).await?;
