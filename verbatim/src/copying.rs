@@ -30,11 +30,10 @@ pub struct Copied {
     pub resumed: bool,
 }
 
-/// Copies money and transcripts from files to PostgreSQL, or back, and compares both sides to the last row. The target
-/// must be empty, or half copied from the same source: then the copy goes on where it stopped. Until it is over, no
-/// program opens the target.
+/// Copies money and transcripts from files to PostgreSQL, or back, and compares both sides to the last row.
 ///
-/// Both must rest: nobody may use them meanwhile. `tell` hears how far the copy is.
+/// The target must be empty, or half copied from the same source: then the copy goes on where it stopped. Until it is
+/// over, no program opens the target. Both must rest: nobody may use them meanwhile. `tell` hears how far the copy is.
 ///
 /// # Errors
 /// - [`transcript_core::ErrorKind::Invalid`]: both are of one kind, or one of them is no place of both stores.

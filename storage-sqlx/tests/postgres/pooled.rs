@@ -1,4 +1,4 @@
-//! By way of PgBouncer in transaction mode, where whatever one client has prepared is in the next one's way: the core's
+//! By way of `PgBouncer` in transaction mode, where whatever one client has prepared is in the next one's way: the core's
 //! conformance suite, and many at once on few connections.
 
 use std::sync::Arc;

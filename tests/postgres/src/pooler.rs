@@ -1,4 +1,4 @@
-//! PgBouncer before a server: it lends a connection of the server for each transaction.
+//! `PgBouncer` before a server: it lends a connection of the server for each transaction.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -44,7 +44,7 @@ echo up
 cat >/dev/null
 "#;
 
-/// A running PgBouncer in transaction mode, with four connections to each database.
+/// A running `PgBouncer` in transaction mode, with four connections to each database.
 #[derive(Debug)]
 pub struct Pooler {
     port: u16,
@@ -56,7 +56,7 @@ impl Pooler {
     /// Starts one before a server.
     ///
     /// # Errors
-    /// When PgBouncer is not installed, or does not start.
+    /// When `PgBouncer` is not installed, or does not start.
     pub fn before(cluster: &Cluster) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command: Command = as_ordinary_user()?;
