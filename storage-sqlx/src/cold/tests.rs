@@ -160,7 +160,6 @@ fn what_cannot_be_archived_is_refused() {
 
 /// The recorded captions lie where `VERBATIM_RECORDINGS` says; without it there is nothing to check here.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "only the test command knows where the recordings lie")]
 fn recorded_captions_come_back_to_the_last_character() {
     let Some(folder) = std::env::var_os("VERBATIM_RECORDINGS") else {
         eprintln!("VERBATIM_RECORDINGS is not set: no recorded captions are checked");
