@@ -65,7 +65,10 @@ fn stores(options: &StorageOptions) -> Result<storage_sqlx::Stores> {
         StorageOptions::Postgres { main, archive } => {
             Ok(storage_sqlx::Stores::Postgres { main: reached(main), archive: reached(archive) })
         }
-        StorageOptions::Memory | StorageOptions::ArchiveFile(_) | StorageOptions::ArchivePostgres(_) => {
+        StorageOptions::Memory
+        | StorageOptions::MemoryUpTo(_)
+        | StorageOptions::ArchiveFile(_)
+        | StorageOptions::ArchivePostgres(_) => {
             Err(transcript_core::Error::invalid("what is copied is both stores: money and transcripts"))
         }
     }
