@@ -38,8 +38,12 @@ Transcripts lie beside the rest: in archive.db in the same folder, or in the sam
 
 Afterwards set storage.url to the target and start the servers. Exit status 1: it was not copied, and why.")]
 pub(super) struct CopyStorage {
-    /// Where everything is: sqlite://PATH or postgres://USER@HOST/DATABASE [default: storage.url of the settings]
-    #[arg(long, value_name = "URL")]
+    /// Where everything is
+    #[arg(
+        long,
+        value_name = "URL",
+        help = "Where everything is: sqlite://PATH or postgres://USER@HOST/DATABASE [default: storage.url of the settings]"
+    )]
     from: Option<String>,
     /// Where everything is to be
     #[arg(long, value_name = "URL")]

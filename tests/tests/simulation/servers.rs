@@ -284,7 +284,10 @@ fn several_servers_on_one_store_end_well() {
     let replay = seeds.end - seeds.start == 1;
     let wrong = if replay { Some(seeds.start) } else { first_wrong(seeds, None, &figures) };
     let Figures { seeds, operations, calls } = figures;
-    println!("{seeds:?} seeds, {operations:?} operations, {calls:?} calls of a store, {:?}", begun.elapsed());
+    eprintln!(
+        "{seeds:?} seeds, {operations:?} operations, {calls:?} calls of a store, {:?}",
+        begun.elapsed()
+    );
     let Some(seed) = wrong else { return };
     let (report, _, _) = run(seed, None, true);
     if replay || !report.wrongs.is_empty() {

@@ -77,7 +77,7 @@ async fn crash(store: Store, victim: Victim) -> Result<()> {
     let seed = number("VERBATIM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let kills = number("VERBATIM_KILLS").unwrap_or(KILLS);
     // Nobody sees the output of a test that ends well.
-    println!("{victim:?}, {kills} kills, seed {seed}");
+    eprintln!("{victim:?}, {kills} kills, seed {seed}");
     let dice = Dice::new(seed, 0);
     let shelved: Vec<String> = (0..SHELVED).map(|place| format!("shelved-{place:03}")).collect();
     let fresh = (0..(kills * FRESH_PER_KILL).min(FRESH_MAX)).map(|place| format!("fresh-{place:05}"));
@@ -118,7 +118,7 @@ async fn crash(store: Store, victim: Victim) -> Result<()> {
         records.iter().map(|record| record.loose).sum(),
         records.iter().map(|record| record.replayed).sum(),
     ];
-    println!(
+    eprintln!(
         "{told} charged answers, {replayed} repeats; {cut} requests were cut off, {loose} for credits went unanswered"
     );
     // Servers whose database dies go on answering: that they cannot.

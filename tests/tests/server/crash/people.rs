@@ -81,7 +81,7 @@ impl Person {
         let Redeemed::Issued { account, .. } = open.directory.redeem(redeem).await? else {
             bail!("no account was made")
         };
-        let bought = if place % 2 == 0 { BOUGHT } else { 0 };
+        let bought = if place.is_multiple_of(2) { BOUGHT } else { 0 };
         if bought > 0 {
             let (id, wallet) = (GrantId::new(&name), account.wallet.clone());
             open.ledger.grant(Grant { id, wallet, amount: bought, now, memo: "test".to_owned() }).await?;
