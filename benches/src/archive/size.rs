@@ -1,9 +1,8 @@
 //! How large transcripts are, beside the JSON of their segments.
 
-use std::{path::Path, time::Instant};
+use std::{io::Read as _, path::Path, time::Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use sqlx::{ConnectOptions as _, Row as _, sqlite::SqliteConnectOptions};
 use storage_sqlx::{
     SqliteArchive, SqliteOptions,
     cold::{Dictionary, Packer, unpack},
@@ -74,13 +73,16 @@ fn recorded(folder: &Path) -> Result<Transcript> {
     })
 }
 
-/// How many bytes of a file's pages are in use.
-async fn used(file: &Path) -> Result<f64> {
-    let mut db = SqliteConnectOptions::new().filename(file).read_only(true).connect().await?;
-    let figures = "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count),
-        (SELECT page_size FROM pragma_page_size)";
-    let row = sqlx::query(figures).fetch_one(&mut db).await?;
-    Ok(row.get::<i64, _>(0) as f64 * row.get::<i64, _>(1) as f64)
+/// How many bytes of a closed file's pages are in use, by SQLite's header: the size of a page, how many there are, and
+/// how many of them are free.
+fn used(file: &Path) -> Result<u64> {
+    let mut header = [0; 40];
+    std::fs::File::open(file)?.read_exact(&mut header)?;
+    let number = |at: usize| {
+        u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+    };
+    let page = u64::from(u16::from_be_bytes([header[16], header[17]]));
+    Ok(page * (number(28) - number(36)))
 }
 
 /// Prints what transcripts take, by themselves and in a file.
@@ -111,15 +113,18 @@ pub(super) async fn run(folder: &Path) -> Result<()> {
         .map(|talk| anyhow::Ok(segments::write(&talk.segments)?.len()))
         .sum::<Result<_>>()?;
     keep_all(&archive, transcripts.into_iter().map(|talk| Ok(keep(talk)))).await?;
-    let before = used(&file).await?;
+    archive.close().await;
+    let before = used(&file)?;
+    let archive = SqliteArchive::open(SqliteOptions::new(&file)).await?;
     let begun = Instant::now();
     let compacted = compact(&archive).await?;
     let seconds = begun.elapsed().as_secs_f64();
     ensure!(compacted.compacted == COUNT && archive.stats().await?.compact == COUNT, "{compacted:?}");
-    ratio("half an hour: all pages of the file before, to JSON", before / json as f64, Goal::None);
-    ratio("half an hour: all pages of the file after, to JSON", used(&file).await? / json as f64, Goal::None);
     line("half an hour: compacted", COUNT as f64 / seconds, "a second");
     archive.close().await;
+    let to_json = |bytes: u64| bytes as f64 / json as f64;
+    ratio("half an hour: all pages of the file before, to JSON", to_json(before), Goal::None);
+    ratio("half an hour: all pages of the file after, to JSON", to_json(used(&file)?), Goal::None);
     Ok(())
 }
 
