@@ -154,6 +154,9 @@ pub struct Stats {
     pub links: u64,
     /// Bytes that the transcripts take as stored.
     pub bytes: u64,
+    /// Transcripts that are in a smaller form.
+    #[uniffi(default = 0)]
+    pub compact: u64,
 }
 
 /// What part of a list is wanted.

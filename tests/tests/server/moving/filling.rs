@@ -6,9 +6,9 @@ use anyhow::{Result, ensure};
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
-    Timestamp,
+    PageRequest, Timestamp,
     archive::{Archive, Compact, Keep, Wish},
-    ids::{GrantId, HoldId, PageRequest, WalletId},
+    ids::{GrantId, HoldId, WalletId},
     ledger::{Grant, HoldRequest, Ledger, Leg, Pool, Revoke, Settle, Terms},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
