@@ -65,7 +65,8 @@ impl Change for Request {
         let taken = window::take(&mut windows, &self.takes, self.now);
         if matches!(taken, Taken::Allowed { .. }) && self.takes.iter().any(|take| take.cost > 0) {
             windows.sort_by(|a, b| a.bucket.cmp(&b.bucket));
-            store(db, &windows, &versions, self.numbers.numbers(self.now.as_millis(), 1)).await?;
+            // Two: the version that is stored is the next one, and must not be what somebody else begins after.
+            store(db, &windows, &versions, self.numbers.numbers(self.now.as_millis(), 2)).await?;
         }
         Ok(taken)
     }

@@ -202,7 +202,9 @@ pub(super) async fn store(
         .bind(counted.iter().map(|ask| ask.key_digest.clone()).collect::<Vec<_>>())
         .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
         .bind(figures(&counted, |ask| ask.version)?);
-    let store = with_windows(store, batch, read, base).bind(base).bind(last);
+    // Two: a new window's version is the next one, and must not be what somebody else begins after.
+    let fresh = numbers.numbers(batch.now, 2);
+    let store = with_windows(store, batch, read, fresh).bind(base).bind(last);
     let store = with_pools(store, batch, read)?;
     let store = with_holds(store, batch)?;
     with_entries(store, batch)?.fetch_one(db).await?;
