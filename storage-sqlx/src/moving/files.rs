@@ -1,5 +1,7 @@
 //! A part that is in a SQLite file. The file is locked for as long as it is open here: no other process has it.
 
+mod cold;
+
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -14,7 +16,7 @@ use transcript_core::{Error, Result};
 
 use super::{
     row::{Column, Kind, Row, Value},
-    side::{Batch, Note, Role, Side, conflict, place},
+    side::{Batch, Note, Role, Side, conflict},
     table::{self, Part, Table},
     videos::OldBody,
     work::NOTES,
@@ -23,7 +25,7 @@ use crate::{
     books::LegRow,
     codec::json,
     error::{Fault, Work, corrupt},
-    sqlite::{FileKind, kind_of_file, prepare_file, put_cold, schema},
+    sqlite::{FileKind, kind_of_file, prepare_file, schema},
 };
 
 /// How long a lock is waited for: a command that is about to end may have it.
@@ -110,42 +112,6 @@ impl Files {
         sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut self.db).await.map(drop).map_err(fault)
     }
 
-    /// The compact forms of some videos' transcripts, the parts of each put together.
-    async fn cold_of_videos(&mut self, columns: &[Column], videos: &[String]) -> Result<Vec<Row>> {
-        let mut ask = QueryBuilder::new(
-            "SELECT t.video, t.id, c.bytes FROM transcripts t
-             JOIN cold c ON c.id BETWEEN t.id * 65536 AND t.id * 65536 + 65535 WHERE t.video IN",
-        );
-        listed(&mut ask, videos.iter().cloned().map(Value::Text));
-        ask.push(" ORDER BY t.video, t.id, c.id");
-        let fault = self.fault();
-        let mut forms: Vec<(String, i64, Vec<u8>)> = Vec::new();
-        for row in self.rows(ask).await? {
-            let (video, transcript): (String, i64) =
-                (row.try_get(0).map_err(&fault)?, row.try_get(1).map_err(&fault)?);
-            let part: &[u8] = row.try_get(2).map_err(&fault)?;
-            match forms.last_mut().filter(|(_, last, _)| *last == transcript) {
-                Some((.., bytes)) => bytes.extend_from_slice(part),
-                None => forms.push((video, transcript, part.to_vec())),
-            }
-        }
-        let row = |(video, transcript, bytes): (String, i64, Vec<u8>)| -> Result<Row> {
-            let mut row = vec![Value::None; columns.len()];
-            for (name, value) in [
-                ("video", Value::Text(video)),
-                ("transcript", Value::Number(transcript)),
-                ("body", Value::Bytes(bytes)),
-            ] {
-                let place = place(columns, name)?;
-                if let Some(cell) = row.get_mut(place) {
-                    *cell = value;
-                }
-            }
-            Ok(row)
-        };
-        forms.into_iter().map(row).collect()
-    }
-
     async fn is_empty(&mut self, table: &'static Table) -> Result<bool> {
         let but = if table.name == table::CHANGES { " WHERE count > 0" } else { "" };
         let ask = QueryBuilder::new(format!("SELECT 1 FROM {}{but} LIMIT 1", table.name));
@@ -156,7 +122,7 @@ impl Files {
         let mut transaction = self.db.begin_with("BEGIN IMMEDIATE").await?;
         for batch in &batches {
             if batch.table.name == table::COLD {
-                insert_cold(batch, &mut transaction).await?;
+                cold::insert(batch, &mut transaction).await?;
                 continue;
             }
             for rows in batch.rows.chunks((VALUES_MAX / batch.columns.len().max(1)).max(1)) {
@@ -201,17 +167,6 @@ fn insert(table: &Table, columns: &[Column], rows: &[Row]) -> QueryBuilder<Sqlit
         }
     });
     insert
-}
-
-/// Stores transcripts in the compact form, each in its parts.
-async fn insert_cold(batch: &Batch, db: &mut SqliteConnection) -> Work<()> {
-    let (transcript, body) = (place(&batch.columns, "transcript")?, place(&batch.columns, "body")?);
-    for row in &batch.rows {
-        if let (Some(transcript), Some(Value::Bytes(body))) = (row.get(transcript), row.get(body)) {
-            put_cold(db, transcript.number(), body).await?;
-        }
-    }
-    Ok(())
 }
 
 /// The columns of a row.
@@ -380,7 +335,7 @@ impl Side for Files {
         videos: &[String],
     ) -> Result<Vec<Row>> {
         if table.name == table::COLD {
-            return self.cold_of_videos(columns, videos).await;
+            return cold::of_videos(self, columns, videos).await;
         }
         let (from, video) = match table.name {
             table::BODIES => ("bodies x JOIN transcripts t ON t.id = x.transcript".to_owned(), "t.video"),

@@ -38,7 +38,7 @@ pub(super) async fn fill(data: &TempDir, size: u32) -> Result<()> {
     store.close().await;
     let archive = SqliteArchive::open(SqliteOptions::new(data.path().join("archive.db"))).await?;
     words(&archive, size / 4).await?;
-    cold(&archive, i64::from(size / 8)).await?;
+    cold(&archive, i64::from(size / 8).max(2)).await?;
     archive.close().await;
     shelves(data)
 }

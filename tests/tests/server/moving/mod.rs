@@ -92,7 +92,8 @@ async fn from_files_to_postgres_and_back_every_record_is_the_same() -> Result<()
     let database = empty()?;
     let text = copied(&file(&data), &database.url)?;
     for (table, rows) in &before {
-        let is_ours = table != "sqlite_sequence" && !table.starts_with("versions");
+        let is_ours =
+            !["sqlite_sequence", "figures"].contains(&table.as_str()) && !table.starts_with("versions");
         ensure!(
             !is_ours || rows.is_empty() || text.contains(&format!("{table}: ")),
             "not a word of {table}: {text}"
