@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
 programs="$target/debug"
+root="$(realpath ..)"
 work="$target/kotlin/tests"
 
 # Settings of whoever runs this are not those of the tests.
@@ -35,7 +36,7 @@ PYTHONPATH="$target/uniffi-python" python3 smoke.py
 echo "phones: Kotlin"
 (cd kotlin/library && mvn --batch-mode --quiet test \
   -Dverbatim.generated="$work/generated" -Dverbatim.resources="$work/resources" -Dverbatim.target="$work/target" \
-  -Dverbatim.programs="$programs" -Dverbatim.root="$(realpath ..)" "$@")
+  -Dverbatim.programs="$programs" -Dverbatim.root="$root" "$@")
 
 echo "phones: the jar, from an empty project"
 kotlin/example/test.sh "$phones" "$library" "$target/kotlin/example"
