@@ -1,16 +1,16 @@
 //! The compact form of a transcript: some two thirds of the form that is sent, for what is hardly asked for.
 //!
-//! The times are a column of small numbers ([`times`]), the texts are joined, and each is a zstd frame of its own,
+//! The times are a column of small numbers (`times`), the texts are joined, and each is a zstd frame of its own,
 //! since what compresses one well does not compress the other. The texts' frame is compressed with a
 //! [`Dictionary`]: a short video has hardly said anything twice, but most of what it says was said before. What it
 //! costs is that nothing of it can be sent as it lies there; so a transcript that is asked for is brought
-//! back into the form of [`crate::body`], to the same bytes, since it is made of the same segments in the same way.
+//! back into the form of `body`, to the same bytes, since it is made of the same segments in the same way.
 //!
 //! A compact transcript says by itself how it is read: its first byte is the codec, its second the dictionary.
 //! Behind them are the frame of the times, and that of the texts: the rest of the transcript as JSON, and then
 //! each segment's text behind a byte that no text has. One of a codec or a dictionary that this program does not know is
 //! [`ErrorKind::Unsupported`], and whatever does not give back what its digest says is
-//! [`ErrorKind::Corrupt`](transcript_core::ErrorKind::Corrupt): there are never other words.
+//! [`ErrorKind::Corrupt`]: there are never other words.
 //!
 //! The module is public for programs that measure it or train dictionaries.
 
