@@ -11,17 +11,8 @@ recordings="${VERBATIM_RECORDINGS:-}"
 while IFS= read -r name; do unset "$name"; done < <(compgen -e VERBATIM_ || true)
 if [ -n "$recordings" ]; then export VERBATIM_RECORDINGS="$recordings"; fi
 
-if ! cmp -s requirements.txt "$venv/installed.txt"; then
-  echo "python: installing maturin, pytest, the type checkers and what the package is run in"
-  rm -rf "$venv"
-  # Without python3-venv the module is there, but cannot put pip into what it makes.
-  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-    apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv
-  fi
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt
-  cp requirements.txt "$venv/installed.txt"
-fi
+# maturin, pytest, the type checkers and what the package is run in.
+../tests/venv.sh "$venv" requirements.txt
 
 echo "python: building the wheel"
 # The same profile and target folder as all the rest, so that nothing is compiled twice.

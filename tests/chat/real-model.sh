@@ -9,12 +9,8 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 cd "$here/../.."
 target="$(realpath -m "${CARGO_TARGET_DIR:-target}")"
 venv="${CHAT_MODEL_VENV:-$target/chat-model}"
-if [ -z "${CHAT_MODEL_VENV:-}" ] && ! cmp -s "$here/requirements.txt" "$venv/installed.txt"; then
-  rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-binary llama-cpp-python \
-    --requirement "$here/requirements.txt"
-  cp "$here/requirements.txt" "$venv/installed.txt"
+if [ -z "${CHAT_MODEL_VENV:-}" ]; then
+  tests/venv.sh "$venv" "$here/requirements.txt" --no-binary llama-cpp-python
 fi
 cargo build --quiet --release --package reference-server --bin verbatim
 exec "$venv/bin/python" "$here/real_model.py" "$target/release/verbatim" "$here/talks" "${1:-8}"

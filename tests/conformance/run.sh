@@ -30,20 +30,6 @@ fail() {
   exit 1
 }
 
-# The tools, at the versions of requirements.txt, in a folder of their own.
-install() {
-  if cmp -s requirements.txt "$venv/installed.txt"; then return; fi
-  echo "conformance: installing schemathesis, validators and readers of subtitles"
-  rm -rf "$venv"
-  # Without python3-venv the module is there, but cannot put pip into what it makes.
-  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
-    apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv
-  fi
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt
-  cp requirements.txt "$venv/installed.txt"
-}
-
 verbatim() { env "${clean[@]}" "$target/debug/verbatim" "$@" --data "$work/data"; }
 
 # start NAME=VALUE...: a server with these settings; sets $server and $address.
@@ -105,7 +91,8 @@ check() {
 clean=()
 while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ || true)
 
-install
+# The tools, at the versions of requirements.txt, in a folder of their own.
+../venv.sh "$venv" requirements.txt
 (cd "$root" && cargo build --quiet --package reference-server --bin verbatim)
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
 "$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \

@@ -14,19 +14,12 @@ mkdir -p "$folder"
 exec 9>"$folder.lock"
 flock 9
 
-install() { { apt-get update -q && apt-get install -qy --no-install-recommends "$@"; } >&2; }
-
-if ! cmp -s requirements.txt "$folder/installed.txt"; then
-  rm -rf "$folder/venv"
-  # Without python3-venv the module is there, but cannot put pip into what it makes.
-  if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then install python3 python3-venv; fi
-  python3 -m venv "$folder/venv"
-  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement requirements.txt >&2
-  cp requirements.txt "$folder/installed.txt"
-fi
+"$here/../venv.sh" "$folder/venv" "$here/requirements.txt"
 
 if [ "$(cat "$folder/mock.txt" 2>/dev/null)" != "$mock" ]; then
-  command -v go >/dev/null || install golang-go ca-certificates
+  if ! command -v go >/dev/null; then
+    { apt-get update -q && apt-get install -qy --no-install-recommends golang-go ca-certificates; } >&2
+  fi
   export GOPATH="$folder/go" GOBIN="$folder/bin" GOFLAGS=-modcacherw
   go=go
   if [ "$(go env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" -lt "$go_minor_min" ]; then

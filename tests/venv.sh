@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# venv.sh FOLDER REQUIREMENTS [OPTION...]: a Python environment with what a file of requirements names, where the folder
+# has no such environment yet. The options are pip's. It says nothing on standard output.
+set -euo pipefail
+venv="$1"
+requirements="$2"
+shift 2
+mkdir -p "$(dirname "$venv")"
+# Tests run beside each other: one of them installs, the others wait.
+exec 9>"$venv.lock"
+flock 9
+if cmp -s "$requirements" "$venv/installed.txt"; then exit; fi
+echo "installing what $requirements names" >&2
+rm -rf "$venv"
+# Without python3-venv the module is there, but cannot put pip into what it makes.
+if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
+  { apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv; } >&2
+fi
+python3 -m venv "$venv" >&2
+"$venv/bin/pip" install --quiet --disable-pip-version-check "$@" --requirement "$requirements" >&2
+cp "$requirements" "$venv/installed.txt"
