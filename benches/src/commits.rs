@@ -16,7 +16,7 @@ use transcript_core::{
     accounts::{ChargeOutcome, ChargeRequest, Charges as _},
     directory::{Account, Directory as _, Owner},
     ids::HoldId,
-    ledger::{EntryKind, HoldOutcome, HoldRequest, Ledger as _, Leg, Pool, Terms},
+    ledger::{HoldOutcome, HoldRequest, Ledger as _, Leg, Pool, Terms},
     limits::Take,
     page::{PAGE_LIMIT, PageRequest},
     time::{Clock as _, Timestamp},
@@ -126,7 +126,7 @@ async fn spent(store: &SqliteStore) -> Result<(u64, u64)> {
             let mut page = PageRequest::first();
             loop {
                 let entries = store.entries(&balance.wallet, page).await?;
-                let spent = entries.items.iter().filter(|entry| entry.kind == EntryKind::Spent);
+                let spent = entries.items.iter().filter(|entry| entry.kind.is_spent());
                 of_entries += spent.map(|entry| entry.amount).sum::<u64>();
                 match entries.next {
                     Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },

@@ -248,7 +248,8 @@ fn follow(open: &mut HashMap<String, u64>, entry: &Entry) {
                 }
             }
         }
-        EntryKind::Granted | EntryKind::Revoked { .. } => {}
+        // What is charged is held no longer.
+        EntryKind::Charged | EntryKind::Granted | EntryKind::Revoked { .. } => {}
     }
 }
 

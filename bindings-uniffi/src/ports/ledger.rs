@@ -240,6 +240,8 @@ pub enum EntryKind {
     Held,
     /// Spent.
     Spent,
+    /// Held and spent in one step.
+    Charged,
     /// Returned.
     Returned,
     /// Returned, since the hold ended by itself.

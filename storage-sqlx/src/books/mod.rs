@@ -163,7 +163,7 @@ impl Books {
         let row = &mut self.pools[place];
         row.apply(kind, amount).ok_or_else(|| corrupt("a balance of the ledger contradicts its holds"))?;
         row.touched = true;
-        if kind == EntryKind::Held {
+        if matches!(kind, EntryKind::Held | EntryKind::Charged) {
             row.cap = cap_of(pool);
         }
         self.entries.push(EntryRow {
@@ -182,6 +182,16 @@ impl Books {
 
     /// Holds, after the overdue holds of the wallets have expired.
     pub(crate) fn hold(&mut self, ask: &HoldRequest) -> Result<HoldOutcome> {
+        self.take_legs(ask, EntryKind::Held, State::Open)
+    }
+
+    /// Holds and settles in full.
+    pub(crate) fn spend(&mut self, ask: &HoldRequest) -> Result<HoldOutcome> {
+        self.take_legs(ask, EntryKind::Charged, State::Closed)
+    }
+
+    /// Takes the amounts of all legs, or of none; `kind` is what the entries say, `state` how the hold is then.
+    fn take_legs(&mut self, ask: &HoldRequest, kind: EntryKind, state: State) -> Result<HoldOutcome> {
         self.expire(ask.now, |leg| ask.legs.iter().any(|asked| asked.wallet.as_str() == leg.wallet))?;
         if let Some(known) = self.holds.iter().find(|row| row.id == ask.id.as_str()) {
             let same = known.legs.len() == ask.legs.len()
@@ -203,28 +213,18 @@ impl Books {
         let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &ask.memo };
         for (leg, shares) in &legs {
             for share in shares {
-                self.take(&step, leg.wallet.as_str(), &share.pool, EntryKind::Held, share.amount)?;
+                self.take(&step, leg.wallet.as_str(), &share.pool, kind, share.amount)?;
             }
         }
+        let spent = |leg: &Leg| if state == State::Closed { leg.amount } else { 0 };
         self.holds.push(HoldRow {
             id: ask.id.as_str().to_owned(),
-            state: State::Open,
+            state,
             expires_at: ask.expires_at.as_millis(),
             memo: ask.memo.clone(),
-            legs: legs.into_iter().map(|(leg, shares)| leg_row(leg, shares)).collect(),
+            legs: legs.into_iter().map(|(leg, shares)| leg_row(leg, shares, spent(leg))).collect(),
             touched: true,
         });
-        Ok(HoldOutcome::Held { balances: self.balances(&ask.legs) })
-    }
-
-    /// Holds and settles in full.
-    pub(crate) fn spend(&mut self, ask: &HoldRequest) -> Result<HoldOutcome> {
-        let outcome = self.hold(ask)?;
-        if !matches!(outcome, HoldOutcome::Held { .. }) {
-            return Ok(outcome);
-        }
-        let spent = ask.legs.iter().map(|leg| leg.amount).collect();
-        self.settle(&Settle { id: ask.id.clone(), spent, now: ask.now })?;
         Ok(HoldOutcome::Held { balances: self.balances(&ask.legs) })
     }
 

@@ -132,6 +132,7 @@ impl PoolRow {
                 self.held = self.held.checked_sub(amount)?;
                 self.spent = self.spent.checked_add(amount)?;
             }
+            EntryKind::Charged => self.spent = self.spent.checked_add(amount)?,
             EntryKind::Returned | EntryKind::Expired => self.held = self.held.checked_sub(amount)?,
             EntryKind::Granted => self.granted = self.granted.checked_add(amount)?,
             EntryKind::Revoked { .. } => self.granted = self.granted.checked_sub(amount)?,
@@ -165,7 +166,7 @@ impl HoldRow {
     }
 }
 
-pub(super) fn leg_row(leg: &Leg, shares: Vec<Share>) -> LegRow {
+pub(super) fn leg_row(leg: &Leg, shares: Vec<Share>, spent: u64) -> LegRow {
     let share = |share: Share| ShareRow {
         bucket: bucket_name(&share.pool).to_owned(),
         cap: cap_of(&share.pool),
@@ -174,7 +175,7 @@ pub(super) fn leg_row(leg: &Leg, shares: Vec<Share>) -> LegRow {
     LegRow {
         wallet: leg.wallet.as_str().to_owned(),
         amount: leg.amount,
-        spent: 0,
+        spent,
         shares: shares.into_iter().map(share).collect(),
     }
 }
@@ -213,6 +214,7 @@ pub(super) fn kind_name(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Held => "held",
         EntryKind::Spent => "spent",
+        EntryKind::Charged => "charged",
         EntryKind::Returned => "returned",
         EntryKind::Expired => "expired",
         EntryKind::Granted => "granted",
@@ -225,6 +227,7 @@ pub(crate) fn kind_of(name: &str, shortfall: u64) -> Result<EntryKind> {
     match name {
         "held" => Ok(EntryKind::Held),
         "spent" => Ok(EntryKind::Spent),
+        "charged" => Ok(EntryKind::Charged),
         "returned" => Ok(EntryKind::Returned),
         "expired" => Ok(EntryKind::Expired),
         "granted" => Ok(EntryKind::Granted),

@@ -37,7 +37,13 @@ macro_rules! migration {
 }
 
 /// Money and people.
-const MAIN: Part = Part { name: "main", migrations: &[migration!(1, "postgres-main", "0001_create_main")] };
+const MAIN: Part = Part {
+    name: "main",
+    migrations: &[
+        migration!(1, "postgres-main", "0001_create_main"),
+        migration!(2, "postgres-main", "0002_tell_charges_in_one_entry"),
+    ],
+};
 
 /// Transcripts.
 const ARCHIVE: Part = Part {

@@ -101,7 +101,7 @@ const POOLS_SINCE: &str = "SELECT
             'spent', spent, 'held', held, 'granted', granted))
         FROM ledger_pools WHERE wallet = ?1 AND bucket IN (SELECT value FROM json_each(?2))),
     (SELECT coalesce(sum(amount), 0) FROM ledger_entries
-        WHERE wallet = ?1 AND bucket = '' AND kind = 'spent' AND at >= ?3)";
+        WHERE wallet = ?1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= ?3)";
 
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";

@@ -64,6 +64,7 @@ const MAIN: FileKind = FileKind {
         migration!(7, "main", "0007_follow_payments"),
         migration!(8, "main", "0008_keep_the_anchor_before"),
         migration!(9, "main", "0009_index_orders_of_accounts"),
+        migration!(10, "main", "0010_tell_charges_in_one_entry"),
     ],
 };
 

@@ -110,8 +110,7 @@ async fn nothing_is_spent_twice_however_often_the_server_dies() {
     let mut sum = 0;
     loop {
         let entries = store.entries(&WalletId::new("w"), page.clone()).await.unwrap();
-        let spent =
-            entries.items.iter().filter(|entry| entry.kind == transcript_core::ledger::EntryKind::Spent);
+        let spent = entries.items.iter().filter(|entry| entry.kind.is_spent());
         sum += spent.map(|entry| entry.amount).sum::<u64>();
         let Some(next) = entries.next else { break };
         page.after = Some(next);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 use transcript_core::{
     PageRequest, Timestamp,
-    ledger::{EntryKind, Ledger, audit},
+    ledger::{Ledger, audit},
 };
 
 use super::{
@@ -90,7 +90,7 @@ pub(crate) async fn check_ledger(data: &TempDir) -> Result<()> {
             let differences =
                 audit::compare(&balance, &entries).map_err(|seq| anyhow::anyhow!("entry {seq}"))?;
             assert!(differences.is_empty(), "{round}: {differences:?}");
-            for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Spent) {
+            for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
                 assert!(
                     holds.insert((entry.wallet.clone(), entry.cause.clone())),
                     "{round}: {} was charged twice",

@@ -71,6 +71,7 @@ fn apply(pool: &mut PoolBalance, entry: &Entry) -> Option<()> {
             pool.held = pool.held.checked_sub(amount)?;
             pool.spent = pool.spent.checked_add(amount)?;
         }
+        EntryKind::Charged => pool.spent = pool.spent.checked_add(amount)?,
         EntryKind::Returned | EntryKind::Expired => pool.held = pool.held.checked_sub(amount)?,
         EntryKind::Granted => pool.granted = pool.granted.checked_add(amount)?,
         EntryKind::Revoked { .. } => pool.granted = pool.granted.checked_sub(amount)?,

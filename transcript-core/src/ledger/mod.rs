@@ -64,7 +64,8 @@ pub trait Ledger: fmt::Debug + Send + Sync + 'static {
 
     /// Holds and settles in full in one step: for what is already at hand.
     ///
-    /// **Behaviour**: as [`Ledger::hold`]; `expires_at` is not used.
+    /// **Behaviour**: as [`Ledger::hold`]; `expires_at` is not used. Each pool that gives has one entry,
+    /// [`EntryKind::Charged`].
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome>;
 
     /// Puts off the expiry of an open hold: the heartbeat of long work.

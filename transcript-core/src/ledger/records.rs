@@ -365,6 +365,8 @@ pub enum EntryKind {
     Held,
     /// A held amount was spent.
     Spent,
+    /// An amount was held and spent in one step: what `Held` and `Spent` say together.
+    Charged,
     /// A held amount was returned by a settlement.
     Returned,
     /// A held amount was returned because its hold expired.
@@ -376,6 +378,13 @@ pub enum EntryKind {
         /// How many more were wanted and not there.
         shortfall: u64,
     },
+}
+
+impl EntryKind {
+    /// Whether the amount was spent in this step.
+    pub fn is_spent(self) -> bool {
+        matches!(self, Self::Spent | Self::Charged)
+    }
 }
 
 /// One step in the life of a wallet. Entries are never changed.

@@ -125,6 +125,10 @@ impl Books {
                 stored.pool = pool.clone();
                 stored.held += amount;
             }
+            EntryKind::Charged => {
+                stored.pool = pool.clone();
+                stored.spent += amount;
+            }
             EntryKind::Spent => {
                 stored.held -= amount;
                 stored.spent += amount;
@@ -148,6 +152,17 @@ impl Books {
     }
 
     fn hold(&mut self, ask: HoldRequest) -> HoldOutcome {
+        let state = HoldState::Open { expires_at: ask.expires_at };
+        self.take_legs(ask, EntryKind::Held, state)
+    }
+
+    fn spend(&mut self, ask: HoldRequest) -> HoldOutcome {
+        let spent = ask.legs.iter().map(|leg| leg.amount).collect();
+        self.take_legs(ask, EntryKind::Charged, HoldState::Closed { spent })
+    }
+
+    /// Takes the amounts of all legs, or of none; `kind` is what the entries say, `state` how the hold is then.
+    fn take_legs(&mut self, ask: HoldRequest, kind: EntryKind, state: HoldState) -> HoldOutcome {
         let names =
             |hold: &Hold| hold.legs.iter().any(|held| ask.legs.iter().any(|leg| leg.wallet == held.wallet));
         self.expire(ask.now, names, usize::MAX);
@@ -170,28 +185,14 @@ impl Books {
         let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &ask.memo };
         for leg in &legs {
             for share in &leg.shares {
-                self.take(&step, &leg.wallet, &share.pool, EntryKind::Held, share.amount);
+                self.take(&step, &leg.wallet, &share.pool, kind, share.amount);
             }
         }
-        let state = HoldState::Open { expires_at: ask.expires_at };
-        self.open.insert((ask.expires_at, ask.id.clone()));
+        if let HoldState::Open { expires_at } = state {
+            self.open.insert((expires_at, ask.id.clone()));
+        }
         self.holds.insert(ask.id, Hold { legs, state, memo: ask.memo });
         HoldOutcome::Held { balances: self.balances(&ask.legs) }
-    }
-
-    fn spend(&mut self, ask: HoldRequest) -> Result<HoldOutcome> {
-        let settle = Settle {
-            id: ask.id.clone(),
-            spent: ask.legs.iter().map(|leg| leg.amount).collect(),
-            now: ask.now,
-        };
-        let legs = ask.legs.clone();
-        let outcome = self.hold(ask);
-        if !matches!(outcome, HoldOutcome::Held { .. }) {
-            return Ok(outcome);
-        }
-        self.settle(&settle)?;
-        Ok(HoldOutcome::Held { balances: self.balances(&legs) })
     }
 
     fn settle(&mut self, ask: &Settle) -> Result<SettleOutcome> {
@@ -330,7 +331,7 @@ impl Ledger for MemoryLedger {
 
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
         ask.check()?;
-        self.books.lock().spend(ask)
+        Ok(self.books.lock().spend(ask))
     }
 
     async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
@@ -366,7 +367,7 @@ impl Ledger for MemoryLedger {
         let books = self.books.lock();
         let entries = books.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
         let spent = entries.iter().filter(|entry| {
-            entry.pool == Pool::Purchased && entry.kind == EntryKind::Spent && entry.at >= since
+            entry.pool == Pool::Purchased && entry.kind.is_spent() && entry.at >= since
         });
         let purchased_spent = spent.map(|entry| entry.amount).sum();
         Ok(BalanceSince { balance: books.balance(wallet, terms), purchased_spent })

@@ -152,7 +152,7 @@ async fn a_wallet_with_a_bucket_for_every_day_is_read_whole() {
         };
         odd.inner.spend(ask).await.unwrap();
     }
-    assert_eq!(read(&odd).await, (vec![], 60, 0));
+    assert_eq!(read(&odd).await, (vec![], 30, 0));
 }
 
 #[tokio::test(start_paused = true)]

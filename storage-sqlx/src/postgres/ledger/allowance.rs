@@ -17,16 +17,16 @@ use crate::{
 };
 
 /// `$4` is the limit, `$5` the amount, `$12` the buckets of the pools after the first, `$13` whether it is spent at
-/// once. The entries have the number that the pool has afterwards, and the one before.
+/// once. The entry has the number that the pool has afterwards.
 const ALLOWANCE: &str = "WITH pool AS (
         INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
         SELECT $1, $2, $3, 1,
-            greatest($3, coalesce((SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = $1), 0)) + 1,
+            greatest($3, coalesce((SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = $1), 0)),
             $4, CASE WHEN $13 THEN $5::BIGINT ELSE 0 END, CASE WHEN $13 THEN 0 ELSE $5::BIGINT END, 0
         WHERE $5 <= $4::BIGINT AND NOT EXISTS (SELECT 1 FROM ledger_holds WHERE id = $6)
             AND NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
         ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
-            last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 2), cap = excluded.cap,
+            last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 1), cap = excluded.cap,
             spent = ledger_pools.spent + excluded.spent, held = ledger_pools.held + excluded.held
         WHERE ledger_pools.spent + ledger_pools.held + $5 <= excluded.cap
         RETURNING last_entry, spent, held, granted
@@ -38,10 +38,9 @@ const ALLOWANCE: &str = "WITH pool AS (
         FROM pool
     ), opened AS (
         INSERT INTO ledger_open (hold, wallet, expires_at) SELECT $6, $1, $8 FROM pool WHERE NOT $13
-    ), entries AS (
+    ), entry AS (
         INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
-        SELECT $1, pool.last_entry + k.place, $7, $2, $4, k.kind, $5, 0, $6, $9
-        FROM pool, (VALUES ('held', -1), ('spent', 0)) k (kind, place) WHERE $13 OR k.place = -1
+        SELECT $1, last_entry, $7, $2, $4, CASE WHEN $13 THEN 'charged' ELSE 'held' END, $5, 0, $6, $9 FROM pool
     )
     SELECT pool.spent, pool.held, pool.granted, q.bucket, q.spent, q.held, q.granted
     FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = ANY ($12)";
@@ -82,7 +81,7 @@ impl Change for Taking {
         let take = sqlx::query(ALLOWANCE)
             .bind(wallet.clone())
             .bind(own(bucket))
-            .bind(numbers.numbers(now, 4))
+            .bind(numbers.numbers(now, 1))
             .bind(column(limit)?)
             .bind(amount)
             .bind(own(ask.id.as_str()))

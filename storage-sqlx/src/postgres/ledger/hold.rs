@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-/// How many numbers a statement takes for its entries: two for each pool of each leg at most, and as many between.
-const NUMBERS: usize = 256;
+/// How many numbers a statement takes for its entries: more than all legs have pools.
+const NUMBERS: usize = 128;
 
 /// `$1` to `$5` are the pools that may give, each with the place of its leg and its own place among all, from 1;
 /// `$6` the legs' amounts, `$7` their wallets, `$14` whether it is spent at once.
@@ -57,7 +57,7 @@ const HOLD: &str = "WITH asked AS (
         FROM found WHERE NOT is_known AND NOT is_overdue AND short IS NULL
     ), stored AS (
         INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
-        SELECT s.wallet, s.bucket, go.number + s.place, s.version + 1, go.number + 200, s.cap,
+        SELECT s.wallet, s.bucket, go.number + s.place, s.version + 1, go.number + 100, s.cap,
             s.spent + CASE WHEN $14 THEN s.taken ELSE 0 END, s.held + CASE WHEN $14 THEN 0 ELSE s.taken END,
             s.granted
         FROM shares s, go WHERE s.taken > 0
@@ -79,9 +79,9 @@ const HOLD: &str = "WITH asked AS (
         SELECT $8, wallet, $11 FROM unnest($7::TEXT[]) wallet, go WHERE NOT $14
     ), entries AS (
         INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
-        SELECT s.wallet, go.number + k.base + s.place, $10, s.bucket, s.cap, k.kind, s.taken, 0, $8, $12
-        FROM shares s, go, (VALUES ('held', 0), ('spent', 100)) k (kind, base)
-        WHERE s.taken > 0 AND ($14 OR k.kind = 'held')
+        SELECT s.wallet, go.number + s.place, $10, s.bucket, s.cap, CASE WHEN $14 THEN 'charged' ELSE 'held' END,
+            s.taken, 0, $8, $12
+        FROM shares s, go WHERE s.taken > 0
     )
     SELECT f.is_known, f.is_overdue, f.short, s.spent, s.held, s.granted, s.taken
     FROM (

@@ -42,7 +42,7 @@ const POOLS: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.grante
 const POOLS_SINCE: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.granted, s.spent
     FROM (
         SELECT coalesce(sum(amount), 0)::BIGINT AS spent FROM ledger_entries
-        WHERE wallet = $1 AND bucket = '' AND kind = 'spent' AND at >= $3
+        WHERE wallet = $1 AND bucket = '' AND kind IN ('spent', 'charged') AND at >= $3
     ) s LEFT JOIN ledger_pools p ON p.wallet = $1 AND p.bucket = ANY ($2)";
 
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// How many numbers a statement takes for its entries, as in [`super::hold`].
+/// How many numbers a statement takes for its entries: two for each share at most, and more.
 const NUMBERS: usize = 256;
 
 /// The hold is locked first, then its pools, in one order for everybody. `$2` are the figures of its legs.

@@ -100,7 +100,7 @@ fn store(size: usize) -> String {
         pools = rows(size, POOL),
         windows = rows(size, WINDOW),
         holds = rows(size, HOLD),
-        entries = rows(2 * size, ENTRY),
+        entries = rows(size, ENTRY),
     )
 }
 
@@ -194,8 +194,7 @@ impl Statements {
         if !batch.moved.is_empty() {
             limits::store(db, &batch.moved, batch.now).await?;
         }
-        let lengths =
-            [batch.pools.len(), batch.windows.len(), batch.holds.len(), batch.entries.len().div_ceil(2)];
+        let lengths = [batch.pools.len(), batch.windows.len(), batch.holds.len(), batch.entries.len()];
         let count = lengths.into_iter().max().unwrap_or_default();
         if count == 0 {
             return Ok(());
@@ -209,7 +208,7 @@ impl Statements {
 
 /// The values of [`store`] for so many charges.
 fn values(batch: &Batch, size: usize) -> Work<Values<'_>> {
-    let mut values = Values::of(size * (POOL + WINDOW + HOLD + 2 * ENTRY));
+    let mut values = Values::of(size * (POOL + WINDOW + HOLD + ENTRY));
     for pool in &batch.pools {
         values.text(&pool.wallet)?;
         values.text(&pool.bucket)?;

@@ -124,9 +124,7 @@ fn a_reset_under_way_leaves_the_new_period_untouched() {
         check(&keyed(&life, &key, other_video()).await, End::New);
         let spent_in = |entries: Vec<transcript_core::ledger::Entry>| {
             let mut buckets: BTreeMap<String, u64> = BTreeMap::new();
-            for entry in
-                entries.iter().filter(|entry| entry.kind == transcript_core::ledger::EntryKind::Spent)
-            {
+            for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
                 *buckets.entry(entry.pool.bucket().unwrap().to_owned()).or_default() += entry.amount;
             }
             buckets.into_iter().collect::<Vec<_>>()

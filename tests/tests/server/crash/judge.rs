@@ -117,6 +117,7 @@ fn check_courses(books: &Books) -> Result<()> {
             match entry.kind {
                 EntryKind::Held => *held += entry.amount,
                 EntryKind::Spent | EntryKind::Returned | EntryKind::Expired => *ended += entry.amount,
+                EntryKind::Charged => (*held, *ended) = (*held + entry.amount, *ended + entry.amount),
                 EntryKind::Granted | EntryKind::Revoked { .. } => {}
             }
         }
@@ -146,7 +147,7 @@ fn figures(record: &Record, told: u64, spent: u64, unknown: u64) -> Result<()> {
 fn spent(books: &Books, wallet: &WalletId) -> Result<(BTreeMap<String, u64>, u64)> {
     let mut paid: BTreeMap<String, u64> = BTreeMap::new();
     let Some((balance, entries)) = books.get(wallet) else { return Ok((paid, 0)) };
-    for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Spent) {
+    for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
         let video = entry.memo.strip_prefix("transcript video_site/");
         ensure!(video.is_some(), "{wallet} was charged for {:?}", entry.memo);
         *paid.entry(video.unwrap_or_default().to_owned()).or_default() += entry.amount;

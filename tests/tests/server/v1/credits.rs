@@ -17,7 +17,7 @@ use tokio::{
 use transcript_core::{
     PageRequest,
     directory::{Directory as _, Owner},
-    ledger::{EntryKind, Ledger as _},
+    ledger::Ledger as _,
 };
 use verbatim_tests::replay::ReplayProxy;
 
@@ -255,7 +255,7 @@ async fn paid(data: &TempDir, key: &str) -> Result<BTreeSet<String>> {
     let (mut paid, mut page) = (BTreeSet::new(), PageRequest::first());
     loop {
         let entries = store.entries(&account.wallet, page).await?;
-        for entry in entries.items.iter().filter(|entry| entry.kind == EntryKind::Spent) {
+        for entry in entries.items.iter().filter(|entry| entry.kind.is_spent()) {
             let video = entry.memo.rsplit([' ', ':', '/']).next().unwrap_or_default().to_owned();
             ensure!(paid.insert(video), "{:?} was charged twice", entry.memo);
         }

@@ -169,7 +169,7 @@ impl Oracle {
         let facts = self.facts();
         let Some(known) = facts.accounts.get(wallet) else { return };
         let (mut of_work, mut of_memo) = (BTreeMap::<&str, u64>::new(), BTreeMap::<&str, u64>::new());
-        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Spent) {
+        for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
             // What follows the last dash tells one attempt at a request from another.
             let work = entry.cause.rsplit_once('-').map_or(entry.cause.as_str(), |(work, _)| work);
             *of_work.entry(work).or_default() += entry.amount;
@@ -210,7 +210,7 @@ impl Oracle {
             *delivered.entry(memo).or_default() += times;
         }
         for (memo, times) in delivered {
-            let of_memo = |entry: &&Entry| entry.kind == EntryKind::Spent && entry.memo == memo;
+            let of_memo = |entry: &&Entry| entry.kind.is_spent() && entry.memo == memo;
             let paid: u64 = entries.iter().filter(of_memo).map(|entry| entry.amount).sum();
             if paid < times {
                 wrongs.push(format!("{wallet} got {memo} {times} times and paid {paid}"));
@@ -238,7 +238,7 @@ impl Oracle {
         for entry in &entries {
             let amount = i128::from(entry.amount);
             let change = match entry.kind {
-                EntryKind::Held | EntryKind::Revoked { .. } => -amount,
+                EntryKind::Held | EntryKind::Charged | EntryKind::Revoked { .. } => -amount,
                 EntryKind::Returned | EntryKind::Expired | EntryKind::Granted => amount,
                 EntryKind::Spent => 0,
             };
@@ -248,7 +248,7 @@ impl Oracle {
                 Pool::Allowance { .. } => {}
             }
             at_start += match (&entry.pool, entry.kind) {
-                (Pool::Purchased, EntryKind::Spent) if entry.at < standing.period.start => -amount,
+                (Pool::Purchased, kind) if kind.is_spent() && entry.at < standing.period.start => -amount,
                 (Pool::Purchased, EntryKind::Granted) => amount,
                 (Pool::Purchased, EntryKind::Revoked { .. }) => -amount,
                 _ => 0,

@@ -92,7 +92,7 @@ impl Oracle {
                 self.wrong(format_args!("{wallet} uses {} of {limit} in {:?}", pool.used(), pool.pool));
             }
         }
-        for kind in [EntryKind::Spent, EntryKind::Returned, EntryKind::Expired] {
+        for kind in [EntryKind::Spent, EntryKind::Charged, EntryKind::Returned, EntryKind::Expired] {
             if entries.iter().any(|entry| entry.kind == kind) {
                 self.reach(format_args!("{kind:?}"));
             }
@@ -189,8 +189,8 @@ impl Oracle {
         let entries = now(self.ledger.entries(wallet, PageRequest::first())).items;
         let sum = |kind| entries.iter().filter(|entry| entry.kind == kind).map(|entry| entry.amount).sum();
         Sums {
-            held: sum(EntryKind::Held),
-            spent: sum(EntryKind::Spent),
+            held: sum(EntryKind::Held) + sum(EntryKind::Charged),
+            spent: sum(EntryKind::Spent) + sum(EntryKind::Charged),
             returned: sum(EntryKind::Returned),
             expired: sum(EntryKind::Expired),
         }
@@ -213,7 +213,7 @@ pub(crate) struct Sums {
 
 impl Charges {
     fn count(&mut self, wallet: &WalletId, entries: &[Entry]) {
-        for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Spent) {
+        for entry in entries.iter().filter(|entry| entry.kind.is_spent()) {
             let video = entry.memo.strip_prefix(MEMO).unwrap_or("nothing").to_owned();
             let name = wallet.as_str();
             if name == SERVICE {
@@ -251,6 +251,10 @@ fn courses(entries: &[Entry]) -> BTreeMap<String, Course> {
         match entry.kind {
             EntryKind::Held => course.held.push(entry.amount),
             EntryKind::Spent | EntryKind::Returned | EntryKind::Expired => course.ended.push(entry.amount),
+            EntryKind::Charged => {
+                course.held.push(entry.amount);
+                course.ended.push(entry.amount);
+            }
             EntryKind::Granted | EntryKind::Revoked { .. } => {}
         }
     }

@@ -100,8 +100,13 @@ pub async fn a_spend_holds_and_settles_in_one(store: Store) {
     let figures: Vec<_> = balances[0].pools.iter().map(|pool| (pool.spent, pool.held)).collect();
     assert_eq!(figures, [(5, 0), (2, 0)], "it answers with the balances of its terms after the spending");
     assert_eq!(used(&store, "w", &pools).await, [(5, 0), (2, 0)], "all is spent, nothing is held");
-    let expect = [(EntryKind::Held, 1), (EntryKind::Spent, 1)];
-    assert_eq!(steps(&store, "v").await, expect, "it leaves the entries of a hold and of its settlement");
+    let expect = [(EntryKind::Granted, 10), (EntryKind::Charged, 5), (EntryKind::Charged, 2)];
+    assert_eq!(steps(&store, "w").await, expect, "it leaves one entry for each pool that gives");
+    let entries = entries(&store, "v").await;
+    let [entry] = entries.as_slice() else { panic!("one pool gave: {entries:?}") };
+    assert_eq!((entry.kind, entry.amount, &entry.pool), (EntryKind::Charged, 1, &day(1).pools[0]));
+    let memo = asked.memo.as_str();
+    assert_eq!((entry.at, entry.cause.as_str(), entry.memo.as_str()), (at(0), "h", memo), "it tells the whole");
     assert_eq!(done(store.expire(at(1_000), 10).await), 0, "a spend never expires");
 
     let HoldOutcome::Known { state, .. } = done(store.spend(asked).await) else {
@@ -115,6 +120,7 @@ pub async fn a_spend_holds_and_settles_in_one(store: Store) {
     let outcome = done(store.spend(request("i", &[leg("u", day(5), 1), leg("v", day(1), 1)])).await);
     assert!(matches!(outcome, HoldOutcome::Refused { leg: 1, .. }), "all legs or none: {outcome:?}");
     assert_eq!(used(&store, "u", &day(5)).await, [(0, 0)], "a refused spend spends nothing");
+    assert_eq!(steps(&store, "v").await, [(EntryKind::Charged, 1)], "and leaves no entry, as a repeat does");
     audited(&store).await;
 }
 

@@ -177,7 +177,12 @@ pub async fn what_was_bought_is_spent_since_a_moment(store: Store) {
     grant(&store, "g", "w", 100).await;
     for (id, moment, amount) in [("a", 10, 5), ("b", 20, 4), ("c", 30, 7)] {
         let ask = HoldRequest { now: at(moment), ..request(id, &[leg("w", both.clone(), amount)]) };
-        done(store.spend(ask).await);
+        if id == "b" {
+            hold(&store, ask).await;
+            done(store.settle(Settle { now: at(moment), ..settlement(id, &[amount]) }).await);
+        } else {
+            done(store.spend(ask).await);
+        }
     }
     hold(&store, request("held", &[leg("w", both.clone(), 6)])).await;
     let of_another = request("other", &[leg("v", both.clone(), 1)]);

@@ -59,7 +59,7 @@ pub struct ExportedOrder {
 pub struct StatementLine {
     /// When: RFC 3339, UTC.
     pub at: String,
-    /// `held`, `spent`, `returned`, `expired`, `granted` or `revoked`.
+    /// `held`, `spent`, `charged` (held and spent in one step), `returned`, `expired`, `granted` or `revoked`.
     pub step: String,
     /// How many credits.
     pub credits: u64,
@@ -112,6 +112,7 @@ impl From<&Entry> for StatementLine {
         let step = match entry.kind {
             EntryKind::Held => "held",
             EntryKind::Spent => "spent",
+            EntryKind::Charged => "charged",
             EntryKind::Returned => "returned",
             EntryKind::Expired => "expired",
             EntryKind::Granted => "granted",
