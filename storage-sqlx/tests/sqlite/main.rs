@@ -12,6 +12,7 @@ mod housekeeping;
 mod opening;
 mod sharing;
 mod stored;
+mod upgrading;
 
 use std::{path::Path, sync::Arc};
 

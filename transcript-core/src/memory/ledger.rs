@@ -366,9 +366,9 @@ impl Ledger for MemoryLedger {
         terms.check()?;
         let books = self.books.lock();
         let entries = books.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
-        let spent = entries.iter().filter(|entry| {
-            entry.pool == Pool::Purchased && entry.kind.is_spent() && entry.at >= since
-        });
+        let spent = entries
+            .iter()
+            .filter(|entry| entry.pool == Pool::Purchased && entry.kind.is_spent() && entry.at >= since);
         let purchased_spent = spent.map(|entry| entry.amount).sum();
         Ok(BalanceSince { balance: books.balance(wallet, terms), purchased_spent })
     }

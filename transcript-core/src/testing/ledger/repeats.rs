@@ -106,7 +106,11 @@ pub async fn a_spend_holds_and_settles_in_one(store: Store) {
     let [entry] = entries.as_slice() else { panic!("one pool gave: {entries:?}") };
     assert_eq!((entry.kind, entry.amount, &entry.pool), (EntryKind::Charged, 1, &day(1).pools[0]));
     let memo = asked.memo.as_str();
-    assert_eq!((entry.at, entry.cause.as_str(), entry.memo.as_str()), (at(0), "h", memo), "it tells the whole");
+    assert_eq!(
+        (entry.at, entry.cause.as_str(), entry.memo.as_str()),
+        (at(0), "h", memo),
+        "it tells the whole"
+    );
     assert_eq!(done(store.expire(at(1_000), 10).await), 0, "a spend never expires");
 
     let HoldOutcome::Known { state, .. } = done(store.spend(asked).await) else {
