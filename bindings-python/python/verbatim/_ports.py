@@ -127,7 +127,7 @@ class Ledger(Protocol):
         ...
 
     def spend(self, ask: Any) -> Any:
-        """Holds and settles in one step."""
+        """Holds and settles in one step, with one entry of each pool: ``"charged"``."""
         ...
 
     def extend(self, id: str, until: int) -> Any:

@@ -2,13 +2,13 @@
 
 use sqlx::{Connection, Row};
 use transcript_core::{
-    PageRequest,
+    ErrorKind, PageRequest,
     ids::WalletId,
     ledger::{EntryKind, HoldOutcome, Ledger},
 };
 
 use crate::{
-    common::{check_audit, moment, purchased, request},
+    common::{check_audit, grant, moment, purchased, request},
     database,
     opening::stranger,
     store_in,
@@ -92,4 +92,40 @@ async fn a_ledger_of_the_version_before_is_carried_on() {
         }
         older.close().await.unwrap();
     }
+}
+
+/// Nothing in the tables of holds and entries refuses these any more: whoever reads them does.
+#[tokio::test]
+async fn rows_that_no_constraint_refuses_are_refused_by_readers() {
+    let (store, database) = crate::store().await;
+    grant(&*store, "g", "w", 10).await;
+    store.spend(request("s".to_owned(), "w", 2)).await.unwrap();
+    let mut stranger = stranger(&database).await;
+    let mut change = async |statement: &'static str| {
+        assert_eq!(sqlx::raw_sql(statement).execute(&mut stranger).await.unwrap().rows_affected(), 1);
+    };
+    let wallet = WalletId::new("w");
+    for (damage, repair) in [
+        (
+            "UPDATE ledger_entries SET kind = 'taken' WHERE kind = 'charged'",
+            "UPDATE ledger_entries SET kind = 'charged' WHERE kind = 'taken'",
+        ),
+        (
+            "UPDATE ledger_entries SET amount = -2 WHERE kind = 'charged'",
+            "UPDATE ledger_entries SET amount = 2 WHERE kind = 'charged'",
+        ),
+        (
+            "UPDATE ledger_entries SET shortfall = -1 WHERE kind = 'charged'",
+            "UPDATE ledger_entries SET shortfall = 0 WHERE kind = 'charged'",
+        ),
+    ] {
+        change(damage).await;
+        let error = store.entries(&wallet, PageRequest::first()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{damage}: {error}");
+        change(repair).await;
+        check_audit(&*store).await;
+    }
+    change("UPDATE ledger_holds SET state = 'taken'").await;
+    let again = store.spend(request("s".to_owned(), "w", 2)).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::Corrupt, "{again}");
 }

@@ -119,6 +119,11 @@ async fn a_ledger_of_the_version_before_is_carried_on() {
         let sound = sqlx::query("PRAGMA integrity_check").fetch_one(&mut *connection).await.unwrap();
         assert_eq!(sound.get::<String, _>(0), "ok");
     }
+    // It has read the new text, too.
+    let charged =
+        "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'charged', 1, 0, cause, memo
+        FROM ledger_entries LIMIT 1";
+    sqlx::raw_sql(charged).execute(&mut older).await.unwrap();
     older.close().await.unwrap();
     newer.close().await.unwrap();
 }

@@ -103,11 +103,12 @@ fn the_seeds_come_to_everything() {
     let reasons = FailureReason::ALL.map(FailureReason::as_str);
     // Only the watch page has visitors with allowances.
     let reasons = reasons.into_iter().filter(|reason| *reason != "allowance");
-    let others = ["new", "archived", "death", "Spent", "Returned", "Expired", "still being transcribed"];
+    let entries = ["Spent", "Charged", "Returned", "Expired"];
+    let others = ["new", "archived", "death", "still being transcribed"];
     let suppliers = ["a supplier rests", "a supplier recovers", "left alone for now", "all places are taken"];
     let accounts = ["replayed", "charged at hand", "rotated", "recovered", "paid a plan", "bought a pack"];
     let refusals = [400, 401, 402, 404, 409, 500].map(|code| format!("refused {code}"));
-    let others = others.into_iter().chain(suppliers).chain(accounts);
+    let others = others.into_iter().chain(entries).chain(suppliers).chain(accounts);
     let calls = [
         "archive.keep",
         "archive.claim",

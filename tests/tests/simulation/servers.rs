@@ -321,6 +321,7 @@ fn servers_come_to_everything() {
         "replayed",
         "charged at hand",
         "Spent",
+        "Charged",
         "Returned",
         "Expired",
         "paid a plan",

@@ -125,7 +125,7 @@ mod tests {
         Balance { wallet: WalletId::new("w"), pools: pools.to_vec() }
     }
 
-    use EntryKind::{Expired, Granted, Held, Returned, Revoked, Spent};
+    use EntryKind::{Charged, Expired, Granted, Held, Returned, Revoked, Spent};
 
     #[test]
     fn entries_add_up() {
@@ -149,12 +149,30 @@ mod tests {
     }
 
     #[test]
+    fn a_charge_adds_up_to_what_holding_and_spending_do() {
+        let apart = [
+            (Pool::Purchased, Granted, 9),
+            (bucket(5), Held, 3),
+            (Pool::Purchased, Held, 2),
+            (bucket(5), Spent, 3),
+            (Pool::Purchased, Spent, 2),
+        ];
+        let at_once = [(Pool::Purchased, Granted, 9), (bucket(5), Charged, 3), (Pool::Purchased, Charged, 2)];
+        let (apart, at_once) = (recompute(&entries(&apart)), recompute(&entries(&at_once)));
+        assert!(at_once.as_ref().is_ok_and(|pools| pools.len() == 2), "{at_once:?}");
+        assert_eq!(at_once, apart);
+    }
+
+    #[test]
     fn entries_that_no_ledger_may_contain_are_named() {
         let check = |steps: &[(Pool, EntryKind, u64)], expect: u64| {
             assert_eq!(recompute(&entries(steps)), Err(expect), "{steps:?}");
         };
         check(&[(Pool::Purchased, Held, 1)], 1);
         check(&[(Pool::Purchased, Granted, 2), (Pool::Purchased, Held, 3)], 2);
+        check(&[(Pool::Purchased, Granted, 2), (Pool::Purchased, Charged, 3)], 2);
+        check(&[(bucket(5), Charged, 1), (bucket(5), Spent, 1)], 2);
+        check(&[(bucket(5), Charged, 1), (bucket(5), Returned, 1)], 2);
         check(&[(bucket(5), Held, 1), (bucket(5), Spent, 2)], 2);
         check(&[(bucket(5), Held, 1), (bucket(5), Returned, 1), (bucket(5), Expired, 1)], 3);
         check(&[(Pool::Purchased, Granted, 1), (Pool::Purchased, Revoked { shortfall: 0 }, 2)], 2);
@@ -166,6 +184,7 @@ mod tests {
         ];
         check(&spent, 4);
         check(&[(bucket(5), Held, u64::MAX), (bucket(5), Held, 1)], 2);
+        check(&[(bucket(5), Charged, u64::MAX), (bucket(5), Charged, 1)], 2);
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn people(data: &TempDir) -> Result<()> {
     sqlite(&data.path().join("verbatim.db"), statements).map(drop)
 }
 
-/// Holds of two legs and of two pools, settled in every way, left open and expired; grants and revocations.
+/// Holds of two legs and of two pools, settled in every way, at once, left open and expired; grants and revocations.
 async fn money(store: &SqliteStore, size: u32) -> Result<()> {
     for (place, text) in TEXTS.into_iter().chain(["account-ann", "service"]).enumerate() {
         let (wallet, memo) = (WalletId::new(text), text.to_owned());
@@ -106,9 +106,12 @@ async fn money(store: &SqliteStore, size: u32) -> Result<()> {
         let id = HoldId::new(format!("hold {n} {text}"));
         let expires_at = if n % 7 == 0 { at(10) } else { at(i64::from(n) + FAR) };
         let spent: Vec<u64> = legs.iter().map(|leg| leg.amount.min(u64::from(n % 3))).collect();
-        store
-            .hold(HoldRequest { id: id.clone(), legs, now: at(2), expires_at, memo: text.to_owned() })
-            .await?;
+        let ask = HoldRequest { id: id.clone(), legs, now: at(2), expires_at, memo: text.to_owned() };
+        if n % 13 == 0 {
+            store.spend(ask).await?;
+            continue;
+        }
+        store.hold(ask).await?;
         if n % 7 != 0 && n % 11 != 0 {
             store.settle(Settle { id, spent, now: at(3) }).await?;
         }

@@ -22,7 +22,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lig
 const VIDEO: &str = "L1ghth0use1";
 
 /// A server with an archived transcript and two accounts, of which the first has bought it once.
-async fn served() -> Result<(TempDir, Server, Outbox, String)> {
+pub(super) async fn served() -> Result<(TempDir, Server, Outbox, String)> {
     let data = TempDir::new()?;
     ends(data.path(), &["import", EXAMPLE, "--video", VIDEO, "--lang", "en"], "", 0)?;
     let server = Server::start(&data, &[])?;
@@ -110,7 +110,7 @@ async fn a_running_server_obeys_at_once() -> Result<()> {
     let statement = told_json(data.path(), &["accounts", "statement", "ann@example.org", "--json"])?;
     let steps: Vec<_> = statement.as_array().into_iter().flatten().map(|line| &line["step"]).collect();
     assert_eq!(steps.iter().filter(|step| **step == &json!("granted")).count(), 3, "{statement}");
-    assert!(steps.contains(&&json!("spent")), "{statement}");
+    assert!(steps.contains(&&json!("charged")), "{statement}");
     let table = run(&["statement", "ann@example.org"])?;
     assert!(table.contains("purchased") && table.contains("sorry") && !table.contains('\u{1b}'), "{table}");
     Ok(())

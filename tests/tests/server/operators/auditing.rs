@@ -11,7 +11,7 @@ use super::{
         harness::{Server, keys, run},
         platform::{platform, settings},
     },
-    VIDEO, ends, text, told, told_json,
+    VIDEO, accounts, ends, text, told, told_json,
 };
 
 /// Runs a statement on the ledger's file, past everything that protects it.
@@ -72,6 +72,64 @@ async fn an_audit_finds_what_does_not_add_up() -> Result<()> {
     {
         assert!(odd.contains(line), "{line}: {odd}");
     }
+    Ok(())
+}
+
+/// A charge is one entry; older ones are two, which are read as they were.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_finds_what_was_done_to_a_charge() -> Result<()> {
+    let (data, ..) = accounts::served().await?;
+    sqlite(
+        data.path(),
+        "DROP TRIGGER ledger_entries_never_change;
+         INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted) VALUES ('older', 'month/x', 9, 2, 0, 0);
+         INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo) VALUES
+            (0, 'older', 'month/x', 9, 'held', 2, 0, 'h', ''), (0, 'older', 'month/x', 9, 'spent', 2, 0, 'h', '');",
+    )?;
+    let sound = told(data.path(), &["ledger", "audit"])?;
+    for line in ["wallets checked: 2", "entries added up: 3", "open holds: 0", "spent: 3", "differences: 0"] {
+        assert!(sound.contains(&format!("{line}\n")), "{line}: {sound}");
+    }
+    let (charged, held, spent) =
+        ("kind = 'charged'", "cause = 'h' AND kind = 'held'", "cause = 'h' AND kind = 'spent'");
+    let impossible = "takes more out of a pool than there is";
+    for (which, damage, says) in [
+        (charged, "amount = 7", "says spent 1, held 0, granted 0; its entries add up to spent 7, held 0"),
+        (charged, "amount = 0", "says spent 1, held 0, granted 0; its entries add up to spent 0, held 0"),
+        (charged, "kind = 'held'", "says spent 1, held 0, granted 0; its entries add up to spent 0, held 1"),
+        (charged, "kind = 'spent'", impossible),
+        (charged, "kind = 'returned'", impossible),
+        (charged, "bucket = ''", impossible),
+        (charged, "bucket = 'month/y'", "allowance month/y: the balance says nothing"),
+        (charged, "wallet = 'nobody'", "wallet nobody, allowance month/"),
+        (held, "kind = 'charged'", impossible),
+        (held, "amount = 3", "says spent 2, held 0, granted 0; its entries add up to spent 2, held 1"),
+        (spent, "kind = 'charged'", "says spent 2, held 0, granted 0; its entries add up to spent 2, held 2"),
+        (spent, "amount = 1", "says spent 2, held 0, granted 0; its entries add up to spent 1, held 1"),
+    ] {
+        let row = format!("SELECT seq FROM ledger_entries WHERE {which}");
+        let keep = format!("CREATE TABLE kept AS SELECT * FROM ledger_entries WHERE seq = ({row})");
+        sqlite(
+            data.path(),
+            &format!("{keep}; UPDATE ledger_entries SET {damage} WHERE seq = (SELECT seq FROM kept)"),
+        )?;
+        let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
+        assert!(odd.contains(says), "{which}, {damage}: {odd}");
+        sqlite(
+            data.path(),
+            "UPDATE ledger_entries SET (wallet, bucket, kind, amount) =
+                (SELECT wallet, bucket, kind, amount FROM kept) WHERE seq = (SELECT seq FROM kept); DROP TABLE kept",
+        )?;
+        assert!(told(data.path(), &["ledger", "audit"])?.contains("differences: 0\n"), "{which}, {damage}");
+    }
+    // The same charge once more.
+    sqlite(
+        data.path(),
+        "INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+            SELECT at, wallet, bucket, cap, kind, amount, shortfall, cause, memo FROM ledger_entries WHERE kind = 'charged'",
+    )?;
+    let odd = text(&ends(data.path(), &["ledger", "audit"], "", 1)?.stdout);
+    assert!(odd.contains("says spent 1, held 0, granted 0; its entries add up to spent 2, held 0"), "{odd}");
     Ok(())
 }
 
