@@ -221,11 +221,11 @@ impl Stores {
 #[cfg(feature = "postgres")]
 pub(crate) fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
     storage_sqlx::PostgresOptions {
-        url: options.url.clone(),
         connections: options.connections,
         connect_timeout: options.connect_timeout,
         patience: options.timeout,
         pooler: options.pooler,
+        ..storage_sqlx::PostgresOptions::new(&options.url)
     }
 }
 

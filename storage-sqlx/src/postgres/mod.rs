@@ -10,6 +10,7 @@ mod directory;
 mod fault;
 mod ledger;
 mod limits;
+mod line;
 mod options;
 mod orders;
 mod outbox;
@@ -113,6 +114,7 @@ pub(crate) fn any_number() -> i64 {
 pub struct PostgresStore {
     database: Database,
     tellers: charges::Tellers,
+    spenders: ledger::Spenders,
 }
 
 impl PostgresStore {
@@ -128,9 +130,11 @@ impl PostgresStore {
     ///   is of a newer version of this program; it is left as it is.
     /// - [`transcript_core::ErrorKind::Unavailable`]: the server cannot be reached.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
+        let alone = options.spends_alone;
         let database = Database::new(options)?;
         schema::migrate(&database, &MAIN).await?;
-        Ok(Self { tellers: charges::Tellers::new(&database), database })
+        let (tellers, spenders) = (charges::Tellers::new(&database), ledger::Spenders::new(&database, alone));
+        Ok(Self { tellers, spenders, database })
     }
 
     /// Finishes what is under way and closes the connections. Calls that come later fail.

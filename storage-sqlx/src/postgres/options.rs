@@ -26,10 +26,14 @@ pub struct PostgresOptions {
     /// Whether connections go by way of a pooler that lends a server connection for each transaction: what a
     /// transaction prepares is then given back with it, and nothing is set for a session. Statements cost more then.
     pub pooler: bool,
+    /// How many spends are made at the same time each by a statement of its own; further ones wait for each other and
+    /// are committed together. That is quicker where more ask than the server has processors for, and slower below.
+    pub spends_alone: usize,
 }
 
 impl PostgresOptions {
-    /// This server, 16 connections, 2 seconds to connect, 5 seconds of patience, no pooler between.
+    /// This server, 16 connections, 2 seconds to connect, 5 seconds of patience, no pooler between, 8 spends
+    /// each by itself.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -37,6 +41,7 @@ impl PostgresOptions {
             connect_timeout: Duration::from_secs(2),
             patience: Duration::from_secs(5),
             pooler: false,
+            spends_alone: 8,
         }
     }
 
@@ -79,10 +84,16 @@ impl PostgresOptions {
         if self.pooler {
             return Ok(known.statement_cache_capacity(0));
         }
-        // Only a net: work never rests on them. They end what was left behind by a client that vanished.
         let patience = self.patience.as_millis().to_string();
-        let limits = [("statement_timeout", &patience), ("idle_in_transaction_session_timeout", &patience)];
-        Ok(known.statement_cache_capacity(256).options(limits))
+        let settings = [
+            // Only a net: work never rests on them. They end what was left behind by a client that vanished.
+            ("statement_timeout", patience.as_str()),
+            ("idle_in_transaction_session_timeout", &patience),
+            // Each statement looks rows up by their keys, so one plan is right for all values: a plan of its own for
+            // each of the first ones, and again where lists are bound, costs more than what it plans.
+            ("plan_cache_mode", "force_generic_plan"),
+        ];
+        Ok(known.statement_cache_capacity(256).options(settings))
     }
 
     /// What people call the database: host and name, never a password.
@@ -159,6 +170,7 @@ impl fmt::Debug for PostgresOptions {
             .field("connect_timeout", &self.connect_timeout)
             .field("patience", &self.patience)
             .field("pooler", &self.pooler)
+            .field("spends_alone", &self.spends_alone)
             .finish()
     }
 }

@@ -16,6 +16,11 @@ mod ledger {
     transcript_core::ledger_conformance!(crate::store().await);
 }
 
+/// The same, with spends that wait for each other.
+mod ledger_together {
+    transcript_core::ledger_conformance!(crate::together::store().await);
+}
+
 mod limits {
     transcript_core::limits_conformance!(crate::store().await);
 }

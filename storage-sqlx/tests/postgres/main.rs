@@ -15,6 +15,7 @@ mod encrypted;
 mod opening;
 mod pooled;
 mod sharing;
+mod together;
 mod upgrading;
 
 use std::{sync::Arc, time::Duration};

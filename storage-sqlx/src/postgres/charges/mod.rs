@@ -9,18 +9,13 @@
 
 mod statements;
 
-use std::{
-    collections::VecDeque,
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
 use sqlx::PgConnection;
-use tokio::sync::oneshot;
 use transcript_core::{
     Error, ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
@@ -30,52 +25,38 @@ use transcript_core::{
 use super::{
     PostgresStore,
     database::{Change, Database},
-    fault::{Verdict, closed, verdict},
+    fault::{Verdict, verdict},
     ledger, limits,
+    line::{self, Answer, Line, Serve},
 };
 use crate::{
     batch::Batch,
     error::{Fault, Work},
 };
 
-/// How many charges share their statements at most.
-const GROUP_MAX: usize = 64;
 /// In how many lines charges wait.
 const LINES: usize = 2;
-/// How many may wait in a line. Whoever comes later is told to try again.
-const WAITING_MAX: usize = 8_192;
-
-type Answer = oneshot::Sender<Result<ChargeOutcome>>;
 
 /// Where charges are asked for, and gather.
 #[derive(Debug)]
 pub(super) struct Tellers {
-    lines: [Arc<Line>; LINES],
+    lines: [Arc<Line<Teller>>; LINES],
 }
 
+/// Who serves a line of charges.
 #[derive(Debug)]
-struct Line {
+struct Teller {
     database: Database,
-    waiting: Mutex<Waiting>,
-}
-
-#[derive(Debug, Default)]
-struct Waiting {
-    queue: VecDeque<(ChargeRequest, Answer)>,
-    /// Whether a task serves this line.
-    is_served: bool,
 }
 
 impl Tellers {
     pub(super) fn new(database: &Database) -> Self {
-        let line = |_| Arc::new(Line { database: database.clone(), waiting: Mutex::default() });
+        let line = |_| Line::new(Teller { database: database.clone() }, database.runtime());
         Self { lines: std::array::from_fn(line) }
     }
 
-    fn line(&self, ask: &ChargeRequest) -> &Arc<Line> {
-        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(ask.account.as_str());
-        let place = usize::try_from(hash % LINES as u64).unwrap_or_default();
-        &self.lines[place]
+    fn line(&self, ask: &ChargeRequest) -> &Arc<Line<Teller>> {
+        &self.lines[line::of(ask.account.as_str(), LINES)]
     }
 }
 
@@ -83,44 +64,29 @@ impl Tellers {
 impl Charges for PostgresStore {
     async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
         ask.check()?;
-        let (answer, outcome) = oneshot::channel();
-        if let Err(error) = self.tellers.line(&ask).join(ask, answer) {
-            return Ok(ChargeOutcome::Undone(error));
-        }
-        outcome.await.unwrap_or_else(|_| Err(closed()))
+        let line = Arc::clone(self.tellers.line(&ask));
+        line.ask(ask).await.unwrap_or_else(|too_long| Ok(ChargeOutcome::Undone(too_long)))
     }
 }
 
-impl Line {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+impl Serve for Teller {
+    type Ask = ChargeRequest;
+    type Outcome = ChargeOutcome;
 
-    /// Joins those who wait; the first one begins the task that serves them.
-    fn join(self: &Arc<Self>, ask: ChargeRequest, answer: Answer) -> Result<()> {
-        let mut waiting = self.waiting();
-        if waiting.queue.len() >= WAITING_MAX {
-            return Err(Error::unavailable("too many charges wait for the database: try again in a moment"));
+    async fn serve(&self, members: Vec<(ChargeRequest, Answer<ChargeOutcome>)>) {
+        // One of them may be to blame: nobody pays for another's fault.
+        for member in self.serve_together(members).await {
+            self.serve_together(vec![member]).await;
         }
-        waiting.queue.push_back((ask, answer));
-        if !std::mem::replace(&mut waiting.is_served, true) {
-            let serving = Serving { line: Arc::clone(self), has_ended: false };
-            self.database.runtime().spawn(serving.run());
-        }
-        Ok(())
     }
+}
 
-    /// Who is served next, together; nobody when the task that serves has ended with that.
-    fn next(&self) -> Vec<(ChargeRequest, Answer)> {
-        let mut waiting = self.waiting();
-        // Whoever left need not be charged.
-        waiting.queue.retain(|(_, answer)| !answer.is_closed());
-        let count = waiting.queue.len().min(GROUP_MAX);
-        waiting.is_served = count > 0;
-        waiting.queue.drain(..count).collect()
-    }
-
-    async fn serve(&self, members: Vec<(ChargeRequest, Answer)>) {
+impl Teller {
+    /// Serves these; returned are those of several that failed together, and must be served one by one.
+    async fn serve_together(
+        &self,
+        members: Vec<(ChargeRequest, Answer<ChargeOutcome>)>,
+    ) -> Vec<(ChargeRequest, Answer<ChargeOutcome>)> {
         let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let group = Arc::new(Group::of(asks, &self.database));
         let served = self.database.make(Together(Arc::clone(&group))).await;
@@ -135,15 +101,12 @@ impl Line {
                     answer.send(outcome).ok();
                 }
             }
-            // One of them may be to blame: nobody pays for another's fault.
             Err(error)
                 if group.asks.len() > 1
                     && error.kind() != ErrorKind::Unavailable
                     && !group.may_be_stored.load(Ordering::Relaxed) =>
             {
-                for (ask, answer) in group.asks.iter().zip(answers) {
-                    Box::pin(self.serve(vec![(ask.clone(), answer)])).await;
-                }
+                return group.asks.iter().cloned().zip(answers).collect();
             }
             Err(error) => {
                 for answer in answers {
@@ -151,38 +114,7 @@ impl Line {
                 }
             }
         }
-    }
-}
-
-/// The task that serves a line.
-struct Serving {
-    line: Arc<Line>,
-    has_ended: bool,
-}
-
-impl Serving {
-    async fn run(mut self) {
-        loop {
-            // Whoever is ready to ask does so first, and shares the statements.
-            tokio::task::yield_now().await;
-            let members = self.line.next();
-            if members.is_empty() {
-                self.has_ended = true;
-                return;
-            }
-            self.line.serve(members).await;
-        }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            // Its runtime stops, or it panicked: nobody must wait for it.
-            let mut waiting = self.line.waiting();
-            waiting.is_served = false;
-            waiting.queue.clear();
-        }
+        Vec::new()
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Taking {
 }
 
 /// The leg, bucket and limit of a request that this statement may answer.
-fn plain_leg(ask: &HoldRequest) -> Option<(&Leg, &str, u64)> {
+pub(super) fn plain_leg(ask: &HoldRequest) -> Option<(&Leg, &str, u64)> {
     let [leg] = ask.legs.as_slice() else { return None };
     match leg.terms.pools.first() {
         Some(Pool::Allowance { bucket, limit }) if leg.amount > 0 => Some((leg, bucket, *limit)),

@@ -8,6 +8,7 @@ mod revoke;
 pub(crate) mod rows;
 mod settle;
 mod steps;
+mod together;
 
 use async_trait::async_trait;
 use sqlx::{Row, postgres::PgRow};
@@ -19,6 +20,8 @@ use transcript_core::{
         Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
     },
 };
+
+pub(super) use together::Spenders;
 
 use super::{
     PostgresStore,
@@ -62,13 +65,6 @@ const WALLETS: &str = "WITH named AS (
     FROM named LEFT JOIN ledger_pools p ON p.wallet = named.wallet
     GROUP BY named.wallet ORDER BY named.wallet";
 
-impl PostgresStore {
-    async fn take(&self, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
-        ask.check()?;
-        take(&self.database, ask, spend).await
-    }
-}
-
 /// Holds; `spend` settles in full at once.
 pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
     if allowance::Taking::fits(&ask) {
@@ -87,11 +83,13 @@ pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> 
 #[async_trait]
 impl Ledger for PostgresStore {
     async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        self.take(ask, false).await
+        ask.check()?;
+        take(&self.database, ask, false).await
     }
 
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        self.take(ask, true).await
+        ask.check()?;
+        self.spenders.spend(ask).await
     }
 
     async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {

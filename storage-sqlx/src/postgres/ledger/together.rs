@@ -1,0 +1,283 @@
+//! Spends that are committed together, in one statement, with an outcome for each.
+//!
+//! A commit waits for the server's disk, and that is most of what a spend costs where many ask at once. So as long as
+//! few are under way, each is made by itself ([`super::allowance`]); whoever comes when there are more waits in one of
+//! a few lines, and all who have gathered in it are served by one statement. A wallet's spends are always in the same
+//! line. What the statement cannot answer (an id that is known, an allowance that is used up, a hold of the wallet
+//! that is overdue) is left to its own way, and nobody pays for another's fault.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use sqlx::{PgConnection, Row};
+use tokio::{sync::Semaphore, task::JoinSet};
+use transcript_core::{
+    ErrorKind, Result,
+    ledger::{Balance, HoldOutcome, HoldRequest, Pool, PoolBalance},
+};
+
+use super::{allowance::plain_leg, take};
+use crate::{
+    codec::{column, number},
+    error::{Work, corrupt},
+    postgres::{
+        database::{Change, Database},
+        line::{self, Answer, Line, Serve},
+        text::{own, read},
+    },
+};
+
+/// In how many lines spends wait.
+const LINES: usize = 2;
+
+/// `$1` is a number that nothing has been given yet, `$2` how many spends there are. First the pools, one of each
+/// wallet, in one order for everybody; then the spends, each with its place among those of its wallet, from 1: their
+/// entries have the numbers up to the one that the pool has afterwards.
+///
+/// A row is looked up for each of them (`OFFSET 0` keeps it that way): a plan that was made while the tables were
+/// small must not read them whole once they are large.
+const TOGETHER: &str = "WITH asks AS MATERIALIZED (
+        SELECT * FROM unnest($7::TEXT[], $8::TEXT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[],
+            $13::TEXT[]) a (id, wallet, place, amount, now, expires_at, memo)
+    ), pool AS (
+        INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
+        SELECT w.wallet, w.bucket, $1 + w.place, 1,
+            greatest($1, coalesce((SELECT max(p.last_entry) FROM ledger_pools p WHERE p.wallet = w.wallet), 0)) + $2,
+            w.cap, w.amount, 0, 0
+        FROM unnest($3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[], $14::BIGINT[])
+            WITH ORDINALITY w (wallet, bucket, cap, amount, now, place)
+        WHERE w.wallet <> ALL (ARRAY(
+                SELECT a.wallet FROM asks a WHERE EXISTS (SELECT 1 FROM ledger_holds h WHERE h.id = a.id OFFSET 0)
+            ))
+            AND NOT EXISTS (
+                SELECT 1 FROM ledger_open o WHERE o.wallet = w.wallet AND o.expires_at <= w.now OFFSET 0
+            )
+        ORDER BY w.place
+        ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
+            last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + $2), cap = excluded.cap,
+            spent = ledger_pools.spent + excluded.spent
+        WHERE ledger_pools.spent + ledger_pools.held + excluded.spent <= excluded.cap
+        RETURNING wallet, bucket, last_entry, cap, spent, held, granted
+    ), hold AS (
+        INSERT INTO ledger_holds (id, state, expires_at, memo, wallets, amounts, spent, share_legs,
+            share_buckets, share_caps, share_amounts)
+        SELECT a.id, 'closed', a.expires_at, a.memo, ARRAY[a.wallet], ARRAY[a.amount], ARRAY[a.amount], '{1}',
+            ARRAY[p.bucket], ARRAY[p.cap], ARRAY[a.amount]
+        FROM asks a JOIN pool p ON p.wallet = a.wallet
+    ), entry AS (
+        INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
+        SELECT a.wallet, p.last_entry - $2 + a.place, a.now, p.bucket, p.cap, 'charged', a.amount, 0, a.id, a.memo
+        FROM asks a JOIN pool p ON p.wallet = a.wallet
+    )
+    SELECT p.wallet, p.spent, p.held, p.granted, q.spent, q.held, q.granted
+    FROM pool p LEFT JOIN LATERAL (
+        SELECT spent, held, granted FROM ledger_pools WHERE wallet = p.wallet AND bucket = '' OFFSET 0
+    ) q ON TRUE";
+
+/// Where spends are asked for, and gather.
+#[derive(Debug)]
+pub(in crate::postgres) struct Spenders {
+    database: Database,
+    /// Places for those that are made by themselves.
+    alone: Semaphore,
+    lines: [Arc<Line<Spender>>; LINES],
+}
+
+/// Who serves a line of spends.
+#[derive(Debug)]
+struct Spender {
+    database: Database,
+}
+
+impl Spenders {
+    /// Nobody waits yet; so many may be under way each by itself.
+    pub(in crate::postgres) fn new(database: &Database, alone: usize) -> Self {
+        let line = |_| Line::new(Spender { database: database.clone() }, database.runtime());
+        let alone = Semaphore::new(alone.min(Semaphore::MAX_PERMITS));
+        Self { database: database.clone(), alone, lines: std::array::from_fn(line) }
+    }
+
+    /// Spends, together with others where many ask.
+    pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+        let Some(part) = part(&ask) else { return take(&self.database, ask, true).await };
+        let line = Arc::clone(&self.lines[line::of(part.wallet, LINES)]);
+        if !line.is_busy()
+            && let Ok(_place) = self.alone.try_acquire()
+        {
+            return take(&self.database, ask, true).await;
+        }
+        line.ask(ask).await?
+    }
+}
+
+impl Serve for Spender {
+    type Ask = HoldRequest;
+    type Outcome = HoldOutcome;
+
+    async fn serve(&self, members: Vec<(HoldRequest, Answer<HoldOutcome>)>) {
+        let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+        let asks = Arc::new(asks);
+        let together = Together { asks: Arc::clone(&asks), numbers: self.database.clone() };
+        let served = match asks.len() {
+            1 => Ok(vec![None]),
+            _ => self.database.make(together).await,
+        };
+        let outcomes = match served {
+            Ok(outcomes) => outcomes,
+            // Each by itself would not reach the database either.
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                return answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
+            }
+            // One of them may be to blame. Whether they were stored or not, their ids tell.
+            Err(_) => vec![None; asks.len()],
+        };
+        let mut left = JoinSet::new();
+        for ((ask, answer), outcome) in asks.iter().zip(answers).zip(outcomes) {
+            match outcome {
+                // Nobody may be waiting any more; it is spent all the same.
+                Some(outcome) => drop(answer.send(Ok(outcome))),
+                None => {
+                    let (ask, database) = (ask.clone(), self.database.clone());
+                    left.spawn(async move { drop(answer.send(take(&database, ask, true).await)) });
+                }
+            }
+        }
+        while left.join_next().await.is_some() {}
+    }
+}
+
+/// What the statement needs to know of a spend.
+struct Part<'a> {
+    wallet: &'a str,
+    bucket: &'a str,
+    cap: u64,
+    amount: u64,
+}
+
+/// What the statement needs to know of a spend; none where it cannot answer it: it knows a wallet's allowance, and
+/// purchased credits after it.
+fn part(ask: &HoldRequest) -> Option<Part<'_>> {
+    let (leg, bucket, cap) = plain_leg(ask)?;
+    let is_known = match leg.terms.pools.get(1..) {
+        Some([] | [Pool::Purchased]) => leg.amount <= cap,
+        _ => false,
+    };
+    is_known.then(|| Part { wallet: leg.wallet.as_str(), bucket, cap, amount: leg.amount })
+}
+
+/// The spends of one wallet that share its row.
+struct Wallet<'a> {
+    name: &'a str,
+    bucket: &'a str,
+    cap: u64,
+    amount: u64,
+    now: i64,
+    /// Their places among all, in their order.
+    members: Vec<usize>,
+}
+
+/// The spends of each wallet, in the order of the wallets. Left out is who repeats the id of another, or means another
+/// allowance than the first one of its wallet.
+fn wallets(asks: &[HoldRequest]) -> Vec<Wallet<'_>> {
+    let mut wallets: HashMap<&str, Wallet<'_>> = HashMap::with_capacity(asks.len());
+    let mut ids = HashSet::with_capacity(asks.len());
+    for (place, ask) in asks.iter().enumerate() {
+        let Some(Part { wallet, bucket, cap, amount }) = part(ask) else { continue };
+        let now = ask.now.as_millis();
+        let known = wallets.entry(wallet).or_insert_with(|| Wallet {
+            name: wallet,
+            bucket,
+            cap,
+            amount: 0,
+            now,
+            members: Vec::with_capacity(1),
+        });
+        let together = known.amount.saturating_add(amount);
+        if (known.bucket, known.cap) == (bucket, cap) && together <= cap && ids.insert(ask.id.as_str()) {
+            known.amount = together;
+            known.now = known.now.max(now);
+            known.members.push(place);
+        }
+    }
+    let mut wallets: Vec<_> = wallets.into_values().filter(|wallet| !wallet.members.is_empty()).collect();
+    wallets.sort_unstable_by_key(|wallet| wallet.name);
+    wallets
+}
+
+/// The change that spends together are.
+struct Together {
+    asks: Arc<Vec<HoldRequest>>,
+    numbers: Database,
+}
+
+impl Change for Together {
+    /// None for those that must go their own way.
+    type Outcome = Vec<Option<HoldOutcome>>;
+    const IS_STEP: bool = true;
+
+    async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<HoldOutcome>>> {
+        let Self { asks, numbers } = self;
+        let wallets = wallets(asks);
+        let members =
+            || wallets.iter().flat_map(|wallet| &wallet.members).filter_map(|place| asks.get(*place));
+        let places = wallets.iter().flat_map(|wallet| (1..).take(wallet.members.len()));
+        let amounts = members().map(|ask| column(ask.legs.first().map_or(0, |leg| leg.amount)));
+        let names =
+            wallets.iter().flat_map(|wallet| std::iter::repeat_n(own(wallet.name), wallet.members.len()));
+        let now = wallets.iter().map(|wallet| wallet.now).max().unwrap_or_default();
+        let count = members().count();
+        let caps = wallets.iter().map(|wallet| column(wallet.cap));
+        let sums = wallets.iter().map(|wallet| column(wallet.amount));
+        let statement = sqlx::query(TOGETHER)
+            .bind(numbers.numbers(now, asks.len() * 2))
+            .bind(i64::try_from(count).unwrap_or(i64::MAX))
+            .bind(wallets.iter().map(|wallet| own(wallet.name)).collect::<Vec<_>>())
+            .bind(wallets.iter().map(|wallet| own(wallet.bucket)).collect::<Vec<_>>())
+            .bind(caps.collect::<Result<Vec<_>>>()?)
+            .bind(sums.collect::<Result<Vec<_>>>()?)
+            .bind(members().map(|ask| own(ask.id.as_str())).collect::<Vec<_>>())
+            .bind(names.collect::<Vec<_>>())
+            .bind(places.collect::<Vec<i64>>())
+            .bind(amounts.collect::<Result<Vec<_>>>()?)
+            .bind(members().map(|ask| ask.now.as_millis()).collect::<Vec<_>>())
+            .bind(members().map(|ask| ask.expires_at.as_millis()).collect::<Vec<_>>())
+            .bind(members().map(|ask| own(&ask.memo)).collect::<Vec<_>>())
+            .bind(wallets.iter().map(|wallet| wallet.now).collect::<Vec<_>>());
+        let mut outcomes = vec![None; asks.len()];
+        for row in statement.fetch_all(db).await? {
+            let name = read(&row, 0)?;
+            let found = wallets.binary_search_by_key(&name.as_str(), |wallet| wallet.name);
+            let wallet = found.ok().and_then(|place| wallets.get(place));
+            let wallet = wallet.ok_or_else(|| corrupt("a wallet was not asked for and was spent of"))?;
+            let figure = |column| -> Work<u64> { Ok(number(row.try_get(column)?)?) };
+            let (spent, held, granted) = (figure(1)?, figure(2)?, figure(3)?);
+            let purchased = match row.try_get::<Option<i64>, _>(4)? {
+                Some(_) => PoolBalance {
+                    pool: Pool::Purchased,
+                    spent: figure(4)?,
+                    held: figure(5)?,
+                    granted: figure(6)?,
+                },
+                None => PoolBalance::fresh(Pool::Purchased),
+            };
+            // What each has left is what the pool was before all of them, and its own and those before it.
+            let mut so_far = spent.saturating_sub(wallet.amount);
+            for place in &wallet.members {
+                let (Some(ask), Some(outcome)) = (asks.get(*place), outcomes.get_mut(*place)) else {
+                    continue;
+                };
+                let Some(leg) = ask.legs.first() else { continue };
+                so_far += leg.amount;
+                let allowance =
+                    |pool: &Pool| PoolBalance { pool: pool.clone(), spent: so_far, held, granted };
+                let first = leg.terms.pools.first().map(allowance);
+                let pools = first.into_iter().chain((leg.terms.pools.len() > 1).then(|| purchased.clone()));
+                let balance = Balance { wallet: leg.wallet.clone(), pools: pools.collect() };
+                *outcome = Some(HoldOutcome::Held { balances: vec![balance] });
+            }
+        }
+        Ok(outcomes)
+    }
+}
