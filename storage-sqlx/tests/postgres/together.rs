@@ -6,7 +6,7 @@ use sqlx::{ConnectOptions, Row, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
     ids::{HoldId, WalletId},
-    ledger::{Balance, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Terms},
+    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms},
 };
 use verbatim_tests_postgres::Database;
 
@@ -112,11 +112,13 @@ async fn an_allowance_is_spent_to_its_end_and_then_what_was_bought() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_id_is_spent_once_however_often_it_is_asked_for_at_the_same_time() {
     let (store, _database) = store().await;
-    for _ in 0..3 {
-        let asks =
-            (0..60).map(|n| request(format!("{}", n % 20), ["a", "b"][n % 2], terms("month", 100))).collect();
-        let outcomes = all(&store, asks).await;
-        assert!(outcomes.iter().all(|outcome| held(outcome).is_some()), "{outcomes:?}");
+    for round in 0..3 {
+        let asks = (0..60).map(|n| request(format!("{}", n % 20), ["a", "b"][n % 2], terms("month", 100)));
+        let outcomes = all(&store, asks.collect()).await;
+        let taken = outcomes.iter().filter(|outcome| held(outcome).is_some()).count();
+        let is_known = |outcome: &&HoldOutcome| matches!(outcome, HoldOutcome::Known { state: HoldState::Closed { spent }, .. } if spent == &[1]);
+        let known = outcomes.iter().filter(is_known).count();
+        assert_eq!((taken, known), [(20, 40), (0, 60), (0, 60)][round], "in round {round}");
     }
     for wallet in ["a", "b"] {
         let balance = store.balance(&WalletId::new(wallet), &terms("month", 100)).await.unwrap();
