@@ -23,29 +23,35 @@ const LOCK_POOLS: &str = "SELECT 1 FROM ledger_pools p
     WHERE (p.wallet, p.bucket) IN (SELECT w.wallet, w.bucket FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket))
     ORDER BY p.wallet, p.bucket FOR UPDATE";
 
-/// A row for each charge, in their order.
+/// A row for each charge, in their order. `OFFSET 0` keeps it at looking rows up for each: a plan that was made while the
+/// tables were small must not read them whole once they are large.
 const LOAD: &str = "SELECT
         EXISTS (SELECT 1 FROM keys k JOIN accounts o ON o.id = k.account
             WHERE k.digest = a.key AND k.revoked_at IS NULL AND o.id = a.account AND o.version = a.version
-                AND o.erased_at IS NULL),
-        EXISTS (SELECT 1 FROM ledger_holds h WHERE h.id = a.hold)
-            OR EXISTS (SELECT 1 FROM ledger_open o WHERE o.wallet = a.wallet AND o.expires_at <= a.now),
+                AND o.erased_at IS NULL OFFSET 0),
+        EXISTS (SELECT 1 FROM ledger_holds h WHERE h.id = a.hold OFFSET 0)
+            OR EXISTS (SELECT 1 FROM ledger_open o WHERE o.wallet = a.wallet AND o.expires_at <= a.now OFFSET 0),
         l.version, l.ends_at, l.taken,
         p.version, p.last_entry, p.cap, p.spent, p.held, p.granted,
         q.version, q.last_entry, q.cap, q.spent, q.held, q.granted
     FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::TEXT[], $5::TEXT[], $6::TEXT[], $7::BYTEA[], $8::TEXT[],
         $9::BIGINT[]) WITH ORDINALITY a (hold, wallet, now, first, second, bucket, key, account, version, place)
-    LEFT JOIN limits l ON l.bucket = a.bucket
-    LEFT JOIN ledger_pools p ON p.wallet = a.wallet AND p.bucket = a.first
-    LEFT JOIN ledger_pools q ON q.wallet = a.wallet AND q.bucket = a.second
+    LEFT JOIN LATERAL (SELECT * FROM limits WHERE bucket = a.bucket OFFSET 0) l ON TRUE
+    LEFT JOIN LATERAL (
+        SELECT * FROM ledger_pools WHERE wallet = a.wallet AND bucket = a.first OFFSET 0
+    ) p ON TRUE
+    LEFT JOIN LATERAL (
+        SELECT * FROM ledger_pools WHERE wallet = a.wallet AND bucket = a.second OFFSET 0
+    ) q ON TRUE
     ORDER BY a.place";
 
 /// Stores all that a group has changed, or ends in an error when any of it has changed since it was read, or a key no
 /// longer opens its account.
 const STORE: &str = "WITH keyed AS (
         SELECT count(*) AS count FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[]) a (key, account, version)
-        JOIN keys k ON k.digest = a.key AND k.account = a.account AND k.revoked_at IS NULL
-        JOIN accounts o ON o.id = a.account AND o.version = a.version AND o.erased_at IS NULL
+        WHERE EXISTS (SELECT 1 FROM keys k JOIN accounts o ON o.id = k.account
+            WHERE k.digest = a.key AND k.revoked_at IS NULL AND o.id = a.account AND o.version = a.version
+                AND o.erased_at IS NULL OFFSET 0)
     ), counted AS (
         INSERT INTO limits (bucket, version, ends_at, taken)
         SELECT w.bucket, w.version + 1, w.ends_at, w.taken
