@@ -16,34 +16,58 @@ use crate::{
     },
 };
 
-/// `$4` is the limit, `$5` the amount, `$12` the buckets of the pools after the first, `$13` whether it is spent at
-/// once. The entry has the number that the pool has afterwards.
-const ALLOWANCE: &str = "WITH pool AS (
-        INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
-        SELECT $1, $2, $3, 1,
-            greatest($3, coalesce((SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = $1), 0)),
-            $4, CASE WHEN $13 THEN $5::BIGINT ELSE 0 END, CASE WHEN $13 THEN 0 ELSE $5::BIGINT END, 0
-        WHERE $5 <= $4::BIGINT AND NOT EXISTS (SELECT 1 FROM ledger_holds WHERE id = $6)
-            AND NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
-        ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
-            last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 1), cap = excluded.cap,
-            spent = ledger_pools.spent + excluded.spent, held = ledger_pools.held + excluded.held
-        WHERE ledger_pools.spent + ledger_pools.held + $5 <= excluded.cap
-        RETURNING last_entry, spent, held, granted
-    ), hold AS (
-        INSERT INTO ledger_holds (id, state, expires_at, memo, wallets, amounts, spent, share_legs,
-            share_buckets, share_caps, share_amounts)
-        SELECT $6, CASE WHEN $13 THEN 'closed' ELSE 'open' END, $8, $9, $10::TEXT[], $11::BIGINT[],
-            CASE WHEN $13 THEN $11::BIGINT[] ELSE '{0}' END, '{1}', ARRAY[$2::TEXT], ARRAY[$4::BIGINT], $11::BIGINT[]
-        FROM pool
-    ), opened AS (
-        INSERT INTO ledger_open (hold, wallet, expires_at) SELECT $6, $1, $8 FROM pool WHERE NOT $13
-    ), entry AS (
-        INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
-        SELECT $1, last_entry, $7, $2, $4, CASE WHEN $13 THEN 'charged' ELSE 'held' END, $5, 0, $6, $9 FROM pool
-    )
-    SELECT pool.spent, pool.held, pool.granted, q.bucket, q.spent, q.held, q.granted
-    FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = ANY ($12)";
+/// `$4` is the limit, `$5` the amount, `$12` the buckets of the pools after the first. The entry has the number that the
+/// pool has afterwards.
+macro_rules! taking {
+    (spent: $spent:literal, held: $held:literal, hold: $state:literal, $closed:literal, entry: $kind:literal,
+        also: $also:literal) => {
+        concat!(
+            "WITH pool AS (
+                INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
+                SELECT $1, $2, $3, 1,
+                    greatest($3, coalesce((SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = $1), 0)), $4, ",
+            $spent,
+            ", ",
+            $held,
+            ", 0
+                WHERE $5 <= $4::BIGINT AND NOT EXISTS (SELECT 1 FROM ledger_holds WHERE id = $6)
+                    AND NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
+                ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
+                    last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 1), cap = excluded.cap,
+                    spent = ledger_pools.spent + excluded.spent, held = ledger_pools.held + excluded.held
+                WHERE ledger_pools.spent + ledger_pools.held + $5 <= excluded.cap
+                RETURNING last_entry, spent, held, granted
+            ), hold AS (
+                INSERT INTO ledger_holds (id, state, expires_at, memo, wallets, amounts, spent, share_legs,
+                    share_buckets, share_caps, share_amounts)
+                SELECT $6, ",
+            $state,
+            ", $8, $9, $10::TEXT[], $11::BIGINT[], ",
+            $closed,
+            ", '{1}', ARRAY[$2::TEXT], ARRAY[$4::BIGINT], $11::BIGINT[]
+                FROM pool
+            ), entry AS (
+                INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
+                SELECT $1, last_entry, $7, $2, $4, ",
+            $kind,
+            ", $5, 0, $6, $9 FROM pool
+            )",
+            $also,
+            " SELECT pool.spent, pool.held, pool.granted, q.bucket, q.spent, q.held, q.granted
+            FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = ANY ($12)"
+        )
+    };
+}
+
+const HOLD: &str = taking!(
+    spent: "0", held: "$5::BIGINT", hold: "'open'", "'{0}'", entry: "'held'",
+    also: ", opened AS (INSERT INTO ledger_open (hold, wallet, expires_at) SELECT $6, $1, $8 FROM pool)"
+);
+
+/// What is spent at once is never open: a table less, for each request.
+const SPEND: &str = taking!(
+    spent: "$5::BIGINT", held: "0", hold: "'closed'", "$11::BIGINT[]", entry: "'charged'", also: ""
+);
 
 /// A request to hold; `spend` settles it in full at once.
 pub(super) struct Taking {
@@ -78,7 +102,7 @@ impl Change for Taking {
         let Some((leg, bucket, limit)) = plain_leg(ask) else { return Ok(None) };
         let (now, amount, wallet) = (ask.now.as_millis(), column(leg.amount)?, own(leg.wallet.as_str()));
         let others: Vec<String> = leg.terms.pools.iter().skip(1).map(|pool| own(bucket_name(pool))).collect();
-        let take = sqlx::query(ALLOWANCE)
+        let take = sqlx::query(if *spend { SPEND } else { HOLD })
             .bind(wallet.clone())
             .bind(own(bucket))
             .bind(numbers.numbers(now, 1))
@@ -90,8 +114,7 @@ impl Change for Taking {
             .bind(own(&ask.memo))
             .bind(vec![wallet])
             .bind(vec![amount])
-            .bind(others)
-            .bind(*spend);
+            .bind(others);
         let rows = take.fetch_all(db).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let mut pools = Vec::with_capacity(leg.terms.pools.len());
