@@ -198,9 +198,7 @@ pub(crate) fn read(
         ..ChatModelOptions::new(&chat.base_url, &chat.model)
     });
     if let Some(base_url) = &given.base_url {
-        let base_url = base_url.trim_end_matches('/').to_owned();
-        options.accounts.base_url.clone_from(&base_url);
-        options.lookup.base_url = base_url;
+        options.set_base_url(base_url);
     }
     if let Some(free) = given.free_per_month {
         options.lookup.free_per_month = free.into();
@@ -245,11 +243,7 @@ fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimE
     }
     let patience = time("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
     let Some(list) = given.suppliers else {
-        // Whoever names another source means it to be asked, after the platforms themselves.
-        let more =
-            [(options.service.is_some(), "verbatim-service"), (options.speech.is_some(), "speech-to-text")];
-        let more: Vec<_> = more.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name).collect();
-        options.suppliers.add(more);
+        options.add_named_sources();
         return Ok(());
     };
     options.suppliers = SupplierOptions::none();
