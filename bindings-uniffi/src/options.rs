@@ -1,6 +1,6 @@
 //! From the app's options to those of the facade.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{supplier::SupplierKind, video::Platform};
 use verbatim::{ChatModelOptions, Options, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions};
@@ -12,6 +12,7 @@ use crate::{
         ForeignLedger, ForeignSupplier, LedgerStore, Mailer, Supplier,
     },
     progress::Progress,
+    unsaid::unsaid,
 };
 
 /// The longest that a time may be.
@@ -266,17 +267,6 @@ fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimE
         }
     }
     Ok(())
-}
-
-/// What holds a key, or the app's own code, is not printed.
-macro_rules! unsaid {
-    ($($name:ident),*) => {$(
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
-    )*};
 }
 
 unsaid!(SupplierChoice, ModelService, ServerSource, TranscriptsOptions);

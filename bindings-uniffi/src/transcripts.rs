@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{sync::Semaphore, task::JoinSet};
-use transcript_core::{
-    chat::{Question, Turn},
-    ids::GrantId,
-    video::VideoLink,
-};
+use transcript_core::{chat::Question, ids::GrantId, video::VideoLink};
 use verbatim::{Effect, Get, GetOutcome, Import, Search, Verbatim};
 
 use crate::{
@@ -290,8 +286,7 @@ impl Transcripts {
     ) -> Result<ChatAnswer, VerbatimError> {
         let opener = Arc::clone(&self.opener);
         run(call, async move {
-            let turn = |turn: ChatTurn| Turn { role: turn.role, content: turn.content };
-            let question = Question::new(&question, history.into_iter().map(turn).collect());
+            let question = Question::new(&question, history.into_iter().map(Into::into).collect());
             let question = question.map_err(|error| Failure::invalid(error.to_string()))?;
             let parts = opener.open().await?;
             match parts.get(Get { link, language: None }).await? {
