@@ -37,5 +37,8 @@ echo "phones: Kotlin"
 echo "phones: the jar, from an empty project"
 kotlin/example/test.sh "$phones" "$library" "$target/kotlin/example"
 
+echo "phones: the AAR, of stand-ins for Android's libraries"
+kotlin/aar.sh "$phones" "$work/target/classes" "$target/kotlin/aar-tests"
+
 echo "phones: Swift"
 swift/test.sh "$phones" "$library" "$programs" "$target/swift/tests"
