@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the library, generates its bindings for Kotlin, Swift and Python, and runs their tests: Kotlin's through Maven,
-# and the packed jar from a program that has nothing else of ours; Python's against the layer alone; Swift's header through
-# clang, for there is no Swift here.
+# and the packed jar from a program that has nothing else of ours; Python's against the layer alone; Swift's as the package
+# for Linux, where there is a Swift.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
@@ -19,15 +19,11 @@ library="$programs/libverbatim_phone.so"
 phones="$programs/phones"
 
 echo "phones: generating"
-rm -rf "$work/generated" "$work/resources" "$target/swift/tests" "$target/uniffi-python"
+rm -rf "$work/generated" "$work/resources" "$target/uniffi-python"
 "$phones" generate "$library" kotlin "$work/generated"
-"$phones" generate "$library" swift "$target/swift/tests"
 "$phones" generate "$library" python "$target/uniffi-python"
 mkdir -p "$work/resources/linux-x86-64"
 cp "$library" "$work/resources/linux-x86-64/"
-
-echo "phones: the Swift header"
-echo '#include "VerbatimFFI.h"' | clang -fsyntax-only -x c -Wall -Werror -I "$target/swift/tests" -
 
 echo "phones: Python over the layer"
 cp "$library" "$target/uniffi-python/"
@@ -40,3 +36,9 @@ echo "phones: Kotlin"
 
 echo "phones: the jar, from an empty project"
 kotlin/example/test.sh "$phones" "$library" "$target/kotlin/example"
+
+echo "phones: the AAR, of stand-ins for Android's libraries"
+kotlin/aar.sh "$phones" "$work/target/classes" "$target/kotlin/aar-tests"
+
+echo "phones: Swift"
+swift/test.sh "$phones" "$library" "$programs" "$target/swift/tests"

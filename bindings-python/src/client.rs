@@ -12,17 +12,14 @@ use serde::Serialize;
 use transcript_core::{
     accounts::TranscriptAsk,
     lookup::SourceTag,
-    transcript::{LanguageTag, TrackInfo, TrackKind},
-    video::{Platform, VideoId, VideoLink},
     wire::{
-        lookup::{KeyRequest, TranscriptResult},
-        segments,
+        lookup::KeyRequest,
         v1::{BuyCredits, ChatQuestion, ChatRole, ChatTurn, Register, Subscribe, VideoTranscript},
     },
 };
 use verbatim::service::{
-    Answered, Facts, IdempotencyKey, LookupRequest, ServiceClient, ServiceError, ServiceOptions, TextAnswer,
-    TextFormat,
+    Answered, Facts, IdempotencyKey, LookupRequest, SERVICE_SUPPLIER, ServiceClient, ServiceError,
+    ServiceOptions, TextAnswer, TextFormat,
 };
 
 use crate::{
@@ -88,50 +85,10 @@ fn name(given: Option<String>) -> Result<Option<IdempotencyKey>, Fault> {
     given.map(IdempotencyKey::new).transpose().map_err(Fault::from)
 }
 
-/// The words of a look-up's answer; none where it has none.
-fn words(result: &mut TranscriptResult, facts: &Facts) -> Result<Option<Transcript>, Fault> {
-    let unreadable = |what| Fault::Service(ServiceError::Unreadable(what));
-    if !result.available {
-        return Ok(None);
-    }
-    let platform = Platform::from_wire(&result.platform).unwrap_or(Platform::VideoSite);
-    let video = VideoId::new(platform, &result.video_id).map_err(|_| unreadable("its video is none"))?;
-    let segments = segments::timed(std::mem::take(&mut result.transcript));
-    let kind = if facts.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
-    let inner = transcript_core::transcript::Transcript {
-        video,
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(facts.language.clone().unwrap_or_else(LanguageTag::unknown), kind),
-        source: result.source.clone().unwrap_or_default(),
-        segments: segments.ok_or_else(|| unreadable("a time in it is none"))?,
-    };
-    Ok(Some(Transcript::plain(inner, result.from_cache)))
-}
-
 /// The words of an answer for credits.
 pub(crate) fn bought(body: VideoTranscript, is_cached: Option<bool>) -> Result<Transcript, Fault> {
-    let unreadable = |what| Fault::Service(ServiceError::Unreadable(what));
-    let none = || unreadable("its video is none");
-    let video = match VideoId::new(Platform::VideoSite, &body.video_id) {
-        Ok(video) => video,
-        Err(_) => match VideoLink::parse(&body.video_id).map_err(|_| none())? {
-            VideoLink::Video(video) => video,
-            VideoLink::Short(_) => return Err(none()),
-        },
-    };
-    let kind = if body.is_generated { TrackKind::Generated } else { TrackKind::Human };
-    let language = LanguageTag::parse(&body.language).map_err(|_| unreadable("its language is none"))?;
-    let inner = transcript_core::transcript::Transcript {
-        video,
-        title: Some(body.title).filter(|title| !title.is_empty()),
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(language, kind),
-        source: "verbatim-service".to_owned(),
-        segments: segments::timed(body.segments).ok_or_else(|| unreadable("a time in it is none"))?,
-    };
+    let read = body.into_transcript(SERVICE_SUPPLIER);
+    let inner = read.map_err(|what| Fault::Service(ServiceError::Unreadable(what)))?;
     Ok(Transcript::plain(inner, is_cached.unwrap_or(false)))
 }
 
@@ -166,9 +123,10 @@ impl Server {
         let client = self.client(py)?;
         let request = LookupRequest { src: tag(src)?, ..LookupRequest::url(link) };
         let work = async move {
-            let Answered { mut body, facts } = client.look_up(&request).await?;
-            let words = words(&mut body, &facts)?;
-            Ok((words, body, facts))
+            let mut answer = client.look_up(&request).await?;
+            let words = answer.take_transcript()?;
+            let Answered { body, facts } = answer;
+            Ok((words.map(|words| Transcript::plain(words, body.from_cache)), body, facts))
         };
         Ok(Pending::new(work, |py, (words, body, facts)| {
             let words = words.map(|words| Bound::new(py, words)).transpose()?;

@@ -1,6 +1,6 @@
 //! The core's conformance suite, for stores written in Python.
 
-use std::{any::Any, sync::Arc};
+use std::sync::Arc;
 
 use pyo3::{
     exceptions::{PyAssertionError, PyValueError},
@@ -53,28 +53,11 @@ fn begin<S: ?Sized + Send + Sync + 'static>(
 ) -> PyResult<Pending> {
     let case = cases.into_iter().find(|case| case.name == name);
     let case = case.ok_or_else(|| PyValueError::new_err(format!("there is no case {name:?}")))?;
-    let work = async move {
-        let runtime = tokio::runtime::Handle::current();
-        // On a thread of its own: a rule that is broken is told by a panic.
-        let ended = tokio::task::spawn_blocking(move || runtime.block_on((case.run)(store))).await;
-        Ok(ended.err().map(|error| match error.try_into_panic() {
-            Ok(told) => said(told.as_ref()),
-            Err(_) => "it was interrupted".to_owned(),
-        }))
-    };
+    let work = async move { Ok(case.broken_rule(store).await) };
     Ok(Pending::new(work, |py, failure: Option<String>| match failure {
         None => Ok(py.None()),
         Some(why) => Err(PyAssertionError::new_err(why)),
     }))
-}
-
-/// What a panic says.
-fn said(told: &(dyn Any + Send)) -> String {
-    match (told.downcast_ref::<String>(), told.downcast_ref::<&str>()) {
-        (Some(text), _) => text.clone(),
-        (_, Some(text)) => (*text).to_owned(),
-        _ => "it broke down".to_owned(),
-    }
 }
 
 /// The digest of a transcript's content; the transcript is JSON, with the fields of the core's record.

@@ -169,9 +169,7 @@ impl Engine {
         let open = self.opener.open(py)?;
         let work = async move {
             let parts = open.await?;
-            // A prefix of their own keeps these names apart from those of orders.
-            let id = GrantId::new(format!("operator-{id}"));
-            let view = parts.accounts().grant(&who, id, credits, &memo).await?;
+            let view = parts.accounts().grant(&who, GrantId::of_operator(id), credits, &memo).await?;
             Ok((view.account.email, view.credits.remaining))
         };
         Ok(Pending::new(work, |py, told| Ok(told.into_pyobject(py)?.into_any().unbind())))
@@ -189,16 +187,11 @@ impl Engine {
 
 /// What an import did, as `(language, segments, effect, unreadable, left out)`.
 fn told(py: Python<'_>, imported: &Imported) -> PyResult<Py<PyAny>> {
-    let effects: Vec<_> = imported.wishes.iter().map(|wish| wish.effect).collect();
-    // What matters to who imports is whether the words are found from now on.
-    let effect = [Effect::Added, Effect::Replaced, Effect::Kept, Effect::Unchanged]
-        .into_iter()
-        .find(|effect| effects.contains(effect));
-    let name = match effect {
-        Some(Effect::Added) => "added",
-        Some(Effect::Replaced) => "replaced",
-        Some(Effect::Kept) => "kept",
-        Some(Effect::Unchanged) | None => "unchanged",
+    let name = match imported.effect() {
+        Effect::Added => "added",
+        Effect::Replaced => "replaced",
+        Effect::Kept => "kept",
+        Effect::Unchanged => "unchanged",
     };
     let language = PyString::new(py, imported.language.as_str());
     let counts = (imported.unreadable.count, imported.left_out.count);

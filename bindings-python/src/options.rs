@@ -131,9 +131,7 @@ type Model = (String, String, Option<String>);
 /// What the service gives whom; none of it where there is no service.
 fn limits(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
     if let Some(base_url) = given.read::<String>("base_url")? {
-        let base_url = base_url.trim_end_matches('/').to_owned();
-        options.accounts.base_url.clone_from(&base_url);
-        options.lookup.base_url = base_url;
+        options.set_base_url(&base_url);
     }
     let lookup = &mut options.lookup;
     let set = |name: &str, place: &mut u64| {
@@ -206,14 +204,7 @@ fn place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
 /// Who is asked: names, and Python objects.
 fn suppliers(given: &Keywords<'_, '_>, owner: u64, options: &mut Options) -> PyResult<()> {
     let Some(list) = given.given("suppliers")? else {
-        // Whoever names another source means it to be asked, after the platforms themselves.
-        let more = [
-            (options.ytdlp.program.is_some(), "yt-dlp"),
-            (options.service.is_some(), "verbatim-service"),
-            (options.speech.is_some(), "speech-to-text"),
-        ];
-        let more: Vec<_> = more.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name).collect();
-        options.suppliers.add(more);
+        options.add_named_sources();
         return Ok(());
     };
     if list.cast::<PyString>().is_ok() {

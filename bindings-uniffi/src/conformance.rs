@@ -1,6 +1,6 @@
 //! The core's conformance suite, for stores that an app implements, and stores of the core's to compare with.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -111,24 +111,12 @@ async fn run_case<S: ?Sized + Send + Sync + 'static>(
     let case = cases.into_iter().find(|case| case.name == name);
     let case = case.ok_or_else(|| Failure::invalid(format!("there is no case {name:?}")))?;
     run(None, async move {
-        let runtime = tokio::runtime::Handle::current();
-        // On a thread of its own: a rule that is broken is told by a panic.
-        let ended = tokio::task::spawn_blocking(move || runtime.block_on((case.run)(store))).await;
-        ended.map_err(|error| match error.try_into_panic() {
-            Ok(told) => Failure::of(FailureKind::Unexpected, said(told.as_ref())),
-            Err(_) => Failure::of(FailureKind::Unexpected, "it was interrupted"),
-        })
+        match case.broken_rule(store).await {
+            None => Ok(()),
+            Some(rule) => Err(Failure::of(FailureKind::Unexpected, rule)),
+        }
     })
     .await
-}
-
-/// What a panic says.
-fn said(told: &(dyn Any + Send)) -> String {
-    match (told.downcast_ref::<String>(), told.downcast_ref::<&str>()) {
-        (Some(text), _) => text.clone(),
-        (_, Some(text)) => (*text).to_owned(),
-        _ => "it broke down".to_owned(),
-    }
 }
 
 /// A store of the core's behind an app's interface.

@@ -20,6 +20,7 @@ mod progress;
 mod runtime;
 mod transcript;
 mod transcripts;
+mod unsaid;
 
 pub use call::{CallOptions, CancelToken};
 pub use client::{

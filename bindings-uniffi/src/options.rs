@@ -1,6 +1,6 @@
 //! From the app's options to those of the facade.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use transcript_core::{supplier::SupplierKind, video::Platform};
 use verbatim::{ChatModelOptions, Options, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions};
@@ -12,6 +12,7 @@ use crate::{
         ForeignLedger, ForeignSupplier, LedgerStore, Mailer, Supplier,
     },
     progress::Progress,
+    unsaid::unsaid,
 };
 
 /// The longest that a time may be.
@@ -198,9 +199,7 @@ pub(crate) fn read(
         ..ChatModelOptions::new(&chat.base_url, &chat.model)
     });
     if let Some(base_url) = &given.base_url {
-        let base_url = base_url.trim_end_matches('/').to_owned();
-        options.accounts.base_url.clone_from(&base_url);
-        options.lookup.base_url = base_url;
+        options.set_base_url(base_url);
     }
     if let Some(free) = given.free_per_month {
         options.lookup.free_per_month = free.into();
@@ -245,11 +244,7 @@ fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimE
     }
     let patience = time("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
     let Some(list) = given.suppliers else {
-        // Whoever names another source means it to be asked, after the platforms themselves.
-        let more =
-            [(options.service.is_some(), "verbatim-service"), (options.speech.is_some(), "speech-to-text")];
-        let more: Vec<_> = more.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name).collect();
-        options.suppliers.add(more);
+        options.add_named_sources();
         return Ok(());
     };
     options.suppliers = SupplierOptions::none();
@@ -272,17 +267,6 @@ fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimE
         }
     }
     Ok(())
-}
-
-/// What holds a key, or the app's own code, is not printed.
-macro_rules! unsaid {
-    ($($name:ident),*) => {$(
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
-    )*};
 }
 
 unsaid!(SupplierChoice, ModelService, ServerSource, TranscriptsOptions);

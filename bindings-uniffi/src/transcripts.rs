@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{sync::Semaphore, task::JoinSet};
-use transcript_core::{
-    chat::{Question, Turn},
-    ids::GrantId,
-    video::VideoLink,
-};
+use transcript_core::{chat::Question, ids::GrantId, video::VideoLink};
 use verbatim::{Effect, Get, GetOutcome, Import, Search, Verbatim};
 
 use crate::{
@@ -290,8 +286,7 @@ impl Transcripts {
     ) -> Result<ChatAnswer, VerbatimError> {
         let opener = Arc::clone(&self.opener);
         run(call, async move {
-            let turn = |turn: ChatTurn| Turn { role: turn.role, content: turn.content };
-            let question = Question::new(&question, history.into_iter().map(turn).collect());
+            let question = Question::new(&question, history.into_iter().map(Into::into).collect());
             let question = question.map_err(|error| Failure::invalid(error.to_string()))?;
             let parts = opener.open().await?;
             match parts.get(Get { link, language: None }).await? {
@@ -344,8 +339,7 @@ impl Transcripts {
         let opener = Arc::clone(&self.opener);
         run(None, async move {
             let parts = opener.open().await?;
-            // A prefix of their own keeps these names apart from those of orders.
-            let id = GrantId::new(format!("operator-{id}"));
+            let id = GrantId::of_operator(id);
             let view = parts.accounts().grant(&email, id, credits.into(), "granted by the app").await?;
             Ok(count(view.credits.remaining))
         })
@@ -437,19 +431,14 @@ async fn several(
 
 impl Imported {
     fn of(imported: &verbatim::Imported) -> Self {
-        let effects: Vec<_> = imported.wishes.iter().map(|wish| wish.effect).collect();
-        // What matters to who imports is whether the words are found from now on.
-        let effect = [Effect::Added, Effect::Replaced, Effect::Kept, Effect::Unchanged]
-            .into_iter()
-            .find(|effect| effects.contains(effect));
         Self {
             language: imported.language.as_str().to_owned(),
             segments: count(imported.segments),
-            effect: match effect {
-                Some(Effect::Added) => ImportEffect::Added,
-                Some(Effect::Replaced) => ImportEffect::Replaced,
-                Some(Effect::Kept) => ImportEffect::Kept,
-                Some(Effect::Unchanged) | None => ImportEffect::Unchanged,
+            effect: match imported.effect() {
+                Effect::Added => ImportEffect::Added,
+                Effect::Replaced => ImportEffect::Replaced,
+                Effect::Kept => ImportEffect::Kept,
+                Effect::Unchanged => ImportEffect::Unchanged,
             },
             unreadable: count(imported.unreadable.count),
             left_out: count(imported.left_out.count),

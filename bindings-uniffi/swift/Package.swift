@@ -1,18 +1,29 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
+#if os(Linux)
+// The header and its module map; the library is where the linker is told to look.
+let library = Target.systemLibrary(name: "VerbatimFFI", path: "VerbatimFFI")
+#else
+// Static libraries for devices, simulators and Macs, with the header that the sources call.
+let library = Target.binaryTarget(name: "VerbatimFFI", path: "VerbatimFFI.xcframework")
+#endif
+
 let package = Package(
     name: "Verbatim",
     platforms: [.iOS(.v15), .macOS(.v12)],
     products: [.library(name: "Verbatim", targets: ["Verbatim"])],
     targets: [
-        // Static libraries for devices, simulators and Macs, with the header that the sources call.
-        .binaryTarget(name: "VerbatimFFI", path: "VerbatimFFI.xcframework"),
+        library,
         .target(
             name: "Verbatim",
             dependencies: ["VerbatimFFI"],
             path: "Sources/Verbatim",
-            linkerSettings: [.linkedFramework("Security"), .linkedFramework("SystemConfiguration")]
+            linkerSettings: [
+                .linkedFramework("Security", .when(platforms: [.iOS, .macOS])),
+                .linkedFramework("SystemConfiguration", .when(platforms: [.iOS, .macOS])),
+                .linkedLibrary("verbatim_phone", .when(platforms: [.linux])),
+            ]
         ),
         .testTarget(name: "VerbatimTests", dependencies: ["Verbatim"], path: "Tests/VerbatimTests"),
     ],

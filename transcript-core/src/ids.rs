@@ -52,6 +52,13 @@ ids! {
     Cursor;
 }
 
+impl GrantId {
+    /// The name of what an operator grants: a prefix of its own keeps these apart from orders'.
+    pub fn of_operator(name: impl fmt::Display) -> Self {
+        Self::new(format!("operator-{name}"))
+    }
+}
+
 /// A name that nobody else has: a prefix that says what it names, and 128 random bits.
 pub(crate) fn random_name(random: &dyn Random, prefix: &str) -> String {
     let bytes = random.bytes(16);

@@ -9,8 +9,8 @@ use std::{
 use tokio::time::Instant;
 use transcript_core::{
     Result,
-    archive::{self, StoredTranscript, Wish},
-    transcript::{LanguageTag, Segment, Transcript},
+    archive::{self, StoredTranscript},
+    transcript::{Segment, Transcript},
     video::VideoLink,
 };
 
@@ -151,10 +151,7 @@ impl AtHand {
 
     /// What the archive has for a wish. Where it has none, or fails, `get` finds out what that means.
     async fn archived(&self, ask: &Get) -> Option<StoredTranscript> {
-        let wish = match &ask.language {
-            Some(tag) => Wish::Language(LanguageTag::parse(tag).ok()?),
-            None => Wish::Default,
-        };
+        let wish = ask.wish().ok()?;
         let Ok(VideoLink::Video(video)) = VideoLink::parse(&ask.link) else { return None };
         match self.parts.transcripts().find(&video, &wish).await {
             Ok(archive::Found::Transcript(stored)) => Some(stored),

@@ -21,6 +21,19 @@ pub struct Get {
     pub language: Option<String>,
 }
 
+impl Get {
+    /// What is wished: a language, or the default.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the language is none.
+    pub(crate) fn wish(&self) -> Result<Wish> {
+        Ok(match &self.language {
+            Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
+            None => Wish::Default,
+        })
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug)]
 pub enum GetOutcome {
@@ -67,10 +80,7 @@ impl Verbatim {
     /// # Errors
     /// [`ErrorKind::Invalid`] when the link or the language is none; otherwise the storage's faults.
     pub async fn get(&self, ask: Get) -> Result<GetOutcome> {
-        let wish = match &ask.language {
-            Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
-            None => Wish::Default,
-        };
+        let wish = ask.wish()?;
         let video = match self.video(&ask.link).await? {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),

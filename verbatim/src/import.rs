@@ -64,6 +64,17 @@ pub struct Imported {
     pub withdrawal: Option<Effect>,
 }
 
+impl Imported {
+    /// What the import did, of all wishes together: whoever imports wants to know whether the words are found from now on.
+    /// Without a wish it did nothing.
+    pub fn effect(&self) -> Effect {
+        [Effect::Added, Effect::Replaced, Effect::Kept]
+            .into_iter()
+            .find(|effect| self.wishes.iter().any(|wish| wish.effect == *effect))
+            .unwrap_or(Effect::Unchanged)
+    }
+}
+
 /// What an import did for one wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedWish {

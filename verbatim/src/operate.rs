@@ -7,7 +7,6 @@ use transcript_core::{
     archive::{Absence, ArchivedTrack, Compact, Compacted, Found, Stats, StoredTranscript, Wish},
     engine::Outcome,
     supplier::Resolved,
-    transcript::LanguageTag,
     video::{VideoId, VideoLink},
 };
 
@@ -114,10 +113,7 @@ impl Verbatim {
     /// # Errors
     /// As [`Verbatim::get`].
     pub async fn refresh(&self, ask: Get) -> Result<Refreshed> {
-        let wish = match &ask.language {
-            Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
-            None => Wish::Default,
-        };
+        let wish = ask.wish()?;
         let video = match self.video(&ask.link).await? {
             Ok(video) => video,
             Err(missing) => return Ok(Refreshed::Missing(missing)),

@@ -77,6 +77,27 @@ pub struct OwnParts {
     pub chat_model: Option<Arc<dyn ChatModel>>,
 }
 
+impl Options {
+    /// Adds the sources that other options name ([`Options::ytdlp`], [`Options::service`], [`Options::speech`]) to the
+    /// suppliers: whoever names one means it to be asked, after those that are there.
+    pub fn add_named_sources(&mut self) {
+        let named = [
+            (self.ytdlp.program.is_some(), "yt-dlp"),
+            (self.service.is_some(), "verbatim-service"),
+            (self.speech.is_some(), "speech-to-text"),
+        ];
+        self.suppliers.add(named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name));
+    }
+
+    /// The address that all links of both surfaces begin with.
+    pub fn set_base_url(&mut self, address: &str) {
+        let address = address.trim_end_matches('/');
+        for place in [&mut self.lookup.base_url, &mut self.accounts.base_url] {
+            address.clone_into(place);
+        }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -467,3 +488,6 @@ impl fmt::Debug for EntitlementOptions {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,13 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use transcript_core::{
-    chat,
-    lookup::SourceTag,
-    transcript::{LanguageTag, TrackInfo, TrackKind},
-    video::{Platform, VideoId, VideoLink},
-    wire::{segments, v1::VideoTranscript},
-};
+use transcript_core::{lookup::SourceTag, wire::v1::VideoTranscript};
 
 pub use records::{
     Allowance, ChatAnswer, ChatTurn, Citation, ClientOptions, CreditsPage, KeyCreated, KeyStatus, Lookup, Me,
@@ -285,35 +279,13 @@ fn tag(name: Option<String>) -> Result<Option<SourceTag>, VerbatimError> {
     known.map(Some).ok_or_else(|| Failure::invalid(format!("there is no attribution tag {name:?}")))
 }
 
-fn unreadable(what: &str) -> VerbatimError {
-    Failure::of(FailureKind::ServerUnreadable, what)
-}
+/// The name of a server as a source of words: also of the service within the process, in builds without `service`.
+const SERVER: &str = "verbatim-service";
 
 /// The words of an answer for credits.
 fn bought(body: VideoTranscript, from_cache: bool) -> Result<Transcript, VerbatimError> {
-    let none = || unreadable("the answer's video is none");
-    let video = match VideoId::new(Platform::VideoSite, &body.video_id) {
-        Ok(video) => video,
-        Err(_) => match VideoLink::parse(&body.video_id).map_err(|_| none())? {
-            VideoLink::Video(video) => video,
-            VideoLink::Short(_) => return Err(none()),
-        },
-    };
-    let kind = if body.is_generated { TrackKind::Generated } else { TrackKind::Human };
-    let language = LanguageTag::parse(&body.language);
-    let inner = transcript_core::transcript::Transcript {
-        video,
-        title: Some(body.title).filter(|title| !title.is_empty()),
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(language.map_err(|_| unreadable("the answer's language is none"))?, kind),
-        source: "verbatim-service".to_owned(),
-        segments: segments::timed(body.segments).ok_or_else(|| unreadable("a time in the answer is none"))?,
-    };
+    let inner = body.into_transcript(SERVER).map_err(|what| {
+        Failure::of(FailureKind::ServerUnreadable, format!("The server's answer is of no use: {what}."))
+    })?;
     Ok(Transcript::of(&inner, from_cache, 0))
-}
-
-/// The turns of a conversation, as the core has them.
-fn turns(history: Vec<ChatTurn>) -> Vec<chat::Turn> {
-    history.into_iter().map(|turn| chat::Turn { role: turn.role, content: turn.content }).collect()
 }

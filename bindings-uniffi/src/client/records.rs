@@ -1,14 +1,14 @@
 //! What goes to the service and comes from it. Counts are signed, times seconds since 1970 or ISO 8601 as on the wire.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use transcript_core::{
-    chat::{Answer, Role},
+    chat::{Answer, Role, Turn},
     video::Platform,
     wire::{lookup, v1},
 };
 
-use crate::{error::count, transcript::Transcript};
+use crate::{error::count, transcript::Transcript, unsaid::unsaid};
 
 /// Where a server is, and with which key it is asked.
 #[derive(Clone, uniffi::Record)]
@@ -206,6 +206,23 @@ pub struct ChatTurn {
     pub content: String,
 }
 
+impl From<ChatTurn> for Turn {
+    fn from(turn: ChatTurn) -> Self {
+        let ChatTurn { role, content } = turn;
+        Self { role, content }
+    }
+}
+
+impl From<ChatTurn> for v1::ChatTurn {
+    fn from(turn: ChatTurn) -> Self {
+        let role = match turn.role {
+            Role::User => v1::ChatRole::User,
+            Role::Assistant => v1::ChatRole::Assistant,
+        };
+        Self { role, content: turn.content }
+    }
+}
+
 /// A moment that an answer cites.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Citation {
@@ -234,16 +251,19 @@ pub struct ChatAnswer {
     pub credits_remaining: Option<i64>,
 }
 
+impl From<v1::ChatCitation> for Citation {
+    fn from(citation: v1::ChatCitation) -> Self {
+        let v1::ChatCitation { start, end, text, url } = citation;
+        Self { start, end, text, url }
+    }
+}
+
 impl From<v1::ChatAnswer> for ChatAnswer {
     fn from(answer: v1::ChatAnswer) -> Self {
-        let citation = |citation: v1::ChatCitation| {
-            let v1::ChatCitation { start, end, text, url } = citation;
-            Citation { start, end, text, url }
-        };
         Self {
             video_id: answer.video_id,
             response: answer.response,
-            citations: answer.citations.into_iter().map(citation).collect(),
+            citations: answer.citations.into_iter().map(Into::into).collect(),
             coverage: answer.coverage,
             credits_remaining: Some(count(answer.credits.remaining)),
         }
@@ -253,14 +273,11 @@ impl From<v1::ChatAnswer> for ChatAnswer {
 impl ChatAnswer {
     /// An answer that nobody was charged for.
     pub(crate) fn free(video_id: String, answer: Answer) -> Self {
-        let citation = |citation| {
-            let v1::ChatCitation { start, end, text, url } = v1::ChatCitation::from(&citation);
-            Citation { start, end, text, url }
-        };
+        let citations = answer.citations.iter().map(|citation| v1::ChatCitation::from(citation).into());
         Self {
             video_id,
             response: answer.response,
-            citations: answer.citations.into_iter().map(citation).collect(),
+            citations: citations.collect(),
             coverage: answer.coverage,
             credits_remaining: None,
         }
@@ -276,17 +293,6 @@ pub struct CreditsPage {
     pub credits: Option<i64>,
     /// Its price in US dollars; none for a plan.
     pub price_usd: Option<f64>,
-}
-
-/// What holds a key or an address is not printed.
-macro_rules! unsaid {
-    ($($name:ident),*) => {$(
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_struct(stringify!($name)).finish_non_exhaustive()
-            }
-        }
-    )*};
 }
 
 unsaid!(ClientOptions, KeyCreated, Verified, Me);

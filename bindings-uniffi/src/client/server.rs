@@ -5,22 +5,20 @@ use std::path::PathBuf;
 use transcript_core::{
     accounts::TranscriptAsk,
     lookup::SourceTag,
-    transcript::{LanguageTag, TrackInfo, TrackKind},
-    video::{Platform, VideoId},
+    video::Platform,
     wire::{
-        lookup::{KeyRequest, TranscriptResult},
-        segments,
-        v1::{BuyCredits, ChatQuestion, ChatRole, Register, Subscribe},
+        lookup::KeyRequest,
+        v1::{BuyCredits, ChatQuestion, Register, Subscribe},
     },
 };
 use verbatim::service::{
-    Answered, Facts, IdempotencyKey, LookupRequest, ServiceClient, ServiceError, ServiceOptions, TextAnswer,
+    Answered, IdempotencyKey, LookupRequest, ServiceClient, ServiceError, ServiceOptions, TextAnswer,
     TextFormat,
 };
 
 use super::{
     ChatAnswer, ChatTurn, ClientOptions, CreditsPage, KeyCreated, KeyStatus, Lookup, Me, NewKeyRequest,
-    Purchase, Role, TextLookup, Verified, bought, unreadable,
+    Purchase, TextLookup, Verified, bought,
 };
 use crate::{
     error::{VerbatimError, count},
@@ -59,10 +57,11 @@ impl Server {
     }
 
     pub(super) async fn look_up(self, link: String, src: Option<SourceTag>) -> Result<Lookup> {
-        let Answered { mut body, facts } = self.0.look_up(&request(link, src)).await?;
-        let transcript = words(&mut body, &facts)?;
+        let mut answer = self.0.look_up(&request(link, src)).await?;
+        let words = answer.take_transcript()?;
+        let Answered { body, facts } = answer;
         Ok(Lookup {
-            transcript,
+            transcript: words.map(|words| Transcript::of(&words, body.from_cache, 0)),
             platform: Platform::from_wire(&body.platform),
             video_id: body.video_id,
             watch_url: body.watch_url,
@@ -150,14 +149,7 @@ impl Server {
         history: Vec<ChatTurn>,
         named: Option<String>,
     ) -> Result<ChatAnswer> {
-        let turn = |turn: ChatTurn| {
-            let role = match turn.role {
-                Role::User => ChatRole::User,
-                Role::Assistant => ChatRole::Assistant,
-            };
-            transcript_core::wire::v1::ChatTurn { role, content: turn.content }
-        };
-        let history: Vec<_> = history.into_iter().map(turn).collect();
+        let history: Vec<_> = history.into_iter().map(Into::into).collect();
         let conversation_history = (!history.is_empty()).then_some(history);
         let question = ChatQuestion { video_id, message, conversation_history };
         Ok(self.0.chat(&question, name(named)?).await?.body.into())
@@ -173,26 +165,4 @@ impl Server {
         let (credits, price_usd) = (Some(count(page.credits)), Some(page.price_usd));
         Ok(CreditsPage { checkout_url: page.checkout_url, credits, price_usd })
     }
-}
-
-/// The words of a look-up's answer; none where it has none.
-fn words(result: &mut TranscriptResult, facts: &Facts) -> Result<Option<Transcript>> {
-    if !result.available {
-        return Ok(None);
-    }
-    let platform = Platform::from_wire(&result.platform).unwrap_or(Platform::VideoSite);
-    let video =
-        VideoId::new(platform, &result.video_id).map_err(|_| unreadable("the answer's video is none"))?;
-    let segments = segments::timed(std::mem::take(&mut result.transcript));
-    let kind = if facts.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
-    let inner = transcript_core::transcript::Transcript {
-        video,
-        title: None,
-        author: None,
-        duration_ms: None,
-        track: TrackInfo::new(facts.language.clone().unwrap_or_else(LanguageTag::unknown), kind),
-        source: result.source.clone().unwrap_or_default(),
-        segments: segments.ok_or_else(|| unreadable("a time in the answer is none"))?,
-    };
-    Ok(Some(Transcript::of(&inner, result.from_cache, 0)))
 }

@@ -15,7 +15,7 @@ use verbatim::Payer;
 
 use super::{
     ChatAnswer, ChatTurn, CreditsPage, KeyCreated, KeyStatus, Lookup, Me, NewKeyRequest, Purchase,
-    TextLookup, Verified, bought, turns,
+    TextLookup, Verified, bought,
 };
 use crate::{
     error::{Failure, VerbatimError, count},
@@ -168,7 +168,8 @@ impl Within {
         history: Vec<ChatTurn>,
         name: Option<String>,
     ) -> Result<ChatAnswer> {
-        let ask = ChatAsk { video_id, message, history: turns(history) };
+        let history = history.into_iter().map(Into::into).collect();
+        let ask = ChatAsk { video_id, message, history };
         Ok(self.opener.open().await?.buy_answer(self.payer(name), ask).await?.body.into())
     }
 

@@ -60,15 +60,14 @@ async fn show(accounts: &Accounts, ask: &ShowAccount) -> Result<(), Failure> {
 }
 
 async fn grant(accounts: &Accounts, ask: &Grant) -> Result<(), Failure> {
-    // A prefix of their own keeps these names apart from those of orders.
-    let name = match &ask.id {
-        Some(id) => format!("operator-{id}"),
+    let id = match &ask.id {
+        Some(name) => GrantId::of_operator(name),
         None => {
             let digits = SystemRandom::open()?.bytes(16);
-            format!("operator-{}", digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            GrantId::of_operator(digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         }
     };
-    let view = accounts.grant(&ask.account.who, GrantId::new(name), ask.credits, &ask.memo).await?;
+    let view = accounts.grant(&ask.account.who, id, ask.credits, &ask.memo).await?;
     print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
 }
 

@@ -16,7 +16,7 @@
 //!
 //! The tests run on several threads, so that races are real.
 
-use std::{fmt, pin::Pin, sync::Arc, time::Duration};
+use std::{any::Any, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -65,6 +65,29 @@ pub struct Case<S: ?Sized> {
     pub name: &'static str,
     /// Runs it on a fresh store; it panics with the rule that is broken.
     pub run: fn(Arc<S>) -> Running,
+}
+
+impl<S: ?Sized + Send + Sync + 'static> Case<S> {
+    /// Runs the case on a fresh store, on a thread of its own of the runtime that waits for it: the rule that the store
+    /// breaks, or none.
+    pub async fn broken_rule(self, store: Arc<S>) -> Option<String> {
+        let runtime = tokio::runtime::Handle::current();
+        // A rule that is broken is told by a panic.
+        let ended = tokio::task::spawn_blocking(move || runtime.block_on((self.run)(store))).await;
+        Some(match ended.err()?.try_into_panic() {
+            Ok(told) => said(told.as_ref()),
+            Err(_) => "it was interrupted".to_owned(),
+        })
+    }
+}
+
+/// What a panic says.
+fn said(told: &(dyn Any + Send)) -> String {
+    match (told.downcast_ref::<String>(), told.downcast_ref::<&str>()) {
+        (Some(text), _) => text.clone(),
+        (_, Some(text)) => (*text).to_owned(),
+        _ => "it broke down".to_owned(),
+    }
 }
 
 /// A case that runs, on the thread that began it.

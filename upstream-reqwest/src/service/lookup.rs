@@ -3,7 +3,12 @@
 use http::{HeaderName, HeaderValue, Method};
 use transcript_core::{
     lookup::{Reference, SourceTag},
-    wire::lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId},
+    wire::{
+        lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+        segments,
+    },
 };
 
 use super::{
@@ -92,6 +97,32 @@ pub enum TextAnswer {
         /// tells none.
         watch_url: String,
     },
+}
+
+impl Answered<TranscriptResult> {
+    /// Takes the transcript out of a look-up's answer, with what its headers say of it; none where there is none.
+    ///
+    /// # Errors
+    /// [`ServiceError::Unreadable`] when its video or a time is none.
+    pub fn take_transcript(&mut self) -> Result<Option<Transcript>, ServiceError> {
+        let Self { body, facts } = self;
+        if !body.available {
+            return Ok(None);
+        }
+        let platform = Platform::from_wire(&body.platform).unwrap_or(Platform::VideoSite);
+        let video = VideoId::new(platform, &body.video_id);
+        let segments = segments::timed(std::mem::take(&mut body.transcript));
+        let kind = if facts.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
+        Ok(Some(Transcript {
+            video: video.map_err(|_| ServiceError::Unreadable("its video is none"))?,
+            title: None,
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(facts.language.clone().unwrap_or_else(LanguageTag::unknown), kind),
+            source: body.source.clone().unwrap_or_default(),
+            segments: segments.ok_or(ServiceError::Unreadable("a time in it is none"))?,
+        }))
+    }
 }
 
 impl ServiceClient {

@@ -44,6 +44,28 @@ async fn an_import_answers_its_language_and_the_default() {
 }
 
 #[tokio::test]
+async fn an_import_that_adds_something_has_added() {
+    let verbatim = open().await;
+    let mut effects = Vec::new();
+    for (language, words, replace) in [
+        ("en", "first", false),
+        ("en", "second", false),
+        ("en", "second", true),
+        ("en", "second", true),
+        ("de-AT", "Servus", false),
+        // German stays as it is, and yet there is something from now on that was not there before.
+        ("de-CH", "Grüezi", false),
+    ] {
+        let imported = verbatim.import(Import { replace, ..import(Some(language), words) }).await.unwrap();
+        effects.push(imported.effect());
+    }
+    assert_eq!(
+        effects,
+        [Effect::Added, Effect::Kept, Effect::Replaced, Effect::Unchanged, Effect::Added, Effect::Added]
+    );
+}
+
+#[tokio::test]
 async fn what_is_archived_stays_unless_it_is_to_be_replaced() {
     let verbatim = open().await;
     verbatim.import(import(Some("en"), "first")).await.unwrap();

@@ -1,8 +1,16 @@
 //! The AAR: an archive with the classes, the libraries of four ABIs, the rules for R8 and a manifest.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, ensure};
+use goblin::elf::{
+    Elf,
+    header::{EM_386, EM_AARCH64, EM_ARM, EM_X86_64},
+    program_header::PT_LOAD,
+};
 use uniffi::TargetLanguage;
 
 use crate::{
@@ -11,47 +19,88 @@ use crate::{
     tools::{self, LIBRARY, crate_folder, run},
 };
 
-/// The ABIs that Android has.
-const ABIS: &[&str] = &["arm64-v8a", "armeabi-v7a", "x86_64", "x86"];
+/// The ABIs that Android has, each with its machine as ELF names it.
+const ABIS: &[(&str, u16)] =
+    &[("arm64-v8a", EM_AARCH64), ("armeabi-v7a", EM_ARM), ("x86_64", EM_X86_64), ("x86", EM_386)];
 /// The oldest Android that is supported, as its API level.
 const OLDEST: &str = "24";
-
-const MANIFEST: &str = concat!(
-    "<manifest xmlns:android=\"http://schemas.android.com/apk/res/android\" package=\"dev.verbatim\">\n",
-    "    <uses-permission android:name=\"android.permission.INTERNET\" />\n",
-    "</manifest>\n"
-);
+/// How large the pages of a device of 64 bits may be: from Android 15 on, a library that is aligned for less is not loaded
+/// there.
+const PAGE: u64 = 16 * 1024;
 
 /// Packs `verbatim.aar` into a folder.
 ///
 /// # Errors
-/// When a tool is missing or fails.
+/// When a tool is missing or fails, or a library is not what a device can load.
 pub(crate) fn pack(folder: &Path) -> Result<()> {
-    let folder = tools::folder(folder)?;
     let work = tools::fresh(&tools::target_folder().join("kotlin/android"))?;
-    let archive = work.join("aar");
-    let features = FEATURES.join(",");
-    let jni = archive.join("jni").display().to_string();
-    let mut arguments = vec!["ndk", "--platform", OLDEST, "--output-dir", &jni];
-    for abi in ABIS {
+    let libraries = work.join("jni");
+    let to = libraries.display().to_string();
+    let mut arguments = vec!["ndk", "--platform", OLDEST, "--output-dir", &to];
+    for (abi, _) in ABIS {
         arguments.extend(["--target", abi]);
     }
-    // From NDK r28 on its linker aligns for pages of 16 KB by itself. The symbols stay until the bindings are generated.
-    arguments.extend(["build", "--package", "bindings-uniffi", "--lib", "--profile", "phone"]);
-    arguments.extend(["--no-default-features", "--features", &features]);
-    run("cargo", arguments, &crate_folder())?;
-    let library = |abi: &str| archive.join("jni").join(abi).join(format!("lib{LIBRARY}.so"));
-    let described = library("arm64-v8a");
-    generate::bindings(&described, TargetLanguage::Kotlin, &work.join("generated"))?;
-    for abi in ABIS {
-        run("llvm-strip", ["--strip-unneeded".as_ref(), library(abi).as_os_str()], &work)?;
+    // The symbols stay until the bindings are generated.
+    let build = tools::build_arguments(FEATURES);
+    run("cargo", arguments.into_iter().chain(build.iter().map(String::as_str)), &crate_folder())?;
+    generate::bindings(&library(&libraries, "arm64-v8a"), TargetLanguage::Kotlin, &work.join("generated"))?;
+    for (abi, _) in ABIS {
+        run("llvm-strip", ["--strip-unneeded".as_ref(), library(&libraries, abi).as_os_str()], &work)?;
     }
     jvm::compile(&work)?;
-    fs::copy(work.join("target/verbatim-jvm.jar"), archive.join("classes.jar"))?;
+    join(folder, &libraries, &work.join("target/verbatim-jvm.jar"))
+}
+
+fn library(libraries: &Path, abi: &str) -> PathBuf {
+    libraries.join(abi).join(format!("lib{LIBRARY}.so"))
+}
+
+/// Joins libraries that were built, each in a folder of its ABI's name, and classes that were compiled to `verbatim.aar` in
+/// a folder.
+///
+/// # Errors
+/// When a library is missing, or is not what a device of its ABI can load.
+pub(crate) fn join(folder: &Path, libraries: &Path, classes: &Path) -> Result<()> {
+    let folder = tools::folder(folder)?;
+    let archive = tools::fresh(&tools::target_folder().join("kotlin/aar"))?;
+    for (abi, machine) in ABIS {
+        let from = library(libraries, abi);
+        loadable(&from, *machine).with_context(|| format!("{} cannot be packed", from.display()))?;
+        let to = library(&archive.join("jni"), abi);
+        tools::folder(&archive.join("jni").join(abi))?;
+        fs::copy(from, to)?;
+    }
+    fs::copy(classes, archive.join("classes.jar"))
+        .with_context(|| format!("{} cannot be copied", classes.display()))?;
     fs::copy(crate_folder().join("kotlin/consumer-rules.pro"), archive.join("proguard.txt"))?;
-    fs::write(archive.join("AndroidManifest.xml"), MANIFEST)?;
+    fs::write(archive.join("AndroidManifest.xml"), manifest())?;
+    // There are no resources; an AAR has the list of them.
     fs::write(archive.join("R.txt"), "")?;
     let to = folder.join("verbatim.aar").display().to_string();
     let from = archive.display().to_string();
-    run("jar", ["--create", "--no-manifest", "--file", &to, "-C", &from, "."], &work)
+    run("jar", ["--create", "--no-manifest", "--file", &to, "-C", &from, "."], &archive)
+}
+
+/// Fails unless a device of this machine can load the library.
+fn loadable(library: &Path, machine: u16) -> Result<()> {
+    let bytes = fs::read(library)?;
+    let elf = Elf::parse(&bytes)?;
+    ensure!(elf.header.e_machine == machine, "it is for another machine than its folder says");
+    let aligned = elf.program_headers.iter().filter(|header| header.p_type == PT_LOAD).map(|it| it.p_align);
+    let least = aligned.min().context("nothing of it is loaded")?;
+    ensure!(
+        !elf.is_64 || least >= PAGE,
+        "it is aligned for pages of {least} bytes, and devices have pages of {PAGE}: link it with an NDK of r28 or later"
+    );
+    Ok(())
+}
+
+fn manifest() -> String {
+    let android = "http://schemas.android.com/apk/res/android";
+    format!(
+        "<manifest xmlns:android=\"{android}\" package=\"dev.verbatim\">\n    \
+         <uses-sdk android:minSdkVersion=\"{OLDEST}\" />\n    \
+         <uses-permission android:name=\"android.permission.INTERNET\" />\n\
+         </manifest>\n"
+    )
 }

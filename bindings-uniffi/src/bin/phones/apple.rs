@@ -1,13 +1,17 @@
 //! The xcframework and the Swift package around it. It runs on macOS with Xcode only.
 
-use std::{fs, path::Path};
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 
 use crate::{
-    generate,
     jvm::FEATURES,
-    tools::{self, LIBRARY, crate_folder, run, target_folder},
+    swift,
+    tools::{self, LIBRARY, run, target_folder},
 };
 
 /// The slices, each with the targets that are joined in it.
@@ -23,49 +27,49 @@ const SLICES: &[(&str, &[&str])] = &[
 /// When a tool is missing or fails.
 pub(crate) fn pack(folder: &Path) -> Result<()> {
     let folder = tools::folder(folder)?;
-    let work = tools::fresh(&target_folder().join("swift"))?;
+    let work = tools::fresh(&target_folder().join("swift/apple"))?;
     // The headers lie in a folder of their own, for another library's in the same app have a module map, too.
     let headers = work.join("headers/VerbatimFFI");
     fs::create_dir_all(&headers)?;
-    let sources = folder.join("Sources/Verbatim");
-    fs::create_dir_all(&sources)?;
+    let mut described = None;
     let mut arguments = vec!["-create-xcframework".to_owned()];
     for (name, targets) in SLICES {
         let mut libraries = Vec::new();
         for target in *targets {
             tools::build(FEATURES, Some(target))?;
-            libraries.push(target_folder().join(target).join("phone").join(format!("lib{LIBRARY}.a")));
+            let library = target_folder().join(target).join("phone").join(format!("lib{LIBRARY}.a"));
+            libraries.push(hide_sqlite(&library, target, &work)?);
+            // Which of them describes itself is all the same.
+            described = described.or(Some(library));
         }
-        let first = libraries.first().context("a slice has a target")?;
-        generate::swift_package(first, &sources, &headers)?;
         let fat = work.join(name).join(format!("lib{LIBRARY}.a"));
         fs::create_dir_all(work.join(name))?;
         let mut join = vec!["-create".to_owned()];
         join.extend(libraries.iter().map(|library| library.display().to_string()));
         join.extend(["-output".to_owned(), fat.display().to_string()]);
         run("lipo", join, &work)?;
-        hide_sqlite(&fat, &work)?;
         arguments.extend(["-library".to_owned(), fat.display().to_string()]);
         arguments.extend(["-headers".to_owned(), work.join("headers").display().to_string()]);
     }
+    swift::package(&described.context("there is a slice")?, &folder, &headers)?;
     let framework = tools::fresh(&folder.join("VerbatimFFI.xcframework"))?;
     fs::remove_dir_all(&framework)?;
     arguments.extend(["-output".to_owned(), framework.display().to_string()]);
-    run("xcodebuild", arguments, &work)?;
-    let package = crate_folder().join("swift");
-    fs::copy(package.join("Package.swift"), folder.join("Package.swift"))?;
-    for source in fs::read_dir(package.join("Sources/Verbatim"))? {
-        let source = source?;
-        fs::copy(source.path(), sources.join(source.file_name()))?;
-    }
-    Ok(())
+    run("xcodebuild", arguments, &work)
 }
 
-/// Keeps our SQLite's names to ourselves: an app has the system's, and two of one name are one in a static library.
-fn hide_sqlite(library: &Path, work: &Path) -> Result<()> {
-    let list = work.join("hidden.txt");
+/// Keeps our SQLite's names to ourselves: an app has the system's, and two of one name are one in a static library. Where the
+/// library without them lies.
+fn hide_sqlite(library: &Path, target: &str, work: &Path) -> Result<PathBuf> {
+    let folder = tools::fresh(&work.join(target))?;
+    let (list, joined) = (folder.join("hidden.txt"), folder.join("joined.o"));
     fs::write(&list, "_sqlite3_*\n")?;
-    let arguments =
-        ["-unexported_symbols_list".to_owned(), list.display().to_string(), library.display().to_string()];
-    run("nmedit", ["-p".to_owned()].into_iter().chain(arguments), work)
+    let machine = if target.starts_with("aarch64") { "arm64" } else { "x86_64" };
+    // What is linked among itself calls its SQLite no more by name.
+    let fixed = ["-r", "-arch", machine, "-all_load", "-unexported_symbols_list"].map(OsStr::new);
+    let named = [list.as_os_str(), OsStr::new("-o"), joined.as_os_str(), library.as_os_str()];
+    run("ld", fixed.into_iter().chain(named), work)?;
+    let hidden = folder.join(format!("lib{LIBRARY}.a"));
+    run("libtool", ["-static".as_ref(), "-o".as_ref(), hidden.as_os_str(), joined.as_os_str()], work)?;
+    Ok(hidden)
 }

@@ -54,7 +54,10 @@ pub(crate) fn swift_package(library: &Path, sources: &Path, headers: &Path) -> R
             source: text(library)?.into(),
             out_dir: text(folder)?.into(),
             config: Some(text(&crate_folder().join("bindgen.toml"))?.into()),
-            xcframework: true,
+            // With headers in a folder, as an xcframework of libraries has them, this module is that of no framework.
+            xcframework: false,
+            // As uniffi.toml names it, and the generated sources import it.
+            module_name: Some("VerbatimFFI".to_owned()),
             modulemap_filename: Some("module.modulemap".to_owned()),
             ..SwiftBindingsOptions::default()
         })

@@ -6,6 +6,7 @@ mod generate;
 mod jvm;
 mod mend;
 mod sizes;
+mod swift;
 mod tools;
 
 use std::path::PathBuf;
@@ -16,6 +17,9 @@ const HELP: &str = "\
 phones generate LIBRARY LANGUAGE FOLDER   Kotlin, Swift or Python from a library that was built
 phones jvm FOLDER [LIBRARY]               the jar for a JVM on this machine, with the library in it
 phones android FOLDER                     the AAR with four ABIs; needs cargo-ndk and an NDK of r28 or later
+phones aar FOLDER LIBRARIES CLASSES       the same of libraries that were built, each in a folder of its ABI's name, and
+                                          of a jar with the classes
+phones swift FOLDER [LIBRARY]             the Swift package for Linux, with this machine's library
 phones apple FOLDER                       the xcframework and the Swift package; needs macOS with Xcode
 phones sizes                              what the stripped library takes, feature by feature
 ";
@@ -30,6 +34,11 @@ fn main() -> Result<()> {
         ["jvm", folder] => jvm::pack(folder.as_ref(), None),
         ["jvm", folder, library] => jvm::pack(folder.as_ref(), Some(PathBuf::from(library))),
         ["android", folder] => android::pack(folder.as_ref()),
+        ["aar", folder, libraries, classes] => {
+            android::join(folder.as_ref(), libraries.as_ref(), classes.as_ref())
+        }
+        ["swift", folder] => swift::pack(folder.as_ref(), None),
+        ["swift", folder, library] => swift::pack(folder.as_ref(), Some(PathBuf::from(library))),
         ["apple", folder] => apple::pack(folder.as_ref()),
         ["sizes"] => sizes::table(),
         ["help"] => {

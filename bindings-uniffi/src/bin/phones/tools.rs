@@ -48,16 +48,23 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// What cargo is told so that it builds the library with the profile for phones.
+pub(crate) fn build_arguments(features: &[&str]) -> Vec<String> {
+    let fixed =
+        ["build", "--package", "bindings-uniffi", "--lib", "--profile", "phone", "--no-default-features"];
+    let mut arguments = fixed.map(str::to_owned).to_vec();
+    arguments.extend(["--features".to_owned(), features.join(",")]);
+    arguments
+}
+
 /// Builds the library with the profile for phones; where it lies.
 ///
 /// # Errors
 /// When the compiler fails.
 pub(crate) fn build(features: &[&str], target: Option<&str>) -> Result<PathBuf> {
-    let features = features.join(",");
-    let mut arguments = vec!["build", "--package", "bindings-uniffi", "--lib", "--profile", "phone"];
-    arguments.extend(["--no-default-features", "--features", &features]);
+    let mut arguments = build_arguments(features);
     if let Some(target) = target {
-        arguments.extend(["--target", target]);
+        arguments.extend(["--target".to_owned(), target.to_owned()]);
     }
     run("cargo", arguments, &crate_folder())?;
     let folder = target_folder();

@@ -1,4 +1,8 @@
 import Foundation
+#if canImport(FoundationNetworking)
+// Where Foundation is Swift's own, its HTTP is a module of itself.
+import FoundationNetworking
+#endif
 
 /// Captions that lie at an address, fetched with the platform's own HTTP: its proxies, its trust and its data saving
 /// apply.

@@ -50,6 +50,43 @@ fn a_transcript_has_the_specifications_fields() {
 }
 
 #[test]
+fn a_transcript_is_read_back_but_for_who_it_came_from() {
+    for (title, kind) in [(Some("Never"), TrackKind::Generated), (None, TrackKind::Human)] {
+        let transcript = transcript(title, kind);
+        let read = VideoTranscript::from(&transcript).into_transcript("a server").unwrap();
+        assert_eq!(read, Transcript { source: "a server".to_owned(), ..transcript });
+    }
+    let whole = VideoTranscript::from(&transcript(None, TrackKind::Human));
+    let linked = VideoTranscript {
+        video_id: "https://www.tiktok.com/@words/video/7106594312292453675".to_owned(),
+        ..whole.clone()
+    };
+    let video = linked.into_transcript("a server").unwrap().video;
+    assert_eq!((video.platform(), video.id()), (Platform::ShortVideo, "7106594312292453675"));
+    for (broken, what) in [
+        (VideoTranscript { video_id: "no video".to_owned(), ..whole.clone() }, "its video is none"),
+        (
+            VideoTranscript { video_id: "https://vm.tiktok.com/ZMabcdefg/".to_owned(), ..whole.clone() },
+            "its video is none",
+        ),
+        (VideoTranscript { language: "-".to_owned(), ..whole.clone() }, "its language is none"),
+        (
+            VideoTranscript {
+                segments: vec![crate::wire::lookup::Segment {
+                    text: "x".to_owned(),
+                    start: -1.0,
+                    duration: 1.0,
+                }],
+                ..whole.clone()
+            },
+            "a time in it is none",
+        ),
+    ] {
+        assert_eq!(broken.into_transcript("a server"), Err(what));
+    }
+}
+
+#[test]
 fn an_account_has_the_specifications_fields() {
     let credits =
         Credits { plan: Plan::Pro, remaining: 7, total: 9, resets_at: Timestamp::from_millis(1_500) };

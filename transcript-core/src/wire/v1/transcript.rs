@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{transcript::Transcript, wire::lookup::Segment};
+use crate::{
+    transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
+    video::{Platform, VideoId, VideoLink},
+    wire::{lookup::Segment, segments},
+};
 
 /// A transcript (specification 2.5), the answer of `GET /api/v1/transcript`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +26,33 @@ pub struct VideoTranscript {
     pub is_generated: bool,
     /// The segments.
     pub segments: Vec<Segment>,
+}
+
+impl VideoTranscript {
+    /// The transcript that this tells of. Who its words came from is not told, so the caller names a `source`; a video that
+    /// is no YouTube id is a link.
+    ///
+    /// # Errors
+    /// What of it is none: its video, its language or a time.
+    pub fn into_transcript(self, source: impl Into<String>) -> Result<Transcript, &'static str> {
+        let video = VideoId::new(Platform::VideoSite, &self.video_id).ok();
+        let linked = || match VideoLink::parse(&self.video_id) {
+            Ok(VideoLink::Video(video)) => Some(video),
+            _ => None,
+        };
+        let video = video.or_else(linked).ok_or("its video is none")?;
+        let language = LanguageTag::parse(&self.language).map_err(|_| "its language is none")?;
+        let kind = if self.is_generated { TrackKind::Generated } else { TrackKind::Human };
+        Ok(Transcript {
+            video,
+            title: Some(self.title).filter(|title| !title.is_empty()),
+            author: None,
+            duration_ms: None,
+            track: TrackInfo::new(language, kind),
+            source: source.into(),
+            segments: segments::timed(self.segments).ok_or("a time in it is none")?,
+        })
+    }
 }
 
 impl From<&Transcript> for VideoTranscript {
