@@ -300,7 +300,7 @@ pub struct BalancePage {
 pub trait LedgerStore: Send + Sync {
     /// Holds an amount in several wallets at once: all legs or none. Overdue holds of these wallets expire first.
     async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
-    /// Holds and settles in one step, with one entry of each pool: [`EntryKind::Charged`].
+    /// Holds and settles in one step, with one entry of each pool, `Charged`.
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
     /// Puts off the end of an open hold; never brings it forward.
     async fn extend(&self, id: HoldId, until: Timestamp) -> Result<HoldState, VerbatimError>;

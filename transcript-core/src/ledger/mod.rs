@@ -1,10 +1,11 @@
 //! The ledger: who may spend how much, and every step in which it was spent.
 //!
-//! A spend is held first, then settled once or released. Every step is an immutable [`Entry`], and
-//! every balance can be recomputed from the entries ([`audit`]). Which pool gives how much is plain
-//! arithmetic that every implementation shares ([`allocate`]). The ledger knows no plan and no
-//! calendar: which pools a wallet has at a moment comes in with each call, as [`Terms`] that [`terms`]
-//! computes. A new period is a new bucket name, so nothing needs a timer to reset.
+//! A spend is held first, then settled once or released; what is at hand is held and settled in one step.
+//! Every step is an immutable [`Entry`], and every balance can be recomputed from the entries
+//! ([`audit`]). Which pool gives how much is plain arithmetic that every implementation shares
+//! ([`allocate`]). The ledger knows no plan and no calendar: which pools a wallet has at a moment comes in
+//! with each call, as [`Terms`] that [`terms`] computes. A new period is a new bucket name, so nothing needs
+//! a timer to reset.
 
 pub mod allocate;
 pub mod audit;

@@ -100,7 +100,11 @@ async fn an_audit_finds_what_was_done_to_a_charge() -> Result<()> {
         (charged, "kind = 'spent'", impossible),
         (charged, "kind = 'returned'", impossible),
         (charged, "bucket = ''", impossible),
-        (charged, "bucket = 'month/y'", "allowance month/y: the balance says nothing"),
+        (
+            charged,
+            "bucket = 'month/y'",
+            "allowance month/y: the balance says spent 0, held 0, granted 0; its entries add up to spent 1",
+        ),
         (charged, "wallet = 'nobody'", "wallet nobody, allowance month/"),
         (held, "kind = 'charged'", impossible),
         (held, "amount = 3", "says spent 2, held 0, granted 0; its entries add up to spent 2, held 1"),
