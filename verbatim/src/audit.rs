@@ -166,13 +166,24 @@ impl<'a> Reading<'a> {
             });
         }
         let mut pause = Duration::from_millis(1);
+        let mut is_read_anew = false;
         for _ in 0..READINGS_MAX {
             let balance = self.balance().await?;
             match self.advance().await? {
                 Ok(0) => {
-                    let differences = self.tally.differences(&balance).into_iter();
+                    let differences = self.tally.differences(&balance);
+                    if !differences.is_empty() && !is_read_anew {
+                        // An entry of another pool may have been stored after one with a higher number was read.
+                        is_read_anew = true;
+                        self.forget();
+                        if let Err(entry) = self.advance().await? {
+                            return Ok(Found { balance, disagreements: impossible(&self.wallet, entry) });
+                        }
+                        continue;
+                    }
                     let wallet = || self.wallet.clone();
                     let disagreements = differences
+                        .into_iter()
                         .map(|difference| Disagreement::Balance { wallet: wallet(), difference })
                         .collect();
                     return Ok(Found { balance, disagreements });
@@ -186,6 +197,13 @@ impl<'a> Reading<'a> {
         }
         let wallet = self.wallet.clone();
         Ok(Found { balance: self.balance().await?, disagreements: vec![Disagreement::Restless { wallet }] })
+    }
+
+    /// Forgets what was read, so that it is read anew from the first entry.
+    fn forget(&mut self) {
+        (self.tally, self.entries) = (Tally::default(), 0);
+        (self.page, self.last) = (None, None);
+        self.open.clear();
     }
 
     /// Adds up the entries that were not read yet; returns how many, or the first impossible one.

@@ -12,3 +12,7 @@ PRAGMA writable_schema = RESET;
 DROP INDEX ledger_entries_purchases_spent;
 CREATE INDEX ledger_entries_purchases_spent ON ledger_entries (wallet, at, amount)
     WHERE bucket = '' AND kind IN ('spent', 'charged');
+
+-- A table whose text was another would refuse every charge from now on: then this step fails, and nothing has changed.
+SELECT json(CASE WHEN instr(sql, '''spent'', ''charged'', ') > 0 THEN '1' ELSE 'the table is not as it was made' END)
+    FROM sqlite_schema WHERE type = 'table' AND name = 'ledger_entries';

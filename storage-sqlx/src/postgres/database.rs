@@ -65,6 +65,8 @@ pub(super) trait Change: Send + Sync + 'static {
     const IS_STEP: bool = false;
     /// Whether to make it again does no harm when nobody knows whether it was made.
     const IS_REPEATABLE: bool = true;
+    /// The part of the patience that it may take: one in so many. What is made for several leaves them time.
+    const PATIENCE_PARTS: u32 = 1;
 
     /// Makes the change. A fault undoes all that it did.
     fn make<'a>(&'a self, db: &'a mut PgConnection) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
@@ -160,6 +162,21 @@ impl Database {
     pub(super) fn new(options: PostgresOptions) -> Result<Self> {
         let options = options.bounded();
         let connection = options.connection()?;
+        Self::reached(options, connection)
+    }
+
+    /// The same, where each statement looks rows up by their keys: one plan is right for all values. A plan of its own
+    /// for each of the first ones, and again where short lists are bound, costs more than what it plans.
+    pub(super) fn of_keys(options: PostgresOptions) -> Result<Self> {
+        let options = options.bounded();
+        let connection = options.connection()?;
+        // A pooler would give the setting to others, or refuse it.
+        let one_plan = (!options.pooler).then_some(("plan_cache_mode", "force_generic_plan"));
+        let connection = connection.options(one_plan);
+        Self::reached(options, connection)
+    }
+
+    fn reached(options: PostgresOptions, connection: PgConnectOptions) -> Result<Self> {
         let name = PostgresOptions::name(&connection);
         if !is_private(&connection) {
             tracing::warn!(
@@ -176,6 +193,11 @@ impl Database {
     /// What people call it.
     pub(super) fn name(&self) -> &str {
         &self.shared.name
+    }
+
+    /// How long a call waits.
+    pub(super) fn patience(&self) -> Duration {
+        self.shared.options.patience
     }
 
     /// Where work and timers run.
@@ -263,7 +285,7 @@ impl Shared {
 
     /// Makes a change, anew as long as that may help and its patience lasts.
     async fn see_through<C: Change>(&self, change: C) -> Work<C::Outcome> {
-        let ends = Instant::now() + self.options.patience;
+        let ends = Instant::now() + self.options.patience / C::PATIENCE_PARTS;
         let (mut attempts, mut lost) = (0, 0);
         loop {
             // What is broken off in its middle takes its connection along, so that the server undoes it.

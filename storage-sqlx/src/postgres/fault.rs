@@ -115,6 +115,15 @@ pub(crate) fn into_error(fault: Fault, database: &str) -> Error {
                 "the database {database} has no room for more (code {code}): connections, memory or disk"
             ),
         ),
+        // What a pooler says of settings that it does not know.
+        (Some("08P01" | "42704"), _) => (
+            Unavailable,
+            Retry::Backoff,
+            format!(
+                "the database {database} refuses how it is spoken to: where a pooler stands before it, set \
+                 storage.pooler = true"
+            ),
+        ),
         (Some(code), _) if verdict_of(code) == Verdict::Lost => {
             (Unavailable, Retry::Backoff, format!("the database {database} is going away or coming up"))
         }

@@ -5,6 +5,7 @@ use std::{
     fmt,
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
 };
 
 use tokio::{runtime::Handle, sync::oneshot};
@@ -34,6 +35,9 @@ pub(super) trait Serve: Send + Sync + 'static {
     /// What is answered.
     type Outcome: Send + 'static;
 
+    /// What is answered to whoever has waited in line for as long as anybody waits: nothing was done for them.
+    fn too_late(&self) -> Result<Self::Outcome>;
+
     /// Serves these, and answers each.
     fn serve(&self, members: Vec<(Self::Ask, Answer<Self::Outcome>)>) -> impl Future<Output = ()> + Send;
 }
@@ -42,11 +46,14 @@ pub(super) trait Serve: Send + Sync + 'static {
 pub(super) struct Line<S: Serve> {
     server: S,
     runtime: Handle,
+    /// How long anybody waits to be served.
+    patience: Duration,
     waiting: Mutex<Waiting<S>>,
 }
 
 struct Waiting<S: Serve> {
-    queue: VecDeque<(S::Ask, Answer<S::Outcome>)>,
+    /// Since when each waits, in their order.
+    queue: VecDeque<(Instant, S::Ask, Answer<S::Outcome>)>,
     /// Whether a task serves this line.
     is_served: bool,
 }
@@ -58,10 +65,10 @@ impl<S: Serve + fmt::Debug> fmt::Debug for Line<S> {
 }
 
 impl<S: Serve> Line<S> {
-    /// An empty line, served in tasks of `runtime`.
-    pub(super) fn new(server: S, runtime: &Handle) -> Arc<Self> {
+    /// An empty line, served in tasks of `runtime`; nobody waits longer than `patience` to be served.
+    pub(super) fn new(server: S, runtime: &Handle, patience: Duration) -> Arc<Self> {
         let waiting = Mutex::new(Waiting { queue: VecDeque::new(), is_served: false });
-        Arc::new(Self { server, runtime: runtime.clone(), waiting })
+        Arc::new(Self { server, runtime: runtime.clone(), patience, waiting })
     }
 
     /// Whether somebody is being served.
@@ -89,8 +96,11 @@ impl<S: Serve> Line<S> {
         if waiting.queue.len() >= WAITING_MAX {
             return Err(Error::unavailable("too many charges wait for the database: try again in a moment"));
         }
-        waiting.queue.push_back((ask, answer));
-        if !std::mem::replace(&mut waiting.is_served, true) {
+        waiting.queue.push_back((Instant::now(), ask, answer));
+        let is_first = !std::mem::replace(&mut waiting.is_served, true);
+        // A runtime that has ended drops the task on the spot, which then tidies the line.
+        drop(waiting);
+        if is_first {
             let serving = Serving { line: Arc::clone(self), has_ended: false };
             self.runtime.spawn(serving.run());
         }
@@ -100,11 +110,20 @@ impl<S: Serve> Line<S> {
     /// Who is served next, together; nobody when the task that serves has ended with that.
     fn next(&self) -> Vec<(S::Ask, Answer<S::Outcome>)> {
         let mut waiting = self.waiting();
-        // Whoever left need not be served.
-        waiting.queue.retain(|(_, answer)| !answer.is_closed());
-        let count = waiting.queue.len().min(TOGETHER_MAX);
-        waiting.is_served = count > 0;
-        waiting.queue.drain(..count).collect()
+        let mut next = Vec::with_capacity(waiting.queue.len().min(TOGETHER_MAX));
+        while next.len() < TOGETHER_MAX
+            && let Some((since, ask, answer)) = waiting.queue.pop_front()
+        {
+            if answer.is_closed() {
+                // Whoever left need not be served.
+            } else if since.elapsed() > self.patience {
+                answer.send(self.server.too_late()).ok();
+            } else {
+                next.push((ask, answer));
+            }
+        }
+        waiting.is_served = !next.is_empty();
+        next
     }
 }
 

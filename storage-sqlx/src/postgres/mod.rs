@@ -131,7 +131,7 @@ impl PostgresStore {
     /// - [`transcript_core::ErrorKind::Unavailable`]: the server cannot be reached.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
         let alone = options.spends_alone;
-        let database = Database::new(options)?;
+        let database = Database::of_keys(options)?;
         schema::migrate(&database, &MAIN).await?;
         let (tellers, spenders) = (charges::Tellers::new(&database), ledger::Spenders::new(&database, alone));
         Ok(Self { tellers, spenders, database })

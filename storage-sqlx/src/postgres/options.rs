@@ -84,16 +84,10 @@ impl PostgresOptions {
         if self.pooler {
             return Ok(known.statement_cache_capacity(0));
         }
+        // Only a net: work never rests on them. They end what was left behind by a client that vanished.
         let patience = self.patience.as_millis().to_string();
-        let settings = [
-            // Only a net: work never rests on them. They end what was left behind by a client that vanished.
-            ("statement_timeout", patience.as_str()),
-            ("idle_in_transaction_session_timeout", &patience),
-            // Each statement looks rows up by their keys, so one plan is right for all values: a plan of its own for
-            // each of the first ones, and again where lists are bound, costs more than what it plans.
-            ("plan_cache_mode", "force_generic_plan"),
-        ];
-        Ok(known.statement_cache_capacity(256).options(settings))
+        let limits = [("statement_timeout", &patience), ("idle_in_transaction_session_timeout", &patience)];
+        Ok(known.statement_cache_capacity(256).options(limits))
     }
 
     /// What people call the database: host and name, never a password.

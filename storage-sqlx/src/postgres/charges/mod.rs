@@ -25,7 +25,7 @@ use transcript_core::{
 use super::{
     PostgresStore,
     database::{Change, Database},
-    fault::{Verdict, verdict},
+    fault::{Verdict, late, verdict},
     ledger, limits,
     line::{self, Answer, Line, Serve},
 };
@@ -51,7 +51,8 @@ struct Teller {
 
 impl Tellers {
     pub(super) fn new(database: &Database) -> Self {
-        let line = |_| Line::new(Teller { database: database.clone() }, database.runtime());
+        let line =
+            |_| Line::new(Teller { database: database.clone() }, database.runtime(), database.patience());
         Self { lines: std::array::from_fn(line) }
     }
 
@@ -72,6 +73,10 @@ impl Charges for PostgresStore {
 impl Serve for Teller {
     type Ask = ChargeRequest;
     type Outcome = ChargeOutcome;
+
+    fn too_late(&self) -> Result<ChargeOutcome> {
+        Ok(ChargeOutcome::Undone(late(self.database.name())))
+    }
 
     async fn serve(&self, members: Vec<(ChargeRequest, Answer<ChargeOutcome>)>) {
         // One of them may be to blame: nobody pays for another's fault.

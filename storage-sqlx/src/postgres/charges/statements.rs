@@ -23,8 +23,8 @@ const LOCK_POOLS: &str = "SELECT 1 FROM ledger_pools p
     WHERE (p.wallet, p.bucket) IN (SELECT w.wallet, w.bucket FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket))
     ORDER BY p.wallet, p.bucket FOR UPDATE";
 
-/// A row for each charge, in their order. `OFFSET 0` keeps it at looking rows up for each: a plan that was made while the
-/// tables were small must not read them whole once they are large.
+/// A row for each charge, in their order. `OFFSET 0` keeps it at looking rows up for each: a plan that was made before the
+/// tables were filled must not join them whole.
 const LOAD: &str = "SELECT
         EXISTS (SELECT 1 FROM keys k JOIN accounts o ON o.id = k.account
             WHERE k.digest = a.key AND k.revoked_at IS NULL AND o.id = a.account AND o.version = a.version

@@ -59,11 +59,12 @@ const WALLETS: &str = "WITH named AS (
             UNION (SELECT DISTINCT wallet FROM ledger_open WHERE wallet > $1 ORDER BY wallet LIMIT $2)
         ) n ORDER BY wallet LIMIT $2
     )
-    SELECT named.wallet, array_agg(p.bucket ORDER BY p.number, p.bucket), array_agg(p.cap ORDER BY p.number, p.bucket),
-        array_agg(p.spent ORDER BY p.number, p.bucket), array_agg(p.held ORDER BY p.number, p.bucket),
-        array_agg(p.granted ORDER BY p.number, p.bucket), count(p.wallet)
-    FROM named LEFT JOIN ledger_pools p ON p.wallet = named.wallet
-    GROUP BY named.wallet ORDER BY named.wallet";
+    SELECT named.wallet, p.* FROM named CROSS JOIN LATERAL (
+        SELECT array_agg(bucket ORDER BY number, bucket), array_agg(cap ORDER BY number, bucket),
+            array_agg(spent ORDER BY number, bucket), array_agg(held ORDER BY number, bucket),
+            array_agg(granted ORDER BY number, bucket), count(*)
+        FROM ledger_pools WHERE wallet = named.wallet
+    ) p ORDER BY named.wallet";
 
 /// Holds; `spend` settles in full at once.
 pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {

@@ -12,9 +12,9 @@ use std::{
 };
 
 use sqlx::{PgConnection, Row};
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::sync::Semaphore;
 use transcript_core::{
-    ErrorKind, Result,
+    Result,
     ledger::{Balance, HoldOutcome, HoldRequest, Pool, PoolBalance},
 };
 
@@ -24,6 +24,7 @@ use crate::{
     error::{Work, corrupt},
     postgres::{
         database::{Change, Database},
+        fault::{Verdict, late, verdict},
         line::{self, Answer, Line, Serve},
         text::{own, read},
     },
@@ -36,8 +37,8 @@ const LINES: usize = 2;
 /// wallet, in one order for everybody; then the spends, each with its place among those of its wallet, from 1: their
 /// entries have the numbers up to the one that the pool has afterwards.
 ///
-/// A row is looked up for each of them (`OFFSET 0` keeps it that way): a plan that was made while the tables were
-/// small must not read them whole once they are large.
+/// Rows are looked up for each of them (`OFFSET 0` keeps it that way): a plan that was made before the tables were filled
+/// must not join them whole.
 const TOGETHER: &str = "WITH asks AS MATERIALIZED (
         SELECT * FROM unnest($7::TEXT[], $8::TEXT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[],
             $13::TEXT[]) a (id, wallet, place, amount, now, expires_at, memo)
@@ -94,7 +95,8 @@ struct Spender {
 impl Spenders {
     /// Nobody waits yet; so many may be under way each by itself.
     pub(in crate::postgres) fn new(database: &Database, alone: usize) -> Self {
-        let line = |_| Line::new(Spender { database: database.clone() }, database.runtime());
+        let line =
+            |_| Line::new(Spender { database: database.clone() }, database.runtime(), database.patience());
         let alone = Semaphore::new(alone.min(Semaphore::MAX_PERMITS));
         Self { database: database.clone(), alone, lines: std::array::from_fn(line) }
     }
@@ -116,35 +118,43 @@ impl Serve for Spender {
     type Ask = HoldRequest;
     type Outcome = HoldOutcome;
 
+    fn too_late(&self) -> Result<HoldOutcome> {
+        Err(late(self.database.name()))
+    }
+
     async fn serve(&self, members: Vec<(HoldRequest, Answer<HoldOutcome>)>) {
         let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let asks = Arc::new(asks);
         let together = Together { asks: Arc::clone(&asks), numbers: self.database.clone() };
         let served = match asks.len() {
             1 => Ok(vec![None]),
-            _ => self.database.make(together).await,
+            _ => self.database.attempt(together).await,
         };
         let outcomes = match served {
             Ok(outcomes) => outcomes,
             // Each by itself would not reach the database either.
-            Err(error) if error.kind() == ErrorKind::Unavailable => {
+            Err(fault) if verdict(&fault) == Verdict::Lost => {
+                let error = self.database.error(fault);
                 return answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
             }
-            // One of them may be to blame. Whether they were stored or not, their ids tell.
+            // One of them may be to blame, also where a row was waited for. Whether they were stored or not, their ids
+            // tell.
             Err(_) => vec![None; asks.len()],
         };
-        let mut left = JoinSet::new();
         for ((ask, answer), outcome) in asks.iter().zip(answers).zip(outcomes) {
             match outcome {
                 // Nobody may be waiting any more; it is spent all the same.
                 Some(outcome) => drop(answer.send(Ok(outcome))),
+                None if answer.is_closed() => {}
+                // The next ones do not wait for whoever goes their own way.
                 None => {
                     let (ask, database) = (ask.clone(), self.database.clone());
-                    left.spawn(async move { drop(answer.send(take(&database, ask, true).await)) });
+                    self.database.runtime().spawn(async move {
+                        answer.send(take(&database, ask, true).await).ok();
+                    });
                 }
             }
         }
-        while left.join_next().await.is_some() {}
     }
 }
 
@@ -216,6 +226,8 @@ impl Change for Together {
     /// None for those that must go their own way.
     type Outcome = Vec<Option<HoldOutcome>>;
     const IS_STEP: bool = true;
+    /// A row that somebody else has locked keeps all of them waiting: each by itself then, with the time that is left.
+    const PATIENCE_PARTS: u32 = 4;
 
     async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<HoldOutcome>>> {
         let Self { asks, numbers } = self;
