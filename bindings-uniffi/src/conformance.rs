@@ -27,8 +27,8 @@ use crate::{
     error::{Failure, FailureKind, VerbatimError},
     ports::{
         AccountChange, AccountPage, ArchiveFind, ArchiveKeep, ArchiveStore, BalancePage, DirectoryStore,
-        EntryPage, ForeignArchive, ForeignDirectory, ForeignLedger, KeyOwner, KeyPage, LedgerStore,
-        Redemption, StoredRecord, TrackPage, VideoPage, archive_find, stored_record,
+        EntryPage, Foreign, KeyOwner, KeyPage, LedgerStore, Redemption, StoredRecord, TrackPage, VideoPage,
+        archive_find, stored_record,
     },
     transcripts::Transcripts,
 };
@@ -81,7 +81,8 @@ pub fn conformance_cases(port: String) -> Result<Vec<String>, VerbatimError> {
 /// `Unexpected` with the rule that it breaks; `InvalidInput` when there is no such case.
 #[uniffi::export]
 pub async fn run_archive_case(name: String, store: Arc<dyn ArchiveStore>) -> Result<(), VerbatimError> {
-    run_case(archive_cases(), name, Arc::new(ForeignArchive::new(store, PATIENCE)) as Arc<dyn Archive>).await
+    run_case(archive_cases(), name, Arc::new(Foreign::new("archive", store, PATIENCE)) as Arc<dyn Archive>)
+        .await
 }
 
 /// Runs one case on a fresh ledger.
@@ -90,7 +91,7 @@ pub async fn run_archive_case(name: String, store: Arc<dyn ArchiveStore>) -> Res
 /// As [`run_archive_case`].
 #[uniffi::export]
 pub async fn run_ledger_case(name: String, store: Arc<dyn LedgerStore>) -> Result<(), VerbatimError> {
-    run_case(ledger_cases(), name, Arc::new(ForeignLedger::new(store, PATIENCE)) as Arc<dyn Ledger>).await
+    run_case(ledger_cases(), name, Arc::new(Foreign::new("ledger", store, PATIENCE)) as Arc<dyn Ledger>).await
 }
 
 /// Runs one case on a fresh directory.
@@ -99,8 +100,12 @@ pub async fn run_ledger_case(name: String, store: Arc<dyn LedgerStore>) -> Resul
 /// As [`run_archive_case`].
 #[uniffi::export]
 pub async fn run_directory_case(name: String, store: Arc<dyn DirectoryStore>) -> Result<(), VerbatimError> {
-    run_case(directory_cases(), name, Arc::new(ForeignDirectory::new(store, PATIENCE)) as Arc<dyn Directory>)
-        .await
+    run_case(
+        directory_cases(),
+        name,
+        Arc::new(Foreign::new("directory", store, PATIENCE)) as Arc<dyn Directory>,
+    )
+    .await
 }
 
 async fn run_case<S: ?Sized + Send + Sync + 'static>(

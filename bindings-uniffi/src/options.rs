@@ -8,8 +8,8 @@ use verbatim::{ChatModelOptions, Options, ServiceOptions, SpeechOptions, Storage
 use crate::{
     error::{Failure, VerbatimError},
     ports::{
-        ArchiveStore, ChatModel, DirectoryStore, ForeignArchive, ForeignChatModel, ForeignDirectory,
-        ForeignLedger, ForeignSupplier, LedgerStore, Mailer, Supplier,
+        ArchiveStore, ChatModel, DirectoryStore, Foreign, ForeignChatModel, ForeignSupplier, LedgerStore,
+        Mailer, Supplier,
     },
     progress::Progress,
     unsaid::unsaid,
@@ -235,9 +235,9 @@ fn storage(given: Option<&Storage>, options: &mut Options) -> Result<Option<Path
 fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimError> {
     let patience = time("store_timeout", given.store_timeout, STORE_TIMEOUT)?;
     let parts = &mut options.own;
-    parts.archive = given.archive.map(|store| Arc::new(ForeignArchive::new(store, patience)) as _);
-    parts.ledger = given.ledger.map(|store| Arc::new(ForeignLedger::new(store, patience)) as _);
-    parts.directory = given.directory.map(|store| Arc::new(ForeignDirectory::new(store, patience)) as _);
+    parts.archive = given.archive.map(|store| Arc::new(Foreign::new("archive", store, patience)) as _);
+    parts.ledger = given.ledger.map(|store| Arc::new(Foreign::new("ledger", store, patience)) as _);
+    parts.directory = given.directory.map(|store| Arc::new(Foreign::new("directory", store, patience)) as _);
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
         parts.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));

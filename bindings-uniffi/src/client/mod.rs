@@ -5,10 +5,7 @@ mod records;
 mod server;
 mod within;
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use transcript_core::{lookup::SourceTag, wire::v1::VideoTranscript};
 
@@ -23,6 +20,7 @@ use crate::{
     error::{Failure, FailureKind, VerbatimError},
     opener::Opener,
     transcript::{Format, Transcript},
+    unsaid::unsaid,
 };
 
 /// Where calls go.
@@ -50,12 +48,7 @@ pub struct Client {
     place: Mutex<Place>,
 }
 
-impl fmt::Debug for Client {
-    /// Without the key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Client")
-    }
-}
+unsaid!(Client);
 
 impl Client {
     /// A caller of the service within the process.

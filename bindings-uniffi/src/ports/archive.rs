@@ -1,6 +1,6 @@
 //! An archive of the app's.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
@@ -14,7 +14,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::within;
+use super::Foreign;
 use crate::{error::VerbatimError, transcript::Transcript};
 
 /// A transcript as the archive holds it.
@@ -138,28 +138,6 @@ pub trait ArchiveStore: Send + Sync {
     async fn stats(&self) -> Result<Stats, VerbatimError>;
 }
 
-/// An archive of the app's as the core's port.
-pub(crate) struct ForeignArchive {
-    store: Arc<dyn ArchiveStore>,
-    patience: Duration,
-}
-
-impl fmt::Debug for ForeignArchive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForeignArchive")
-    }
-}
-
-impl ForeignArchive {
-    pub(crate) fn new(store: Arc<dyn ArchiveStore>, patience: Duration) -> Self {
-        Self { store, patience }
-    }
-
-    async fn ask<T>(&self, call: impl Future<Output = Result<T, VerbatimError>>) -> Result<T> {
-        within(self.patience, "archive", call).await
-    }
-}
-
 /// What a store of the core's found, as an app has it.
 #[cfg(feature = "testing")]
 pub(crate) fn archive_find(found: Found) -> ArchiveFind {
@@ -221,7 +199,7 @@ fn stored(record: StoredRecord) -> Result<StoredTranscript> {
 }
 
 #[async_trait]
-impl Archive for ForeignArchive {
+impl Archive for Foreign<dyn ArchiveStore> {
     async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
         Ok(match self.ask(self.store.find(video.clone(), wish.clone(), now)).await? {
             ArchiveFind::Stored { stored: record } => Found::Transcript(stored(record)?),

@@ -1,7 +1,5 @@
 //! Keys and accounts of the app's.
 
-use std::{fmt, sync::Arc, time::Duration};
-
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
@@ -12,7 +10,7 @@ use transcript_core::{
     ids::{AccountId, Cursor, KeyId, WalletId},
 };
 
-use super::within;
+use super::Foreign;
 use crate::error::VerbatimError;
 
 /// A key that was made: only its digest is stored.
@@ -293,30 +291,8 @@ pub trait DirectoryStore: Send + Sync {
     async fn accounts(&self, page: PageRequest) -> Result<AccountPage, VerbatimError>;
 }
 
-/// Keys and accounts of the app's as the core's port.
-pub(crate) struct ForeignDirectory {
-    store: Arc<dyn DirectoryStore>,
-    patience: Duration,
-}
-
-impl fmt::Debug for ForeignDirectory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForeignDirectory")
-    }
-}
-
-impl ForeignDirectory {
-    pub(crate) fn new(store: Arc<dyn DirectoryStore>, patience: Duration) -> Self {
-        Self { store, patience }
-    }
-
-    async fn ask<T>(&self, call: impl Future<Output = Result<T, VerbatimError>>) -> Result<T> {
-        within(self.patience, "directory", call).await
-    }
-}
-
 #[async_trait]
-impl Directory for ForeignDirectory {
+impl Directory for Foreign<dyn DirectoryStore> {
     async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
         Ok(self.ask(self.store.owner(key_digest.to_vec())).await?.map(|owner| match owner {
             KeyOwner::OfLookups { key } => Owner::Lookup(key),

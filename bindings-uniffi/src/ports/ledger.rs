@@ -1,7 +1,5 @@
 //! A ledger of the app's.
 
-use std::{fmt, sync::Arc, time::Duration};
-
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
@@ -12,7 +10,7 @@ use transcript_core::{
     },
 };
 
-use super::within;
+use super::Foreign;
 use crate::error::VerbatimError;
 
 /// What is spent from: an allowance of a period, or what was bought.
@@ -327,30 +325,8 @@ pub trait LedgerStore: Send + Sync {
     async fn wallets(&self, page: PageRequest) -> Result<BalancePage, VerbatimError>;
 }
 
-/// A ledger of the app's as the core's port.
-pub(crate) struct ForeignLedger {
-    store: Arc<dyn LedgerStore>,
-    patience: Duration,
-}
-
-impl fmt::Debug for ForeignLedger {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForeignLedger")
-    }
-}
-
-impl ForeignLedger {
-    pub(crate) fn new(store: Arc<dyn LedgerStore>, patience: Duration) -> Self {
-        Self { store, patience }
-    }
-
-    async fn ask<T>(&self, call: impl Future<Output = Result<T, VerbatimError>>) -> Result<T> {
-        within(self.patience, "ledger", call).await
-    }
-}
-
 #[async_trait]
-impl Ledger for ForeignLedger {
+impl Ledger for Foreign<dyn LedgerStore> {
     async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
         ask.check()?;
         self.ask(self.store.hold(ask)).await

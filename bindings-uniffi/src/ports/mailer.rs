@@ -1,11 +1,11 @@
 //! Who sends the mails of registrations, where the app has the service within its process.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{Error, Result, accounts::mail};
 
-use crate::error::VerbatimError;
+use crate::{error::VerbatimError, unsaid::unsaid};
 
 /// A mail to send.
 #[derive(Clone, uniffi::Record)]
@@ -20,13 +20,6 @@ pub struct Mail {
     pub html: String,
 }
 
-impl fmt::Debug for Mail {
-    /// Without whom it is to, and what it says.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mail")
-    }
-}
-
 /// Sends mails.
 #[uniffi::export(foreign)]
 #[async_trait]
@@ -38,11 +31,7 @@ pub trait Mailer: Send + Sync {
 /// A sender of the app's as the core's port.
 pub(crate) struct ForeignMailer(pub(crate) Arc<dyn Mailer>);
 
-impl fmt::Debug for ForeignMailer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForeignMailer")
-    }
-}
+unsaid!(Mail, ForeignMailer);
 
 #[async_trait]
 impl mail::Mailer for ForeignMailer {

@@ -10,7 +10,7 @@ mod mailer;
 mod records;
 mod supplier;
 
-use std::{future::Future, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use transcript_core::{Error, Result};
 
@@ -22,25 +22,40 @@ pub use mailer::{Mail, Mailer};
 pub use records::{ShortLinkName, Video};
 pub use supplier::{Supplier, SupplierAsk, SupplyFailure, SupplyReason, Watcher};
 
-pub(crate) use archive::ForeignArchive;
 #[cfg(feature = "testing")]
 pub(crate) use archive::{archive_find, stored_record};
 pub(crate) use chat_model::ForeignChatModel;
-pub(crate) use directory::ForeignDirectory;
-pub(crate) use ledger::ForeignLedger;
 pub(crate) use mailer::ForeignMailer;
 pub(crate) use supplier::ForeignSupplier;
 
 use crate::error::{VerbatimError, to_core};
 
-/// Waits for a store of the app's, but not for ever.
-async fn within<T>(
+/// A store of the app's as the core's port. It is waited for, but not for ever.
+pub(crate) struct Foreign<S: ?Sized> {
+    store: Arc<S>,
+    what: &'static str,
     patience: Duration,
-    what: &str,
-    call: impl Future<Output = std::result::Result<T, VerbatimError>>,
-) -> Result<T> {
-    match tokio::time::timeout(patience, call).await {
-        Ok(answer) => answer.map_err(to_core),
-        Err(_) => Err(Error::unavailable(format!("the app's {what} did not answer in time"))),
+}
+
+impl<S: ?Sized> fmt::Debug for Foreign<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Foreign").field("what", &self.what).finish_non_exhaustive()
+    }
+}
+
+impl<S: ?Sized + Send + Sync> Foreign<S> {
+    /// This store, called `what` where people read of it, each of whose calls may take as long as `patience`.
+    pub(crate) fn new(what: &'static str, store: Arc<S>, patience: Duration) -> Self {
+        Self { store, what, patience }
+    }
+
+    async fn ask<T: Send>(
+        &self,
+        call: impl Future<Output = std::result::Result<T, VerbatimError>> + Send,
+    ) -> Result<T> {
+        match tokio::time::timeout(self.patience, call).await {
+            Ok(answer) => answer.map_err(to_core),
+            Err(_) => Err(Error::unavailable(format!("the app's {} did not answer in time", self.what))),
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! As generated, an `Error` of the machine (no memory, a stack that is full) and a text that is no Unicode leave the
 //! coroutine unheard: the call would wait for ever, and on Android the app would end.
+//!
+//! And an exception's message is its sentence, where it would be the whole record.
 
 use anyhow::{Result, ensure};
 
@@ -50,6 +52,7 @@ const MENDED: &[(&str, usize, &str)] = &[
         4,
         "FfiConverterString.lower(e.toString().toByteArray().decodeToString())",
     ),
+    ("get() = \"failure=${ `failure` }\"", 1, "get() = `failure`.`sentence`"),
 ];
 
 /// The generated Kotlin, mended.

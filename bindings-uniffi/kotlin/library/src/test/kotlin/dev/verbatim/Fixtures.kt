@@ -28,7 +28,9 @@ internal fun check(work: suspend CoroutineScope.() -> Unit) = runBlocking { with
 
 /** Fails unless the work fails in this way. */
 internal suspend fun failing(kind: FailureKind, work: suspend () -> Any?): Failure {
-    val failure = assertFailsWith<VerbatimException> { work() }.failure
+    val error = assertFailsWith<VerbatimException> { work() }
+    val failure = error.failure
+    assertEquals(failure.sentence, error.message)
     assertEquals(kind, failure.kind, failure.sentence)
     return failure
 }
