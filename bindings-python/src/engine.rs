@@ -62,17 +62,19 @@ impl Engine {
 
     fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
         let ask = Get { link, language };
-        if let Some(stored) = self.opener.at_hand(py).and_then(|at_hand| at_hand.peek(&ask)) {
-            return Ok(Pending::there(object(py, Transcript::of(&stored, true))?));
+        if let Some(archived) = self.opener.at_hand(py).and_then(|at_hand| at_hand.peek(&ask)) {
+            return Ok(Pending::there(object(py, Transcript::archived(archived))?));
         }
         Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
         let open = self.opener.open_with_at_hand(py)?;
         let work = async move {
             let (parts, at_hand) = open.await?;
-            found(match at_hand {
-                Some(at_hand) => at_hand.get(ask).await?,
-                None => parts.get(ask).await?,
-            })
+            if let Some(at_hand) = at_hand
+                && let Some(archived) = at_hand.archived(&ask).await
+            {
+                return Ok(Transcript::archived(archived));
+            }
+            found(parts.get(ask).await?)
         };
         Ok(Pending::new(work, object))
     }

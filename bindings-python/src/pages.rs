@@ -25,17 +25,19 @@ impl Pages {
         Self { options: PagesOptions { proxy, ca_file, timeout: None }, pages: Mutex::new(None) }
     }
 
-    /// Asks once: `(status, body, seconds that a 429 or 5xx wants)`.
+    /// Asks once: `(status, body, seconds that a 429 or 5xx wants)`. Soon after the text `until` the body may end.
+    #[pyo3(signature = (url, headers, json, until=None))]
     fn ask(
         &self,
         py: Python<'_>,
         url: String,
         headers: Vec<(String, String)>,
         json: Option<String>,
+        until: Option<String>,
     ) -> PyResult<Pending> {
         let pages = self.pages(py)?;
         let headers = headers.into_iter().map(|(name, value)| PageHeader { name, value }).collect();
-        let work = async move { Ok(pages.ask(PageAsk { url, headers, json }).await?) };
+        let work = async move { Ok(pages.ask(PageAsk { url, headers, json, until }).await?) };
         Ok(Pending::new(work, |py, page| {
             let body = PyBytes::new(py, &page.body);
             let wait = page.retry_after.map(|wait| wait.as_secs_f64());

@@ -5,15 +5,25 @@
 
 use std::{
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
-    sync::{Mutex, PoisonError, mpsc},
-    time::Duration,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+    time::{Duration, Instant},
 };
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyAny};
-use tokio::task::AbortHandle;
+use tokio::{runtime::Handle, task::AbortHandle};
 
-use crate::{ends, fault::Fault, runtime};
+use crate::{
+    ends::{self, UnderWay},
+    fault::Fault,
+    runtime,
+};
 
 /// How often a thread that waits looks whether it was interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -73,42 +83,70 @@ impl Pending {
     }
 }
 
-/// Ends the work when nobody waits for it any more.
-struct EndOnDrop(AbortHandle);
+/// Wakes the thread that waits.
+struct Waiter {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
 
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+impl Wake for Waiter {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Waiter {
+    /// Does what is to be done on this thread, until the work is done or it is time to look around.
+    fn work(self: &Arc<Self>, work: &mut Work, runtime: &Handle) -> Poll<Done> {
+        // For timers and tasks of the work's own.
+        let _inside = runtime.enter();
+        let waker = Waker::from(Arc::clone(self));
+        let end = Instant::now() + LOOK_EVERY;
+        loop {
+            if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Poll::Ready(done);
+            }
+            while !self.is_woken.swap(false, Ordering::AcqRel) {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Poll::Pending;
+                }
+                thread::park_timeout(left);
+            }
+        }
     }
 }
 
 #[pymethods]
 impl Pending {
     /// Waits for the work, with other Python threads at work meanwhile; an interrupt ends it.
+    ///
+    /// The work is done on this thread, as far as it is not another's: to hand it to one of the runtime's and to be told
+    /// of its end takes longer than much of what is asked for.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let work = match self.awaited()? {
+        let mut work = match self.awaited()? {
             Awaited::Work(work) => work,
             Awaited::There(value) => return Ok(value),
         };
-        let (tell, told) = mpsc::sync_channel(1);
-        let task = runtime::begin(py, async move {
-            // Whoever was interrupted hears of it no more.
-            let _ = tell.send(work.await);
-        })?;
-        let _end = EndOnDrop(task);
-        let told = Mutex::new(told);
+        ends::wait_for_forks(py);
+        let _under_way = UnderWay::new();
+        let runtime = runtime::handle(py)?;
+        let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
         loop {
             let heard = py.detach(|| {
-                let heard = told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK_EVERY);
+                let heard = catch_unwind(AssertUnwindSafe(|| waiter.work(&mut work, &runtime)));
                 ends::stay_away_at_exit();
                 heard
             });
             match heard {
-                Ok(done) => return done(py),
-                Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(PyRuntimeError::new_err("the work broke down"));
-                }
+                Ok(Poll::Ready(done)) => return done(py),
+                Ok(Poll::Pending) => py.check_signals()?,
+                Err(_) => return Err(PyRuntimeError::new_err("the work broke down")),
             }
         }
     }

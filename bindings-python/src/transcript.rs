@@ -2,11 +2,11 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use pyo3::{
-    exceptions::PyValueError,
+    exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
     types::{PyBytes, PyList, PyString, PyType},
 };
@@ -15,6 +15,7 @@ use transcript_core::{
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
     video::{VideoId, VideoLink},
 };
+use verbatim::Shelved;
 
 use crate::{
     document::Document,
@@ -35,7 +36,9 @@ use crate::{
 /// [{'text': 'Hello there.', 'start': 0.0, 'duration': 1.5}]
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Transcript {
-    words: Arc<Words>,
+    words: OnceLock<Arc<Words>>,
+    /// Whence its words come once somebody looks at them; none: they are there.
+    archived: Option<Shelved>,
     from_cache: bool,
     revision: u32,
 }
@@ -49,18 +52,39 @@ impl Transcript {
         Self::made(Arc::new(transcript), from_cache, 0)
     }
 
+    /// What is archived, unread until somebody looks at it.
+    pub(crate) fn archived(archived: Shelved) -> Self {
+        let revision = archived.revision();
+        Self { words: OnceLock::new(), archived: Some(archived), from_cache: true, revision }
+    }
+
     fn made(transcript: Arc<transcript::Transcript>, from_cache: bool, revision: u32) -> Self {
-        Self { words: Arc::new(Words::new(transcript)), from_cache, revision }
+        let words = Arc::new(Words::new(transcript)).into();
+        Self { words, archived: None, from_cache, revision }
+    }
+
+    fn words(&self, py: Python<'_>) -> PyResult<&Arc<Words>> {
+        if let Some(words) = self.words.get() {
+            return Ok(words);
+        }
+        let read = self.archived.as_ref().map(|archived| py.detach(|| archived.read()));
+        let read = read.transpose().map_err(|error| of_core(py, &error))?;
+        let stored = read.ok_or_else(|| PyRuntimeError::new_err("this transcript has no words"))?;
+        // Whoever looks at the same time has found the same.
+        Ok(self.words.get_or_init(|| Arc::new(Words::new(Arc::clone(&stored.transcript)))))
     }
 
     /// The transcript itself.
-    pub(crate) fn inner(&self) -> &transcript::Transcript {
-        &self.words.transcript
+    ///
+    /// # Errors
+    /// `StorageError` when it is archived, was not read yet, and is damaged.
+    pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<&transcript::Transcript> {
+        Ok(&self.words(py)?.transcript)
     }
 
     /// The same as JSON.
-    fn document(&self) -> Document {
-        Document::of(self.inner(), self.from_cache, self.revision)
+    fn document(&self, py: Python<'_>) -> PyResult<Document> {
+        Ok(Document::of(self.inner(py)?, self.from_cache, self.revision))
     }
 
     fn restored(json: &[u8]) -> Result<Self, String> {
@@ -127,74 +151,74 @@ impl Transcript {
 
     /// The platform: `video_site` (YouTube), `short_video` (TikTok), `reels` (Instagram) or `microblog` (X).
     #[getter]
-    fn platform(&self) -> &'static str {
-        self.inner().video.platform().as_str()
+    fn platform(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.inner(py)?.video.platform().as_str())
     }
 
     /// The video's id on its platform.
     #[getter]
-    fn video_id(&self) -> &str {
-        self.inner().video.id()
+    fn video_id(&self, py: Python<'_>) -> PyResult<&str> {
+        Ok(self.inner(py)?.video.id())
     }
 
     /// The video's address.
     #[getter]
-    fn url(&self) -> String {
-        self.inner().video.address()
+    fn url(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.inner(py)?.video.address())
     }
 
     /// The video's title, or None where the supplier does not know it.
     #[getter]
-    fn title(&self) -> Option<&str> {
-        self.inner().title.as_deref()
+    fn title(&self, py: Python<'_>) -> PyResult<Option<&str>> {
+        Ok(self.inner(py)?.title.as_deref())
     }
 
     /// Who published the video, or None where the supplier does not know it.
     #[getter]
-    fn author(&self) -> Option<&str> {
-        self.inner().author.as_deref()
+    fn author(&self, py: Python<'_>) -> PyResult<Option<&str>> {
+        Ok(self.inner(py)?.author.as_deref())
     }
 
     /// The video's length in seconds, or None where the supplier does not know it.
     #[getter]
-    fn duration(&self) -> Option<f64> {
-        self.inner().duration_ms.map(seconds)
+    fn duration(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        Ok(self.inner(py)?.duration_ms.map(seconds))
     }
 
     /// The language of the words, as a BCP 47 tag.
     #[getter]
-    fn language(&self) -> &str {
-        self.inner().track.language.as_str()
+    fn language(&self, py: Python<'_>) -> PyResult<&str> {
+        Ok(self.inner(py)?.track.language.as_str())
     }
 
     /// How the words came to be: `human`, `generated` (recognised from speech) or `translated` (by a machine).
     #[getter]
-    fn kind(&self) -> &'static str {
-        self.inner().track.kind.as_str()
+    fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.inner(py)?.track.kind.as_str())
     }
 
     /// Whether the words come from a machine: recognised from speech, or translated.
     #[getter]
-    fn is_generated(&self) -> bool {
-        self.inner().track.is_generated()
+    fn is_generated(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.inner(py)?.track.is_generated())
     }
 
     /// The track's own name, or None where it has none beside its language.
     #[getter]
-    fn track_name(&self) -> Option<&str> {
-        self.inner().track.name.as_deref()
+    fn track_name(&self, py: Python<'_>) -> PyResult<Option<&str>> {
+        Ok(self.inner(py)?.track.name.as_deref())
     }
 
     /// Whether this is the language that is spoken in the video, as far as the supplier knows.
     #[getter]
-    fn original(&self) -> bool {
-        self.inner().track.original
+    fn original(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.inner(py)?.track.original)
     }
 
     /// The name of the supplier that gave the words: `youtube-captions`, `speech-to-text`, …
     #[getter]
-    fn source(&self) -> &str {
-        &self.inner().source
+    fn source(&self, py: Python<'_>) -> PyResult<&str> {
+        Ok(&self.inner(py)?.source)
     }
 
     /// Whether it was archived already.
@@ -212,39 +236,44 @@ impl Transcript {
 
     /// The segments by start: a lazy sequence, of which nothing is copied before it is looked at.
     #[getter]
-    fn segments(&self) -> Segments {
-        Segments::all(Arc::clone(&self.words))
+    fn segments(&self, py: Python<'_>) -> PyResult<Segments> {
+        Ok(Segments::all(Arc::clone(self.words(py)?)))
     }
 
     /// The words as prose in paragraphs, without times.
     #[getter]
-    fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::prose(&self.inner().segments))
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner(py)?;
+        Ok(py.detach(|| transcript::prose(&inner.segments)))
     }
 
     /// The transcript as Markdown: title, author, and paragraphs with links to their moments.
-    fn markdown(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::markdown(self.inner()))
+    fn markdown(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner(py)?;
+        Ok(py.detach(|| transcript::markdown(inner)))
     }
 
     /// The transcript as SRT subtitles.
-    fn srt(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::srt(&self.inner().segments))
+    fn srt(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner(py)?;
+        Ok(py.detach(|| transcript::srt(&inner.segments)))
     }
 
     /// The transcript as WebVTT subtitles.
-    fn vtt(&self, py: Python<'_>) -> String {
-        py.detach(|| transcript::webvtt(&self.inner().segments))
+    fn vtt(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner(py)?;
+        Ok(py.detach(|| transcript::webvtt(&inner.segments)))
     }
 
     /// The segments as dictionaries with `text`, `start` and `duration` (seconds): what `pandas.DataFrame` takes.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        dicts(py, &self.inner().segments)
+        dicts(py, &self.inner(py)?.segments)
     }
 
     /// Everything as a JSON object, from which `Transcript.from_json` gives it back.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        let json = py.detach(|| serde_json::to_string(&self.document()));
+        let document = self.document(py)?;
+        let json = py.detach(|| serde_json::to_string(&document));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -261,8 +290,8 @@ impl Transcript {
             .map_err(|error| PyValueError::new_err(format!("this is no transcript: {error}")))
     }
 
-    fn __len__(&self) -> usize {
-        self.inner().segments.len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.inner(py)?.segments.len())
     }
 
     fn __bool__(&self) -> bool {
@@ -270,41 +299,43 @@ impl Transcript {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.segments().__getitem__(py, key)
+        self.segments(py)?.__getitem__(py, key)
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.segments().__iter__(py)
+        self.segments(py)?.__iter__(py)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         match other.cast::<Self>() {
             Ok(other) => {
-                let is_same = self.inner() == other.get().inner();
+                let is_same = self.inner(py)? == other.get().inner(py)?;
                 Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
             }
             Err(_) => Ok(py.NotImplemented()),
         }
     }
 
-    fn __hash__(&self) -> u64 {
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let inner = self.inner(py)?;
         let mut hasher = DefaultHasher::new();
-        (self.inner().video.id(), self.language(), self.inner().segments.len()).hash(&mut hasher);
-        self.inner().segments.first().hash(&mut hasher);
-        hasher.finish()
+        (inner.video.id(), inner.track.language.as_str(), inner.segments.len()).hash(&mut hasher);
+        inner.segments.first().hash(&mut hasher);
+        Ok(hasher.finish())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let title = match &self.inner().title {
+        let inner = self.inner(py)?;
+        let title = match &inner.title {
             Some(title) => format!(" {}", PyString::new(py, title).repr()?.to_str()?),
             None => String::new(),
         };
-        let (video, language, count) = (&self.inner().video, self.language(), self.inner().segments.len());
+        let (video, language, count) = (&inner.video, &inner.track.language, inner.segments.len());
         Ok(format!("<Transcript {video}{title} {language}, {count} segments>"))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let json = serde_json::to_vec(&slf.get().document());
+        let json = serde_json::to_vec(&slf.get().document(slf.py())?);
         let json = json.map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok((slf.get_type().getattr("from_json")?, (PyBytes::new(slf.py(), &json),)))
     }

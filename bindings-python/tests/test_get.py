@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 import os
+import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import LINK, SRT
@@ -138,6 +140,31 @@ def test_an_archive_in_a_file_lasts(tmp_path):
     (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     with pytest.raises(verbatim.StorageError), verbatim.Transcripts(tmp_path / "damaged.db") as transcripts:
         transcripts.get(LINK)
+
+
+def test_what_is_damaged_in_a_file_is_told_at_the_first_look_at_the_latest(tmp_path):
+    file = tmp_path / "kept.db"
+    with verbatim.Transcripts(file, suppliers=[]) as transcripts:
+        transcripts.import_(LINK, SRT, lang="en")
+        kept = transcripts.get(LINK)
+    # What was left unread can be read when all is closed, by several threads at once.
+    with ThreadPoolExecutor(4) as pool:
+        texts = set(pool.map(lambda _: kept.text, range(8)))
+    assert len(texts) == 1 and kept.text.startswith("It is so quiet") and kept.revision == 1
+    for damage, is_found in (("about = ''", True), ("segments = zeroblob(40)", False)):
+        with sqlite3.connect(file) as database:
+            database.execute(f"UPDATE bodies SET {damage}")
+        database.close()
+        with verbatim.Transcripts(file, suppliers=[]) as transcripts:
+            if not is_found:
+                with pytest.raises(verbatim.StorageError):
+                    transcripts.get(LINK)
+                continue
+            found = transcripts.get(LINK)
+            assert found.from_cache
+            for look in (len, str, hash, list, lambda found: found.title, lambda found: found.srt(), lambda found: found == kept):
+                with pytest.raises(verbatim.StorageError):
+                    look(found)
 
 
 def test_import_search_forget(shelf, tmp_path):

@@ -8,28 +8,32 @@ use std::{
 
 use tokio::time::Instant;
 use transcript_core::{
-    Result,
-    archive::{self, StoredTranscript},
+    archive::{self, StoredTranscript, Unread},
     transcript::{Segment, Transcript},
     video::VideoLink,
 };
 
-use crate::{Found, Get, GetOutcome, Verbatim};
+use crate::{Get, Verbatim};
+
+mod shelved;
+
+use shelved::Left;
+pub use shelved::Shelved;
 
 /// For how long the archive's count of changes is believed: as long as another process's change may go unseen.
 const FRESH: Duration = Duration::from_millis(50);
 /// Longer links than anybody writes are not remembered.
 const LINK_MAX: usize = 512;
 
-/// A facade that has at hand what it read from the archive before, for programs that ask for the same again and again.
+/// A facade that has at hand what it found in the archive before, for programs that ask for the same again and again.
 /// A clone has the same at hand.
 ///
-/// What is at hand holds as long as the archive's count of changes stays as it was, which is read at most 50 ms
+/// Where the archive can leave a transcript unread, it stays so until somebody looks at its words: a file that only
+/// passes through is never decompressed, and takes a fraction of the room. What is at hand holds as long as the archive's count of changes stays as it was, which is read at most 50 ms
 /// before it is relied on. Whoever changes the archive through the same facade calls [`AtHand::clear`].
 #[derive(Clone, Debug)]
 pub struct AtHand {
     parts: Verbatim,
-    bytes_max: u64,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -37,12 +41,30 @@ pub struct AtHand {
 struct Kept {
     /// The archive's count of changes, and the moment before it was read.
     under: Option<(u64, Instant)>,
-    transcripts: HashMap<Arc<Get>, (StoredTranscript, u64)>,
+    transcripts: HashMap<Arc<Get>, (Form, u64)>,
     /// Oldest first.
     order: VecDeque<Arc<Get>>,
     bytes: u64,
+    bytes_max: u64,
     /// Counts how often all of it was forgotten: what was read before is not kept after.
     times_cleared: u64,
+}
+
+/// How a transcript is at hand.
+#[derive(Clone, Debug)]
+enum Form {
+    Read(StoredTranscript),
+    Unread(Arc<dyn Unread>),
+}
+
+impl Form {
+    /// How much room it takes, about.
+    fn room(&self) -> u64 {
+        match self {
+            Self::Read(stored) => room(&stored.transcript),
+            Self::Unread(unread) => unread.bytes(),
+        }
+    }
 }
 
 impl Kept {
@@ -51,27 +73,54 @@ impl Kept {
     }
 
     fn clear(&mut self) {
-        *self = Self { times_cleared: self.times_cleared + 1, ..Self::default() };
+        *self = Self { times_cleared: self.times_cleared + 1, bytes_max: self.bytes_max, ..Self::default() };
     }
 
-    /// Takes note of the archive's count of changes, which was read after that moment.
+    /// Takes note of the archive's count of changes, which was read after that moment. What was read before is known
+    /// better already.
     fn look(&mut self, changes: u64, read: Instant) {
-        if self.under.is_some_and(|(known, _)| known != changes) {
-            self.clear();
+        if let Some((known, known_since)) = self.under {
+            if read < known_since {
+                return;
+            }
+            if known != changes {
+                self.clear();
+            }
         }
         self.under = Some((changes, read));
     }
 
-    fn keep(&mut self, ask: Get, stored: &StoredTranscript, bytes_max: u64) {
-        let bytes = room(&stored.transcript);
-        if bytes > bytes_max || self.transcripts.contains_key(&ask) {
+    fn keep(&mut self, ask: Arc<Get>, form: Form) {
+        let bytes = form.room();
+        if bytes > self.bytes_max || ask.link.len() > LINK_MAX || self.transcripts.contains_key(&ask) {
             return;
         }
-        let ask = Arc::new(ask);
-        self.transcripts.insert(Arc::clone(&ask), (stored.clone(), bytes));
+        self.transcripts.insert(Arc::clone(&ask), (form, bytes));
         self.order.push_back(ask);
         self.bytes += bytes;
-        while self.bytes > bytes_max {
+        self.make_room();
+    }
+
+    /// What is at hand unread is from now on at hand as it was read.
+    fn was_read(&mut self, ask: &Get, unread: &Arc<dyn Unread>, stored: &StoredTranscript) {
+        let form = Form::Read(stored.clone());
+        let more = form.room();
+        match self.transcripts.get_mut(ask) {
+            Some((known @ Form::Unread(_), bytes)) if more <= self.bytes_max => {
+                if !matches!(known, Form::Unread(known) if Arc::ptr_eq(known, unread)) {
+                    return;
+                }
+                *known = form;
+                self.bytes = self.bytes.saturating_sub(*bytes) + more;
+                *bytes = more;
+            }
+            _ => return,
+        }
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
+        while self.bytes > self.bytes_max {
             let Some((_, bytes)) = self.order.pop_front().and_then(|oldest| self.transcripts.remove(&oldest))
             else {
                 return;
@@ -91,7 +140,7 @@ fn room(transcript: &Transcript) -> u64 {
 impl AtHand {
     /// Nothing is at hand yet; later about this many bytes at most, the oldest out first.
     pub fn new(parts: Verbatim, bytes_max: u64) -> Self {
-        Self { parts, bytes_max, kept: Arc::default() }
+        Self { parts, kept: Arc::new(Mutex::new(Kept { bytes_max, ..Kept::default() })) }
     }
 
     /// The facade itself.
@@ -100,32 +149,73 @@ impl AtHand {
     }
 
     /// What is at hand and holds for sure, without waiting for anything.
-    pub fn peek(&self, ask: &Get) -> Option<StoredTranscript> {
+    pub fn peek(&self, ask: &Get) -> Option<Shelved> {
         let kept = self.kept();
-        let (stored, _) = kept.transcripts.get(ask).filter(|_| kept.is_fresh())?;
-        Some(stored.clone())
+        let (ask, (form, _)) = kept.transcripts.get_key_value(ask).filter(|_| kept.is_fresh())?;
+        Some(self.archived_as(ask, form.clone()))
     }
 
-    /// As [`Verbatim::get`].
+    /// What is archived for exactly this, at hand or in the archive. Where there is none, or the archive fails,
+    /// [`Verbatim::get`] finds out what that means.
     ///
-    /// # Errors
-    /// As [`Verbatim::get`].
-    pub async fn get(&self, ask: Get) -> Result<GetOutcome> {
-        let Some(times_cleared) = self.look().await else { return self.parts.get(ask).await };
-        let found = |stored| Ok(GetOutcome::Found(Found { stored, from_cache: true }));
-        if let Some(stored) = self.peek(&ask) {
-            return found(stored);
+    /// It may be awaited on any executor; what can be left unread takes one read of the archive.
+    pub async fn archived(&self, ask: &Get) -> Option<Shelved> {
+        let (is_known, times_cleared) = {
+            let kept = self.kept();
+            (kept.transcripts.contains_key(ask), kept.times_cleared)
+        };
+        if is_known
+            && self.look().await.is_some()
+            && let Some(archived) = self.peek(ask)
+        {
+            return Some(archived);
         }
-        let Some(stored) = self.archived(&ask).await else { return self.parts.get(ask).await };
-        self.keep(ask, &stored, times_cleared);
-        found(stored)
+        let wish = ask.wish().ok()?;
+        let Ok(VideoLink::Video(video)) = VideoLink::parse(&ask.link) else { return None };
+        let begun = Instant::now();
+        let ask = Arc::new(ask.clone());
+        if let Some(unread) = self.parts.transcripts().unread(&video, &wish).await.ok()? {
+            let changes = Some((unread.changes(), begun));
+            return Some(self.keep(ask, Form::Unread(unread), times_cleared, changes));
+        }
+        let times_cleared = self.look().await?;
+        match self.parts.transcripts().find(&video, &wish).await {
+            Ok(archive::Found::Transcript(stored)) => {
+                Some(self.keep(ask, Form::Read(stored), times_cleared, None))
+            }
+            _ => None,
+        }
     }
 
-    /// Keeps what was read when all had been forgotten so often.
-    fn keep(&self, ask: Get, stored: &StoredTranscript, times_cleared: u64) {
+    /// Keeps what was found when all had been forgotten so often, and takes note of the count of changes that came
+    /// along, and from when that is.
+    fn keep(
+        &self,
+        ask: Arc<Get>,
+        form: Form,
+        times_cleared: u64,
+        changes: Option<(u64, Instant)>,
+    ) -> Shelved {
         let mut kept = self.kept();
-        if kept.times_cleared == times_cleared && ask.link.len() <= LINK_MAX {
-            kept.keep(ask, stored, self.bytes_max);
+        let is_untouched = kept.times_cleared == times_cleared;
+        if let Some((changes, read)) = changes {
+            kept.look(changes, read);
+        }
+        // With a count that is older than the known one, it may be older than the last change, too.
+        let is_newest = changes.is_none_or(|(_, read)| kept.under.is_some_and(|(_, known)| known == read));
+        if is_untouched && is_newest {
+            kept.keep(Arc::clone(&ask), form.clone());
+        }
+        drop(kept);
+        self.archived_as(&ask, form)
+    }
+
+    fn archived_as(&self, ask: &Arc<Get>, form: Form) -> Shelved {
+        match form {
+            Form::Read(stored) => Shelved::read_before(stored),
+            Form::Unread(unread) => {
+                Shelved::left(Left { unread, at: Arc::downgrade(&self.kept), ask: Arc::clone(ask) })
+            }
         }
     }
 
@@ -147,16 +237,6 @@ impl AtHand {
         let mut kept = self.kept();
         kept.look(changes, read);
         Some(kept.times_cleared)
-    }
-
-    /// What the archive has for a wish. Where it has none, or fails, `get` finds out what that means.
-    async fn archived(&self, ask: &Get) -> Option<StoredTranscript> {
-        let wish = ask.wish().ok()?;
-        let Ok(VideoLink::Video(video)) = VideoLink::parse(&ask.link) else { return None };
-        match self.parts.transcripts().find(&video, &wish).await {
-            Ok(archive::Found::Transcript(stored)) => Some(stored),
-            _ => None,
-        }
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -26,7 +26,7 @@ mod sweep;
 mod system;
 mod watched;
 
-pub use at_hand::AtHand;
+pub use at_hand::{AtHand, Shelved};
 pub use audit::{Audit, Disagreement};
 pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
 pub use chat::ChatModelOptions;

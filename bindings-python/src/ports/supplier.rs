@@ -211,7 +211,8 @@ fn tracks(
     };
     let read = |item: &Bound<'_, PyAny>| {
         let transcript = item.cast::<Transcript>().map_err(|_| wrong(item))?;
-        let mut transcript = transcript_core::transcript::Transcript::clone(transcript.get().inner());
+        let mut transcript =
+            transcript_core::transcript::Transcript::clone(transcript.get().inner(item.py())?);
         // Another service names who answered there.
         if !is_remote {
             name.clone_into(&mut transcript.source);

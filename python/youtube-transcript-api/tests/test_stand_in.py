@@ -56,6 +56,17 @@ def test_three_requests_and_no_more(stage):
     assert third.url == CAPTIONS + "?v=x&lang=en"
 
 
+def test_of_a_long_page_only_the_beginning_matters(stage):
+    long = PAGE.replace("<html>", "<html>" + "x" * 60_000) + "y" * 2_000_000
+    stage.replace("GET", WATCH, long)
+    api = YouTubeTranscriptApi()
+    assert api.fetch("x")[0].text == "a < b > c" and api.fetch("x").video_id == "x"
+    # What is no key's page is read to its end.
+    stage.replace("GET", WATCH, "z" * 300_000 + '<form action="x" class="g-recaptcha">')
+    with pytest.raises(IpBlocked):
+        api.fetch("x")
+
+
 def test_a_session_of_the_callers_is_used(stage, platform):
     with requests.Session() as session:
         session.headers["X-Mine"] = "1"

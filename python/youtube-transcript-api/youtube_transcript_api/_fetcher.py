@@ -26,6 +26,8 @@ from .proxies import ProxyConfig
 
 CONSENT_FORM = b'action="https://consent.youtube.com/s"'
 CONSENT_VALUE = re.compile(rb'name="v" value="(.*?)"')
+#: A page that has this is no form of consent, and nothing else of it is wanted.
+API_KEY_NAME = '"INNERTUBE_API_KEY":'
 API_KEY = re.compile(rb'"INNERTUBE_API_KEY":\s*"([a-zA-Z0-9_-]+)"')
 #: YouTube's words for a proof that a person asks, for an age wall, and for a video that is not there.
 BOT_CHECK = "Sign in to confirm you\u2019re not a bot"
@@ -80,7 +82,8 @@ class TranscriptListFetcher:
         return page
 
     def _get_page(self, video_id: str) -> bytes:
-        return checked(self._transport.ask(video_id, WATCH_URL.format(video_id=video_id)), video_id)
+        url = WATCH_URL.format(video_id=video_id)
+        return checked(self._transport.ask(video_id, url, until=API_KEY_NAME), video_id)
 
     def _player(self, video_id: str, key: str) -> dict[str, Any]:
         asked = {"context": INNERTUBE_CONTEXT, "videoId": video_id}

@@ -29,8 +29,8 @@ class Answer(NamedTuple):
 
 
 class Transport(Protocol):
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None) -> Answer:
-        """Gets a page, or posts JSON where there is some."""
+    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
+        """Gets a page, or posts JSON where there is some. The body may end soon after the text `until`."""
 
     def consent(self, value: str) -> None:
         """Sends the consent to cookies along from now on."""
@@ -55,12 +55,12 @@ class Native:
                 self._headers["Connection"] = "close"
         self._pages = Pages(proxy if isinstance(proxy, str) else None, ca_file or None)
 
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None) -> Answer:
+    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
         body = None if data is None else json.dumps(data)
         tries = 0 if data is not None else self._retries
         while True:
             try:
-                status, page, wait = self._pages.ask(url, list(self._headers.items()), body).wait()
+                status, page, wait = self._pages.ask(url, list(self._headers.items()), body, until).wait()
             except (InvalidInput, StorageUnavailable) as error:
                 raise YouTubeRequestFailed(video_id, error) from error
             if status != 429 or tries <= 0 or (wait or 0.0) > WAIT_MAX:
@@ -91,7 +91,7 @@ class Borrowed:
                     session.mount(scheme, HTTPAdapter(max_retries=retry))
         self._session = session
 
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None) -> Answer:
+    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
         response = self._session.get(url) if data is None else self._session.post(url, json=data)
         error = ""
         try:

@@ -49,6 +49,9 @@ async fn a_body_that_changed_on_disk_is_corrupt_never_other_words() {
         let corrupt = |shows: bool| shows.then_some(ErrorKind::Corrupt);
         let error = archive.body(&video, &wish).await.err();
         assert_eq!(error.map(|error| error.kind()), corrupt(unread), "{damage}");
+        // Left unread it is as sure: it shows when it is found or when it is read, and nothing else comes of it.
+        let left = async { archive.unread(&video, &wish).await?.map(|unread| unread.read()).transpose() };
+        assert_eq!(left.await.err().map(|error| error.kind()), Some(ErrorKind::Corrupt), "{damage}");
         let error = archive.find(&video, &wish, now).await.err();
         assert!(error.as_ref().is_none_or(|error| !error.message().contains("words")), "{error:?}");
         assert_eq!(error.map(|error| error.kind()), corrupt(read), "{damage}");
@@ -69,6 +72,21 @@ async fn a_body_that_changed_on_disk_is_corrupt_never_other_words() {
     run(&file, "DELETE FROM bodies WHERE transcript = 1").await;
     assert_eq!(archive.find(&video, &wish, now).await.unwrap_err().kind(), ErrorKind::Corrupt);
     assert_eq!(archive.body(&video, &wish).await.unwrap(), None);
+    assert!(archive.unread(&video, &wish).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_was_left_unread_can_be_read_whatever_became_of_the_file() {
+    let (archive, folder) = crate::archive().await;
+    let kept = crate::keep("aaaaaaaaaaa", "the words");
+    let (video, wish) = (kept.video.clone(), kept.wishes[0].clone());
+    let stored = archive.keep(kept).await.unwrap();
+    let unread = archive.unread(&video, &wish).await.unwrap().unwrap();
+    archive.forget(&video).await.unwrap();
+    assert!(archive.unread(&video, &wish).await.unwrap().is_none());
+    archive.close().await;
+    drop((archive, folder));
+    assert_eq!(unread.read().unwrap(), stored);
 }
 
 #[tokio::test]

@@ -3,8 +3,9 @@
 mod digest;
 mod records;
 mod stored_body;
+mod unread;
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -14,6 +15,7 @@ pub use records::{
     StoredTranscript, Wish,
 };
 pub use stored_body::StoredBody;
+pub use unread::Unread;
 
 use crate::{
     error::Result,
@@ -56,6 +58,20 @@ pub trait Archive: fmt::Debug + Send + Sync + 'static {
     ///   is enough to tell: the words are checked against their digest when the transcript is found.
     /// - Unlike other methods it is awaited wherever somebody asks: any executor may poll it.
     async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        let _ = (video, wish);
+        Ok(None)
+    }
+
+    /// The transcript of a wish, found and still to be read: for whoever may never look at its words.
+    ///
+    /// **Behaviour**
+    /// - It reads as what [`Archive::find`] finds at that moment, in one snapshot with its
+    ///   [`Unread::changes`]; none where that finds none.
+    /// - None, too, where the transcript is not stored in a form that can be left unread: whoever asks then
+    ///   goes on to `find`. That is what this method does unless it is overridden.
+    /// - What was damaged on disk is [`crate::ErrorKind::Corrupt`], here or when it is read.
+    /// - Like [`Archive::body`] it is awaited wherever somebody asks: any executor may poll it.
+    async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
         let _ = (video, wish);
         Ok(None)
     }

@@ -49,7 +49,7 @@ use retry::bounded;
 use suppliers::Suppliers;
 
 use crate::{
-    archive::{Archive, Found, StoredBody, Wish},
+    archive::{Archive, Found, StoredBody, Unread, Wish},
     error::{Error, Result},
     ledger::Ledger,
     supplier::{LinkResolver, Resolved, SupplyError, SupplyReason},
@@ -205,10 +205,24 @@ impl Transcripts {
     /// # Errors
     /// As [`Archive::body`]; unavailable when the store does not answer in time.
     pub async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+        self.in_time(self.inner.archive.body(video, wish)).await
+    }
+
+    /// The archived transcript of exactly this wish, found and still to be read, where the store has that; never
+    /// fetches. As [`Transcripts::body`] it is awaited where it is called.
+    ///
+    /// # Errors
+    /// As [`Archive::unread`]; unavailable when the store does not answer in time.
+    pub async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
+        self.in_time(self.inner.archive.unread(video, wish)).await
+    }
+
+    /// What the store answers, if it does so in time, awaited on the caller's executor.
+    async fn in_time<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
         let timed = {
             // For the timer: the caller's executor may have none.
             let _inside = self.inner.runtime.enter();
-            tokio::time::timeout(self.inner.options.store, self.inner.archive.body(video, wish))
+            tokio::time::timeout(self.inner.options.store, asked)
         };
         timed.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not answer in time")))
     }

@@ -81,7 +81,7 @@ pub(super) async fn pour(mut response: Response, max: usize, sink: &mut dyn Sink
 }
 
 /// Whether a body is compressed; [`HttpFault::Encoded`] when it is in a way that we did not ask for.
-fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpFault> {
+pub(super) fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpFault> {
     let mut names = headers.get_all(header::CONTENT_ENCODING).iter();
     let is =
         |name: &HeaderValue, known: &str| name.as_bytes().trim_ascii().eq_ignore_ascii_case(known.as_bytes());

@@ -9,6 +9,7 @@
 //! log.
 
 mod backoff;
+mod beginning;
 mod body;
 mod cookies;
 #[cfg(feature = "ytdlp")]

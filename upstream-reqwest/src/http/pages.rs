@@ -11,7 +11,11 @@ use tokio::time::{Instant, timeout_at};
 use transcript_core::{Error, Result};
 use url::Url;
 
-use super::{HttpFault, HttpOptions, Request, exits::Exits, visit::send};
+use super::{
+    HttpFault, HttpOptions, Request,
+    exits::Exits,
+    visit::{send, send_until},
+};
 
 /// The platform's hosts: its own, and that on which consent is asked for.
 const HOSTS: &[&str] = &["www.youtube.com", "youtube.com", ".youtube.com"];
@@ -59,6 +63,9 @@ pub struct PageAsk {
     pub headers: Vec<PageHeader>,
     /// The JSON to post; none: the page is got.
     pub json: Option<String>,
+    /// A text after which no more of the page is wanted: the body of a good answer then ends within 256 bytes after
+    /// it. The rest is neither decompressed nor kept, which for a page of a megabyte is most of what it costs.
+    pub until: Option<String>,
 }
 
 /// An answer, whatever its status.
@@ -105,12 +112,19 @@ impl Pages {
     /// [`transcript_core::ErrorKind::Invalid`] for an address elsewhere or a header that is none;
     /// [`transcript_core::ErrorKind::Unavailable`] when no answer came. A status is no error.
     pub async fn ask(&self, ask: PageAsk) -> Result<Page> {
+        let until = ask.until.clone();
         let mut request = request(ask)?;
         let deadline = Instant::now() + self.timeout;
         for _ in 0..=REDIRECTS_MAX {
             request.check().map_err(|_| Error::invalid("this address is none of YouTube's"))?;
             let exit = self.exits.at(0).ok_or_else(|| Error::unexpected("there is no way out"))?;
-            let answer = timeout_at(deadline, send(exit, &request, None)).await;
+            let answer = async {
+                match &until {
+                    Some(text) => send_until(exit, &request, text.as_bytes()).await,
+                    None => send(exit, &request, None).await,
+                }
+            };
+            let answer = timeout_at(deadline, answer).await;
             match answer.unwrap_or(Err(HttpFault::Timeout)) {
                 Ok(answer) if answer.status.is_redirection() && answer.location.is_some() => {
                     // What is posted is not posted elsewhere.
@@ -166,7 +180,7 @@ mod tests {
     async fn only_the_platform_is_asked() {
         let pages = Pages::new(PagesOptions::default()).unwrap();
         for url in ["http://www.youtube.com/", "https://a.example/", "https://www.youtube.com:8/", "x"] {
-            let ask = PageAsk { url: url.to_owned(), headers: Vec::new(), json: None };
+            let ask = PageAsk { url: url.to_owned(), headers: Vec::new(), json: None, until: None };
             let error = pages.ask(ask).await.unwrap_err();
             assert_eq!(error.kind(), transcript_core::ErrorKind::Invalid, "{url}");
         }

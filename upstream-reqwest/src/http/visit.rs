@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Answer, Http, HttpFault, Request, Sink, backoff, body, exits::Exit};
+use super::{Answer, Http, HttpFault, Request, Sink, backoff, beginning, body, exits::Exit};
 
 /// The most cookies of one answer that are looked at.
 const COOKIES_MAX: usize = 32;
@@ -195,6 +195,30 @@ pub(super) async fn send(
     request: &Request,
     sink: Option<&mut dyn Sink>,
 ) -> Result<Answer, HttpFault> {
+    let (answer, response) = begin(exit, request).await?;
+    let body = match (sink, request.answer_max) {
+        (Some(sink), max) if answer.status.is_success() => {
+            body::pour(response, max, sink).await?;
+            Bytes::new()
+        }
+        (Some(_), _) | (None, 0) => Bytes::new(),
+        (None, max) => body::read(response, max).await?,
+    };
+    Ok(Answer { body, ..answer })
+}
+
+/// The same with the beginning of a good answer's body, up to this text.
+pub(super) async fn send_until(exit: &Exit, request: &Request, text: &[u8]) -> Result<Answer, HttpFault> {
+    let (answer, response) = begin(exit, request).await?;
+    let body = match answer.status.is_success() {
+        true => beginning::read(response, request.answer_max, text).await?,
+        false => body::read(response, request.answer_max).await?,
+    };
+    Ok(Answer { body, ..answer })
+}
+
+/// The answer without its body, and whence that comes.
+async fn begin(exit: &Exit, request: &Request) -> Result<(Answer, Response), HttpFault> {
     let response = exit
         .client
         .request(request.method.clone(), request.url.clone())
@@ -213,15 +237,7 @@ pub(super) async fn send(
     }
     let location = location(&response, request);
     let cookies = response.headers().get_all(header::SET_COOKIE).iter().take(COOKIES_MAX).cloned().collect();
-    let body = match (sink, request.answer_max) {
-        (Some(sink), max) if status.is_success() => {
-            body::pour(response, max, sink).await?;
-            Bytes::new()
-        }
-        (Some(_), _) | (None, 0) => Bytes::new(),
-        (None, max) => body::read(response, max).await?,
-    };
-    Ok(Answer { status, location, cookies, body })
+    Ok((Answer { status, location, cookies, body: Bytes::new() }, response))
 }
 
 fn location(response: &Response, request: &Request) -> Option<url::Url> {

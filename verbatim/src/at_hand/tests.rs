@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::{Import, Options, SupplierOptions};
+use crate::{GetOutcome, Import, Options, StorageOptions, SupplierOptions};
 
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
 
@@ -24,13 +24,17 @@ async fn import(parts: &Verbatim, link: &str, words: &str, replace: bool) {
 }
 
 async fn words(at_hand: &AtHand) -> String {
-    match at_hand.get(ask(LINK)).await.unwrap() {
-        GetOutcome::Found(found) => {
-            assert!(found.from_cache);
-            found.stored.transcript.segments[0].text.clone()
-        }
+    if let Some(archived) = at_hand.archived(&ask(LINK)).await {
+        return first_words(&archived);
+    }
+    match at_hand.parts().get(ask(LINK)).await.unwrap() {
+        GetOutcome::Found(found) => panic!("{found:?}"),
         GetOutcome::Missing(missing) => missing.reason.as_str().to_owned(),
     }
+}
+
+fn first_words(archived: &Shelved) -> String {
+    archived.read().unwrap().transcript.segments[0].text.clone()
 }
 
 async fn opened(bytes_max: u64) -> AtHand {
@@ -42,20 +46,20 @@ async fn opened(bytes_max: u64) -> AtHand {
 async fn what_was_read_is_at_hand_for_a_moment_and_then_looked_after() {
     let at_hand = opened(1 << 20).await;
     import(at_hand.parts(), LINK, "one", false).await;
-    assert_eq!(at_hand.peek(&ask(LINK)), None);
+    assert!(at_hand.peek(&ask(LINK)).is_none());
     assert_eq!(words(&at_hand).await, "one");
     assert!(at_hand.peek(&ask(LINK)).is_some());
-    assert_eq!(at_hand.peek(&ask("dQw4w9WgXcQ")), None);
-    assert_eq!(at_hand.peek(&Get { language: Some("de".to_owned()), ..ask(LINK) }), None);
+    assert!(at_hand.peek(&ask("dQw4w9WgXcQ")).is_none());
+    assert!(at_hand.peek(&Get { language: Some("de".to_owned()), ..ask(LINK) }).is_none());
     // Somebody else replaces it: seen once the moment is over.
     import(at_hand.parts(), LINK, "two", true).await;
     tokio::time::advance(FRESH).await;
-    assert_eq!(at_hand.peek(&ask(LINK)), None);
+    assert!(at_hand.peek(&ask(LINK)).is_none());
     assert_eq!(words(&at_hand).await, "two");
     // Nothing has changed: it is at hand again without being read.
     tokio::time::advance(FRESH).await;
     assert_eq!(at_hand.look().await, Some(1));
-    assert_eq!(at_hand.peek(&ask(LINK)).unwrap().transcript.segments[0].text, "two");
+    assert_eq!(first_words(&at_hand.peek(&ask(LINK)).unwrap()), "two");
 }
 
 #[tokio::test(start_paused = true)]
@@ -66,7 +70,7 @@ async fn whoever_changes_the_archive_clears_it() {
     let video = at_hand.parts().known_video(LINK).await.unwrap();
     at_hand.parts().delete(&video).await.unwrap();
     at_hand.clear();
-    assert_eq!(at_hand.peek(&ask(LINK)), None);
+    assert!(at_hand.peek(&ask(LINK)).is_none());
     import(at_hand.parts(), LINK, "two", false).await;
     assert_eq!(words(&at_hand).await, "two");
 }
@@ -76,12 +80,15 @@ async fn what_was_read_before_all_was_forgotten_is_not_kept() {
     let at_hand = opened(1 << 20).await;
     import(at_hand.parts(), LINK, "one", false).await;
     let times_cleared = at_hand.look().await.unwrap();
-    let stored = at_hand.archived(&ask(LINK)).await.unwrap();
+    let stored = at_hand.archived(&ask(LINK)).await.unwrap().read().unwrap().clone();
     at_hand.clear();
     let now = at_hand.look().await.unwrap();
-    at_hand.keep(ask(LINK), &stored, times_cleared);
-    assert_eq!(at_hand.peek(&ask(LINK)), None);
-    at_hand.keep(ask(LINK), &stored, now);
+    let keep = |times_cleared| {
+        at_hand.keep(Arc::new(ask(LINK)), Form::Read(stored.clone()), times_cleared, None);
+    };
+    keep(times_cleared);
+    assert!(at_hand.peek(&ask(LINK)).is_none());
+    keep(now);
     assert!(at_hand.peek(&ask(LINK)).is_some());
 }
 
@@ -91,7 +98,7 @@ async fn its_room_is_bounded() {
     for number in 0..20 {
         let link = format!("{number:011}");
         import(at_hand.parts(), &link, &"x".repeat(4_000), false).await;
-        at_hand.get(ask(&link)).await.unwrap();
+        at_hand.archived(&ask(&link)).await.unwrap();
     }
     {
         let kept = at_hand.kept();
@@ -100,8 +107,106 @@ async fn its_room_is_bounded() {
     }
     tokio::time::advance(Duration::from_millis(1)).await;
     assert!(at_hand.peek(&ask(&format!("{:011}", 19))).is_some());
-    assert_eq!(at_hand.peek(&ask(&format!("{:011}", 1))), None);
+    assert!(at_hand.peek(&ask(&format!("{:011}", 1))).is_none());
     import(at_hand.parts(), LINK, &"x".repeat(30_000), false).await;
     assert_eq!(words(&at_hand).await.len(), 30_000);
-    assert_eq!(at_hand.peek(&ask(LINK)), None);
+    assert!(at_hand.peek(&ask(LINK)).is_none());
+}
+
+#[cfg(feature = "sqlite")]
+mod on_disk {
+    use super::*;
+
+    /// Over a file, whose transcripts stay unread until they are looked at.
+    async fn opened(bytes_max: u64) -> (AtHand, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+        let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
+        (AtHand::new(Verbatim::open(options).await.unwrap(), bytes_max), folder)
+    }
+
+    fn link(number: u32) -> String {
+        format!("{number:011}")
+    }
+
+    fn is_read(at_hand: &AtHand, number: u32) -> Option<bool> {
+        let kept = at_hand.kept();
+        kept.transcripts.get(&ask(&link(number))).map(|(form, _)| matches!(form, Form::Read(_)))
+    }
+
+    #[tokio::test]
+    async fn what_is_read_is_at_hand_as_it_was_read_and_takes_its_room() {
+        let (at_hand, _folder) = opened(20_000).await;
+        for number in 1..=8 {
+            import(at_hand.parts(), &link(number), &"x".repeat(6_000), false).await;
+            let archived = at_hand.archived(&ask(&link(number))).await.unwrap();
+            assert_eq!(archived.revision(), 1);
+        }
+        // Unread, all of them have room.
+        assert!((1..=8).all(|number| is_read(&at_hand, number) == Some(false)));
+        assert!(at_hand.kept().bytes < 8_000);
+        let third = at_hand.archived(&ask(&link(3))).await.unwrap();
+        assert_eq!(first_words(&third).len(), 6_000);
+        assert_eq!(is_read(&at_hand, 3), Some(true));
+        // Two more that are read leave room for no other one.
+        for number in [7, 8] {
+            first_words(&at_hand.archived(&ask(&link(number))).await.unwrap());
+        }
+        assert_eq!((is_read(&at_hand, 1), is_read(&at_hand, 3)), (None, None));
+        assert_eq!((is_read(&at_hand, 7), is_read(&at_hand, 8)), (Some(true), Some(true)));
+        let kept = at_hand.kept();
+        assert_eq!(kept.bytes, kept.transcripts.values().map(|(_, bytes)| bytes).sum::<u64>());
+        assert!(kept.bytes <= 20_000);
+        // What has gone stays with whoever has it.
+        drop(kept);
+        assert_eq!(first_words(&third).len(), 6_000);
+    }
+
+    #[tokio::test]
+    async fn what_is_read_late_takes_the_place_of_nothing_newer() {
+        let (at_hand, _folder) = opened(1 << 20).await;
+        import(at_hand.parts(), LINK, "one", false).await;
+        let one = at_hand.archived(&ask(LINK)).await.unwrap();
+        import(at_hand.parts(), LINK, "two", true).await;
+        at_hand.clear();
+        let two = at_hand.archived(&ask(LINK)).await.unwrap();
+        assert_eq!((first_words(&one), one.revision()), ("one".to_owned(), 1));
+        assert_eq!((first_words(&two), two.revision()), ("two".to_owned(), 2));
+        assert_eq!(words(&at_hand).await, "two");
+    }
+
+    #[tokio::test]
+    async fn a_change_elsewhere_is_seen_after_a_moment() {
+        let (at_hand, folder) = opened(1 << 20).await;
+        import(at_hand.parts(), LINK, "one", false).await;
+        assert_eq!(words(&at_hand).await, "one");
+        let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+        let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
+        let other = Verbatim::open(options).await.unwrap();
+        import(&other, LINK, "two", true).await;
+        tokio::time::sleep(FRESH).await;
+        assert_eq!(words(&at_hand).await, "two");
+        other.delete(&other.known_video(LINK).await.unwrap()).await.unwrap();
+        tokio::time::sleep(FRESH).await;
+        assert!(at_hand.archived(&ask(LINK)).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_count_from_before_keeps_nothing() {
+        let (at_hand, _folder) = opened(1 << 20).await;
+        import(at_hand.parts(), LINK, "one", false).await;
+        let times_cleared = at_hand.kept().times_cleared;
+        let before = Instant::now();
+        let unread = {
+            let VideoLink::Video(video) = VideoLink::parse(LINK).unwrap() else { panic!("{LINK}") };
+            at_hand.parts().transcripts().unread(&video, &archive::Wish::Default).await.unwrap().unwrap()
+        };
+        import(at_hand.parts(), LINK, "two", true).await;
+        at_hand.look().await.unwrap();
+        let changes = Some((unread.changes(), before));
+        let archived = at_hand.keep(Arc::new(ask(LINK)), Form::Unread(unread), times_cleared, changes);
+        assert_eq!(first_words(&archived), "one");
+        assert!(at_hand.peek(&ask(LINK)).is_none());
+        assert_eq!(words(&at_hand).await, "two");
+    }
 }

@@ -38,7 +38,7 @@ const SIZES: [usize; 4] = [1, 4, 8, BATCH_MAX];
 /// Each value is copied for the reader, in memory of its own.
 const COLUMNS: usize = 2;
 /// The length of a content's digest.
-const DIGEST_BYTES: usize = 32;
+pub(super) const DIGEST_BYTES: usize = 32;
 
 /// The statement for this many bodies, each with two parameters of its own: a video and a wish. What is not
 /// found, or withdrawn, has no values; what is stored in another form has an empty one.

@@ -3,6 +3,7 @@
 pub(super) mod bodies;
 pub(super) mod cold;
 pub(super) mod keep;
+mod unread;
 
 pub(super) use bodies::Bodies;
 use bodies::Read;
@@ -16,7 +17,7 @@ use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
         Absence, Archive, ArchivedTrack, Claim, Compact, Compacted, Found, Keep, Lease, Stats, StoredBody,
-        StoredTranscript, Wish,
+        StoredTranscript, Unread, Wish,
     },
     ids::{Cursor, Holder},
     transcript::{LanguageTag, TrackInfo, TrackKind},
@@ -112,7 +113,8 @@ const STATS: &str =
 
 /// What must not grow with the archive, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 9] = [FIND, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
+pub(super) const HOT: [&str; 10] =
+    [FIND, unread::UNREAD, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
 const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
@@ -218,6 +220,10 @@ impl Archive for SqliteArchive {
             Read::Elsewhere => self.thawed(video, wish).await,
             Read::Nothing => Ok(None),
         }
+    }
+
+    async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
+        self.find_unread(video, wish).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {

@@ -8,7 +8,20 @@ use crate::{
 };
 
 async fn body(store: &Store, number: u32, wish: &Wish) -> Option<StoredBody> {
+    check_unread(store, number, wish).await;
     done(store.body(&video(number), wish).await)
+}
+
+/// What is left unread, where a store has that, must read as what is found.
+async fn check_unread(store: &Store, number: u32, wish: &Wish) {
+    let Some(unread) = done(store.unread(&video(number), wish).await) else { return };
+    let Found::Transcript(stored) = done(store.find(&video(number), wish, at(0)).await) else {
+        panic!("what is not found is not left unread either");
+    };
+    assert_eq!(unread.revision(), stored.revision, "what is unread is of the revision that is found");
+    assert_eq!(unread.changes(), done(store.changes().await), "and as of the changes until then");
+    assert!(unread.bytes() > 0, "it takes some room");
+    assert!(done(unread.read()) == stored, "and reads as what is found");
 }
 
 /// A body, where there is one, must be of the transcript that is found.
