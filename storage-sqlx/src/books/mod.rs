@@ -97,6 +97,7 @@ pub(crate) fn balance(rows: &[PoolRow], wallet: &WalletId, terms: &Terms) -> Bal
     Balance { wallet: wallet.clone(), pools: pools.collect() }
 }
 
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "on PostgreSQL most steps are statements"))]
 impl Books {
     /// The books in three texts of JSON: pools, holds and transfers.
     pub(crate) fn read(pools: &str, holds: &str, transfers: &str) -> Result<Self> {

@@ -171,8 +171,10 @@ impl Database {
         let options = options.bounded();
         let connection = options.connection()?;
         // A pooler would give the setting to others, or refuse it.
-        let one_plan = (!options.pooler).then_some(("plan_cache_mode", "force_generic_plan"));
-        let connection = connection.options(one_plan);
+        let connection = match options.pooler {
+            true => connection,
+            false => connection.options([("plan_cache_mode", "force_generic_plan")]),
+        };
         Self::reached(options, connection)
     }
 
