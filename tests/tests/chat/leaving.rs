@@ -136,14 +136,19 @@ async fn whoever_leaves_before_the_first_sentence_pays_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_that_breaks_off_costs_nothing() -> Result<()> {
-    let now = Arc::new(Semaphore::new(usize::MAX >> 4));
+    // It breaks off once the first sentence has arrived: at the same moment either would be a right answer.
+    let arrived = Arc::new(Semaphore::new(0));
+    let breaks_off = Arc::clone(&arrived);
     let service = Service::start(move |_, before| match before {
-        0 => Reply::Begun(EVENTS, begun(FIRST), Arc::clone(&now), None),
+        0 => Reply::Begun(EVENTS, begun(FIRST), Arc::clone(&breaks_off), None),
         _ => Reply::Answer(401, "", String::new()),
     })
     .await?;
     let stage = Stage::before(&service).await?;
-    let told = read_until(&mut stage.ask("").await?, "event: error\ndata: ").await?;
+    let mut stream = stage.ask("").await?;
+    let mut told = read_until(&mut stream, "event: sentence\ndata: ").await?;
+    arrived.add_permits(1);
+    told += &read_until(&mut stream, "event: error\ndata: ").await?;
     assert!(told.contains("It took nine winters [0:01].") && !told.contains("event: answer"), "{told}");
     assert_eq!(stage.end_of_hold().await?, ("returned".to_owned(), 200));
     // Before the first sentence a failure is an answer of its own.
