@@ -176,9 +176,6 @@ impl<'a> Reading<'a> {
                         // An entry of another pool may have been stored after one with a higher number was read.
                         is_read_anew = true;
                         self.forget();
-                        if let Err(entry) = self.advance().await? {
-                            return Ok(Found { balance, disagreements: impossible(&self.wallet, entry) });
-                        }
                         continue;
                     }
                     let wallet = || self.wallet.clone();

@@ -160,25 +160,23 @@ impl fmt::Debug for Shared {
 impl Database {
     /// The database of these options. Nothing is opened yet.
     pub(super) fn new(options: PostgresOptions) -> Result<Self> {
-        let options = options.bounded();
-        let connection = options.connection()?;
-        Self::reached(options, connection)
+        Self::with(options, None)
     }
 
     /// The same, where each statement looks rows up by their keys: one plan is right for all values. A plan of its own
     /// for each of the first ones, and again where short lists are bound, costs more than what it plans.
     pub(super) fn of_keys(options: PostgresOptions) -> Result<Self> {
-        let options = options.bounded();
-        let connection = options.connection()?;
-        // A pooler would give the setting to others, or refuse it.
-        let connection = match options.pooler {
-            true => connection,
-            false => connection.options([("plan_cache_mode", "force_generic_plan")]),
-        };
-        Self::reached(options, connection)
+        Self::with(options, Some(("plan_cache_mode", "force_generic_plan")))
     }
 
-    fn reached(options: PostgresOptions, connection: PgConnectOptions) -> Result<Self> {
+    /// The database of these options, of whose sessions this is set.
+    fn with(options: PostgresOptions, setting: Option<(&str, &str)>) -> Result<Self> {
+        let options = options.bounded();
+        let mut connection = options.connection()?;
+        // A pooler would give the setting to others, or refuse it.
+        if let Some(setting) = setting.filter(|_| !options.pooler) {
+            connection = connection.options([setting]);
+        }
         let name = PostgresOptions::name(&connection);
         if !is_private(&connection) {
             tracing::warn!(

@@ -25,48 +25,27 @@ use transcript_core::{
 use super::{
     PostgresStore,
     database::{Change, Database},
-    fault::{Verdict, late, verdict},
+    fault::{Verdict, verdict},
     ledger, limits,
-    line::{self, Answer, Line, Serve},
+    line::{Lines, Member, Serve},
 };
 use crate::{
     batch::Batch,
     error::{Fault, Work},
 };
 
-/// In how many lines charges wait.
-const LINES: usize = 2;
-
 /// Where charges are asked for, and gather.
-#[derive(Debug)]
-pub(super) struct Tellers {
-    lines: [Arc<Line<Teller>>; LINES],
-}
+pub(super) type Tellers = Lines<Teller>;
 
-/// Who serves a line of charges.
-#[derive(Debug)]
-struct Teller {
-    database: Database,
-}
-
-impl Tellers {
-    pub(super) fn new(database: &Database) -> Self {
-        let line =
-            |_| Line::new(Teller { database: database.clone() }, database.runtime(), database.patience());
-        Self { lines: std::array::from_fn(line) }
-    }
-
-    fn line(&self, ask: &ChargeRequest) -> &Arc<Line<Teller>> {
-        &self.lines[line::of(ask.account.as_str(), LINES)]
-    }
-}
+/// Who serves charges.
+pub(super) enum Teller {}
 
 #[async_trait]
 impl Charges for PostgresStore {
     async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
         ask.check()?;
-        let line = Arc::clone(self.tellers.line(&ask));
-        line.ask(ask).await.unwrap_or_else(|too_long| Ok(ChargeOutcome::Undone(too_long)))
+        let account = ask.account.clone();
+        self.tellers.ask(account.as_str(), ask).await
     }
 }
 
@@ -74,53 +53,48 @@ impl Serve for Teller {
     type Ask = ChargeRequest;
     type Outcome = ChargeOutcome;
 
-    fn too_late(&self) -> Result<ChargeOutcome> {
-        Ok(ChargeOutcome::Undone(late(self.database.name())))
+    fn undone(error: Error) -> Result<ChargeOutcome> {
+        Ok(ChargeOutcome::Undone(error))
     }
 
-    async fn serve(&self, members: Vec<(ChargeRequest, Answer<ChargeOutcome>)>) {
+    async fn serve(database: &Database, members: Vec<Member<Self>>) {
         // One of them may be to blame: nobody pays for another's fault.
-        for member in self.serve_together(members).await {
-            self.serve_together(vec![member]).await;
+        for member in serve_together(database, members).await {
+            serve_together(database, vec![member]).await;
         }
     }
 }
 
-impl Teller {
-    /// Serves these; returned are those of several that failed together, and must be served one by one.
-    async fn serve_together(
-        &self,
-        members: Vec<(ChargeRequest, Answer<ChargeOutcome>)>,
-    ) -> Vec<(ChargeRequest, Answer<ChargeOutcome>)> {
-        let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-        let group = Arc::new(Group::of(asks, &self.database));
-        let served = self.database.make(Together(Arc::clone(&group))).await;
-        match served {
-            Ok(outcomes) => {
-                for ((ask, answer), outcome) in group.asks.iter().zip(answers).zip(outcomes) {
-                    let outcome = match outcome {
-                        Some(outcome) => Ok(outcome),
-                        None => by_itself(&self.database, ask).await,
-                    };
-                    // Nobody may be waiting any more; it is charged all the same.
-                    answer.send(outcome).ok();
-                }
-            }
-            Err(error)
-                if group.asks.len() > 1
-                    && error.kind() != ErrorKind::Unavailable
-                    && !group.may_be_stored.load(Ordering::Relaxed) =>
-            {
-                return group.asks.iter().cloned().zip(answers).collect();
-            }
-            Err(error) => {
-                for answer in answers {
-                    answer.send(group.failed(error.clone())).ok();
-                }
+/// Serves these; returned are those of several that failed together, and must be served one by one.
+async fn serve_together(database: &Database, members: Vec<Member<Teller>>) -> Vec<Member<Teller>> {
+    let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+    let group = Arc::new(Group::of(asks, database));
+    let served = database.make(Together(Arc::clone(&group))).await;
+    match served {
+        Ok(outcomes) => {
+            for ((ask, answer), outcome) in group.asks.iter().zip(answers).zip(outcomes) {
+                let outcome = match outcome {
+                    Some(outcome) => Ok(outcome),
+                    None => by_itself(database, ask).await,
+                };
+                // Nobody may be waiting any more; it is charged all the same.
+                answer.send(outcome).ok();
             }
         }
-        Vec::new()
+        Err(error)
+            if group.asks.len() > 1
+                && error.kind() != ErrorKind::Unavailable
+                && !group.may_be_stored.load(Ordering::Relaxed) =>
+        {
+            return group.asks.iter().cloned().zip(answers).collect();
+        }
+        Err(error) => {
+            for answer in answers {
+                answer.send(group.failed(error.clone())).ok();
+            }
+        }
     }
+    Vec::new()
 }
 
 /// Charges that are made together.

@@ -6,9 +6,10 @@
 use sqlx::{PgConnection, Row};
 use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance};
 
+use super::rows;
 use crate::{
     books::bucket_name,
-    codec::{column, number},
+    codec::column,
     error::Work,
     postgres::{
         database::{Change, Database},
@@ -115,12 +116,12 @@ impl Change for Taking {
             .bind(vec![wallet])
             .bind(vec![amount])
             .bind(others);
-        let rows = take.fetch_all(db).await?;
-        let Some(first) = rows.first() else { return Ok(None) };
+        let found = take.fetch_all(db).await?;
+        let Some(first) = found.first() else { return Ok(None) };
         let mut pools = Vec::with_capacity(leg.terms.pools.len());
         for (place, pool) in leg.terms.pools.iter().enumerate() {
             let bucket = own(bucket_name(pool));
-            let stored = rows.iter().find(|row| {
+            let stored = found.iter().find(|row| {
                 row.try_get::<Option<&str>, _>(3).ok().flatten().is_some_and(|stored| stored == bucket)
             });
             let (row, column) = match (place, stored) {
@@ -131,12 +132,7 @@ impl Change for Taking {
                     continue;
                 }
             };
-            pools.push(PoolBalance {
-                pool: pool.clone(),
-                spent: number(row.try_get(column)?)?,
-                held: number(row.try_get(column + 1)?)?,
-                granted: number(row.try_get(column + 2)?)?,
-            });
+            pools.push(rows::balance(row, column, pool.clone())?);
         }
         Ok(Some(HoldOutcome::Held { balances: vec![Balance { wallet: leg.wallet.clone(), pools }] }))
     }

@@ -1,6 +1,7 @@
 //! The ledger's rows as PostgreSQL has them.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
+use transcript_core::ledger::{Pool, PoolBalance};
 
 use crate::{
     books::{HoldRow, LegRow, PoolRow, ShareRow, State, TransferKind, TransferRow},
@@ -88,6 +89,16 @@ pub(super) fn pool(row: &PgRow, first: usize) -> Work<PoolRow> {
         held: number(row.try_get(first + 4)?)?,
         granted: number(row.try_get(first + 5)?)?,
         touched: false,
+    })
+}
+
+/// How a pool is, of its three figures in a row, from this column on.
+pub(super) fn balance(row: &PgRow, first: usize, pool: Pool) -> Work<PoolBalance> {
+    Ok(PoolBalance {
+        pool,
+        spent: number(row.try_get(first)?)?,
+        held: number(row.try_get(first + 1)?)?,
+        granted: number(row.try_get(first + 2)?)?,
     })
 }
 

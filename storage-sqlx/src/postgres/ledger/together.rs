@@ -11,27 +11,24 @@ use std::{
     sync::Arc,
 };
 
-use sqlx::{PgConnection, Row};
+use sqlx::{PgConnection, Row, postgres::PgRow};
 use tokio::sync::Semaphore;
 use transcript_core::{
-    Result,
-    ledger::{Balance, HoldOutcome, HoldRequest, Pool, PoolBalance},
+    Error, Result,
+    ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance},
 };
 
-use super::{allowance::plain_leg, take};
+use super::{allowance::plain_leg, rows, take};
 use crate::{
-    codec::{column, number},
+    codec::column,
     error::{Work, corrupt},
     postgres::{
         database::{Change, Database},
-        fault::{Verdict, late, verdict},
-        line::{self, Answer, Line, Serve},
+        fault::{Verdict, verdict},
+        line::{Lines, Member, Serve},
         text::{own, read},
     },
 };
-
-/// In how many lines spends wait.
-const LINES: usize = 2;
 
 /// `$1` is a number that nothing has been given yet, `$2` how many spends there are. First the pools, one of each
 /// wallet, in one order for everybody; then the spends, each with its place among those of its wallet, from 1: their
@@ -83,34 +80,29 @@ pub(in crate::postgres) struct Spenders {
     database: Database,
     /// Places for those that are made by themselves.
     alone: Semaphore,
-    lines: [Arc<Line<Spender>>; LINES],
+    lines: Lines<Spender>,
 }
 
-/// Who serves a line of spends.
-#[derive(Debug)]
-struct Spender {
-    database: Database,
-}
+/// Who serves spends.
+enum Spender {}
 
 impl Spenders {
     /// Nobody waits yet; so many may be under way each by itself.
     pub(in crate::postgres) fn new(database: &Database, alone: usize) -> Self {
-        let line =
-            |_| Line::new(Spender { database: database.clone() }, database.runtime(), database.patience());
         let alone = Semaphore::new(alone.min(Semaphore::MAX_PERMITS));
-        Self { database: database.clone(), alone, lines: std::array::from_fn(line) }
+        Self { database: database.clone(), alone, lines: Lines::new(database) }
     }
 
     /// Spends, together with others where many ask.
     pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        let Some(part) = part(&ask) else { return take(&self.database, ask, true).await };
-        let line = Arc::clone(&self.lines[line::of(part.wallet, LINES)]);
-        if !line.is_busy()
+        let Some(part) = Part::of(&ask) else { return take(&self.database, ask, true).await };
+        let wallet = part.leg.wallet.clone();
+        if !self.lines.is_busy(wallet.as_str())
             && let Ok(_place) = self.alone.try_acquire()
         {
             return take(&self.database, ask, true).await;
         }
-        line.ask(ask).await?
+        self.lines.ask(wallet.as_str(), ask).await
     }
 }
 
@@ -118,23 +110,23 @@ impl Serve for Spender {
     type Ask = HoldRequest;
     type Outcome = HoldOutcome;
 
-    fn too_late(&self) -> Result<HoldOutcome> {
-        Err(late(self.database.name()))
+    fn undone(error: Error) -> Result<HoldOutcome> {
+        Err(error)
     }
 
-    async fn serve(&self, members: Vec<(HoldRequest, Answer<HoldOutcome>)>) {
+    async fn serve(database: &Database, members: Vec<Member<Self>>) {
         let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
         let asks = Arc::new(asks);
-        let together = Together { asks: Arc::clone(&asks), numbers: self.database.clone() };
+        let together = Together { asks: Arc::clone(&asks), numbers: database.clone() };
         let served = match asks.len() {
             1 => Ok(vec![None]),
-            _ => self.database.attempt(together).await,
+            _ => database.attempt(together).await,
         };
         let outcomes = match served {
             Ok(outcomes) => outcomes,
             // Each by itself would not reach the database either.
             Err(fault) if verdict(&fault) == Verdict::Lost => {
-                let error = self.database.error(fault);
+                let error = database.error(fault);
                 return answers.into_iter().for_each(|answer| drop(answer.send(Err(error.clone()))));
             }
             // One of them may be to blame, also where a row was waited for. Whether they were stored or not, their ids
@@ -148,9 +140,9 @@ impl Serve for Spender {
                 None if answer.is_closed() => {}
                 // The next ones do not wait for whoever goes their own way.
                 None => {
-                    let (ask, database) = (ask.clone(), self.database.clone());
-                    self.database.runtime().spawn(async move {
-                        answer.send(take(&database, ask, true).await).ok();
+                    let (ask, own) = (ask.clone(), database.clone());
+                    database.runtime().spawn(async move {
+                        answer.send(take(&own, ask, true).await).ok();
                     });
                 }
             }
@@ -158,23 +150,20 @@ impl Serve for Spender {
     }
 }
 
-/// What the statement needs to know of a spend.
+/// A spend that the statement can answer: it knows a wallet's allowance, and purchased credits after it.
 struct Part<'a> {
-    wallet: &'a str,
+    ask: &'a HoldRequest,
+    leg: &'a Leg,
     bucket: &'a str,
     cap: u64,
-    amount: u64,
 }
 
-/// What the statement needs to know of a spend; none where it cannot answer it: it knows a wallet's allowance, and
-/// purchased credits after it.
-fn part(ask: &HoldRequest) -> Option<Part<'_>> {
-    let (leg, bucket, cap) = plain_leg(ask)?;
-    let is_known = match leg.terms.pools.get(1..) {
-        Some([] | [Pool::Purchased]) => leg.amount <= cap,
-        _ => false,
-    };
-    is_known.then(|| Part { wallet: leg.wallet.as_str(), bucket, cap, amount: leg.amount })
+impl<'a> Part<'a> {
+    fn of(ask: &'a HoldRequest) -> Option<Self> {
+        let (leg, bucket, cap) = plain_leg(ask)?;
+        let is_known = matches!(leg.terms.pools.get(1..), Some([] | [Pool::Purchased]));
+        (is_known && leg.amount <= cap).then_some(Self { ask, leg, bucket, cap })
+    }
 }
 
 /// The spends of one wallet that share its row.
@@ -184,8 +173,8 @@ struct Wallet<'a> {
     cap: u64,
     amount: u64,
     now: i64,
-    /// Their places among all, in their order.
-    members: Vec<usize>,
+    /// In their order, each with its place among all.
+    members: Vec<(usize, Part<'a>)>,
 }
 
 /// The spends of each wallet, in the order of the wallets. Left out is who repeats the id of another, or means another
@@ -194,21 +183,18 @@ fn wallets(asks: &[HoldRequest]) -> Vec<Wallet<'_>> {
     let mut wallets: HashMap<&str, Wallet<'_>> = HashMap::with_capacity(asks.len());
     let mut ids = HashSet::with_capacity(asks.len());
     for (place, ask) in asks.iter().enumerate() {
-        let Some(Part { wallet, bucket, cap, amount }) = part(ask) else { continue };
-        let now = ask.now.as_millis();
-        let known = wallets.entry(wallet).or_insert_with(|| Wallet {
-            name: wallet,
-            bucket,
-            cap,
-            amount: 0,
-            now,
-            members: Vec::with_capacity(1),
+        let Some(part) = Part::of(ask) else { continue };
+        let (name, now) = (part.leg.wallet.as_str(), ask.now.as_millis());
+        let Part { bucket, cap, .. } = part;
+        let known = wallets.entry(name).or_insert_with(|| {
+            let members = Vec::with_capacity(1);
+            Wallet { name, bucket, cap, amount: 0, now, members }
         });
-        let together = known.amount.saturating_add(amount);
+        let together = known.amount.saturating_add(part.leg.amount);
         if (known.bucket, known.cap) == (bucket, cap) && together <= cap && ids.insert(ask.id.as_str()) {
             known.amount = together;
             known.now = known.now.max(now);
-            known.members.push(place);
+            known.members.push((place, part));
         }
     }
     let mut wallets: Vec<_> = wallets.into_values().filter(|wallet| !wallet.members.is_empty()).collect();
@@ -232,30 +218,27 @@ impl Change for Together {
     async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<HoldOutcome>>> {
         let Self { asks, numbers } = self;
         let wallets = wallets(asks);
-        let members =
-            || wallets.iter().flat_map(|wallet| &wallet.members).filter_map(|place| asks.get(*place));
+        let parts: Vec<&Part<'_>> =
+            wallets.iter().flat_map(|wallet| &wallet.members).map(|(_, part)| part).collect();
         let places = wallets.iter().flat_map(|wallet| (1..).take(wallet.members.len()));
-        let amounts = members().map(|ask| column(ask.legs.first().map_or(0, |leg| leg.amount)));
-        let names =
-            wallets.iter().flat_map(|wallet| std::iter::repeat_n(own(wallet.name), wallet.members.len()));
         let now = wallets.iter().map(|wallet| wallet.now).max().unwrap_or_default();
-        let count = members().count();
         let caps = wallets.iter().map(|wallet| column(wallet.cap));
         let sums = wallets.iter().map(|wallet| column(wallet.amount));
+        let amounts = parts.iter().map(|part| column(part.leg.amount));
         let statement = sqlx::query(TOGETHER)
             .bind(numbers.numbers(now, asks.len() * 2))
-            .bind(i64::try_from(count).unwrap_or(i64::MAX))
+            .bind(i64::try_from(parts.len()).unwrap_or(i64::MAX))
             .bind(wallets.iter().map(|wallet| own(wallet.name)).collect::<Vec<_>>())
             .bind(wallets.iter().map(|wallet| own(wallet.bucket)).collect::<Vec<_>>())
             .bind(caps.collect::<Result<Vec<_>>>()?)
             .bind(sums.collect::<Result<Vec<_>>>()?)
-            .bind(members().map(|ask| own(ask.id.as_str())).collect::<Vec<_>>())
-            .bind(names.collect::<Vec<_>>())
+            .bind(parts.iter().map(|part| own(part.ask.id.as_str())).collect::<Vec<_>>())
+            .bind(parts.iter().map(|part| own(part.leg.wallet.as_str())).collect::<Vec<_>>())
             .bind(places.collect::<Vec<i64>>())
             .bind(amounts.collect::<Result<Vec<_>>>()?)
-            .bind(members().map(|ask| ask.now.as_millis()).collect::<Vec<_>>())
-            .bind(members().map(|ask| ask.expires_at.as_millis()).collect::<Vec<_>>())
-            .bind(members().map(|ask| own(&ask.memo)).collect::<Vec<_>>())
+            .bind(parts.iter().map(|part| part.ask.now.as_millis()).collect::<Vec<_>>())
+            .bind(parts.iter().map(|part| part.ask.expires_at.as_millis()).collect::<Vec<_>>())
+            .bind(parts.iter().map(|part| own(&part.ask.memo)).collect::<Vec<_>>())
             .bind(wallets.iter().map(|wallet| wallet.now).collect::<Vec<_>>());
         let mut outcomes = vec![None; asks.len()];
         for row in statement.fetch_all(db).await? {
@@ -263,33 +246,34 @@ impl Change for Together {
             let found = wallets.binary_search_by_key(&name.as_str(), |wallet| wallet.name);
             let wallet = found.ok().and_then(|place| wallets.get(place));
             let wallet = wallet.ok_or_else(|| corrupt("a wallet was not asked for and was spent of"))?;
-            let figure = |column| -> Work<u64> { Ok(number(row.try_get(column)?)?) };
-            let (spent, held, granted) = (figure(1)?, figure(2)?, figure(3)?);
-            let purchased = match row.try_get::<Option<i64>, _>(4)? {
-                Some(_) => PoolBalance {
-                    pool: Pool::Purchased,
-                    spent: figure(4)?,
-                    held: figure(5)?,
-                    granted: figure(6)?,
-                },
-                None => PoolBalance::fresh(Pool::Purchased),
-            };
-            // What each has left is what the pool was before all of them, and its own and those before it.
-            let mut so_far = spent.saturating_sub(wallet.amount);
-            for place in &wallet.members {
-                let (Some(ask), Some(outcome)) = (asks.get(*place), outcomes.get_mut(*place)) else {
-                    continue;
-                };
-                let Some(leg) = ask.legs.first() else { continue };
-                so_far += leg.amount;
-                let allowance =
-                    |pool: &Pool| PoolBalance { pool: pool.clone(), spent: so_far, held, granted };
-                let first = leg.terms.pools.first().map(allowance);
-                let pools = first.into_iter().chain((leg.terms.pools.len() > 1).then(|| purchased.clone()));
-                let balance = Balance { wallet: leg.wallet.clone(), pools: pools.collect() };
-                *outcome = Some(HoldOutcome::Held { balances: vec![balance] });
+            for (place, outcome) in wallet.outcomes(&row)? {
+                if let Some(own) = outcomes.get_mut(place) {
+                    *own = Some(outcome);
+                }
             }
         }
         Ok(outcomes)
+    }
+}
+
+impl Wallet<'_> {
+    /// What each of its members is answered, with its place among all.
+    fn outcomes(&self, row: &PgRow) -> Work<Vec<(usize, HoldOutcome)>> {
+        let purchased = match row.try_get::<Option<i64>, _>(4)? {
+            Some(_) => rows::balance(row, 4, Pool::Purchased)?,
+            None => PoolBalance::fresh(Pool::Purchased),
+        };
+        let allowance = Pool::Allowance { bucket: self.bucket.to_owned(), limit: self.cap };
+        let mut allowance = rows::balance(row, 1, allowance)?;
+        // What each has left is what the pool was before all of them, and its own and those before it.
+        allowance.spent = allowance.spent.saturating_sub(self.amount);
+        let outcome = |(place, part): &(usize, Part<'_>)| {
+            allowance.spent += part.leg.amount;
+            let mut pools = vec![allowance.clone()];
+            pools.extend((part.leg.terms.pools.len() > 1).then(|| purchased.clone()));
+            let balance = Balance { wallet: part.leg.wallet.clone(), pools };
+            (*place, HoldOutcome::Held { balances: vec![balance] })
+        };
+        Ok(self.members.iter().map(outcome).collect())
     }
 }
