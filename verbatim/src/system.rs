@@ -60,10 +60,8 @@ impl SystemClock {
         self.origin_ms.store(origin, Ordering::Relaxed);
         let off = origin.saturating_sub(before);
         if off.unsigned_abs() > OFF_MS.unsigned_abs() {
-            tracing::warn!(
-                seconds = off / 1_000,
-                "the database's clock is ahead of this server's, and is followed"
-            );
+            let (seconds, whose) = (off.unsigned_abs() / 1_000, if off > 0 { "ahead of" } else { "behind" });
+            tracing::warn!(seconds, "the database's clock is {whose} this server's, and is followed");
         }
         let now = origin.saturating_add(self.passed());
         let stepped = |latest: i64| (now.saturating_add(OFF_MS) < latest).then_some(now);

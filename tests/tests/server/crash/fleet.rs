@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Addresses, store::Store};
+use super::{Addresses, clock, store::Store};
 use crate::server::harness::Server;
 
 /// Where each server listens; nowhere while it is being started anew.
@@ -27,13 +27,18 @@ impl Book {
 #[derive(Debug)]
 pub(super) struct Fleet {
     data: std::path::PathBuf,
-    settings: Vec<(String, String)>,
+    /// Of each server.
+    settings: Vec<Vec<(String, String)>>,
     servers: Vec<Option<Server>>,
     book: Addresses,
 }
 
 impl Fleet {
-    pub(super) async fn start(store: &Store, settings: Vec<(String, String)>, count: usize) -> Result<Self> {
+    /// As many servers as there are clocks, each of which is so many seconds ahead.
+    pub(super) async fn start(store: &Store, settings: &[(String, String)], clocks: &[i64]) -> Result<Self> {
+        let count = clocks.len();
+        let of = |ahead: &i64| Ok([settings, &clock::settings(*ahead, store.data.path())?].concat());
+        let settings = clocks.iter().map(of).collect::<Result<_>>()?;
         let book = Arc::new(Book(Mutex::new(vec![None; count])));
         let servers = (0..count).map(|_| None).collect();
         let mut fleet = Self { data: store.data.path().to_owned(), settings, servers, book };
@@ -48,7 +53,7 @@ impl Fleet {
     }
 
     async fn start_one(&mut self, place: usize) -> Result<()> {
-        let (data, settings) = (self.data.clone(), self.settings.clone());
+        let (data, settings) = (self.data.clone(), self.settings[place].clone());
         let starting = tokio::task::spawn_blocking(move || {
             let settings: Vec<_> =
                 settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

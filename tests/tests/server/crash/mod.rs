@@ -5,6 +5,7 @@
 //! same instants.
 
 mod client;
+mod clock;
 mod fleet;
 mod judge;
 mod people;
@@ -20,6 +21,7 @@ use verbatim_tests::replay::ReplayProxy;
 use super::platform;
 use crate::simulation::dice::Dice;
 use client::Client;
+use clock::RIGHT;
 use fleet::{Book, Fleet};
 use people::People;
 use record::Record;
@@ -42,10 +44,10 @@ const BETWEEN: (u64, u64) = (40, 700);
 /// What is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
-    /// One of so many servers, which is started anew at once.
-    Server(usize),
-    /// The database under so many servers: with all its processes, or told to drop everything.
-    Database(usize),
+    /// One of the servers, which is started anew at once.
+    Server,
+    /// The database under the servers: with all its processes, or told to drop everything.
+    Database,
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -54,41 +56,43 @@ fn number(variable: &str) -> Option<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_files_dies_again_and_again() -> Result<()> {
-    crash(Store::files()?, Victim::Server(1)).await
+    crash(Store::files()?, Victim::Server, &[RIGHT]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_on_postgres_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Server(1)).await
+    crash(Store::postgres()?, Victim::Server, &[RIGHT]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_three_servers_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Server(3)).await
+    crash(Store::postgres()?, Victim::Server, &[RIGHT; 3]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_of_two_servers_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Database(2)).await
+    crash(Store::postgres()?, Victim::Database, &[RIGHT; 2]).await
 }
 
-/// Kills while clients ask, and then compares what they wrote down with what the ledger says.
-async fn crash(store: Store, victim: Victim) -> Result<()> {
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_whose_clocks_are_wrong_by_minutes_die_again_and_again() -> Result<()> {
+    crash(Store::postgres()?, Victim::Server, &[RIGHT, 300, -300]).await
+}
+
+/// Kills while clients ask servers whose clocks are so many seconds ahead, and then compares what they wrote down with what the ledger says.
+async fn crash(store: Store, victim: Victim, clocks: &[i64]) -> Result<()> {
     let seed = number("VERBATIM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let kills = number("VERBATIM_KILLS").unwrap_or(KILLS);
     // Nobody sees the output of a test that ends well.
-    eprintln!("{victim:?}, {kills} kills, seed {seed}");
+    eprintln!("{victim:?} of {clocks:?}, {kills} kills, seed {seed}");
     let dice = Dice::new(seed, 0);
     let shelved: Vec<String> = (0..SHELVED).map(|place| format!("shelved-{place:03}")).collect();
     let fresh = (0..(kills * FRESH_PER_KILL).min(FRESH_MAX)).map(|place| format!("fresh-{place:05}"));
     let fresh: Vec<String> = fresh.collect();
     let names: Vec<&str> = shelved.iter().chain(&fresh).map(String::as_str).collect();
     let proxy = platform::platform(&names, LATENCY)?;
-    let servers = match victim {
-        Victim::Server(count) | Victim::Database(count) => count,
-    };
     let people = People::made(&store, CLIENTS).await?;
-    let mut fleet = Fleet::start(&store, settings(&store, &proxy), servers).await?;
+    let mut fleet = Fleet::start(&store, &settings(&store, &proxy), clocks).await?;
     shelve(&fleet, &people, &shelved).await?;
 
     let (stop, stopped) = watch::channel(false);
@@ -102,8 +106,8 @@ async fn crash(store: Store, victim: Victim) -> Result<()> {
     for kill in 0..kills {
         tokio::time::sleep(Duration::from_millis(BETWEEN.0 + dice.below(BETWEEN.1 - BETWEEN.0))).await;
         match victim {
-            Victim::Server(count) => fleet.kill_and_start(dice.below(count as u64) as usize).await?,
-            Victim::Database(_) => store.kill_and_start(kill % 2 == 0)?,
+            Victim::Server => fleet.kill_and_start(dice.below(clocks.len() as u64) as usize).await?,
+            Victim::Database => store.kill_and_start(kill % 2 == 0)?,
         }
     }
     stop.send(true)?;
@@ -122,7 +126,7 @@ async fn crash(store: Store, victim: Victim) -> Result<()> {
         "{told} charged answers, {replayed} repeats; {cut} requests were cut off, {loose} for credits went unanswered"
     );
     // Servers whose database dies go on answering: that they cannot.
-    let is_load = if let Victim::Server(_) = victim { cut > 0 } else { loose > 0 };
+    let is_load = if victim == Victim::Server { cut > 0 } else { loose > 0 };
     ensure!(told > kills && is_load, "that is no load");
     judge::check(&store, &people, &records, &proxy).await
 }
