@@ -164,6 +164,25 @@ fn pgbench(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
+/// Runs statements, as the database's owner, who owns its server too.
+fn psql(url: &str, statements: &[&str]) -> Result<()> {
+    let mut command = Command::new(programs()?.join("psql"));
+    command.arg(url).arg("-q").args(["-o", "/dev/null"]);
+    let status = command.args(statements.iter().flat_map(|statement| ["-c", statement])).status()?;
+    ensure!(status.success(), "psql: {status}");
+    Ok(())
+}
+
+/// The files of the log, as they are where a server has been at work: written once, and used again. A new one is filled
+/// with zeros, in the middle of a commit.
+const WORN_IN: [&str; 4] = [
+    "ALTER SYSTEM SET min_wal_size = '1GB'",
+    "SELECT pg_reload_conf()",
+    "SELECT pg_logical_emit_message(false, 'worn in', repeat('-', 8000000)), pg_switch_wal()
+        FROM generate_series(1, 64)",
+    "CHECKPOINT",
+];
+
 /// Its transactions a second: `-N` changes an account and writes a line, as a charge does.
 fn transactions(cluster: &Cluster, clients: u64) -> Result<f64> {
     let (clients, time) = (clients.to_string(), TIME.as_secs().to_string());
@@ -186,8 +205,8 @@ pub(crate) async fn run() -> Result<()> {
     let store = Arc::new(PostgresStore::open(options).await?);
     let alone = Arc::new(PostgresStore::open(alone).await?);
     make_accounts(&store).await?;
-    let psql = Command::new(programs()?.join("psql")).arg(&url).args(["-qc", "VACUUM ANALYZE"]).status()?;
-    ensure!(psql.success(), "psql: {psql}");
+    psql(&url, &WORN_IN)?;
+    psql(&url, &["VACUUM ANALYZE"])?;
     let (mut base, mut taken) = (vec![Vec::new(); 3], vec![<[Vec<f64>; 3]>::default(); 3]);
     let mut ratios = vec![<[Vec<f64>; 3]>::default(); 3];
     let mut run = 0;
