@@ -39,7 +39,8 @@ pub(crate) struct Opened {
 
 /// What opens the parts.
 pub(crate) struct Opener {
-    options: Options,
+    /// Shared with every call, which is short beside copying them.
+    options: Arc<Options>,
     /// Who sends the mails of registrations; none: they wait.
     mailer: Option<Arc<dyn Mailer>>,
     is_closed: Arc<AtomicBool>,
@@ -49,7 +50,7 @@ pub(crate) struct Opener {
 
 impl Opener {
     pub(crate) fn new(options: Options, mailer: Option<Arc<dyn Mailer>>) -> Self {
-        Self { options, mailer, is_closed: Arc::default(), opened: Mutex::new(None) }
+        Self { options: Arc::new(options), mailer, is_closed: Arc::default(), opened: Mutex::new(None) }
     }
 
     fn cell(&self, py: Python<'_>) -> PyResult<Cell> {
@@ -99,7 +100,7 @@ impl Opener {
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<(Verbatim, Option<AtHand>), Fault>> + Send + use<>> {
         let (cell, _) = self.cell(py)?;
-        let (options, mailer) = (self.options.clone(), self.mailer.clone());
+        let (options, mailer) = (Arc::clone(&self.options), self.mailer.clone());
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             if is_closed.load(Ordering::Acquire) {
@@ -107,7 +108,7 @@ impl Opener {
             }
             let open = async || {
                 let is_own = options.own.archive.is_some();
-                let parts = Verbatim::open(options).await?;
+                let parts = Verbatim::open(Options::clone(&options)).await?;
                 let at_hand = (!is_own).then(|| AtHand::new(parts.clone(), AT_HAND_BYTES));
                 let sender = mailer.map(|mailer| parts.start_mail(mailer));
                 Ok::<_, Error>(Opened { parts, at_hand, _sender: sender })

@@ -143,6 +143,46 @@ def test_forks_while_other_threads_work(tmp_path):
     transcripts.close()
 
 
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_forks_while_other_threads_read_the_file(tmp_path):
+    import threading
+
+    transcripts = verbatim.Transcripts(tmp_path / "kept.db", suppliers=[])
+    links = [f"vb-{n:08}" for n in range(8)]
+    for link in links:
+        transcripts.import_(link, SRT, lang="en")
+    stop = threading.Event()
+    read = []
+
+    def busy():
+        while not stop.is_set():
+            # A change has all that is at hand forgotten: each is read from the file again.
+            transcripts.forget("vb-none-000")
+            read.append([len(transcripts.get(link)) for link in links])
+
+    def look() -> int:
+        got = [len(transcripts.get(link)) for link in links]
+        transcripts.close()
+        return len(got) if got == [2] * len(links) else 0
+
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(10):
+            assert child(look) == len(links)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert read and all(each == [2] * len(links) for each in read)
+    # The children closed what they had opened, and nothing of their parent's.
+    transcripts.import_(LINK, SRT, lang="en")
+    assert len(transcripts.get(LINK)) == 2
+    transcripts.close()
+
+
 def test_sub_interpreters_are_refused_cleanly():
     done = run("""
         import sys

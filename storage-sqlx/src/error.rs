@@ -12,6 +12,9 @@ pub(crate) enum Fault {
     Refused(Error),
     /// A statement or the database failed.
     Sql(sqlx::Error),
+    /// The same, on a connection that is read on the caller's own thread.
+    #[cfg(feature = "sqlite")]
+    LookUp(rusqlite::Error),
     /// A defect of our own ended the work in its middle; the connection is not used again.
     #[cfg(feature = "sqlite")]
     Panicked,
@@ -26,6 +29,13 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
+#[cfg(feature = "sqlite")]
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::LookUp(error)
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Self::Refused(error)
@@ -36,7 +46,12 @@ impl From<Error> for Fault {
 impl Fault {
     /// Whether another connection holds the lock that was needed: waiting may help.
     pub(crate) fn is_busy(&self) -> bool {
-        matches!(self, Self::Sql(error) if matches!(primary_code(error), Some(5 | 6)))
+        let code = match self {
+            Self::Sql(error) => code(error),
+            Self::LookUp(error) => code_of_look_up(error),
+            Self::Refused(_) | Self::Panicked => None,
+        };
+        matches!(code.map(primary), Some(5 | 6))
     }
 
     /// Whether undoing the one change is enough: the transaction and its connection are sound.
@@ -47,7 +62,7 @@ impl Fault {
     pub(crate) fn is_of_one_change(&self) -> bool {
         match self {
             Self::Refused(_) => true,
-            Self::Sql(error) => match primary_code(error) {
+            Self::Sql(error) => match code(error).map(primary) {
                 Some(code) => matches!(code, 1 | 18 | 19 | 20 | 25),
                 None => matches!(
                     error,
@@ -59,7 +74,8 @@ impl Fault {
                         | sqlx::Error::Encode(_)
                 ),
             },
-            Self::Panicked => false,
+            // Nothing is changed there.
+            Self::LookUp(_) | Self::Panicked => false,
         }
     }
 
@@ -69,6 +85,7 @@ impl Fault {
         match self {
             Self::Refused(error) => error,
             Self::Sql(error) => from_sql(&error, file),
+            Self::LookUp(error) => from_look_up(&error, file),
             Self::Panicked => {
                 Error::unexpected(format!("a defect ended a change to the database {}", file.display()))
             }
@@ -105,73 +122,110 @@ pub(crate) fn half_copied(name: impl std::fmt::Display) -> Error {
     )
 }
 
+/// SQLite's result code, with its extension.
 #[cfg(feature = "sqlite")]
-/// SQLite's result code without its extension: the low byte.
-fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let code = error.as_database_error()?.code()?;
-    code.parse::<i32>().ok().map(|code| code & 0xff)
+fn code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
-/// The one place where faults of sqlx and SQLite become errors of the ports.
-///
-/// The numbers are SQLite's result codes. Its own messages are left out where they add nothing: they
-/// may quote what was stored.
 #[cfg(feature = "sqlite")]
-fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
+fn code_of_look_up(error: &rusqlite::Error) -> Option<i32> {
+    Some(error.sqlite_error()?.extended_code)
+}
+
+/// A result code without its extension: the low byte.
+#[cfg(feature = "sqlite")]
+fn primary(code: i32) -> i32 {
+    code & 0xff
+}
+
+/// The one place where SQLite's result codes become errors of the ports.
+///
+/// Its own messages are left out where they add nothing: they may quote what was stored.
+#[cfg(feature = "sqlite")]
+fn from_code(code: i32, file: &Path) -> Error {
     use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
     let file = file.display();
-    let (kind, retry, message) = match (primary_code(error), error) {
-        (Some(5 | 6), _) => (
+    let (kind, retry, message) = match primary(code) {
+        5 | 6 => (
             Unavailable,
             Retry::Backoff,
             format!("the database {file} is locked by another process: try again in a moment"),
         ),
-        (Some(3 | 8 | 23), _) => (
+        3 | 8 | 23 => (
             Unsupported,
             Retry::Never,
             format!("the database {file} is read-only: allow this user to write the file and its folder"),
         ),
-        (Some(11 | 26), _) => (
+        11 | 26 => (
             Corrupt,
             Retry::Never,
             format!("{file} is damaged or is no SQLite database: restore it from a backup, or move it away"),
         ),
-        (Some(13), _) => (
+        13 => (
             Unavailable,
             Retry::Backoff,
             format!("the disk is full: the database {file} cannot grow, so nothing was stored"),
         ),
-        (Some(14), _) => (
+        14 => (
             Unavailable,
             Retry::Never,
             format!(
                 "the database {file} cannot be opened: check that the file and its folder are this user's"
             ),
         ),
-        (Some(7), _) => (Unavailable, Retry::Backoff, format!("no memory was left to work on {file}")),
-        (Some(10), _) => (
+        7 => (Unavailable, Retry::Backoff, format!("no memory was left to work on {file}")),
+        10 => (
             Unavailable,
             Retry::Backoff,
             format!("the disk failed to read or write the database {file}: check the disk and its space"),
         ),
-        (Some(_), _) => {
-            let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-            let code = code.unwrap_or_default();
-            (Unexpected, Retry::Never, format!("the database {file} refused a statement (code {code})"))
-        }
-        (None, sqlx::Error::Io(_)) => {
-            (Unavailable, Retry::Backoff, format!("the database {file} cannot be reached"))
-        }
-        (None, sqlx::Error::WorkerCrashed) => {
-            (Unavailable, Retry::Backoff, format!("the connection to the database {file} was lost"))
-        }
-        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
-            (Corrupt, Retry::Never, format!("a row of the database {file} cannot be read back"))
-        }
-        (None, _) => (Unexpected, Retry::Never, format!("the database {file} was asked in a wrong way")),
+        _ => (Unexpected, Retry::Never, format!("the database {file} refused a statement (code {code})")),
     };
-    tracing::debug!(%error, "a database fault");
     Error::new(kind, retry, message)
+}
+
+/// What is said where no result code tells more.
+#[cfg(feature = "sqlite")]
+fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
+    tracing::debug!(%error, "a database fault");
+    match (code(error), error) {
+        (Some(code), _) => from_code(code, file),
+        (None, sqlx::Error::Io(_)) => Error::new(
+            ErrorKind::Unavailable,
+            Retry::Backoff,
+            format!("the database {} cannot be reached", file.display()),
+        ),
+        (None, sqlx::Error::WorkerCrashed) => Error::new(
+            ErrorKind::Unavailable,
+            Retry::Backoff,
+            format!("the connection to the database {} was lost", file.display()),
+        ),
+        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => unreadable(file),
+        (None, _) => asked_wrongly(file),
+    }
+}
+
+/// The same for a look-up.
+#[cfg(feature = "sqlite")]
+fn from_look_up(error: &rusqlite::Error, file: &Path) -> Error {
+    tracing::debug!(%error, "a database fault");
+    match (code_of_look_up(error), error) {
+        (Some(code), _) => from_code(code, file),
+        (None, rusqlite::Error::FromSqlConversionFailure(..)) => unreadable(file),
+        (None, _) => asked_wrongly(file),
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn unreadable(file: &Path) -> Error {
+    corrupt(format!("a row of the database {} cannot be read back", file.display()))
+}
+
+#[cfg(feature = "sqlite")]
+fn asked_wrongly(file: &Path) -> Error {
+    let message = format!("the database {} was asked in a wrong way", file.display());
+    Error::new(ErrorKind::Unexpected, Retry::Never, message)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ const LINK_MAX: usize = 512;
 /// before it is relied on. Whoever changes the archive through the same facade calls [`AtHand::clear`].
 #[derive(Clone, Debug)]
 pub struct AtHand {
-    parts: Verbatim,
+    parts: Arc<Verbatim>,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -140,7 +140,7 @@ fn room(transcript: &Transcript) -> u64 {
 impl AtHand {
     /// Nothing is at hand yet; later about this many bytes at most, the oldest out first.
     pub fn new(parts: Verbatim, bytes_max: u64) -> Self {
-        Self { parts, kept: Arc::new(Mutex::new(Kept { bytes_max, ..Kept::default() })) }
+        Self { parts: Arc::new(parts), kept: Arc::new(Mutex::new(Kept { bytes_max, ..Kept::default() })) }
     }
 
     /// The facade itself.

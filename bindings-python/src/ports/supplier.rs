@@ -5,7 +5,9 @@ use std::{fmt, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    intern,
     prelude::*,
+    sync::PyOnceLock,
     types::{PyList, PyTuple},
 };
 use transcript_core::{
@@ -92,7 +94,8 @@ impl Ask {
         link: &str,
         language: Option<&str>,
     ) -> PyResult<()> {
-        let arguments = py.import("verbatim._calls")?.getattr("within")?.call_method0("get")?;
+        static WITHIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let arguments = WITHIN.import(py, "verbatim._calls", "within")?.call_method0(intern!(py, "get"))?;
         let Ok(ask) = arguments.get_item(0).and_then(|ask| Ok(ask.cast_into::<Self>()?)) else {
             return Ok(());
         };

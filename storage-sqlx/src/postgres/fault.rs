@@ -83,7 +83,7 @@ pub(crate) fn into_error(fault: Fault, database: &str) -> Error {
         Fault::Refused(error) => return error,
         Fault::Sql(error) => error,
         #[cfg(feature = "sqlite")]
-        Fault::Panicked => return defect(database),
+        Fault::LookUp(_) | Fault::Panicked => return defect(database),
     };
     tracing::debug!(%error, "a database fault");
     let (kind, retry, message) = match (code(&error).as_deref(), &error) {

@@ -1,4 +1,5 @@
-//! The storage ports on SQLite: two files, each with one connection that writes and a few that read.
+//! The storage ports on SQLite: two files, each with one connection that writes and a few that read; for what every
+//! look-up in the archive needs, a few more without threads of their own.
 //!
 //! `verbatim.db` holds money and people, `archive.db` the transcripts: their pages, their privacy and
 //! their growth differ, and no transaction ever spans both.
@@ -9,6 +10,7 @@ mod directory;
 mod keeper;
 mod ledger;
 mod limits;
+mod lookups;
 mod options;
 mod orders;
 mod outbox;
@@ -23,14 +25,15 @@ mod writer;
 
 use std::{path::PathBuf, sync::Arc};
 
+use rusqlite::types::Value;
 use sqlx::sqlite::SqliteRow;
 use tokio::runtime::Handle;
 use transcript_core::{Error, Result};
 
 pub use options::SqliteOptions;
 
-use archive::Bodies;
 use charges::Counter;
+use lookups::{Lookups, Row};
 pub(crate) use options::FileKind;
 use readers::{Ask, Readers};
 use schema::Migration;
@@ -151,8 +154,9 @@ impl SqliteStore {
 /// Several processes may have the same file open; see [`SqliteStore`] for closing and cancellation.
 #[derive(Debug)]
 pub struct SqliteArchive {
+    /// Before the rest: the last connection to a file that is dropped has the log to copy, and that is not one of these.
+    lookups: Lookups,
     database: Database,
-    bodies: Bodies,
 }
 
 impl SqliteArchive {
@@ -161,15 +165,27 @@ impl SqliteArchive {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
+        let SqliteOptions { readers, busy_timeout, .. } = options.clone().bounded();
         let database = Database::open(&ARCHIVE, options).await?;
-        let (readers, file) = (Arc::clone(&database.readers), database.file.clone());
-        let bodies = Bodies::new(readers, file, database.runtime.clone());
-        Ok(Self { database, bodies })
+        let lookups = Lookups::new(&database.file, readers, busy_timeout);
+        Ok(Self { lookups, database })
     }
 
     /// Finishes what is under way and closes the file. Calls that come later fail.
     pub async fn close(&self) {
+        self.lookups.close().await;
         self.database.close().await;
+    }
+
+    /// The row that a statement finds by its keys, brought into its form.
+    async fn look_up<T>(
+        &self,
+        statement: &'static str,
+        keys: &[Value],
+        form: impl FnOnce(Row) -> Work<T>,
+    ) -> Result<Option<T>> {
+        let found = self.lookups.row(statement, keys).await.and_then(|row| row.map(form).transpose());
+        found.map_err(|fault| fault.into_error(&self.database.file))
     }
 }
 

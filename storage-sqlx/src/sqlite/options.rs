@@ -15,7 +15,8 @@ pub struct SqliteOptions {
     /// The file. It and its folder are made where they are missing.
     pub path: PathBuf,
     /// How many connections read at the same time, at least 1. They are opened when they are first
-    /// needed and then held open; one more connection writes. More than 64 are not opened.
+    /// needed and then held open; one more connection writes. More than 64 are not opened. In an archive as many again
+    /// look single transcripts up, on the threads of those who ask.
     pub readers: u32,
     /// How long a call waits for its turn and for a lock that another process holds: at least a tenth of a
     /// second, at most an hour.
@@ -75,6 +76,20 @@ impl SqliteOptions {
     }
 }
 
+/// What every connection is told.
+pub(super) const SETTINGS: [(&str, &str); 6] = [
+    // On Apple's systems only this waits for the disk itself; elsewhere it says nothing.
+    ("fullfsync", "ON"),
+    ("checkpoint_fullfsync", "ON"),
+    ("mmap_size", "0"),
+    ("trusted_schema", "OFF"),
+    ("temp_store", "MEMORY"),
+    // A burst of writes must not leave a large file behind for ever.
+    ("journal_size_limit", "67108864"),
+];
+/// What a connection that reads is told, too.
+pub(super) const READS_ONLY: (&str, &str) = ("query_only", "ON");
+
 /// What makes one kind of file: its mark, its form and its migrations.
 #[derive(Debug)]
 pub(crate) struct FileKind {
@@ -97,24 +112,17 @@ impl FileKind {
     /// [`Self::writer`]). Memory mapping is off: for bodies of some 20 KB it gains nothing, and with a cold page cache it made reads ten times
     /// slower.
     fn connection(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        SqliteConnectOptions::new()
+        let options = SqliteConnectOptions::new()
             .filename(file)
             .page_size(self.page_size)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(busy_timeout)
             .foreign_keys(true)
-            // On Apple's systems only this waits for the disk itself; elsewhere it says nothing.
-            .pragma("fullfsync", "ON")
-            .pragma("checkpoint_fullfsync", "ON")
-            .pragma("mmap_size", "0")
-            .pragma("trusted_schema", "OFF")
-            .pragma("temp_store", "MEMORY")
-            // A burst of writes must not leave a large file behind for ever.
-            .pragma("journal_size_limit", "67108864")
             // What is erased of a person must not linger in free pages.
             .pragma("secure_delete", if self.private { "ON" } else { "OFF" })
-            .statement_cache_capacity(128)
+            .statement_cache_capacity(128);
+        SETTINGS.into_iter().fold(options, |options, (name, value)| options.pragma(name, value))
     }
 
     /// The connection that writes. What it commits is waited for by [`super::keeper`]. It waits for a lock in short turns, between which the queue looks whose
@@ -135,7 +143,8 @@ impl FileKind {
 
     /// A connection that reads, and cannot do anything else.
     pub(crate) fn reader(&self, file: &Path, busy_timeout: Duration) -> SqliteConnectOptions {
-        quiet(self.connection(file, busy_timeout).pragma("query_only", "ON"))
+        let options = self.connection(file, busy_timeout);
+        quiet(options.pragma(READS_ONLY.0, READS_ONLY.1))
     }
 
     /// A connection that only looks: it changes nothing in the file, not even its journal mode.

@@ -91,8 +91,6 @@ async fn no_hot_statement_reads_a_whole_table() {
     check(&mut transcripts, &archive::HOT).await;
     check(&mut transcripts, &archive::keep::HOT).await;
     check(&mut transcripts, &archive::cold::HOT).await;
-    let bodies = archive::bodies::hot();
-    check(&mut transcripts, &bodies.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use crate::error::Work;
 pub(crate) type Ask = Query<'static, Sqlite, SqliteArguments>;
 
 /// How long to wait between two attempts at a read that another process blocks.
-const PAUSE: Duration = Duration::from_millis(5);
+pub(super) const PAUSE: Duration = Duration::from_millis(5);
 
 /// How many of a statement's rows are wanted.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ mod common;
 mod conformance;
 mod crash;
 mod housekeeping;
+mod lookups;
 mod opening;
 mod sharing;
 mod stored;

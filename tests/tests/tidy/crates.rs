@@ -41,7 +41,8 @@ const INWARD: &[(&str, &[&str])] = &[
 ];
 
 /// What only one crate may know, so that it can be exchanged.
-const CONFINED: &[(&str, &str)] = &[("sqlx", "storage-sqlx"), ("reqwest", "upstream-reqwest")];
+const CONFINED: &[(&str, &str)] =
+    &[("sqlx", "storage-sqlx"), ("rusqlite", "storage-sqlx"), ("reqwest", "upstream-reqwest")];
 
 /// The tables of a manifest that name dependencies, those of single targets among them.
 fn dependencies(manifest: &Table) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The compact form in SQLite: in parts, each a row, so that pages fill.
 
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection};
 use transcript_core::{
     Error, Result,
     archive::{Compact, Compacted, StoredBody, Wish},
@@ -8,7 +8,7 @@ use transcript_core::{
     video::VideoId,
 };
 
-use super::SqliteArchive;
+use super::{SqliteArchive, names};
 use crate::{
     body::Body,
     codec::{self, number},
@@ -17,7 +17,7 @@ use crate::{
         compaction::{self, Rows},
     },
     error::Work,
-    sqlite::{Database, writer::Change},
+    sqlite::{Database, lookups::Row, writer::Change},
 };
 
 /// The compact form of the transcript `t` that has no body `b`, its parts put together.
@@ -136,16 +136,12 @@ impl Rows for Database {
 impl SqliteArchive {
     /// The body that answers a wish, made of its compact form; none where it has none.
     pub(super) async fn thawed(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        let ask = || sqlx::query(COLD).bind(video.to_string()).bind(wish.to_string());
-        let form = |row: &sqlx::sqlite::SqliteRow| {
-            let (content_sha256, compact): (Vec<u8>, Option<Vec<u8>>) = (row.try_get(0)?, row.try_get(1)?);
-            Ok(compact.map(|compact| (content_sha256, compact)))
-        };
-        match self.database.find_first(ask, form).await?.flatten() {
-            Some((content_sha256, compact)) => {
+        let form = |mut row: Row| Ok((row.take::<Vec<u8>>(0)?, row.take::<Option<Vec<u8>>>(1)?));
+        match self.look_up(COLD, &names(video, wish), form).await? {
+            Some((content_sha256, Some(compact))) => {
                 cold::thawed(video.clone(), content_sha256, compact, &self.database.runtime).await.map(Some)
             }
-            None => Ok(None),
+            Some((_, None)) | None => Ok(None),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sqlx::{Row, SqliteConnection};
+use sqlx::{Row as _, SqliteConnection};
 use transcript_core::{
     Error, Result, Timestamp,
     archive::{Keep, StoredTranscript, Wish},
@@ -16,7 +16,7 @@ use crate::{
     body::Body,
     codec::{self, small},
     error::{Work, conflict},
-    sqlite::writer::Change,
+    sqlite::{lookups::Row, writer::Change},
 };
 
 /// What keeping a transcript must know: the withdrawal, what the wishes have, the newest transcript of
@@ -196,7 +196,7 @@ impl Shelve {
         let now = self.now.as_millis();
         let row = sqlx::query(FIND).bind(video).bind(first).bind(now).fetch_one(db).await?;
         let missing = || Error::unexpected("a wish has no transcript after one was kept for it");
-        Ok(stored(&row)?.ok_or_else(missing)?)
+        Ok(stored(&mut Row::of_sqlx(&row)?)?.ok_or_else(missing)?)
     }
 }
 

@@ -1,18 +1,18 @@
 //! The archive in SQLite.
 
-pub(super) mod bodies;
+mod bodies;
 pub(super) mod cold;
 pub(super) mod keep;
 mod unread;
 
-pub(super) use bodies::Bodies;
 use bodies::Read;
 use cold::compact;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
+use rusqlite::types::Value;
+use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
@@ -24,7 +24,7 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::{SqliteArchive, writer::Change};
+use super::{SqliteArchive, lookups::Row, writer::Change};
 use crate::{
     body::{Body, misplaced},
     codec::{self, number, small},
@@ -113,8 +113,8 @@ const STATS: &str =
 
 /// What must not grow with the archive, for the test of the plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 10] =
-    [FIND, unread::UNREAD, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
+pub(super) const HOT: [&str; 11] =
+    [FIND, bodies::BODY, unread::UNREAD, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
 const CHANGES: &str = "SELECT count FROM changes";
 
 impl Change for Absence {
@@ -208,14 +208,14 @@ impl Change for Forget {
 #[async_trait]
 impl Archive for SqliteArchive {
     async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let names = (video.to_string(), wish.to_string());
-        let ask = || sqlx::query(FIND).bind(names.0.clone()).bind(names.1.clone()).bind(now.as_millis());
-        let found = self.database.find_first(ask, |row| what_is_known(video, wish, row)).await?;
+        let [video_name, wish_name] = names(video, wish);
+        let bound = [video_name, wish_name, Value::Integer(now.as_millis())];
+        let found = self.look_up(FIND, &bound, |row| what_is_known(video, wish, row)).await?;
         found.ok_or_else(|| Error::unexpected("a wish was asked for and no row came"))
     }
 
     async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        match self.bodies.read(video, wish).await? {
+        match self.read_body(video, wish).await? {
             Read::Body(body) => Ok(Some(body)),
             Read::Elsewhere => self.thawed(video, wish).await,
             Read::Nothing => Ok(None),
@@ -254,8 +254,8 @@ impl Archive for SqliteArchive {
     }
 
     async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        let ask = || sqlx::query(LINK).bind(link.address().to_owned());
-        self.database.find_first(ask, |row| Ok(codec::video(row.try_get(0)?)?)).await
+        let bound = [Value::Text(link.address().to_owned())];
+        self.look_up(LINK, &bound, |mut row| Ok(codec::video(&row.take::<String>(0)?)?)).await
     }
 
     async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
@@ -272,8 +272,8 @@ impl Archive for SqliteArchive {
     }
 
     async fn changes(&self) -> Result<u64> {
-        let found = self.database.find_first(|| sqlx::query(CHANGES), |row| Ok(number(row.try_get(0)?)?));
-        found.await?.ok_or_else(|| corrupt("the count of changes is missing"))
+        let found = self.look_up(CHANGES, &[], |mut row| Ok(number(row.take(0)?)?)).await?;
+        found.ok_or_else(|| corrupt("the count of changes is missing"))
     }
 
     async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
@@ -314,11 +314,16 @@ impl Archive for SqliteArchive {
     }
 }
 
-fn what_is_known(video: &VideoId, wish: &Wish, row: &SqliteRow) -> Work<Found> {
-    if row.try_get(0)? {
+/// The names of a video and a wish, as statements take them.
+fn names(video: &VideoId, wish: &Wish) -> [Value; 2] {
+    [Value::Text(video.to_string()), Value::Text(wish.to_string())]
+}
+
+fn what_is_known(video: &VideoId, wish: &Wish, mut row: Row) -> Work<Found> {
+    if row.take::<i64>(0)? != 0 {
         return Ok(Found::Withdrawn);
     }
-    if let Some(stored) = stored(row)? {
+    if let Some(stored) = stored(&mut row)? {
         // The digest covers the video, but not where it lies.
         return if stored.transcript.video == *video {
             Ok(Found::Transcript(stored))
@@ -326,35 +331,34 @@ fn what_is_known(video: &VideoId, wish: &Wish, row: &SqliteRow) -> Work<Found> {
             Err(misplaced().into())
         };
     }
-    let Some(reason) = row.try_get(10)? else {
+    let Some(reason) = row.take(10)? else {
         return Ok(Found::Nothing);
     };
     Ok(Found::Absent(Absence {
         video: video.clone(),
         wish: wish.clone(),
         reason,
-        message: row.try_get(11)?,
-        asked: listed(row.try_get(12)?)?,
-        until: Timestamp::from_millis(row.try_get(13)?),
+        message: row.take(11)?,
+        asked: listed(&row.take::<String>(12)?)?,
+        until: Timestamp::from_millis(row.take(13)?),
     }))
 }
 
 /// The transcript in a row of [`FIND`].
-fn stored(row: &SqliteRow) -> Work<Option<StoredTranscript>> {
-    let Some(revision) = row.try_get::<Option<i64>, _>(1)? else {
+fn stored(row: &mut Row) -> Work<Option<StoredTranscript>> {
+    let Some(revision) = row.take::<Option<i64>>(1)? else {
         return Ok(None);
     };
-    let (content_sha256, length): (Vec<u8>, _) = (row.try_get(4)?, number(row.try_get(5)?)?);
-    let transcript = match row.try_get::<Option<&[u8]>, _>(9)? {
+    let (content_sha256, length): (Vec<u8>, _) = (row.take(4)?, number(row.take(5)?)?);
+    let transcript = match row.take::<Option<Vec<u8>>>(9)? {
         Some(segments) => {
-            let (source, about) = (row.try_get(7)?, row.try_get(8)?);
-            let content_sha256 = content_sha256.clone();
-            Body { content_sha256, source, length, about, segments: segments.to_vec() }.unpack()?
+            let (source, about) = (row.take(7)?, row.take(8)?);
+            Body { content_sha256: content_sha256.clone(), source, length, about, segments }.unpack()?
         }
-        None => match row.try_get::<Option<&[u8]>, _>(14)? {
-            Some(compact) => crate::cold::unpack(compact, &content_sha256)?,
+        None => match row.take::<Option<Vec<u8>>>(14)? {
+            Some(compact) => crate::cold::unpack(&compact, &content_sha256)?,
             None => {
-                Columns { content_sha256: content_sha256.clone(), length, bytes: row.try_get(6)? }.unpack()?
+                Columns { content_sha256: content_sha256.clone(), length, bytes: row.take(6)? }.unpack()?
             }
         },
     };
@@ -362,8 +366,8 @@ fn stored(row: &SqliteRow) -> Work<Option<StoredTranscript>> {
         transcript: Arc::new(transcript),
         revision: small(revision)?,
         content_sha256,
-        parser_version: small(row.try_get(2)?)?,
-        stored_at: Timestamp::from_millis(row.try_get(3)?),
+        parser_version: small(row.take(2)?)?,
+        stored_at: Timestamp::from_millis(row.take(3)?),
     }))
 }
 

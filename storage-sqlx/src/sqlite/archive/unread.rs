@@ -2,24 +2,23 @@
 
 use std::sync::Arc;
 
-use sqlx::{Row, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
     archive::{StoredTranscript, Unread, Wish},
     video::VideoId,
 };
 
-use super::{SqliteArchive, bodies::DIGEST_BYTES};
+use super::{SqliteArchive, names};
 use crate::{
     body::{Body, checksum, damaged, misplaced},
+    codec::{number, small},
     error::Work,
+    sqlite::lookups::Row,
 };
 
-/// A transcript in the form of [`crate::body`], in two columns: each is copied for the reader, in memory of its own.
-/// What is withdrawn, or stored in another form, is no row.
-pub(in crate::sqlite) const UNREAD: &str = "
-SELECT CAST(b.content_sha256 || c.count || ' ' || t.revision || ' ' || t.parser_version || ' ' || t.stored_at || ' '
-        || b.checksum || ' ' || b.length || ' ' || octet_length(b.source) || ' ' || b.source || b.about AS BLOB),
+/// A transcript in the form of [`crate::body`]. What is withdrawn, or stored in another form, is no row.
+pub(super) const UNREAD: &str = "
+SELECT c.count, t.revision, t.parser_version, t.stored_at, b.checksum, b.content_sha256, b.source, b.length, b.about,
     b.segments
 FROM wishes w
 JOIN transcripts t ON t.id = w.transcript
@@ -34,111 +33,67 @@ const ROW_BYTES: usize = 512;
 #[derive(Debug)]
 struct UnreadRow {
     video: VideoId,
-    head: Head,
-    row: SqliteRow,
-}
-
-/// What a row says beside the segments.
-#[derive(Debug)]
-struct Head {
-    content_sha256: Vec<u8>,
     changes: u64,
     revision: u32,
     parser_version: u32,
     stored_at: Timestamp,
-    checksum: u32,
-    length: u64,
-    source: String,
-    about: String,
+    body: Body,
 }
 
 impl SqliteArchive {
     /// The transcript of a wish, unread.
     pub(super) async fn find_unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
-        let names = (video.to_string(), wish.to_string());
-        let ask = || sqlx::query(UNREAD).bind(names.0.clone()).bind(names.1.clone());
-        let found = async {
-            let Some(row) = self.database.readers.row(ask).await? else { return Ok(None) };
-            UnreadRow::of(video.clone(), row).map(Some)
-        };
-        let found: Work<_> = found.await;
-        let found = found.map_err(|fault| fault.into_error(&self.database.file))?;
+        let found =
+            self.look_up(UNREAD, &names(video, wish), |row| UnreadRow::of(video.clone(), row)).await?;
         Ok(found.map(|unread| Arc::new(unread) as _))
     }
 }
 
 impl UnreadRow {
-    fn of(video: VideoId, row: SqliteRow) -> Work<Self> {
-        let head = Head::read(row.try_get(0)?).ok_or_else(damaged)?;
-        let sum = checksum(&video, &head.source, &head.content_sha256, head.length, row.try_get(1)?);
-        if sum == head.checksum { Ok(Self { video, head, row }) } else { Err(damaged().into()) }
-    }
-
-    fn segments(&self) -> &[u8] {
-        // They were read before.
-        self.row.try_get(1).unwrap_or_default()
-    }
-}
-
-impl Head {
-    /// Reads what [`UNREAD`] has put together; none where that cannot be.
-    fn read(head: &[u8]) -> Option<Self> {
-        let (content_sha256, rest) = head.split_at_checked(DIGEST_BYTES)?;
-        let mut fields = std::str::from_utf8(rest).ok()?.splitn(8, ' ');
-        let changes = fields.next()?.parse().ok()?;
-        let revision = fields.next()?.parse().ok()?;
-        let parser_version = fields.next()?.parse().ok()?;
-        let stored_at = Timestamp::from_millis(fields.next()?.parse().ok()?);
-        let (checksum, length) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-        let source_bytes = fields.next()?.parse().ok()?;
-        let (source, about) = fields.next()?.split_at_checked(source_bytes)?;
-        Some(Self {
-            content_sha256: content_sha256.to_vec(),
-            changes,
-            revision,
-            parser_version,
-            stored_at,
-            checksum,
-            length,
-            source: source.to_owned(),
-            about: about.to_owned(),
-        })
+    fn of(video: VideoId, mut row: Row) -> Work<Self> {
+        let changes = number(row.take(0)?)?;
+        let (revision, parser_version) = (small(row.take(1)?)?, small(row.take(2)?)?);
+        let (stored_at, stored) = (Timestamp::from_millis(row.take(3)?), small(row.take(4)?)?);
+        let body = Body {
+            content_sha256: row.take(5)?,
+            source: row.take(6)?,
+            length: number(row.take(7)?)?,
+            about: row.take(8)?,
+            segments: row.take(9)?,
+        };
+        let sum = checksum(&video, &body.source, &body.content_sha256, body.length, &body.segments);
+        if sum != stored {
+            return Err(damaged().into());
+        }
+        Ok(Self { video, changes, revision, parser_version, stored_at, body })
     }
 }
 
 impl Unread for UnreadRow {
     fn revision(&self) -> u32 {
-        self.head.revision
+        self.revision
     }
 
     fn changes(&self) -> u64 {
-        self.head.changes
+        self.changes
     }
 
     fn bytes(&self) -> u64 {
-        (self.segments().len() + self.head.about.len() + ROW_BYTES) as u64
+        self.body.bytes() + ROW_BYTES as u64
     }
 
     fn read(&self) -> Result<StoredTranscript> {
-        let head = &self.head;
-        let body = Body {
-            content_sha256: head.content_sha256.clone(),
-            source: head.source.clone(),
-            length: head.length,
-            about: head.about.clone(),
-            segments: self.segments().to_vec(),
-        };
-        let transcript = body.unpack()?;
+        let transcript = self.body.unpack()?;
         // The digest covers the video, but not where it lies.
         if transcript.video != self.video {
             return Err(misplaced());
         }
         Ok(StoredTranscript {
             transcript: Arc::new(transcript),
-            revision: head.revision,
-            content_sha256: body.content_sha256,
-            parser_version: head.parser_version,
-            stored_at: head.stored_at,
+            revision: self.revision,
+            content_sha256: self.body.content_sha256.clone(),
+            parser_version: self.parser_version,
+            stored_at: self.stored_at,
         })
     }
 }
