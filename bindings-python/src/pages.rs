@@ -5,7 +5,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use pyo3::{prelude::*, types::PyBytes};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyFloat, PyList, PyString},
+};
+use transcript_core::captions::plain_cues;
 use verbatim::{PageAsk, PageHeader, PagesOptions};
 
 use crate::{fault::of_core, pending::Pending, runtime::OfProcess};
@@ -56,4 +60,17 @@ impl Pages {
         *pages = Some(OfProcess::new(made.clone()));
         Ok(made)
     }
+}
+
+/// The cues of YouTube's first XML format as they are written: `(texts, starts, durations, those of the texts, by their
+/// place, that have markup or entities of HTML's)`. None where an XML parser must read them.
+#[pyfunction]
+pub(crate) fn _plain_cues(py: Python<'_>, body: &[u8]) -> PyResult<Option<Py<PyAny>>> {
+    let Some(cues) = py.detach(|| plain_cues(body)) else { return Ok(None) };
+    let texts = PyList::new(py, cues.iter().map(|cue| PyString::new(py, &cue.text)))?;
+    let starts = PyList::new(py, cues.iter().map(|cue| PyFloat::new(py, cue.start)))?;
+    let durations = PyList::new(py, cues.iter().map(|cue| PyFloat::new(py, cue.duration)))?;
+    let marked = cues.iter().enumerate().filter(|(_, cue)| cue.text.contains(['&', '<']));
+    let marked = PyList::new(py, marked.map(|(place, _)| place).collect::<Vec<_>>())?;
+    Ok(Some((texts, starts, durations, marked).into_pyobject(py)?.into_any().unbind()))
 }

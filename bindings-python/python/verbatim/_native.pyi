@@ -21,6 +21,7 @@ __all__ = [
     "_before_fork",
     "_cases",
     "_content_digest",
+    "_plain_cues",
     "_run_case",
 ]
 
@@ -225,6 +226,8 @@ class Pages:
     def ask(
         self, url: str, headers: Sequence[tuple[str, str]], json: str | None, until: str | None = None
     ) -> Pending: ...
+
+def _plain_cues(body: bytes) -> tuple[list[str], list[float], list[float], list[int]] | None: ...
 
 def _before_fork() -> None: ...
 def _after_fork() -> None: ...

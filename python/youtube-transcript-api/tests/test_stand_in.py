@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from xml.etree import ElementTree
 
 import pytest
 import requests
@@ -19,6 +20,7 @@ from youtube_transcript_api import (
     YouTubeRequestFailed,
     YouTubeTranscriptApi,
 )
+from youtube_transcript_api import _transcripts
 from youtube_transcript_api.formatters import SRTFormatter
 from youtube_transcript_api.proxies import WebshareProxyConfig
 
@@ -165,3 +167,59 @@ def test_a_translation(stage):
     translated.fetch()
     assert stage.calls[-1].request.url.endswith("&tlang=de")
     assert 'de ("German")' in str(listed) and 'en ("English")[TRANSLATABLE]' in str(listed)
+
+
+CUE = '<text start="1.5" dur="2.25">{}</text>'
+
+
+@pytest.mark.parametrize("preserve_formatting", [False, True])
+@pytest.mark.parametrize(
+    ("is_plain", "cues"),
+    [
+        (True, ""),
+        (True, CUE.format("I&amp;#39;m &amp;amp;amp; caf\xe9 &amp;eacute; &amp;bogus &#39;x&apos; \U0001f980")),
+        (True, CUE.format("&lt;i&gt;a&lt;/i&gt; &lt;font color=&quot;#fff&quot;&gt;b&lt;/font&gt; 1 &lt; 2 &amp;lt;b&amp;gt;")),
+        (True, CUE.format(" a\n\tb ") + '\n <text start="007"/>' + '<text start="8"></text>'),
+        (True, '<text start="0">no end</text>' + CUE.format("\x85\x7f ]]&gt;")),
+        (False, CUE.format("a\r\nb")),
+        (False, CUE.format("a > b")),
+        (False, CUE.format("<b>a</b>")),
+        (False, CUE.format("a<b/>c")),
+        (False, CUE.format("<![CDATA[a <i>b</i>]]>")),
+        (False, CUE.format("&#x27; &#8217;")),
+        (False, CUE.format("\ufffd\uff21")),
+        (False, "<text start='1' dur='2'>a</text>"),
+        (False, '<text dur="2" start="1">a</text>'),
+        (False, '<text start=" 1e1 " dur="1_0" kind="x">a</text>'),
+        (False, '<p start="1">a</p>words<!-- no --><text  start="1">b</text>'),
+        (False, '<text start="inf" dur="nan"/>'),
+        # What is refused, and how, is the parser's to say.
+        (False, CUE.format("&eacute;")),
+        (False, CUE.format("a & b")),
+        (False, CUE.format("a ]]> b")),
+        (False, CUE.format("\x01")),
+        (False, CUE.format("\uffff")),
+        (False, '<text start="">a</text>'),
+        (False, '<text start="one">a</text>'),
+        (False, '<text dur="1">a</text>'),
+        (False, '<text start="1" start="2">a</text>'),
+        (False, '<text start="1">a'),
+        (False, '<text start="1">a</transcript><transcript>'),
+        (False, "</transcript>x<transcript>"),
+    ],
+)
+def test_cues_are_those_of_pythons_own_parser(monkeypatch, preserve_formatting, is_plain, cues):
+    def read():
+        try:
+            return _transcripts.parse(body, preserve_formatting)
+        except Exception as error:
+            return type(error), str(error)
+
+    body = f'<?xml version="1.0" encoding="utf-8" ?><transcript>{cues}</transcript>'.encode()
+    asked = []
+    parser = ElementTree.fromstring
+    monkeypatch.setattr(ElementTree, "fromstring", lambda text: asked.append(text) or parser(text))
+    found = read()
+    assert asked == ([] if is_plain else [body])
+    monkeypatch.setattr(_transcripts, "_plain_cues", lambda _: None)
+    assert found == read() and (not is_plain or isinstance(found, list))
