@@ -12,9 +12,9 @@ use pyo3::{
 use transcript_core::captions::plain_cues;
 use verbatim::{PageAsk, PageHeader, PagesOptions};
 
-use crate::{fault::of_core, pending::Pending, runtime::OfProcess};
+use crate::{fault::of_core, pending::drive, runtime::OfProcess};
 
-/// A client of YouTube's pages. Every call gives a [`Pending`].
+/// A client of YouTube's pages.
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Pages {
     options: PagesOptions,
@@ -30,23 +30,22 @@ impl Pages {
     }
 
     /// Asks once: `(status, body, seconds that a 429 or 5xx wants)`. Soon after the text `until` the body may end.
+    ///
+    /// It waits for the answer, and drives the connection meanwhile: there is nothing else that this thread could do.
     #[pyo3(signature = (url, headers, json, until=None))]
-    fn ask(
+    fn ask<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         url: String,
         headers: Vec<(String, String)>,
         json: Option<String>,
         until: Option<String>,
-    ) -> PyResult<Pending> {
+    ) -> PyResult<(u16, Bound<'py, PyBytes>, Option<f64>)> {
         let pages = self.pages(py)?;
         let headers = headers.into_iter().map(|(name, value)| PageHeader { name, value }).collect();
-        let work = async move { Ok(pages.ask(PageAsk { url, headers, json, until }).await?) };
-        Ok(Pending::new(work, |py, page| {
-            let body = PyBytes::new(py, &page.body);
-            let wait = page.retry_after.map(|wait| wait.as_secs_f64());
-            Ok((page.status, body, wait).into_pyobject(py)?.into_any().unbind())
-        }))
+        let ask = PageAsk { url, headers, json, until };
+        let page = drive(py, async { Ok(pages.ask(ask).await?) })?;
+        Ok((page.status, PyBytes::new(py, &page.body), page.retry_after.map(|wait| wait.as_secs_f64())))
     }
 }
 

@@ -2,6 +2,10 @@
 
 import json
 import pickle
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import pytest
@@ -67,6 +71,47 @@ def test_of_a_long_page_only_the_beginning_matters(stage):
     stage.replace("GET", WATCH, "z" * 300_000 + '<form action="x" class="g-recaptcha">')
     with pytest.raises(IpBlocked):
         api.fetch("x")
+
+
+def test_a_connection_that_was_closed_meanwhile_is_left(stage):
+    stage.hangs_up_after = ("/youtubei", "/api")
+    api = YouTubeTranscriptApi()
+    for _ in range(3):
+        listed = api.list("x")
+        # Nobody looks at the connection while nobody asks.
+        time.sleep(0.2)
+        assert listed.find_transcript(["en"]).fetch()[0].text == "a < b > c"
+        time.sleep(0.2)
+    assert len(stage.calls) == 9
+
+
+def test_threads_share_one_object(stage):
+    api = YouTubeTranscriptApi()
+    with ThreadPoolExecutor(8) as pool:
+        fetched = list(pool.map(api.fetch, ["x"] * 40))
+    assert len({str(one.snippets) for one in fetched}) == 1 and len(stage.calls) == 120
+
+
+def test_a_wait_is_interrupted(stage, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slowly(request):
+        asked.set()
+        go_on.wait(10)
+
+    def interrupt():
+        asked.wait(10)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(stage, "play", slowly)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        YouTubeTranscriptApi().fetch("x")
+    assert time.monotonic() - start < 5
+    go_on.set()
+    thread.join()
 
 
 def test_a_session_of_the_callers_is_used(stage, platform):
