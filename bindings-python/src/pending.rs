@@ -176,8 +176,8 @@ impl Pending {
             Awaited::There(value) => return Ok(value),
         };
         ends::wait_for_forks(py);
-        let _under_way = UnderWay::new();
-        let runtime = runtime::handle(py)?;
+        let under_way = UnderWay::new();
+        let runtime = if under_way.is_alone { runtime::alone(py) } else { runtime::handle(py) }?;
         let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
         until_done(py, || waiter.work(&mut work, &runtime))?(py)
     }

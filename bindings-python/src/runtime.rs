@@ -3,7 +3,9 @@
 //! A process that was forked has its parent's memory and none of its threads, so its parent's runtime would never do
 //! anything again. It is left as it is, never closed, and a new one is made.
 //!
-//! A second one has no threads: it is driven by whoever waits for its work ([`of_callers`]).
+//! Beside it is one with a single thread, for who asks while nobody else does ([`alone`]): threads that share work wake
+//! each other to look for some, and for every timer, which for one caller is a fifth of what a transcript costs. A third
+//! one has no threads: it is driven by whoever waits for its work ([`of_callers`]).
 
 use std::{
     future::Future,
@@ -26,6 +28,7 @@ const THREADS_MAX: usize = 4;
 type Kept = Mutex<Option<(u32, &'static Runtime)>>;
 
 static RUNTIME: Kept = Mutex::new(None);
+static ALONE: Kept = Mutex::new(None);
 static OF_CALLERS: Kept = Mutex::new(None);
 
 /// The runtime of this process; the token says that the interpreter is held.
@@ -37,6 +40,19 @@ pub(crate) fn handle(py: Python<'_>) -> PyResult<Handle> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let mut builder = Builder::new_multi_thread();
         builder.worker_threads(threads.clamp(2, THREADS_MAX)).thread_name("verbatim");
+        builder
+    })?;
+    Ok(runtime.handle().clone())
+}
+
+/// The runtime of this process for work that is asked for while no other is under way.
+///
+/// # Errors
+/// As [`handle`].
+pub(crate) fn alone(py: Python<'_>) -> PyResult<Handle> {
+    let runtime = kept(py, &ALONE, || {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name("verbatim-alone");
         builder
     })?;
     Ok(runtime.handle().clone())
