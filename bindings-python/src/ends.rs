@@ -46,12 +46,14 @@ thread_local! {
 }
 
 /// Work that is under way, for as long as it lives.
-pub(crate) struct UnderWay(());
+pub(crate) struct UnderWay {
+    /// Whether it was the only work when it began.
+    pub(crate) is_alone: bool,
+}
 
 impl UnderWay {
     pub(crate) fn new() -> Self {
-        UNDER_WAY.fetch_add(1, Ordering::AcqRel);
-        Self(())
+        Self { is_alone: UNDER_WAY.fetch_add(1, Ordering::AcqRel) == 0 }
     }
 }
 

@@ -35,7 +35,7 @@ mod _native {
         ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
         memory::MemoryStore,
-        pages::Pages,
+        pages::{_plain_cues, Pages},
         pending::Pending,
         ports::Ask,
         segment::{Segment, Segments},

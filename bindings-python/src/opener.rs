@@ -9,7 +9,7 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use tokio::{runtime::Handle, sync::OnceCell};
+use tokio::{runtime::Handle, sync::OnceCell, task::JoinSet};
 use transcript_core::{
     Error,
     accounts::mail::{Mailer, RunningSender},
@@ -99,21 +99,31 @@ impl Opener {
         &self,
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<(Verbatim, Option<AtHand>), Fault>> + Send + use<>> {
-        let (cell, _) = self.cell(py)?;
+        let (cell, runtime) = self.cell(py)?;
         let (options, mailer) = (Arc::clone(&self.options), self.mailer.clone());
+        let beside = runtime::alone(py)?;
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             if is_closed.load(Ordering::Acquire) {
                 return Err(Fault::Closed);
             }
-            let open = async || {
+            let open = async move {
                 let is_own = options.own.archive.is_some();
-                let parts = Verbatim::open(Options::clone(&options)).await?;
+                let mut options = Options::clone(&options);
+                options.own.beside = Some(beside);
+                let parts = Verbatim::open(options).await?;
                 let at_hand = (!is_own).then(|| AtHand::new(parts.clone(), AT_HAND_BYTES));
                 let sender = mailer.map(|mailer| parts.start_mail(mailer));
                 Ok::<_, Error>(Opened { parts, at_hand, _sender: sender })
             };
-            let opened = cell.get_or_try_init(open).await?;
+            // On their own runtime, whichever this caller's is; in a set, so that it ends with the caller.
+            let opened = async || {
+                let mut opening = JoinSet::new();
+                opening.spawn_on(open, &runtime);
+                let opened = opening.join_next().await.and_then(Result::ok);
+                opened.unwrap_or_else(|| Err(Error::unexpected("opening broke down")))
+            };
+            let opened = cell.get_or_try_init(opened).await?;
             Ok((opened.parts.clone(), opened.at_hand.clone()))
         })
     }

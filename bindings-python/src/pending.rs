@@ -122,6 +122,48 @@ impl Waiter {
     }
 }
 
+/// Waits for work that is done in turns of [`LOOK_EVERY`] at most, with other Python threads at work meanwhile; an
+/// interrupt ends it.
+fn until_done<T: Send>(py: Python<'_>, mut turn: impl FnMut() -> Poll<T> + Send) -> PyResult<T> {
+    loop {
+        let heard = py.detach(|| {
+            let heard = catch_unwind(AssertUnwindSafe(&mut turn));
+            ends::stay_away_at_exit();
+            heard
+        });
+        match heard {
+            Ok(Poll::Ready(done)) => return Ok(done),
+            Ok(Poll::Pending) => py.check_signals()?,
+            Err(_) => return Err(PyRuntimeError::new_err("the work broke down")),
+        }
+    }
+}
+
+/// Waits for work on the runtime that is driven by who waits ([`runtime::of_callers`]), as [`Pending::wait`] does.
+///
+/// # Errors
+/// What the work fails with; what a signal's handler raises.
+pub(crate) fn drive<T: Send>(
+    py: Python<'_>,
+    work: impl Future<Output = Result<T, Fault>> + Send,
+) -> PyResult<T> {
+    ends::wait_for_forks(py);
+    let _under_way = UnderWay::new();
+    let runtime = runtime::of_callers(py)?;
+    let mut work = std::pin::pin!(async {
+        // Nobody has looked at the connections since the last call: one that was closed must be known to be. The
+        // first time round the news are taken in, and the second time heeded.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        work.await
+    });
+    let turn = || match runtime.block_on(async { tokio::time::timeout(LOOK_EVERY, &mut work).await }) {
+        Ok(done) => Poll::Ready(done),
+        Err(_) => Poll::Pending,
+    };
+    until_done(py, turn)?.map_err(|fault| fault.into_py_err(py))
+}
+
 #[pymethods]
 impl Pending {
     /// Waits for the work, with other Python threads at work meanwhile; an interrupt ends it.
@@ -134,21 +176,10 @@ impl Pending {
             Awaited::There(value) => return Ok(value),
         };
         ends::wait_for_forks(py);
-        let _under_way = UnderWay::new();
-        let runtime = runtime::handle(py)?;
+        let under_way = UnderWay::new();
+        let runtime = if under_way.is_alone { runtime::alone(py) } else { runtime::handle(py) }?;
         let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
-        loop {
-            let heard = py.detach(|| {
-                let heard = catch_unwind(AssertUnwindSafe(|| waiter.work(&mut work, &runtime)));
-                ends::stay_away_at_exit();
-                heard
-            });
-            match heard {
-                Ok(Poll::Ready(done)) => return done(py),
-                Ok(Poll::Pending) => py.check_signals()?,
-                Err(_) => return Err(PyRuntimeError::new_err("the work broke down")),
-            }
-        }
+        until_done(py, || waiter.work(&mut work, &runtime))?(py)
     }
 
     /// Begins the work, and gives what the running event loop waits for. Cancelling that ends the work.

@@ -2,6 +2,10 @@
 //!
 //! A process that was forked has its parent's memory and none of its threads, so its parent's runtime would never do
 //! anything again. It is left as it is, never closed, and a new one is made.
+//!
+//! Beside it is one with a single thread, for who asks while nobody else does ([`alone`]): threads that share work wake
+//! each other to look for some, and for every timer, which for one caller is a fifth of what a transcript costs. A third
+//! one has no threads: it is driven by whoever waits for its work ([`of_callers`]).
 
 use std::{
     future::Future,
@@ -21,30 +25,64 @@ const THREADS_MAX: usize = 4;
 
 /// The runtime of the process with this id. The lock is only held by who holds the interpreter's too, so that no
 /// thread that is gone can have left it locked in a child.
-static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+type Kept = Mutex<Option<(u32, &'static Runtime)>>;
+
+static RUNTIME: Kept = Mutex::new(None);
+static ALONE: Kept = Mutex::new(None);
+static OF_CALLERS: Kept = Mutex::new(None);
 
 /// The runtime of this process; the token says that the interpreter is held.
 ///
 /// # Errors
 /// `RuntimeError` when the system gives no threads.
-pub(crate) fn handle(_: Python<'_>) -> PyResult<Handle> {
+pub(crate) fn handle(py: Python<'_>) -> PyResult<Handle> {
+    let runtime = kept(py, &RUNTIME, || {
+        let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(threads.clamp(2, THREADS_MAX)).thread_name("verbatim");
+        builder
+    })?;
+    Ok(runtime.handle().clone())
+}
+
+/// The runtime of this process for work that is asked for while no other is under way.
+///
+/// # Errors
+/// As [`handle`].
+pub(crate) fn alone(py: Python<'_>) -> PyResult<Handle> {
+    let runtime = kept(py, &ALONE, || {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name("verbatim-alone");
+        builder
+    })?;
+    Ok(runtime.handle().clone())
+}
+
+/// The runtime of this process for work that only goes on while somebody waits for it, who drives it: its connections
+/// are read on the thread that wants the answer, and nobody is woken in between. Of several at the same time one
+/// drives for all, and each does its own work.
+///
+/// # Errors
+/// As [`handle`].
+pub(crate) fn of_callers(py: Python<'_>) -> PyResult<&'static Runtime> {
+    kept(py, &OF_CALLERS, Builder::new_current_thread)
+}
+
+fn kept(_: Python<'_>, kept: &Kept, build: impl FnOnce() -> Builder) -> PyResult<&'static Runtime> {
     let pid = std::process::id();
-    let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((of, runtime)) = *kept
         && of == pid
     {
-        return Ok(runtime.handle().clone());
+        return Ok(runtime);
     }
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(threads.clamp(2, THREADS_MAX))
-        .thread_name("verbatim")
+    let runtime = build()
         .enable_all()
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("no threads for the work: {error}")))?;
     let runtime: &'static Runtime = Box::leak(Box::new(runtime));
     *kept = Some((pid, runtime));
-    Ok(runtime.handle().clone())
+    Ok(runtime)
 }
 
 /// Begins work on the runtime of this process; never while the process is being forked.

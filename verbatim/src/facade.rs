@@ -77,6 +77,10 @@ impl Verbatim {
             Some(observer) => engine.observer(Arc::clone(observer)),
             None => engine,
         };
+        let engine = match &options.own.beside {
+            Some(beside) => engine.beside(beside.clone()),
+            None => engine,
+        };
         let shared = Shared::default();
         let transcripts = supply(engine, &options, Arc::clone(&clock) as _, &shared)?.build();
         let (payments, sandbox) =

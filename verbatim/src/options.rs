@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use tokio::runtime::Handle;
 use transcript_core::{
     accounts::AccountsOptions,
     archive::Archive,
@@ -75,6 +76,9 @@ pub struct OwnParts {
     pub suppliers: Vec<Arc<dyn Supplier>>,
     /// The model that answers questions; none: that of [`Options::chat`].
     pub chat_model: Option<Arc<dyn ChatModel>>,
+    /// A runtime beside the one on which the parts are opened: transcripts that are asked for from within it are fetched
+    /// there ([`transcript_core::engine::Builder::beside`]).
+    pub beside: Option<Handle>,
 }
 
 impl Options {

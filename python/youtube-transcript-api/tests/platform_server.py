@@ -57,6 +57,8 @@ class Stage:
     def __init__(self) -> None:
         self.stubs: list[Stub] = []
         self.calls: list[Call] = []
+        #: How the paths begin whose answers are the last of their connection, without a word of that before.
+        self.hangs_up_after: tuple[str, ...] = ()
         self.lock = threading.Lock()
 
     def add(
@@ -79,6 +81,7 @@ class Stage:
         with self.lock:
             self.stubs.clear()
             self.calls.clear()
+            self.hangs_up_after = ()
 
     def play(self, request: Request) -> Stub | None:
         """The first stub that fits; of several it is used up, so that the next one answers next."""
@@ -134,6 +137,7 @@ class Platform:
                 self.send_header("Content-Length", str(len(stub.body)))
                 self.end_headers()
                 self.wfile.write(stub.body)
+                self.close_connection |= self.path.startswith(stage.hangs_up_after)
 
             do_GET = do_POST = answer
 

@@ -2,6 +2,11 @@
 
 import json
 import pickle
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
 
 import pytest
 import requests
@@ -19,6 +24,7 @@ from youtube_transcript_api import (
     YouTubeRequestFailed,
     YouTubeTranscriptApi,
 )
+from youtube_transcript_api import _transcripts
 from youtube_transcript_api.formatters import SRTFormatter
 from youtube_transcript_api.proxies import WebshareProxyConfig
 
@@ -65,6 +71,47 @@ def test_of_a_long_page_only_the_beginning_matters(stage):
     stage.replace("GET", WATCH, "z" * 300_000 + '<form action="x" class="g-recaptcha">')
     with pytest.raises(IpBlocked):
         api.fetch("x")
+
+
+def test_a_connection_that_was_closed_meanwhile_is_left(stage):
+    stage.hangs_up_after = ("/youtubei", "/api")
+    api = YouTubeTranscriptApi()
+    for _ in range(3):
+        listed = api.list("x")
+        # Nobody looks at the connection while nobody asks.
+        time.sleep(0.2)
+        assert listed.find_transcript(["en"]).fetch()[0].text == "a < b > c"
+        time.sleep(0.2)
+    assert len(stage.calls) == 9
+
+
+def test_threads_share_one_object(stage):
+    api = YouTubeTranscriptApi()
+    with ThreadPoolExecutor(8) as pool:
+        fetched = list(pool.map(api.fetch, ["x"] * 40))
+    assert len({str(one.snippets) for one in fetched}) == 1 and len(stage.calls) == 120
+
+
+def test_a_wait_is_interrupted(stage, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slowly(request):
+        asked.set()
+        go_on.wait(10)
+
+    def interrupt():
+        asked.wait(10)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(stage, "play", slowly)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        YouTubeTranscriptApi().fetch("x")
+    assert time.monotonic() - start < 5
+    go_on.set()
+    thread.join()
 
 
 def test_a_session_of_the_callers_is_used(stage, platform):
@@ -165,3 +212,59 @@ def test_a_translation(stage):
     translated.fetch()
     assert stage.calls[-1].request.url.endswith("&tlang=de")
     assert 'de ("German")' in str(listed) and 'en ("English")[TRANSLATABLE]' in str(listed)
+
+
+CUE = '<text start="1.5" dur="2.25">{}</text>'
+
+
+@pytest.mark.parametrize("preserve_formatting", [False, True])
+@pytest.mark.parametrize(
+    ("is_plain", "cues"),
+    [
+        (True, ""),
+        (True, CUE.format("I&amp;#39;m &amp;amp;amp; caf\xe9 &amp;eacute; &amp;bogus &#39;x&apos; \U0001f980")),
+        (True, CUE.format("&lt;i&gt;a&lt;/i&gt; &lt;font color=&quot;#fff&quot;&gt;b&lt;/font&gt; 1 &lt; 2 &amp;lt;b&amp;gt;")),
+        (True, CUE.format(" a\n\tb ") + '\n <text start="007"/>' + '<text start="8"></text>'),
+        (True, '<text start="0">no end</text>' + CUE.format("\x85\x7f ]]&gt;")),
+        (False, CUE.format("a\r\nb")),
+        (False, CUE.format("a > b")),
+        (False, CUE.format("<b>a</b>")),
+        (False, CUE.format("a<b/>c")),
+        (False, CUE.format("<![CDATA[a <i>b</i>]]>")),
+        (False, CUE.format("&#x27; &#8217;")),
+        (False, CUE.format("\ufffd\uff21")),
+        (False, "<text start='1' dur='2'>a</text>"),
+        (False, '<text dur="2" start="1">a</text>'),
+        (False, '<text start=" 1e1 " dur="1_0" kind="x">a</text>'),
+        (False, '<p start="1">a</p>words<!-- no --><text  start="1">b</text>'),
+        (False, '<text start="inf" dur="nan"/>'),
+        # What is refused, and how, is the parser's to say.
+        (False, CUE.format("&eacute;")),
+        (False, CUE.format("a & b")),
+        (False, CUE.format("a ]]> b")),
+        (False, CUE.format("\x01")),
+        (False, CUE.format("\uffff")),
+        (False, '<text start="">a</text>'),
+        (False, '<text start="one">a</text>'),
+        (False, '<text dur="1">a</text>'),
+        (False, '<text start="1" start="2">a</text>'),
+        (False, '<text start="1">a'),
+        (False, '<text start="1">a</transcript><transcript>'),
+        (False, "</transcript>x<transcript>"),
+    ],
+)
+def test_cues_are_those_of_pythons_own_parser(monkeypatch, preserve_formatting, is_plain, cues):
+    def read():
+        try:
+            return _transcripts.parse(body, preserve_formatting)
+        except Exception as error:
+            return type(error), str(error)
+
+    body = f'<?xml version="1.0" encoding="utf-8" ?><transcript>{cues}</transcript>'.encode()
+    asked = []
+    parser = ElementTree.fromstring
+    monkeypatch.setattr(ElementTree, "fromstring", lambda text: asked.append(text) or parser(text))
+    found = read()
+    assert asked == ([] if is_plain else [body])
+    monkeypatch.setattr(_transcripts, "_plain_cues", lambda _: None)
+    assert found == read() and (not is_plain or isinstance(found, list))

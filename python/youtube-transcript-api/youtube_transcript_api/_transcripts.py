@@ -9,6 +9,8 @@ from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
+from verbatim._native import _plain_cues
+
 from ._errors import (
     NoTranscriptFound,
     NotTranslatable,
@@ -126,15 +128,23 @@ class Transcript:
 def parse(body: bytes, preserve_formatting: bool = False) -> list[FetchedTranscriptSnippet]:
     """The cues of YouTube's XML; `ParseError` where it is none, as for an empty body."""
     tags = UNKEPT_TAG if preserve_formatting else TAG
-    snippets = []
-    for cue in ElementTree.fromstring(body):
-        if not cue.text:
-            continue
-        text = unescape(cue.text)
-        if "<" in text:
-            text = tags.sub("", text)
-        snippets.append(FetchedTranscriptSnippet(text, float(cue.attrib["start"]), float(cue.attrib.get("dur", "0.0"))))
-    return snippets
+
+    def shown(text: str) -> str:
+        text = unescape(text)
+        return tags.sub("", text) if "<" in text else text
+
+    # The one form that YouTube writes is read in a tenth of the time; whatever differs from it is Python's to judge.
+    plain = _plain_cues(body)
+    if plain is not None:
+        texts, starts, durations, marked = plain
+        for place in marked:
+            texts[place] = shown(texts[place])
+        return list(map(FetchedTranscriptSnippet, texts, starts, durations))
+    return [
+        FetchedTranscriptSnippet(shown(cue.text), float(cue.attrib["start"]), float(cue.attrib.get("dur", "0.0")))
+        for cue in ElementTree.fromstring(body)
+        if cue.text
+    ]
 
 
 class TranscriptList:

@@ -60,7 +60,7 @@ class Native:
         tries = 0 if data is not None else self._retries
         while True:
             try:
-                status, page, wait = self._pages.ask(url, list(self._headers.items()), body, until).wait()
+                status, page, wait = self._pages.ask(url, list(self._headers.items()), body, until)
             except (InvalidInput, StorageUnavailable) as error:
                 raise YouTubeRequestFailed(video_id, error) from error
             if status != 429 or tries <= 0 or (wait or 0.0) > WAIT_MAX:

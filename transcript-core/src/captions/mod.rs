@@ -21,6 +21,7 @@ mod error;
 mod json3;
 mod lenient;
 pub(crate) mod markup;
+mod plain;
 mod reading;
 pub(crate) mod rolling;
 mod sniff;
@@ -39,6 +40,7 @@ mod tests;
 
 pub(crate) use cues::is_blank;
 pub use error::{CaptionError, CaptionErrorKind};
+pub use plain::{PlainCue, plain_cues};
 pub use reading::{LINES_MAX, Occurrences, Reading};
 pub use sniff::sniff;
 

@@ -26,6 +26,7 @@ pub struct Builder {
     random: Arc<dyn Random>,
     options: EngineOptions,
     runtime: Handle,
+    beside: Option<Handle>,
 }
 
 impl Transcripts {
@@ -47,6 +48,7 @@ impl Transcripts {
             random,
             options: EngineOptions::default(),
             runtime,
+            beside: None,
         }
     }
 }
@@ -88,6 +90,14 @@ impl Builder {
         self
     }
 
+    /// A runtime beside the engine's own: what is asked for from within it runs there, with its tasks and timers. It
+    /// must live as long. One with a single thread takes less for a caller who is alone, since no thread wakes another.
+    #[must_use]
+    pub fn beside(mut self, runtime: Handle) -> Self {
+        self.beside = Some(runtime);
+        self
+    }
+
     /// How patient the engine is.
     #[must_use]
     pub fn options(mut self, options: EngineOptions) -> Self {
@@ -108,6 +118,7 @@ impl Builder {
                 random: self.random,
                 options: self.options,
                 runtime: self.runtime,
+                beside: self.beside,
                 errands: Errands::new(),
                 links: Arc::default(),
             }),

@@ -136,7 +136,7 @@ impl Inner {
         if let Some(following) = duty {
             let (inner, resolver) = (Arc::clone(self), Arc::clone(resolver));
             let running = Running::begin(Arc::clone(&self.errands));
-            self.runtime.spawn(async move {
+            self.here().spawn(async move {
                 let answer = inner.learn(&following.link, resolver.as_ref()).await;
                 following.answer_all(&answer);
                 drop(running);

@@ -1,11 +1,13 @@
 //! The engine: archive first, then the suppliers in order; one fetch per video and wish, however many
 //! ask; kept before it is settled, settled once.
 //!
-//! All work runs in tasks on the [`Handle`] that the engine was given, and its public futures only wait
-//! for channels, so that any executor may poll them. A caller that goes away leaves the work running:
+//! All work runs in tasks on the [`Handle`] that the engine was given, or on the one [beside](Builder::beside) it when
+//! asked from there, and its public futures only wait for channels, so that any executor may poll them. A caller that goes away leaves the work running:
 //! what was begun is archived and settled.
 
 mod absence;
+#[cfg(test)]
+mod beside_tests;
 mod builder;
 mod errands;
 mod fetch;
@@ -101,6 +103,8 @@ struct Inner {
     random: Arc<dyn Random>,
     options: EngineOptions,
     runtime: Handle,
+    /// Where work that is asked for from within it runs instead.
+    beside: Option<Handle>,
     errands: Arc<Errands>,
     links: Arc<Links>,
 }
@@ -182,7 +186,7 @@ impl Transcripts {
             let _ = reply.send(outcome);
         };
         // What is logged of the work names the request that began it.
-        self.inner.runtime.spawn(way.in_current_span());
+        self.inner.here().spawn(way.in_current_span());
         answer.await.unwrap_or_else(|_| Outcome::Broken(stopped()))
     }
 
@@ -334,7 +338,7 @@ impl Inner {
         let (reply, answer) = oneshot::channel();
         let waiter = Waiter { payment, reply };
         if let Some(driving) = self.errands.join(errand, waiter, self.clock.now()) {
-            self.runtime.spawn(flight::drive(Arc::clone(self), driving).in_current_span());
+            self.here().spawn(flight::drive(Arc::clone(self), driving).in_current_span());
         }
         answer
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-struct Still;
+pub(super) struct Still;
 
 impl Clock for Still {
     fn now(&self) -> Timestamp {
@@ -31,7 +31,7 @@ impl Clock for Still {
 
 /// Counts up, so that every name is fresh.
 #[derive(Debug, Default)]
-struct Counting(AtomicU32);
+pub(super) struct Counting(AtomicU32);
 
 impl Random for Counting {
     fn bytes(&self, count: u32) -> Vec<u8> {
@@ -53,11 +53,11 @@ impl Words {
     }
 }
 
-fn video() -> VideoId {
+pub(super) fn video() -> VideoId {
     VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap()
 }
 
-fn transcript(words: &str) -> Transcript {
+pub(super) fn transcript(words: &str) -> Transcript {
     Transcript {
         video: video(),
         title: None,

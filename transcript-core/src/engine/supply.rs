@@ -188,7 +188,7 @@ impl Inner {
         // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
         let mut work = tokio::task::JoinSet::new();
         let supply = async move { (supplier.supply(ask, wanted).await, place) };
-        work.spawn_on(supply.in_current_span(), &self.runtime);
+        work.spawn_on(supply.in_current_span(), self.here());
         match tokio::time::timeout(time, work.join_next()).await {
             // Suppliers give up by themselves a moment before they would be called off.
             Ok(Some(Ok((answer, place)))) => {

@@ -1,15 +1,23 @@
-//! Running things on the engine's own runtime, whoever waits for them.
+//! Running things on the engine's own runtimes, whoever waits for them.
 
 use std::sync::Arc;
 
 use tokio::{runtime::Handle, task::JoinSet};
 use tracing::Instrument as _;
 
-use super::{Transcripts, errands::Running, retry::Patience, stopped};
+use super::{Inner, Transcripts, errands::Running, retry::Patience, stopped};
 use crate::error::Result;
 
+impl Inner {
+    /// The runtime for what is asked for from here: the one beside our own for what is asked from within it.
+    pub(super) fn here(&self) -> &Handle {
+        let is_within = |beside: &&Handle| Handle::try_current().is_ok_and(|here| here.id() == beside.id());
+        self.beside.as_ref().filter(is_within).unwrap_or(&self.runtime)
+    }
+}
+
 impl Transcripts {
-    /// Runs something on the engine's own runtime and waits for it through a channel.
+    /// Runs something on the runtime for what is asked for from here, and waits for it through a channel.
     ///
     /// # Cancellation
     /// Dropping the future ends the work at its next await.
@@ -19,14 +27,14 @@ impl Transcripts {
     ) -> Result<T> {
         // Alone in a set, so that dropping this future ends the work.
         let mut alone = JoinSet::new();
-        alone.spawn_on(work.in_current_span(), &self.inner.runtime);
+        alone.spawn_on(work.in_current_span(), self.inner.here());
         match alone.join_next().await {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
         }
     }
 
-    /// The runtime on which all work runs.
+    /// The engine's own runtime.
     pub(crate) fn runtime(&self) -> &Handle {
         &self.inner.runtime
     }
