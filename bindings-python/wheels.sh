@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../target}")"
 
-build() { maturin build --release --strip --zig --out "$target/wheels" "$@"; }
+build() { maturin build --profile dist --strip --zig --out "$target/wheels" "$@"; }
 for_target() { rustup target add "$1" && build --target "$@"; }
 
 if [ $# -eq 0 ]; then set -- x86_64 aarch64 musl-x86_64 musl-aarch64 freethreaded sdist; fi
