@@ -86,8 +86,15 @@ async fn filled(data: &Path, size: u64, is_cold: bool) -> Result<PathBuf> {
     if stats.transcripts < size {
         let begun = Instant::now();
         let talk = Talk::new();
+        let mut missing = Vec::new();
+        for number in 0..size {
+            // Of those that were being kept when an earlier filling was broken off, any may be missing.
+            if stats.transcripts == 0 || archive.body(&video(number)?, &Wish::Default).await?.is_none() {
+                missing.push(number);
+            }
+        }
         let transcript = |number| Ok(keep(talk.transcript(number, CAPTIONS, Surprise::Many)?));
-        keep_all(&archive, (stats.transcripts..size).map(transcript)).await?;
+        keep_all(&archive, missing.into_iter().map(transcript)).await?;
         let rate = (size - stats.transcripts) as f64 / begun.elapsed().as_secs_f64();
         line(&format!("{size} archived"), rate, "a second");
     }
