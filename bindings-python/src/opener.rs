@@ -101,7 +101,8 @@ impl Opener {
     ) -> PyResult<impl Future<Output = Result<(Verbatim, Option<AtHand>), Fault>> + Send + use<>> {
         let (cell, runtime) = self.cell(py)?;
         let (options, mailer) = (Arc::clone(&self.options), self.mailer.clone());
-        let beside = runtime::alone(py)?;
+        // What is open has its own already.
+        let beside = if cell.initialized() { None } else { Some(runtime::alone(py)?) };
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             if is_closed.load(Ordering::Acquire) {
@@ -110,7 +111,7 @@ impl Opener {
             let open = async move {
                 let is_own = options.own.archive.is_some();
                 let mut options = Options::clone(&options);
-                options.own.beside = Some(beside);
+                options.own.beside = beside;
                 let parts = Verbatim::open(options).await?;
                 let at_hand = (!is_own).then(|| AtHand::new(parts.clone(), AT_HAND_BYTES));
                 let sender = mailer.map(|mailer| parts.start_mail(mailer));

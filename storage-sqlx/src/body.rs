@@ -118,14 +118,27 @@ impl Body {
     }
 }
 
-/// A checksum over all that an answer is made of.
-pub(crate) fn checksum(
+/// What is sent of a stored body, when its checksum is the one that is stored beside it.
+///
+/// # Errors
+/// [`transcript_core::ErrorKind::Corrupt`] when it is another one.
+pub(crate) fn sent(
     video: &VideoId,
-    source: &str,
-    content_sha256: &[u8],
+    source: String,
+    content_sha256: Vec<u8>,
     length: u64,
-    segments: &[u8],
-) -> u32 {
+    segments: Vec<u8>,
+    stored: u64,
+) -> Result<StoredBody> {
+    let checksum = checksum(video, &source, &content_sha256, length, &segments);
+    if u64::from(checksum) != stored {
+        return Err(damaged());
+    }
+    Ok(StoredBody { content_sha256, source, segments: segments.into(), length, checksum })
+}
+
+/// A checksum over all that an answer is made of.
+fn checksum(video: &VideoId, source: &str, content_sha256: &[u8], length: u64, segments: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     for part in [video.platform().as_str(), video.id(), source] {
         sum.update(part.as_bytes());

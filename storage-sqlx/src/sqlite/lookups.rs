@@ -28,7 +28,7 @@ pub(crate) use self::row::Row;
 use super::{
     closed,
     options::{READS_ONLY, SETTINGS},
-    readers::PAUSE,
+    readers::unless_blocked,
 };
 use crate::error::Work;
 
@@ -58,19 +58,8 @@ impl Lookups {
     }
 
     /// The first row of a statement, with what is bound to it.
-    ///
-    /// As with [`super::readers`], what blocks a reader lasts for moments only.
     pub(super) async fn row(&self, statement: &'static str, bound: &[Value]) -> Work<Option<Row>> {
-        let begun = Instant::now();
-        loop {
-            match self.attempt(statement, bound).await {
-                Err(fault) if fault.is_busy() && begun.elapsed() < self.patience => {
-                    // The caller's executor may have no timers.
-                    self.runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
-                }
-                outcome => return outcome,
-            }
-        }
+        unless_blocked(self.patience, &self.runtime, || self.attempt(statement, bound)).await
     }
 
     async fn attempt(&self, statement: &'static str, bound: &[Value]) -> Work<Option<Row>> {

@@ -165,7 +165,8 @@ impl SqliteArchive {
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        let SqliteOptions { readers, busy_timeout, .. } = options.clone().bounded();
+        let options = options.bounded();
+        let (readers, busy_timeout) = (options.readers, options.busy_timeout);
         let database = Database::open(&ARCHIVE, options).await?;
         let lookups = Lookups::new(&database.file, readers, busy_timeout);
         Ok(Self { lookups, database })

@@ -25,7 +25,7 @@ use crate::error::Work;
 pub(crate) type Ask = Query<'static, Sqlite, SqliteArguments>;
 
 /// How long to wait between two attempts at a read that another process blocks.
-pub(super) const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How many of a statement's rows are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -62,19 +62,8 @@ impl Readers {
         Ok(self.read(Wanted::First, ask).await?.pop())
     }
 
-    /// A reader of a write-ahead log is blocked only for moments: while the log is recovered after a
-    /// crash, or taken away by the last process that closes the file.
     async fn read(&self, wanted: Wanted, ask: impl Fn() -> Ask + Send + Sync) -> Work<Vec<SqliteRow>> {
-        let begun = Instant::now();
-        loop {
-            match self.attempt(wanted, ask()).await {
-                Err(fault) if fault.is_busy() && begun.elapsed() < self.patience => {
-                    // The caller's executor may have no timers.
-                    self.runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
-                }
-                outcome => return outcome,
-            }
-        }
+        unless_blocked(self.patience, &self.runtime, || self.attempt(wanted, ask())).await
     }
 
     async fn attempt(&self, wanted: Wanted, ask: Ask) -> Work<Vec<SqliteRow>> {
@@ -107,6 +96,27 @@ impl Readers {
             if let Err(error) = connection.close().await {
                 tracing::debug!(%error, "a reading connection did not close in order");
             }
+        }
+    }
+}
+
+/// Reads, again and again while another process blocks it, as long as this patience lasts.
+///
+/// A reader of a write-ahead log is blocked only for moments: while the log is recovered after a
+/// crash, or taken away by the last process that closes the file.
+pub(super) async fn unless_blocked<T, F: Future<Output = Work<T>> + Send>(
+    patience: Duration,
+    runtime: &Handle,
+    attempt: impl Fn() -> F + Send + Sync,
+) -> Work<T> {
+    let begun = Instant::now();
+    loop {
+        match attempt().await {
+            Err(fault) if fault.is_busy() && begun.elapsed() < patience => {
+                // The caller's executor may have no timers.
+                runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
+            }
+            outcome => return outcome,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use sqlx::{Row, postgres::PgRow};
 use transcript_core::{
     Error, ErrorKind, Result, Retry, Timestamp,
@@ -13,7 +12,7 @@ use transcript_core::{
 };
 
 use crate::{
-    body::{Body, checksum, damaged, misplaced},
+    body::{self, Body, damaged, misplaced},
     codec::{self, number, small},
     cold,
     error::{Work, corrupt},
@@ -132,12 +131,7 @@ pub(super) fn sent(video: &VideoId, row: &PgRow) -> Work<Sent> {
         return Ok(Sent::Compact { content_sha256, compact: row.try_get(4)? });
     }
     let (length, stored) = (number(row.try_get(2)?)?, number(row.try_get(3)?)?);
-    let segments: Vec<u8> = row.try_get(4)?;
-    let checksum = checksum(video, &source, &content_sha256, length, &segments);
-    if u64::from(checksum) != stored {
-        return Err(damaged().into());
-    }
-    Ok(Sent::Body(StoredBody { content_sha256, source, segments: Bytes::from(segments), length, checksum }))
+    Ok(Sent::Body(body::sent(video, source, content_sha256, length, row.try_get(4)?, stored)?))
 }
 
 /// A track of a row of [`TRACKS`] or [`PAGE`], with its number.

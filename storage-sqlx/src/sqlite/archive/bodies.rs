@@ -8,7 +8,7 @@ use transcript_core::{
 
 use super::{SqliteArchive, names};
 use crate::{
-    body::{checksum, damaged},
+    body::sent,
     codec::{number, small},
     error::Work,
     sqlite::lookups::Row,
@@ -43,11 +43,6 @@ impl Read {
     fn of(video: &VideoId, mut row: Row) -> Work<Self> {
         let Some(content_sha256) = row.take::<Option<Vec<u8>>>(0)? else { return Ok(Self::Elsewhere) };
         let (stored, length) = (small(row.take(1)?)?, number(row.take(2)?)?);
-        let (source, segments): (String, Vec<u8>) = (row.take(3)?, row.take(4)?);
-        let checksum = checksum(video, &source, &content_sha256, length, &segments);
-        if checksum != stored {
-            return Err(damaged().into());
-        }
-        Ok(Self::Body(StoredBody { content_sha256, source, segments: segments.into(), length, checksum }))
+        Ok(Self::Body(sent(video, row.take(3)?, content_sha256, length, row.take(4)?, stored.into())?))
     }
 }

@@ -10,7 +10,7 @@ use transcript_core::{
 
 use super::{SqliteArchive, names};
 use crate::{
-    body::{Body, checksum, damaged, misplaced},
+    body::{Body, damaged, misplaced},
     codec::{number, small},
     error::Work,
     sqlite::lookups::Row,
@@ -61,8 +61,7 @@ impl UnreadRow {
             about: row.take(8)?,
             segments: row.take(9)?,
         };
-        let sum = checksum(&video, &body.source, &body.content_sha256, body.length, &body.segments);
-        if sum != stored {
+        if body.checksum(&video) != stored {
             return Err(damaged().into());
         }
         Ok(Self { video, changes, revision, parser_version, stored_at, body })
