@@ -90,7 +90,7 @@ pub(crate) fn _before_fork(py: Python<'_>) {
             .collect()
     };
     let end = Instant::now() + FORK_MAX;
-    let Ok(handle) = runtime::handle(py) else { return };
+    let Ok(runtimes) = runtime::runtimes(py) else { return };
     py.detach(|| {
         while UNDER_WAY.load(Ordering::Acquire) > 0 && Instant::now() < end {
             thread::sleep(LOOK);
@@ -98,7 +98,7 @@ pub(crate) fn _before_fork(py: Python<'_>) {
         for parts in opened {
             let left = end.saturating_duration_since(Instant::now());
             let (tell, told) = std::sync::mpsc::channel();
-            handle.spawn(async move {
+            runtimes.shared.spawn(async move {
                 parts.transcripts().close().await;
                 // A fork that waited long enough hears of it no more.
                 let _ = tell.send(());

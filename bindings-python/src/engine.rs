@@ -1,6 +1,6 @@
 //! Transcripts out of an archive and from suppliers.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use pyo3::{
     prelude::*,
@@ -14,7 +14,7 @@ use crate::{
     fault::Fault,
     opener::Opener,
     options,
-    pending::Pending,
+    pending::{self, Pending},
     ports::{Ask, PyMailer},
     segment::seconds,
     transcript::Transcript,
@@ -44,6 +44,25 @@ fn found(outcome: GetOutcome) -> Result<Transcript, Fault> {
     }
 }
 
+impl Engine {
+    /// Asks the archive, unless it was asked a moment ago, and then the suppliers.
+    fn asked(&self, py: Python<'_>, ask: Arc<Get>, archive_first: bool) -> PyResult<Pending> {
+        Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
+        let open = self.opener.open_with_at_hand(py)?;
+        let work = async move {
+            let (parts, at_hand) = open.await?;
+            if let Some(at_hand) = at_hand.filter(|_| archive_first)
+                && let Some(archived) = at_hand.archived(&ask).await
+            {
+                return Ok(Transcript::archived(archived));
+            }
+            // Most of what this would be is for what is not archived: it is made, and moved, only then.
+            found(Box::pin(parts.get(Arc::unwrap_or_clone(ask))).await?)
+        };
+        Ok(Pending::new(work, object))
+    }
+}
+
 #[pymethods]
 impl Engine {
     #[new]
@@ -60,23 +79,28 @@ impl Engine {
         self.opener.is_closed()
     }
 
-    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
-        let ask = Get { link, language };
-        if let Some(archived) = self.opener.at_hand(py).and_then(|at_hand| at_hand.peek(&ask)) {
-            return Ok(Pending::there(object(py, Transcript::archived(archived))?));
-        }
-        Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
-        let open = self.opener.open_with_at_hand(py)?;
-        let work = async move {
-            let (parts, at_hand) = open.await?;
-            if let Some(at_hand) = at_hand
-                && let Some(archived) = at_hand.archived(&ask).await
-            {
-                return Ok(Transcript::archived(archived));
-            }
-            found(parts.get(ask).await?)
+    /// What `get(..).wait()` gives; what is archived comes without the detours of work that may take time.
+    fn get_now(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Py<PyAny>> {
+        let ask = Arc::new(Get { link, language });
+        let Some((at_hand, runtimes)) = self.opener.at_hand(py) else {
+            return self.asked(py, ask, true)?.wait(py);
         };
-        Ok(Pending::new(work, object))
+        let mut archived = at_hand.peek(&ask);
+        if archived.is_none() {
+            archived = pending::wait_for(py, runtimes, pin!(at_hand.archived(&ask)))?;
+        }
+        match archived {
+            Some(archived) => object(py, Transcript::archived(archived)),
+            None => self.asked(py, ask, false)?.wait(py),
+        }
+    }
+
+    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
+        let ask = Arc::new(Get { link, language });
+        match self.opener.at_hand(py).and_then(|(at_hand, _)| at_hand.peek(&ask)) {
+            Some(archived) => Ok(Pending::there(object(py, Transcript::archived(archived))?)),
+            None => self.asked(py, ask, true),
+        }
     }
 
     fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {

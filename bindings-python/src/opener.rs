@@ -9,7 +9,7 @@ use std::{
 };
 
 use pyo3::prelude::*;
-use tokio::{runtime::Handle, sync::OnceCell, task::JoinSet};
+use tokio::{sync::OnceCell, task::JoinSet};
 use transcript_core::{
     Error,
     accounts::mail::{Mailer, RunningSender},
@@ -19,11 +19,11 @@ use verbatim::{AtHand, Options, Verbatim};
 use crate::{
     ends,
     fault::Fault,
-    runtime::{self, OfProcess},
+    runtime::{self, OfProcess, Runtimes},
 };
 
-/// The parts, once they are open, and the runtime that they live on.
-type Cell = (Arc<OnceCell<Opened>>, Handle);
+/// The parts, once they are open, and the runtimes of their process: they live on the shared one.
+type Cell = (Arc<OnceCell<Opened>>, Runtimes);
 
 /// How many bytes of archived transcripts are at hand at most.
 const AT_HAND_BYTES: u64 = 16 << 20;
@@ -54,12 +54,12 @@ impl Opener {
     }
 
     fn cell(&self, py: Python<'_>) -> PyResult<Cell> {
-        let runtime = runtime::handle(py)?;
+        let runtimes = runtime::runtimes(py)?;
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cell) = opened.as_ref().and_then(OfProcess::get) {
             return Ok(cell.clone());
         }
-        let cell = (Arc::new(OnceCell::new()), runtime);
+        let cell = (Arc::new(OnceCell::new()), runtimes);
         ends::note_opened(py, Arc::downgrade(&cell.0));
         // The parent's, if there is one, is left as it is.
         *opened = Some(OfProcess::new(cell.clone()));
@@ -84,14 +84,14 @@ impl Opener {
         Ok(async move { open.await.map(|(parts, at_hand)| (parts, Changing(at_hand))) })
     }
 
-    /// What is at hand, where the parts are open already.
-    pub(crate) fn at_hand(&self, _: Python<'_>) -> Option<AtHand> {
+    /// What is at hand, where the parts are open already, and the runtimes of their process.
+    pub(crate) fn at_hand(&self, _: Python<'_>) -> Option<(AtHand, Runtimes)> {
         if self.is_closed() {
             return None;
         }
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let (cell, _) = opened.as_ref().and_then(OfProcess::get)?;
-        cell.get()?.at_hand.clone()
+        let (cell, runtimes) = opened.as_ref().and_then(OfProcess::get)?;
+        Some((cell.get()?.at_hand.clone()?, *runtimes))
     }
 
     /// The parts, and what is at hand of the archive.
@@ -99,30 +99,31 @@ impl Opener {
         &self,
         py: Python<'_>,
     ) -> PyResult<impl Future<Output = Result<(Verbatim, Option<AtHand>), Fault>> + Send + use<>> {
-        let (cell, runtime) = self.cell(py)?;
+        let (cell, runtimes) = self.cell(py)?;
         let (options, mailer) = (Arc::clone(&self.options), self.mailer.clone());
-        // What is open has its own already.
-        let beside = if cell.initialized() { None } else { Some(runtime::alone(py)?) };
         let is_closed = Arc::clone(&self.is_closed);
         Ok(async move {
             if is_closed.load(Ordering::Acquire) {
                 return Err(Fault::Closed);
             }
-            let open = async move {
+            // Boxed, since it is done once, and what every call is made of is no larger for it.
+            let open = || async move {
                 let is_own = options.own.archive.is_some();
                 let mut options = Options::clone(&options);
-                options.own.beside = beside;
+                options.own.beside = Some(runtimes.alone.clone());
                 let parts = Verbatim::open(options).await?;
                 let at_hand = (!is_own).then(|| AtHand::new(parts.clone(), AT_HAND_BYTES));
                 let sender = mailer.map(|mailer| parts.start_mail(mailer));
                 Ok::<_, Error>(Opened { parts, at_hand, _sender: sender })
             };
             // On their own runtime, whichever this caller's is; in a set, so that it ends with the caller.
-            let opened = async || {
-                let mut opening = JoinSet::new();
-                opening.spawn_on(open, &runtime);
-                let opened = opening.join_next().await.and_then(Result::ok);
-                opened.unwrap_or_else(|| Err(Error::unexpected("opening broke down")))
+            let opened = || {
+                Box::pin(async {
+                    let mut opening = JoinSet::new();
+                    opening.spawn_on(open(), runtimes.shared);
+                    let opened = opening.join_next().await.and_then(Result::ok);
+                    opened.unwrap_or_else(|| Err(Error::unexpected("opening broke down")))
+                })
             };
             let opened = cell.get_or_try_init(opened).await?;
             Ok((opened.parts.clone(), opened.at_hand.clone()))
@@ -165,10 +166,9 @@ impl Drop for Opener {
     fn drop(&mut self) {
         let opened = self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let Some(opened) = opened else { return };
-        if let Some((_, runtime)) = opened.get() {
-            let runtime = runtime.clone();
+        if let Some((_, runtimes)) = opened.get() {
             // What they end with is theirs to end in: on their own runtime, not on this thread.
-            runtime.spawn(async move { drop(opened) });
+            runtimes.shared.spawn(async move { drop(opened) });
         }
     }
 }

@@ -22,7 +22,7 @@ use tokio::{runtime::Handle, task::AbortHandle};
 use crate::{
     ends::{self, UnderWay},
     fault::Fault,
-    runtime,
+    runtime::{self, Runtimes},
 };
 
 /// How often a thread that waits looks whether it was interrupted.
@@ -102,15 +102,21 @@ impl Wake for Waiter {
 
 impl Waiter {
     /// Does what is to be done on this thread, until the work is done or it is time to look around.
-    fn work(self: &Arc<Self>, work: &mut Work, runtime: &Handle) -> Poll<Done> {
+    fn work<T>(
+        self: &Arc<Self>,
+        mut work: Pin<&mut (impl Future<Output = T> + ?Sized)>,
+        runtime: &Handle,
+    ) -> Poll<T> {
         // For timers and tasks of the work's own.
         let _inside = runtime.enter();
         let waker = Waker::from(Arc::clone(self));
-        let end = Instant::now() + LOOK_EVERY;
+        let mut end = None;
         loop {
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
+            // Much is done by now, and needs no clock.
+            let end = *end.get_or_insert_with(|| Instant::now() + LOOK_EVERY);
             while !self.is_woken.swap(false, Ordering::AcqRel) {
                 let left = end.saturating_duration_since(Instant::now());
                 if left.is_zero() {
@@ -137,6 +143,22 @@ fn until_done<T: Send>(py: Python<'_>, mut turn: impl FnMut() -> Poll<T> + Send)
             Err(_) => return Err(PyRuntimeError::new_err("the work broke down")),
         }
     }
+}
+
+/// Waits for work with other Python threads at work meanwhile; an interrupt ends it.
+///
+/// The work is done on this thread, as far as it is not another's: to hand it to one of the runtime's and to be told of
+/// its end takes longer than much of what is asked for.
+pub(crate) fn wait_for<T: Send>(
+    py: Python<'_>,
+    runtimes: Runtimes,
+    mut work: Pin<&mut (impl Future<Output = T> + Send + ?Sized)>,
+) -> PyResult<T> {
+    ends::wait_for_forks(py);
+    let under_way = UnderWay::new();
+    let runtime = if under_way.is_alone { runtimes.alone } else { runtimes.shared };
+    let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
+    until_done(py, || waiter.work(work.as_mut(), runtime))
 }
 
 /// Waits for work on the runtime that is driven by who waits ([`runtime::of_callers`]), as [`Pending::wait`] does.
@@ -166,20 +188,12 @@ pub(crate) fn drive<T: Send>(
 
 #[pymethods]
 impl Pending {
-    /// Waits for the work, with other Python threads at work meanwhile; an interrupt ends it.
-    ///
-    /// The work is done on this thread, as far as it is not another's: to hand it to one of the runtime's and to be told
-    /// of its end takes longer than much of what is asked for.
-    fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let mut work = match self.awaited()? {
-            Awaited::Work(work) => work,
-            Awaited::There(value) => return Ok(value),
-        };
-        ends::wait_for_forks(py);
-        let under_way = UnderWay::new();
-        let runtime = if under_way.is_alone { runtime::alone(py) } else { runtime::handle(py) }?;
-        let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
-        until_done(py, || waiter.work(&mut work, &runtime))?(py)
+    /// Waits for the work, as [`wait_for`] does.
+    pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self.awaited()? {
+            Awaited::Work(mut work) => wait_for(py, runtime::runtimes(py)?, work.as_mut())?(py),
+            Awaited::There(value) => Ok(value),
+        }
     }
 
     /// Begins the work, and gives what the running event loop waits for. Cancelling that ends the work.

@@ -3,7 +3,7 @@
 //! A process that was forked has its parent's memory and none of its threads, so its parent's runtime would never do
 //! anything again. It is left as it is, never closed, and a new one is made.
 //!
-//! Beside it is one with a single thread, for who asks while nobody else does ([`alone`]): threads that share work wake
+//! Beside it is one with a single thread, for who asks while nobody else does ([`Runtimes::alone`]): threads that share work wake
 //! each other to look for some, and for every timer, which for one caller is a fifth of what a transcript costs. A third
 //! one has no threads: it is driven by whoever waits for its work ([`of_callers`]).
 
@@ -23,39 +23,35 @@ use crate::ends::{self, UnderWay};
 /// The most threads that drive the work: it is waiting for the network, mostly.
 const THREADS_MAX: usize = 4;
 
-/// The runtime of the process with this id. The lock is only held by who holds the interpreter's too, so that no
-/// thread that is gone can have left it locked in a child.
-type Kept = Mutex<Option<(u32, &'static Runtime)>>;
+/// What the process with this id has. The lock is only held by who holds the interpreter's too, so that no thread that
+/// is gone can have left it locked in a child.
+type Kept<T> = Mutex<Option<(u32, T)>>;
 
-static RUNTIME: Kept = Mutex::new(None);
-static ALONE: Kept = Mutex::new(None);
-static OF_CALLERS: Kept = Mutex::new(None);
+static RUNTIMES: Kept<Runtimes> = Mutex::new(None);
+static OF_CALLERS: Kept<&'static Runtime> = Mutex::new(None);
 
-/// The runtime of this process; the token says that the interpreter is held.
+/// The runtimes of a process that do their work by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runtimes {
+    /// For all work.
+    pub(crate) shared: &'static Handle,
+    /// For work that is asked for while no other is under way.
+    pub(crate) alone: &'static Handle,
+}
+
+/// The runtimes of this process; the token says that the interpreter is held.
 ///
 /// # Errors
 /// `RuntimeError` when the system gives no threads.
-pub(crate) fn handle(py: Python<'_>) -> PyResult<Handle> {
-    let runtime = kept(py, &RUNTIME, || {
+pub(crate) fn runtimes(py: Python<'_>) -> PyResult<Runtimes> {
+    kept(py, &RUNTIMES, || {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(threads.clamp(2, THREADS_MAX)).thread_name("verbatim");
-        builder
-    })?;
-    Ok(runtime.handle().clone())
-}
-
-/// The runtime of this process for work that is asked for while no other is under way.
-///
-/// # Errors
-/// As [`handle`].
-pub(crate) fn alone(py: Python<'_>) -> PyResult<Handle> {
-    let runtime = kept(py, &ALONE, || {
-        let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(1).thread_name("verbatim-alone");
-        builder
-    })?;
-    Ok(runtime.handle().clone())
+        let threads = threads.clamp(2, THREADS_MAX);
+        let build =
+            |threads, name| leaked(Builder::new_multi_thread().worker_threads(threads).thread_name(name));
+        let (shared, alone) = (build(threads, "verbatim")?, build(1, "verbatim-alone")?);
+        Ok(Runtimes { shared: shared.handle(), alone: alone.handle() })
+    })
 }
 
 /// The runtime of this process for work that only goes on while somebody waits for it, who drives it: its connections
@@ -63,39 +59,43 @@ pub(crate) fn alone(py: Python<'_>) -> PyResult<Handle> {
 /// drives for all, and each does its own work.
 ///
 /// # Errors
-/// As [`handle`].
+/// As [`runtimes`].
 pub(crate) fn of_callers(py: Python<'_>) -> PyResult<&'static Runtime> {
-    kept(py, &OF_CALLERS, Builder::new_current_thread)
+    kept(py, &OF_CALLERS, || leaked(&mut Builder::new_current_thread()))
 }
 
-fn kept(_: Python<'_>, kept: &Kept, build: impl FnOnce() -> Builder) -> PyResult<&'static Runtime> {
+fn kept<T: Copy>(_: Python<'_>, kept: &Kept<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let pid = std::process::id();
     let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of, runtime)) = *kept
+    if let Some((of, value)) = *kept
         && of == pid
     {
-        return Ok(runtime);
+        return Ok(value);
     }
-    let runtime = build()
+    let value = make()?;
+    *kept = Some((pid, value));
+    Ok(value)
+}
+
+fn leaked(builder: &mut Builder) -> PyResult<&'static Runtime> {
+    let runtime = builder
         .enable_all()
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("no threads for the work: {error}")))?;
-    let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-    *kept = Some((pid, runtime));
-    Ok(runtime)
+    Ok(Box::leak(Box::new(runtime)))
 }
 
 /// Begins work on the runtime of this process; never while the process is being forked.
 ///
 /// # Errors
-/// As [`handle`].
+/// As [`runtimes`].
 pub(crate) fn begin(
     py: Python<'_>,
     work: impl Future<Output = ()> + Send + 'static,
 ) -> PyResult<AbortHandle> {
     ends::wait_for_forks(py);
     let under_way = UnderWay::new();
-    let task = handle(py)?.spawn(async move {
+    let task = runtimes(py)?.shared.spawn(async move {
         let _under_way = under_way;
         work.await;
     });

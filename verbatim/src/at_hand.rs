@@ -15,8 +15,10 @@ use transcript_core::{
 
 use crate::{Get, Verbatim};
 
+mod passed;
 mod shelved;
 
+use passed::Passed;
 use shelved::Left;
 pub use shelved::Shelved;
 
@@ -27,6 +29,9 @@ const LINK_MAX: usize = 512;
 
 /// A facade that has at hand what it found in the archive before, for programs that ask for the same again and again.
 /// A clone has the same at hand.
+///
+/// A transcript is kept when it is asked for a second time before others have passed that would have taken up all the room:
+/// whoever goes through a list pushes nothing out, and reads into memory that the processor has at hand.
 ///
 /// Where the archive can leave a transcript unread, it stays so until somebody looks at its words: a file that only
 /// passes through is never decompressed, and takes a fraction of the room. What is at hand holds as long as the archive's count of changes stays as it was, which is read at most 50 ms
@@ -46,6 +51,7 @@ struct Kept {
     order: VecDeque<Arc<Get>>,
     bytes: u64,
     bytes_max: u64,
+    passed: Passed,
     /// Counts how often all of it was forgotten: what was read before is not kept after.
     times_cleared: u64,
 }
@@ -73,7 +79,8 @@ impl Kept {
     }
 
     fn clear(&mut self) {
-        *self = Self { times_cleared: self.times_cleared + 1, bytes_max: self.bytes_max, ..Self::default() };
+        let (times_cleared, passed) = (self.times_cleared + 1, std::mem::take(&mut self.passed));
+        *self = Self { times_cleared, passed, bytes_max: self.bytes_max, ..Self::default() };
     }
 
     /// Takes note of the archive's count of changes, which was read after that moment. What was read before is known
@@ -92,7 +99,10 @@ impl Kept {
 
     fn keep(&mut self, ask: Arc<Get>, form: Form) {
         let bytes = form.room();
-        if bytes > self.bytes_max || ask.link.len() > LINK_MAX || self.transcripts.contains_key(&ask) {
+        if bytes > self.bytes_max || ask.link.len() > LINK_MAX {
+            return;
+        }
+        if !self.passed.again(&*ask, bytes, self.bytes_max) || self.transcripts.contains_key(&ask) {
             return;
         }
         self.transcripts.insert(Arc::clone(&ask), (form, bytes));
@@ -159,7 +169,7 @@ impl AtHand {
     /// [`Verbatim::get`] finds out what that means.
     ///
     /// It may be awaited on any executor; what can be left unread takes one read of the archive.
-    pub async fn archived(&self, ask: &Get) -> Option<Shelved> {
+    pub async fn archived(&self, ask: &Arc<Get>) -> Option<Shelved> {
         let (is_known, times_cleared) = {
             let kept = self.kept();
             (kept.transcripts.contains_key(ask), kept.times_cleared)
@@ -173,7 +183,7 @@ impl AtHand {
         let wish = ask.wish().ok()?;
         let Ok(VideoLink::Video(video)) = VideoLink::parse(&ask.link) else { return None };
         let begun = Instant::now();
-        let ask = Arc::new(ask.clone());
+        let ask = Arc::clone(ask);
         if let Some(unread) = self.parts.transcripts().unread(&video, &wish).await.ok()? {
             let changes = Some((unread.changes(), begun));
             return Some(self.keep(ask, Form::Unread(unread), times_cleared, changes));

@@ -132,8 +132,7 @@ class Transcripts:
         :raises TranscriptUnavailable: there is none; ``reason`` and ``watch_url`` say more.
         :raises InvalidInput: the link or the language is none.
         """
-        transcript: Transcript = self._engine.get(link, lang).wait()
-        return transcript
+        return self._engine.get_now(link, lang)
 
     async def aget(self, link: str, lang: str | None = None) -> Transcript:
         """As :meth:`get`; cancelling it ends the work, unless others wait for it too."""

@@ -109,10 +109,11 @@ pub(super) async fn unless_blocked<T, F: Future<Output = Work<T>> + Send>(
     runtime: &Handle,
     attempt: impl Fn() -> F + Send + Sync,
 ) -> Work<T> {
-    let begun = Instant::now();
+    let mut begun = None;
     loop {
         match attempt().await {
-            Err(fault) if fault.is_busy() && begun.elapsed() < patience => {
+            // Counted from the first time, since most are not blocked at all.
+            Err(fault) if fault.is_busy() && begun.get_or_insert_with(Instant::now).elapsed() < patience => {
                 // The caller's executor may have no timers.
                 runtime.spawn(async { tokio::time::sleep(PAUSE).await }).await.ok();
             }

@@ -5,8 +5,8 @@ use crate::{GetOutcome, Import, Options, StorageOptions, SupplierOptions};
 
 const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
 
-fn ask(link: &str) -> Get {
-    Get { link: link.to_owned(), language: None }
+fn ask(link: &str) -> Arc<Get> {
+    Arc::new(Get { link: link.to_owned(), language: None })
 }
 
 async fn import(parts: &Verbatim, link: &str, words: &str, replace: bool) {
@@ -27,10 +27,18 @@ async fn words(at_hand: &AtHand) -> String {
     if let Some(archived) = at_hand.archived(&ask(LINK)).await {
         return first_words(&archived);
     }
-    match at_hand.parts().get(ask(LINK)).await.unwrap() {
+    match at_hand.parts().get(Get::clone(&ask(LINK))).await.unwrap() {
         GetOutcome::Found(found) => panic!("{found:?}"),
         GetOutcome::Missing(missing) => missing.reason.as_str().to_owned(),
     }
+}
+
+/// Asks twice: what is found is at hand then.
+async fn words_again(at_hand: &AtHand) -> String {
+    words(at_hand).await;
+    let words = words(at_hand).await;
+    assert!(at_hand.kept().transcripts.contains_key(&ask(LINK)));
+    words
 }
 
 fn first_words(archived: &Shelved) -> String {
@@ -48,9 +56,12 @@ async fn what_was_read_is_at_hand_for_a_moment_and_then_looked_after() {
     import(at_hand.parts(), LINK, "one", false).await;
     assert!(at_hand.peek(&ask(LINK)).is_none());
     assert_eq!(words(&at_hand).await, "one");
+    // Who asks once may never ask again.
+    assert!(at_hand.peek(&ask(LINK)).is_none());
+    assert_eq!(words(&at_hand).await, "one");
     assert!(at_hand.peek(&ask(LINK)).is_some());
     assert!(at_hand.peek(&ask("dQw4w9WgXcQ")).is_none());
-    assert!(at_hand.peek(&Get { language: Some("de".to_owned()), ..ask(LINK) }).is_none());
+    assert!(at_hand.peek(&Get { language: Some("de".to_owned()), ..Get::clone(&ask(LINK)) }).is_none());
     // Somebody else replaces it: seen once the moment is over.
     import(at_hand.parts(), LINK, "two", true).await;
     tokio::time::advance(FRESH).await;
@@ -66,7 +77,7 @@ async fn what_was_read_is_at_hand_for_a_moment_and_then_looked_after() {
 async fn whoever_changes_the_archive_clears_it() {
     let at_hand = opened(1 << 20).await;
     import(at_hand.parts(), LINK, "one", false).await;
-    assert_eq!(words(&at_hand).await, "one");
+    assert_eq!(words_again(&at_hand).await, "one");
     let video = at_hand.parts().known_video(LINK).await.unwrap();
     at_hand.parts().delete(&video).await.unwrap();
     at_hand.clear();
@@ -84,7 +95,7 @@ async fn what_was_read_before_all_was_forgotten_is_not_kept() {
     at_hand.clear();
     let now = at_hand.look().await.unwrap();
     let keep = |times_cleared| {
-        at_hand.keep(Arc::new(ask(LINK)), Form::Read(stored.clone()), times_cleared, None);
+        at_hand.keep(ask(LINK), Form::Read(stored.clone()), times_cleared, None);
     };
     keep(times_cleared);
     assert!(at_hand.peek(&ask(LINK)).is_none());
@@ -98,7 +109,9 @@ async fn its_room_is_bounded() {
     for number in 0..20 {
         let link = format!("{number:011}");
         import(at_hand.parts(), &link, &"x".repeat(4_000), false).await;
-        at_hand.archived(&ask(&link)).await.unwrap();
+        for _ in 0..2 {
+            at_hand.archived(&ask(&link)).await.unwrap();
+        }
     }
     {
         let kept = at_hand.kept();
@@ -109,8 +122,30 @@ async fn its_room_is_bounded() {
     assert!(at_hand.peek(&ask(&format!("{:011}", 19))).is_some());
     assert!(at_hand.peek(&ask(&format!("{:011}", 1))).is_none());
     import(at_hand.parts(), LINK, &"x".repeat(30_000), false).await;
-    assert_eq!(words(&at_hand).await.len(), 30_000);
+    for _ in 0..2 {
+        assert_eq!(words(&at_hand).await.len(), 30_000);
+    }
     assert!(at_hand.peek(&ask(LINK)).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_goes_through_a_list_pushes_nothing_out() {
+    let at_hand = opened(20_000).await;
+    import(at_hand.parts(), LINK, "one", false).await;
+    assert_eq!(words_again(&at_hand).await, "one");
+    let links: Vec<_> = (0..20).map(|number| format!("{number:011}")).collect();
+    for link in &links {
+        import(at_hand.parts(), link, &"x".repeat(4_000), false).await;
+    }
+    // The second time round none of them is among the last that passed.
+    for link in links.iter().chain(&links) {
+        at_hand.archived(&ask(link)).await.unwrap();
+        assert!(at_hand.peek(&ask(link)).is_none());
+    }
+    assert!(at_hand.peek(&ask(LINK)).is_some());
+    // Asked for again while it is.
+    at_hand.archived(&ask(&links[19])).await.unwrap();
+    assert!(at_hand.peek(&ask(&links[19])).is_some());
 }
 
 #[cfg(feature = "sqlite")]
@@ -139,8 +174,11 @@ mod on_disk {
         let (at_hand, _folder) = opened(20_000).await;
         for number in 1..=8 {
             import(at_hand.parts(), &link(number), &"x".repeat(6_000), false).await;
-            let archived = at_hand.archived(&ask(&link(number))).await.unwrap();
-            assert_eq!(archived.revision(), 1);
+            assert_eq!(is_read(&at_hand, number), None);
+            for _ in 0..2 {
+                let archived = at_hand.archived(&ask(&link(number))).await.unwrap();
+                assert_eq!(archived.revision(), 1);
+            }
         }
         // Unread, all of them have room.
         assert!((1..=8).all(|number| is_read(&at_hand, number) == Some(false)));
@@ -166,6 +204,8 @@ mod on_disk {
     async fn what_is_read_late_takes_the_place_of_nothing_newer() {
         let (at_hand, _folder) = opened(1 << 20).await;
         import(at_hand.parts(), LINK, "one", false).await;
+        words_again(&at_hand).await;
+        at_hand.clear();
         let one = at_hand.archived(&ask(LINK)).await.unwrap();
         import(at_hand.parts(), LINK, "two", true).await;
         at_hand.clear();
@@ -179,7 +219,7 @@ mod on_disk {
     async fn a_change_elsewhere_is_seen_after_a_moment() {
         let (at_hand, folder) = opened(1 << 20).await;
         import(at_hand.parts(), LINK, "one", false).await;
-        assert_eq!(words(&at_hand).await, "one");
+        assert_eq!(words_again(&at_hand).await, "one");
         let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
         let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
         let other = Verbatim::open(options).await.unwrap();
@@ -195,6 +235,7 @@ mod on_disk {
     async fn a_count_from_before_keeps_nothing() {
         let (at_hand, _folder) = opened(1 << 20).await;
         import(at_hand.parts(), LINK, "one", false).await;
+        assert_eq!(words(&at_hand).await, "one");
         let times_cleared = at_hand.kept().times_cleared;
         let before = Instant::now();
         let unread = {
@@ -202,9 +243,10 @@ mod on_disk {
             at_hand.parts().transcripts().unread(&video, &archive::Wish::Default).await.unwrap().unwrap()
         };
         import(at_hand.parts(), LINK, "two", true).await;
+        tokio::time::sleep(FRESH).await;
         at_hand.look().await.unwrap();
         let changes = Some((unread.changes(), before));
-        let archived = at_hand.keep(Arc::new(ask(LINK)), Form::Unread(unread), times_cleared, changes);
+        let archived = at_hand.keep(ask(LINK), Form::Unread(unread), times_cleared, changes);
         assert_eq!(first_words(&archived), "one");
         assert!(at_hand.peek(&ask(LINK)).is_none());
         assert_eq!(words(&at_hand).await, "two");

@@ -45,7 +45,11 @@ impl Row {
             // Text that is no text is the one value that fails.
             Value::try_from(row.get_ref(column)?).map_err(|_| unreadable(column, Type::Text))
         };
-        (0..columns).map(value).collect::<rusqlite::Result<_>>().map(Self)
+        let mut values = Vec::with_capacity(columns);
+        for column in 0..columns {
+            values.push(value(column)?);
+        }
+        Ok(Self(values))
     }
 
     /// The same of a row that sqlx has read.
