@@ -1,5 +1,5 @@
 //! Charges in the store alone, without HTTP: durable commits, each with an outcome of its own, beside what the disk can
-//! keep.
+//! keep; and with one caller beside the same rows in a plain transaction of sqlx.
 
 use std::{
     sync::{
@@ -25,21 +25,31 @@ use verbatim::SystemClock;
 
 use crate::{
     charged::{CREDITS, ROUNDS, TIME, accounts, disk},
+    plain::Plain,
     process::cpu_seconds,
     report::{Goal, line, median, ratio},
 };
 
 const CALLERS: [u64; 3] = [1, 8, 64];
 
+/// How a credit is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// By the ledger alone.
+    Spend,
+    /// With key and rate limit.
+    Charge,
+}
+
 /// Who is charged.
 #[derive(Clone, Debug)]
-struct Payer {
+pub(crate) struct Payer {
     digest: Vec<u8>,
-    account: Account,
+    pub(crate) account: Account,
 }
 
 /// The bucket that all allowances have here.
-const BUCKET: &str = "plan/2026-11-20";
+pub(crate) const BUCKET: &str = "plan/2026-11-20";
 
 impl Payer {
     /// A request as the server makes it for an archived transcript.
@@ -68,12 +78,12 @@ impl Payer {
 }
 
 /// An id as the server makes them: it begins with the moment.
-fn hold_id(now: Timestamp, number: u64) -> String {
+pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
     format!("transcript-{:012x}-{number:032x}-once", now.as_millis())
 }
 
 /// Numbers that jump about, the same in each run.
-fn scattered(number: u64) -> u64 {
+pub(crate) fn scattered(number: u64) -> u64 {
     number
         .wrapping_add(1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -85,6 +95,7 @@ fn scattered(number: u64) -> u64 {
 async fn load(
     store: &Arc<SqliteStore>,
     payers: &Arc<[Payer]>,
+    way: Way,
     callers: u64,
     count: &Arc<AtomicU64>,
 ) -> Result<f64> {
@@ -98,10 +109,15 @@ async fn load(
                 while !stop.load(Relaxed) {
                     let number = count.fetch_add(1, Relaxed);
                     let payer = &payers[(scattered(number) % payers.len() as u64) as usize];
-                    let outcome = store.charge(payer.ask(clock.now(), number)).await?;
-                    let spent =
-                        matches!(outcome, ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. });
-                    ensure!(spent, "{outcome:?}");
+                    let ask = payer.ask(clock.now(), number);
+                    let spent = match way {
+                        Way::Spend => store.spend(ask.spend).await?,
+                        Way::Charge => match store.charge(ask).await? {
+                            ChargeOutcome::Counted { spent, .. } => spent,
+                            other => anyhow::bail!("{other:?}"),
+                        },
+                    };
+                    ensure!(matches!(spent, HoldOutcome::Held { .. }), "{spent:?}");
                 }
                 Ok(())
             })
@@ -141,12 +157,20 @@ async fn spent(store: &SqliteStore) -> Result<(u64, u64)> {
     }
 }
 
+/// What one way costs, for each number of callers, in each round.
+#[derive(Debug, Default)]
+struct Figures {
+    rates: Vec<f64>,
+    to_disk: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
 /// All measurements of charges in the store.
 pub(crate) async fn run() -> Result<()> {
     let folder = TempDir::new()?;
     let keys = accounts(folder.path()).await.context("the accounts")?;
-    let options = SqliteOptions::new(folder.path().join("verbatim.db"));
-    let store = Arc::new(SqliteStore::open(options).await?);
+    let file = folder.path().join("verbatim.db");
+    let store = Arc::new(SqliteStore::open(SqliteOptions::new(&file)).await?);
     let mut payers = Vec::new();
     for key in &keys {
         let digest = key.digest();
@@ -157,30 +181,43 @@ pub(crate) async fn run() -> Result<()> {
     }
     let payers: Arc<[Payer]> = payers.into();
     let count = Arc::new(AtomicU64::new(0));
-    load(&store, &payers, 64, &count).await?;
+    load(&store, &payers, Way::Charge, 64, &count).await?;
 
-    let mut of_disk = Vec::new();
-    let (mut rates, mut ratios) = (vec![Vec::new(); CALLERS.len()], vec![Vec::new(); CALLERS.len()]);
-    let mut cpu = vec![Vec::new(); CALLERS.len()];
+    let mut plain = Plain::open(&file).await?;
+    let (mut of_disk, mut of_plain, mut to_plain) = (Vec::new(), Vec::new(), Vec::new());
+    let ways = [(Way::Spend, "spent"), (Way::Charge, "charged, with key and limit")];
+    let mut figures: [[Figures; CALLERS.len()]; 2] = Default::default();
     for _ in 0..ROUNDS {
         let disk = disk(folder.path())?;
         of_disk.push(disk);
-        for (place, callers) in CALLERS.into_iter().enumerate() {
-            let (before, cpu_before) = (count.load(Relaxed), cpu_seconds(std::process::id())?);
-            let rate = load(&store, &payers, callers, &count).await?;
-            let used = cpu_seconds(std::process::id())? - cpu_before;
-            cpu[place].push(used / (count.load(Relaxed) - before) as f64 * 1e6);
-            rates[place].push(rate);
-            ratios[place].push(rate / disk);
+        let one_after_the_other = plain.load(&payers, &count).await?;
+        of_plain.push(one_after_the_other);
+        for (figures, (way, _)) in figures.iter_mut().zip(ways) {
+            for (figures, callers) in figures.iter_mut().zip(CALLERS) {
+                let (before, cpu_before) = (count.load(Relaxed), cpu_seconds(std::process::id())?);
+                let rate = load(&store, &payers, way, callers, &count).await?;
+                let used = cpu_seconds(std::process::id())? - cpu_before;
+                figures.cpu.push(used / (count.load(Relaxed) - before) as f64 * 1e6);
+                figures.rates.push(rate);
+                figures.to_disk.push(rate / disk);
+                if (way, callers) == (Way::Spend, 1) {
+                    to_plain.push(rate / one_after_the_other);
+                }
+            }
         }
     }
     line("the disk: 4 KiB kept (fdatasync)", median(of_disk), "a second");
-    for (place, callers) in CALLERS.into_iter().enumerate() {
-        line(&format!("committed, {callers} at once"), median(rates[place].clone()), "a second");
-        line(&format!("committed, {callers} at once: CPU"), median(cpu[place].clone()), "µs a charge");
-        let goal = if callers == 64 { Goal::AtLeast(5.0) } else { Goal::None };
-        ratio(&format!("committed, {callers} at once: to the disk"), median(ratios[place].clone()), goal);
+    line("a plain transaction of sqlx", median(of_plain), "a second");
+    for (figures, (way, name)) in figures.into_iter().zip(ways) {
+        for (figures, callers) in figures.into_iter().zip(CALLERS) {
+            line(&format!("{name}, {callers} at once"), median(figures.rates), "a second");
+            line(&format!("{name}, {callers} at once: CPU"), median(figures.cpu), "µs each");
+            let goal = if (way, callers) == (Way::Spend, 64) { Goal::AtLeast(5.0) } else { Goal::None };
+            ratio(&format!("{name}, {callers} at once: to the disk"), median(figures.to_disk), goal);
+        }
     }
+    ratio("spent, 1 at once: to the plain transaction", median(to_plain), Goal::AtLeast(1.0));
+    plain.close().await?;
     let (pools, entries) = spent(&store).await?;
     store.close().await;
     let charged = count.load(Relaxed);

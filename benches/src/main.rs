@@ -14,6 +14,7 @@ mod fetch;
 mod library;
 mod lookup;
 mod pages;
+mod plain;
 mod platform;
 mod postgres;
 mod posts;

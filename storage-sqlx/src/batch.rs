@@ -3,8 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use transcript_core::{
+    Timestamp,
     accounts::{ChargeOutcome, ChargeRequest},
-    limits::Taken,
+    ledger::HoldRequest,
+    limits::{Take, Taken},
 };
 
 use crate::{
@@ -16,10 +18,29 @@ use crate::{
 /// How many pools the terms of an ordinary charge name at most.
 const POOLS_MAX: usize = 2;
 
+/// What can be decided in a group: a charge, or a spend by the ledger alone.
+pub(crate) trait Asked {
+    /// The credits.
+    fn spend(&self) -> &HoldRequest;
+
+    /// What else a charge asks for; none for a spend.
+    fn charge(&self) -> Option<&ChargeRequest>;
+}
+
+impl Asked for ChargeRequest {
+    fn spend(&self) -> &HoldRequest {
+        &self.spend
+    }
+
+    fn charge(&self) -> Option<&ChargeRequest> {
+        Some(self)
+    }
+}
+
 /// What the database has for one charge.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Whether the key opens the account in the version that was told.
+    /// Whether the key opens the account in the version that was told, where a key was.
     pub(crate) opens: bool,
     /// Whether its hold is known, or one of its wallet's is overdue.
     pub(crate) is_odd: bool,
@@ -55,9 +76,9 @@ struct Taking {
 }
 
 /// Whether a charge has the form that the statements of a group know.
-fn is_ordinary(ask: &ChargeRequest) -> bool {
-    let [leg] = ask.spend.legs.as_slice() else { return false };
-    leg.terms.pools.len() <= POOLS_MAX && 0 < ask.take.cost
+fn is_ordinary(ask: &impl Asked) -> bool {
+    let [leg] = ask.spend().legs.as_slice() else { return false };
+    leg.terms.pools.len() <= POOLS_MAX && ask.charge().is_none_or(|charge| 0 < charge.take.cost)
 }
 
 impl Batch {
@@ -71,8 +92,9 @@ impl Batch {
             && self.entries.is_empty()
     }
 
-    /// Decides the charges in their order. Each sees what those before it have left.
-    pub(crate) fn decide(asks: &[ChargeRequest], found: Vec<Found>) -> Work<Self> {
+    /// Decides the charges in their order. Each sees what those before it have left. A spend has no limit: what it is told
+    /// of one means nothing.
+    pub(crate) fn decide(asks: &[impl Asked], found: Vec<Found>) -> Work<Self> {
         let mut batch = Self { outcomes: Vec::with_capacity(asks.len()), ..Self::default() };
         let mut limits: HashMap<&str, Taking> = HashMap::with_capacity(asks.len());
         let mut wallets: HashMap<&str, Vec<PoolRow>> = HashMap::with_capacity(asks.len());
@@ -82,24 +104,27 @@ impl Batch {
                 batch.outcomes.push(Some(ChargeOutcome::Stale));
                 continue;
             }
-            let is_new = ids.insert(ask.spend.id.as_str());
-            let leg = ask.spend.legs.first().filter(|_| is_new && !found.is_odd && is_ordinary(ask));
+            let spend = ask.spend();
+            let is_new = ids.insert(spend.id.as_str());
+            let leg = spend.legs.first().filter(|_| is_new && !found.is_odd && is_ordinary(ask));
             let Some(leg) = leg else {
                 batch.outcomes.push(None);
                 continue;
             };
-            let limit = limits.entry(&ask.take.bucket).or_insert_with(|| Taking::of(found.window));
-            let now = ask.spend.now;
-            batch.now = now.as_millis();
-            let taken = window::take(&mut limit.windows, std::slice::from_ref(&ask.take), now);
-            let (remaining, reset_ms) = match taken {
-                Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
-                Taken::Limited { retry_after_ms, .. } => {
-                    batch.outcomes.push(Some(ChargeOutcome::Limited { retry_after_ms }));
-                    continue;
+            batch.now = spend.now.as_millis();
+            let (remaining, reset_ms) = match ask.charge() {
+                None => (0, 0),
+                Some(charge) => {
+                    let limit = limits.entry(&charge.take.bucket).or_insert_with(|| Taking::of(found.window));
+                    match limit.take(&charge.take, spend.now) {
+                        Ok(left) => left,
+                        Err(outcome) => {
+                            batch.outcomes.push(Some(outcome));
+                            continue;
+                        }
+                    }
                 }
             };
-            limit.is_taken = true;
             let pools = wallets.entry(leg.wallet.as_str()).or_default();
             for pool in found.pools {
                 if !pools.iter().any(|known| known.bucket == pool.bucket) {
@@ -107,7 +132,7 @@ impl Batch {
                 }
             }
             let mut books = Books::of_pools(std::mem::take(pools));
-            let spent = books.spend(&ask.spend)?;
+            let spent = books.spend(spend)?;
             let (left, holds, entries) = books.into_rows();
             *pools = left;
             batch.holds.extend(holds);
@@ -130,5 +155,16 @@ impl Taking {
     fn of(stored: Option<Window>) -> Self {
         let end = stored.as_ref().map(|window| window.ends_at);
         Self { windows: Vec::from_iter(stored), end, is_taken: false }
+    }
+
+    /// What is left of the limit and when it is whole again, or how the charge ends.
+    fn take(&mut self, take: &Take, now: Timestamp) -> Result<(u32, u64), ChargeOutcome> {
+        match window::take(&mut self.windows, std::slice::from_ref(take), now) {
+            Taken::Allowed { remaining, reset_ms } => {
+                self.is_taken = true;
+                Ok((remaining, reset_ms))
+            }
+            Taken::Limited { retry_after_ms, .. } => Err(ChargeOutcome::Limited { retry_after_ms }),
+        }
     }
 }

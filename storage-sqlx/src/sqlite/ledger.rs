@@ -237,7 +237,7 @@ impl Ledger for SqliteStore {
 
     async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
         ask.check()?;
-        self.database.make(Hold { ask, spend: true }).await
+        self.counter.spend(ask).await
     }
 
     async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {

@@ -1,4 +1,4 @@
-//! Charges in SQLite: those that wait for the disk at the same time share a transaction, and its statements.
+//! Charges and spends in SQLite: those that wait for the disk at the same time share a transaction, and its statements.
 //!
 //! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
 //! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
@@ -22,6 +22,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 use transcript_core::{
     Error, ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
+    ledger::{HoldOutcome, HoldRequest},
     limits::Taken,
 };
 
@@ -31,7 +32,10 @@ use super::{
     limits,
     writer::{Change, Queue, busy},
 };
-use crate::{batch::Batch, error::Work};
+use crate::{
+    batch::{Asked, Batch},
+    error::Work,
+};
 use statements::Statements;
 
 /// How many charges share their statements at most.
@@ -40,6 +44,30 @@ const GROUP_MAX: usize = 64;
 const WAITING_MAX: usize = 16_384;
 
 type Answer = oneshot::Sender<Result<ChargeOutcome>>;
+
+/// Who asks for credits.
+#[derive(Clone, Debug)]
+pub(super) enum Ask {
+    Charge(ChargeRequest),
+    /// By the ledger alone.
+    Spend(HoldRequest),
+}
+
+impl Asked for Ask {
+    fn spend(&self) -> &HoldRequest {
+        match self {
+            Self::Charge(charge) => &charge.spend,
+            Self::Spend(spend) => spend,
+        }
+    }
+
+    fn charge(&self) -> Option<&ChargeRequest> {
+        match self {
+            Self::Charge(charge) => Some(charge),
+            Self::Spend(_) => None,
+        }
+    }
+}
 
 /// Where charges are asked for, and gather.
 #[derive(Debug)]
@@ -58,7 +86,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    line: VecDeque<(ChargeRequest, Answer)>,
+    line: VecDeque<(Ask, Answer)>,
     /// Whether a group is queued that has not called in whoever waits.
     is_queued: bool,
 }
@@ -69,17 +97,33 @@ impl Counter {
         let (runtime, statements) = (database.runtime.clone(), Statements::default());
         Self { shared: Arc::new(Shared { queue, file, runtime, statements, waiting: Mutex::default() }) }
     }
+
+    /// Spends, together with whoever waits.
+    pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+        match self.ask(Ask::Spend(ask)).await? {
+            ChargeOutcome::Counted { spent, .. } => Ok(spent),
+            ChargeOutcome::Undone(error) => Err(error),
+            // Nobody asked for either.
+            ChargeOutcome::Stale | ChargeOutcome::Limited { .. } => {
+                Err(Error::unexpected("a spend was answered as a charge"))
+            }
+        }
+    }
+
+    async fn ask(&self, ask: Ask) -> Result<ChargeOutcome> {
+        let (answer, outcome) = oneshot::channel();
+        if let Err(error) = self.shared.join(ask, answer) {
+            return Ok(ChargeOutcome::Undone(error));
+        }
+        outcome.await.unwrap_or_else(|_| Err(super::closed()))
+    }
 }
 
 #[async_trait]
 impl Charges for SqliteStore {
     async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
         ask.check()?;
-        let (answer, outcome) = oneshot::channel();
-        if let Err(error) = self.counter.shared.join(ask, answer) {
-            return Ok(ChargeOutcome::Undone(error));
-        }
-        outcome.await.unwrap_or_else(|_| Err(super::closed()))
+        self.counter.ask(Ask::Charge(ask)).await
     }
 }
 
@@ -89,7 +133,7 @@ impl Shared {
     }
 
     /// Joins those who wait; the first one has a group queued.
-    fn join(self: &Arc<Self>, ask: ChargeRequest, answer: Answer) -> Result<()> {
+    fn join(self: &Arc<Self>, ask: Ask, answer: Answer) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.line.len() >= WAITING_MAX {
             return Err(busy(&self.file));
@@ -146,12 +190,12 @@ struct Group {
 
 #[derive(Debug)]
 struct Members {
-    asks: Arc<[ChargeRequest]>,
+    asks: Arc<[Ask]>,
     answers: Vec<Answer>,
 }
 
 impl Group {
-    fn alone(ask: ChargeRequest, answer: Answer) -> Self {
+    fn alone(ask: Ask, answer: Answer) -> Self {
         let members = Members { asks: [ask].into(), answers: vec![answer] };
         Self { members: Mutex::new(Some(members)), is_made: AtomicBool::new(false) }
     }
@@ -161,7 +205,7 @@ impl Group {
     }
 
     /// Who is in the group. The first call closes it.
-    fn asks(&self, shared: &Arc<Shared>) -> Arc<[ChargeRequest]> {
+    fn asks(&self, shared: &Arc<Shared>) -> Arc<[Ask]> {
         let mut members = self.members();
         if let Some(members) = &*members {
             return Arc::clone(&members.asks);
@@ -176,7 +220,7 @@ impl Group {
             shared.send_group();
         }
         drop(waiting);
-        let asks: Arc<[ChargeRequest]> = asks.into();
+        let asks: Arc<[Ask]> = asks.into();
         *members = Some(Members { asks: Arc::clone(&asks), answers });
         asks
     }
@@ -221,13 +265,20 @@ impl Change for Together {
     }
 }
 
-/// Charges a call whose key is known to open its account, with the statements of limits and ledger.
-async fn by_itself(db: &mut SqliteConnection, ask: &ChargeRequest) -> Work<ChargeOutcome> {
-    let take = limits::Request { takes: vec![ask.take.clone()], now: ask.spend.now };
-    let (remaining, reset_ms) = match take.make(db).await? {
-        Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
-        Taken::Limited { retry_after_ms, .. } => return Ok(ChargeOutcome::Limited { retry_after_ms }),
+/// Charges a call whose key is known to open its account, or spends, with the statements of limits and ledger.
+async fn by_itself(db: &mut SqliteConnection, ask: &Ask) -> Work<ChargeOutcome> {
+    let (remaining, reset_ms) = match ask.charge() {
+        None => (0, 0),
+        Some(charge) => {
+            let take = limits::Request { takes: vec![charge.take.clone()], now: charge.spend.now };
+            match take.make(db).await? {
+                Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
+                Taken::Limited { retry_after_ms, .. } => {
+                    return Ok(ChargeOutcome::Limited { retry_after_ms });
+                }
+            }
+        }
     };
-    let spent = Hold { ask: ask.spend.clone(), spend: true }.make(db).await?;
+    let spent = Hold { ask: ask.spend().clone(), spend: true }.make(db).await?;
     Ok(ChargeOutcome::Counted { remaining, reset_ms, spent })
 }

@@ -8,10 +8,11 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde::Deserialize;
 use sqlx::{Arguments, AssertSqlSafe, Row, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
-use transcript_core::{Error, accounts::ChargeRequest};
+use transcript_core::Error;
 
+use super::Ask;
 use crate::{
-    batch::{Batch, Found},
+    batch::{Asked, Batch, Found},
     books::{PoolRow, bucket_name},
     codec::{self, column},
     error::{Work, corrupt},
@@ -48,6 +49,8 @@ pub(in crate::sqlite) fn hot() -> Vec<String> {
 
 /// How many parameters each row of `VALUES` has.
 const ASKED: usize = 9;
+/// Those of them that a spend has not: limit, key, account and its version.
+const GATE: usize = 4;
 const POOL: usize = 6;
 const WINDOW: usize = 3;
 const HOLD: usize = 4;
@@ -163,21 +166,27 @@ struct Loaded(usize, u8, u8, Option<(i64, String)>, Option<Figures>, Option<Figu
 
 impl Statements {
     /// What the database has for charges, in their order.
-    pub(super) async fn load(&self, db: &mut SqliteConnection, asks: &[ChargeRequest]) -> Work<Vec<Found>> {
+    pub(super) async fn load(&self, db: &mut SqliteConnection, asks: &[Ask]) -> Work<Vec<Found>> {
         let (size, text) = fitting(&self.load, asks.len())?;
         let mut values = Values::of(size * ASKED);
         for ask in asks {
-            let leg = ask.spend.legs.first();
+            let spend = ask.spend();
+            let leg = spend.legs.first();
             let mut buckets = leg.iter().flat_map(|leg| &leg.terms.pools).map(bucket_name);
-            values.text(ask.spend.id.as_str())?;
+            values.text(spend.id.as_str())?;
             values.perhaps(leg.map(|leg| leg.wallet.as_str()))?;
-            values.add(ask.spend.now.as_millis())?;
+            values.add(spend.now.as_millis())?;
             values.perhaps(buckets.next())?;
             values.perhaps(buckets.next())?;
-            values.text(&ask.take.bucket)?;
-            values.add(ask.key_digest.as_slice())?;
-            values.text(ask.account.as_str())?;
-            values.add(column(ask.version)?)?;
+            match ask.charge() {
+                None => values.skip(GATE)?,
+                Some(charge) => {
+                    values.text(&charge.take.bucket)?;
+                    values.add(charge.key_digest.as_slice())?;
+                    values.text(charge.account.as_str())?;
+                    values.add(column(charge.version)?)?;
+                }
+            }
         }
         let row = values.ask(text).fetch_one(db).await?;
         let mut loaded: Vec<Loaded> = serde_json::from_str(row.try_get(0)?)
@@ -244,13 +253,16 @@ fn values(batch: &Batch, size: usize) -> Work<Values<'_>> {
     Ok(values)
 }
 
-fn found(ask: &ChargeRequest, loaded: Loaded) -> Work<Found> {
+fn found(ask: &Ask, loaded: Loaded) -> Work<Found> {
     let Loaded(_, opens, is_odd, window, first, second) = loaded;
     let damaged = || corrupt("a stored rate limit is damaged");
-    let window = window
-        .map(|(ends_at, taken)| Window::read(&ask.take.bucket, ends_at, &taken).ok_or_else(damaged))
-        .transpose()?;
-    let leg = ask.spend.legs.first();
+    let window = match (ask.charge(), window) {
+        (Some(charge), Some((ends_at, taken))) => {
+            Some(Window::read(&charge.take.bucket, ends_at, &taken).ok_or_else(damaged)?)
+        }
+        _ => None,
+    };
+    let leg = ask.spend().legs.first();
     let named =
         leg.iter().flat_map(|leg| leg.terms.pools.iter().map(|pool| (&leg.wallet, bucket_name(pool))));
     let pools = named.zip([first, second]).filter_map(|((wallet, bucket), figures)| {
@@ -258,5 +270,6 @@ fn found(ask: &ChargeRequest, loaded: Loaded) -> Work<Found> {
         let (wallet, bucket) = (wallet.as_str().to_owned(), bucket.to_owned());
         Some(PoolRow { wallet, bucket, cap, spent, held, granted, touched: false })
     });
-    Ok(Found { opens: opens != 0, is_odd: is_odd != 0, window, pools: pools.collect() })
+    let opens = opens != 0 || ask.charge().is_none();
+    Ok(Found { opens, is_odd: is_odd != 0, window, pools: pools.collect() })
 }
