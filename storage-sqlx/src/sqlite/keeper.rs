@@ -170,7 +170,7 @@ mod tests {
     use async_trait::async_trait;
     use sqlx::SqliteConnection;
 
-    use super::*;
+    use super::{super::writer::Attempt, *};
     use crate::error::Work;
 
     /// A change that only tells what it was answered.
@@ -180,6 +180,10 @@ mod tests {
     impl Waiting for Told {
         async fn make(&mut self, _: &mut SqliteConnection) -> Work<()> {
             Ok(())
+        }
+
+        async fn make_alone(&mut self, _: &mut SqliteConnection) -> Option<Attempt<()>> {
+            None
         }
 
         fn refuse(&mut self, _: Error) {}

@@ -4,8 +4,9 @@
 //! waits in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
 //! once the commit is on disk. Hardly any is refused, and a savepoint is a statement too: only when one of
 //! them was refused are they made anew, now each behind a savepoint of its own, so that the refused ones
-//! are undone and the others stay. The work runs in a task of its own, so a caller who goes away leaves no
-//! transaction half done: a change that has begun runs to its end.
+//! are undone and the others stay. A change that is alone may begin and commit with its own statements, which saves
+//! two hops ([`Change::make_alone`]). The work runs in a task of its own, so a caller who goes away leaves no transaction
+//! half done: a change that has begun runs to its end.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -52,6 +53,16 @@ pub(crate) trait Change: Send + Sync + 'static {
         &'a self,
         db: &'a mut SqliteConnection,
     ) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
+
+    /// Makes the change as the only one of a transaction, which it begins together with its first statement and
+    /// commits together with its last, since each is a hop; none where it does not know how to. A transaction that came
+    /// to nothing may be left open.
+    fn make_alone<'a>(
+        &'a self,
+        _db: &'a mut SqliteConnection,
+    ) -> impl Future<Output = Option<Attempt<Self::Outcome>>> + Send + 'a {
+        std::future::ready(None)
+    }
 }
 
 /// The queue before the connection that writes. The connection closes when the queue is dropped.
@@ -130,6 +141,9 @@ pub(super) trait Waiting: Send {
     /// Makes the change and keeps its outcome for [`Waiting::answer`].
     async fn make(&mut self, db: &mut SqliteConnection) -> Work<()>;
 
+    /// Makes the change with a transaction of its own; none where it does not know how to.
+    async fn make_alone(&mut self, db: &mut SqliteConnection) -> Option<Attempt<()>>;
+
     /// Keeps, for [`Waiting::answer`], why the change was undone.
     fn refuse(&mut self, error: Error);
 
@@ -152,6 +166,11 @@ impl<C: Change> Waiting for Request<C> {
     async fn make(&mut self, db: &mut SqliteConnection) -> Work<()> {
         self.outcome = Some(Ok(self.change.make(db).await?));
         Ok(())
+    }
+
+    async fn make_alone(&mut self, db: &mut SqliteConnection) -> Option<Attempt<()>> {
+        let made = self.change.make_alone(db).await?;
+        Some(made.map(|outcome| self.outcome = Some(Ok(outcome))))
     }
 
     fn refuse(&mut self, error: Error) {
@@ -182,7 +201,8 @@ enum Marks {
 }
 
 /// Why a transaction came to nothing.
-enum Failed {
+#[derive(Debug)]
+pub(crate) enum Failed {
     /// One of its changes was refused, and was not marked: all were undone.
     Refused(Fault),
     /// It could not begin, because another process writes: nothing has happened yet.
@@ -193,10 +213,29 @@ enum Failed {
     Transaction(Fault),
 }
 
+/// What became of a transaction.
+pub(crate) type Attempt<T> = std::result::Result<T, Failed>;
+
 impl Failed {
     fn to_begin(error: sqlx::Error) -> Self {
         let fault = Fault::from(error);
         if fault.is_busy() { Self::Blocked(fault) } else { Self::Transaction(fault) }
+    }
+
+    /// In the middle of a change that is made alone.
+    pub(super) fn of(fault: impl Into<Fault>) -> Self {
+        let fault = fault.into();
+        if fault.is_of_one_change() { Self::Refused(fault) } else { Self::Change(fault) }
+    }
+
+    /// In what a change that is made alone says first, together with the beginning.
+    pub(super) fn at_first(fault: Fault) -> Self {
+        if fault.is_busy() { Self::Blocked(fault) } else { Self::of(fault) }
+    }
+
+    /// When it was to be committed: it may be.
+    pub(super) fn to_commit(fault: impl Into<Fault>) -> Self {
+        Self::Transaction(fault.into())
     }
 }
 
@@ -277,11 +316,7 @@ impl Writer {
         }
     }
 
-    async fn attempt(
-        &mut self,
-        batch: &mut [Box<dyn Waiting>],
-        marks: Marks,
-    ) -> std::result::Result<(), Failed> {
+    async fn attempt(&mut self, batch: &mut [Box<dyn Waiting>], marks: Marks) -> Attempt<()> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.options.connect().await.map_err(Failed::to_begin)?,
@@ -314,8 +349,13 @@ async fn run(
     batch: &mut [Box<dyn Waiting>],
     marks: Marks,
     file: &Path,
-) -> std::result::Result<(), Failed> {
+) -> Attempt<()> {
     let whole = |error: sqlx::Error| Failed::Transaction(error.into());
+    if let ([change], Marks::None) = (&mut *batch, marks)
+        && let Some(made) = alone(connection, change.as_mut()).await
+    {
+        return made;
+    }
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(Failed::to_begin)?;
     let mut mark = MARK;
     for change in batch {
@@ -339,6 +379,18 @@ async fn run(
         }
     }
     transaction.commit().await.map_err(whole)
+}
+
+/// Makes a change with a transaction of its own, where it knows how to.
+async fn alone(connection: &mut SqliteConnection, change: &mut dyn Waiting) -> Option<Attempt<()>> {
+    let made = AssertUnwindSafe(change.make_alone(connection)).catch_unwind().await;
+    let made = made.unwrap_or(Some(Err(Failed::Change(Fault::Panicked))))?;
+    if let Err(Failed::Refused(_)) = made
+        && let Err(error) = sqlx::raw_sql("ROLLBACK").execute(connection).await
+    {
+        return Some(Err(Failed::Transaction(error.into())));
+    }
+    Some(made)
 }
 
 #[cold]

@@ -71,6 +71,24 @@ async fn a_damaged_row_is_its_own_charges_fault_only() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_stored_is_undone() {
+    let (store, folder) = crate::store().await;
+    let accounts = [account(&*store, "a").await, account(&*store, "b").await];
+    let mut other = other(&folder).await;
+    // It is refused by the last statement before the commit.
+    let refuse = "CREATE TRIGGER refused BEFORE INSERT ON ledger_entries WHEN NEW.wallet = 'b'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    sqlx::raw_sql(refuse).execute(&mut other).await.unwrap();
+    assert!(charged(&store.charge(ask(&accounts[0], "h0")).await));
+    assert_eq!(undone(&store.charge(ask(&accounts[1], "h1")).await), Some(ErrorKind::Unexpected));
+    assert!(charged(&store.charge(ask(&accounts[0], "h2")).await));
+    sqlx::raw_sql("DROP TRIGGER refused").execute(&mut other).await.unwrap();
+    assert_eq!([left(&store, &accounts[0]).await, left(&store, &accounts[1]).await], [8, 10]);
+    assert!(charged(&store.charge(ask(&accounts[1], "h1")).await), "its id is fresh");
+    check_audit(&*store).await;
+}
+
+#[tokio::test]
 async fn what_cannot_begin_is_undone() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = SqliteOptions::new(folder.path().join("verbatim.db"));

@@ -2,8 +2,9 @@
 //!
 //! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
 //! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
-//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed. What is out of the ordinary (a
-//! hold id that is known, a hold of the wallet that is overdue) goes its own way in the same transaction.
+//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed; the first begins the transaction
+//! and the last commits it, where nobody else shares it. What is out of the ordinary (a hold id that is known, a hold
+//! of the wallet that is overdue) goes its own way in the same transaction.
 
 pub(super) mod statements;
 
@@ -30,10 +31,10 @@ use super::{
     Database, SqliteStore,
     ledger::Hold,
     limits,
-    writer::{Change, Queue, busy},
+    writer::{Attempt, Change, Failed, Queue, busy},
 };
 use crate::{
-    batch::{Asked, Batch},
+    batch::{Asked, Batch, Found},
     error::Work,
 };
 use statements::Statements;
@@ -192,11 +193,13 @@ struct Group {
 struct Members {
     asks: Arc<[Ask]>,
     answers: Vec<Answer>,
+    /// Whether they came from the line, and may go back to it.
+    are_from_line: bool,
 }
 
 impl Group {
     fn alone(ask: Ask, answer: Answer) -> Self {
-        let members = Members { asks: [ask].into(), answers: vec![answer] };
+        let members = Members { asks: [ask].into(), answers: vec![answer], are_from_line: false };
         Self { members: Mutex::new(Some(members)), is_made: AtomicBool::new(false) }
     }
 
@@ -221,8 +224,35 @@ impl Group {
         }
         drop(waiting);
         let asks: Arc<[Ask]> = asks.into();
-        *members = Some(Members { asks: Arc::clone(&asks), answers });
+        *members = Some(Members { asks: Arc::clone(&asks), answers, are_from_line: true });
         asks
+    }
+
+    /// Opens the group again, before anything was made: it is not its turn yet. Until it is, others may join and some may
+    /// leave.
+    fn reopen(&self, shared: &Shared) {
+        let mut members = self.members();
+        if let Some(Members { asks, answers, .. }) = members.take_if(|members| members.are_from_line) {
+            let mut waiting = shared.waiting();
+            waiting.is_queued = true;
+            for member in asks.iter().cloned().zip(answers).rev() {
+                waiting.line.push_front(member);
+            }
+        }
+    }
+
+    /// Parts with those who left since the group was closed: they need not be charged.
+    fn without_who_left(&self, asks: Arc<[Ask]>, found: Vec<Found>) -> (Arc<[Ask]>, Vec<Found>) {
+        let mut members = self.members();
+        let Some(members) = members.as_mut() else { return (asks, found) };
+        if !members.answers.iter().any(Answer::is_closed) {
+            return (asks, found);
+        }
+        let all = asks.iter().cloned().zip(std::mem::take(&mut members.answers)).zip(found);
+        let (stayed, found): (Vec<_>, Vec<_>) = all.filter(|((_, answer), _)| !answer.is_closed()).unzip();
+        let (asks, answers): (Vec<_>, Vec<_>) = stayed.into_iter().unzip();
+        (members.asks, members.answers) = (asks.into(), answers);
+        (Arc::clone(&members.asks), found)
     }
 
     fn answers(&self) -> Vec<Answer> {
@@ -250,9 +280,46 @@ impl Change for Together {
         if asks.is_empty() {
             return Ok(Vec::new());
         }
+        let batch = Batch::decide(&asks, self.shared.statements.load(db, &asks).await?)?;
+        self.store(db, &asks, batch).await
+    }
+
+    async fn make_alone(&self, db: &mut SqliteConnection) -> Option<Attempt<Vec<ChargeOutcome>>> {
+        Some(self.make_at_once(db).await)
+    }
+}
+
+impl Together {
+    /// Makes it in a transaction of its own, with two hops.
+    async fn make_at_once(&self, db: &mut SqliteConnection) -> Attempt<Vec<ChargeOutcome>> {
+        self.group.is_made.store(false, Ordering::Relaxed);
+        let asks = self.group.asks(&self.shared);
+        if asks.is_empty() {
+            return Ok(Vec::new());
+        }
         let statements = &self.shared.statements;
-        let batch = Batch::decide(&asks, statements.load(db, &asks).await?)?;
-        statements.store(db, &batch).await?;
+        let found = statements.begin_and_load(db, &asks).await.map_err(Failed::at_first);
+        let found = found.inspect_err(|failed| {
+            if let Failed::Blocked(_) = failed {
+                self.group.reopen(&self.shared);
+            }
+        })?;
+        // Waiting for the lock may have taken a while.
+        let (asks, found) = self.group.without_who_left(asks, found);
+        let mut batch = Batch::decide(&asks, found).map_err(Failed::of)?;
+        if !batch.entries.is_empty() && batch.outcomes.iter().all(Option::is_some) {
+            let outcomes = std::mem::take(&mut batch.outcomes).into_iter().flatten().collect();
+            statements.store_and_commit(db, &batch, &self.group.is_made).await?;
+            return Ok(outcomes);
+        }
+        let outcomes = self.store(db, &asks, batch).await.map_err(Failed::of)?;
+        sqlx::raw_sql("COMMIT").execute(db).await.map_err(Failed::to_commit)?;
+        Ok(outcomes)
+    }
+
+    /// Stores what was decided, and makes what goes its own way. Only the commit is missing then.
+    async fn store(&self, db: &mut SqliteConnection, asks: &[Ask], batch: Batch) -> Work<Vec<ChargeOutcome>> {
+        self.shared.statements.store(db, &batch).await?;
         let mut outcomes = Vec::with_capacity(asks.len());
         for (ask, outcome) in asks.iter().zip(batch.outcomes) {
             outcomes.push(match outcome {

@@ -4,10 +4,19 @@
 //! find and store nothing. As JSON, which single steps of the ledger use, unfolding them would take several times
 //! as long, and it is done for every request.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
+use futures_util::TryStreamExt;
 use serde::Deserialize;
-use sqlx::{Arguments, AssertSqlSafe, Row, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
+use sqlx::{
+    Arguments, AssertSqlSafe, Executor, Row, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments,
+};
 use transcript_core::Error;
 
 use super::Ask;
@@ -16,7 +25,10 @@ use crate::{
     books::{PoolRow, bucket_name},
     codec::{self, column},
     error::{Work, corrupt},
-    sqlite::limits,
+    sqlite::{
+        limits,
+        writer::{Attempt, Failed},
+    },
     window::Window,
 };
 
@@ -30,14 +42,24 @@ type Texts = [(usize, Arc<str>); SIZES.len()];
 /// The statements of groups.
 #[derive(Debug)]
 pub(in crate::sqlite) struct Statements {
+    /// That begin a transaction, and load.
     load: Texts,
+    /// That store, and commit.
     store: Texts,
 }
 
+/// What stands before a statement that loads, where a group has a transaction to itself.
+const BEGIN: &str = "BEGIN IMMEDIATE; ";
+/// What stands behind those that store.
+const COMMIT: &str = "; COMMIT";
+/// How many statements [`store`] is.
+const STORED: u32 = 4;
+
 impl Default for Statements {
     fn default() -> Self {
-        let texts = |text: fn(usize) -> String| SIZES.map(|size| (size, text(size).into()));
-        Self { load: texts(load), store: texts(store) }
+        let load = |size| (size, (BEGIN.to_owned() + &load(size)).into());
+        let store = |size| (size, (store(size) + COMMIT).into());
+        Self { load: SIZES.map(load), store: SIZES.map(store) }
     }
 }
 
@@ -58,14 +80,14 @@ const ENTRY: usize = 8;
 
 /// Rows of parameters for `VALUES`.
 fn rows(count: usize, parameters: usize) -> String {
-    let row = format!("({})", vec!["?"; parameters].join(", "));
-    vec![row.as_str(); count].join(", ")
+    let row = format!("({})", vec!["?"; parameters].join(","));
+    vec![row.as_str(); count].join(",")
 }
 
 /// Loads what these many charges need, as one text of JSON: a row that has another way to the reader costs more.
 fn load(size: usize) -> String {
-    let row = |place| format!("({place}{})", ", ?".repeat(ASKED));
-    let rows = (0..size).map(row).collect::<Vec<_>>().join(", ");
+    let row = |place| format!("({place}{})", ",?".repeat(ASKED));
+    let rows = (0..size).map(row).collect::<Vec<_>>().join(",");
     format!(
         "WITH asked (place, hold, wallet, now, first, second, bucket, key, account, version) AS (VALUES {rows})
         SELECT json_group_array(json_array(
@@ -168,51 +190,106 @@ impl Statements {
     /// What the database has for charges, in their order.
     pub(super) async fn load(&self, db: &mut SqliteConnection, asks: &[Ask]) -> Work<Vec<Found>> {
         let (size, text) = fitting(&self.load, asks.len())?;
-        let mut values = Values::of(size * ASKED);
-        for ask in asks {
-            let spend = ask.spend();
-            let leg = spend.legs.first();
-            let mut buckets = leg.iter().flat_map(|leg| &leg.terms.pools).map(bucket_name);
-            values.text(spend.id.as_str())?;
-            values.perhaps(leg.map(|leg| leg.wallet.as_str()))?;
-            values.add(spend.now.as_millis())?;
-            values.perhaps(buckets.next())?;
-            values.perhaps(buckets.next())?;
-            match ask.charge() {
-                None => values.skip(GATE)?,
-                Some(charge) => {
-                    values.text(&charge.take.bucket)?;
-                    values.add(charge.key_digest.as_slice())?;
-                    values.text(charge.account.as_str())?;
-                    values.add(column(charge.version)?)?;
-                }
-            }
-        }
-        let row = values.ask(text).fetch_one(db).await?;
-        let mut loaded: Vec<Loaded> = serde_json::from_str(row.try_get(0)?)
-            .map_err(|_| corrupt("a row that a charge needs is damaged"))?;
-        loaded.sort_unstable_by_key(|Loaded(place, ..)| *place);
-        if loaded.len() != asks.len() {
-            return Err(Error::unexpected("charges were asked for and other rows came").into());
-        }
-        asks.iter().zip(loaded).map(|(ask, loaded)| found(ask, loaded)).collect()
+        let text = text.strip_prefix(BEGIN).unwrap_or(text).into();
+        load_as(&text, asked(asks, size)?, db, asks).await
+    }
+
+    /// Begins a transaction, and loads what the database has for charges, in their order.
+    pub(super) async fn begin_and_load(&self, db: &mut SqliteConnection, asks: &[Ask]) -> Work<Vec<Found>> {
+        let (size, text) = fitting(&self.load, asks.len())?;
+        load_as(text, asked(asks, size)?, db, asks).await
     }
 
     /// Stores what a group has changed.
     pub(super) async fn store(&self, db: &mut SqliteConnection, batch: &Batch) -> Work<()> {
-        if !batch.moved.is_empty() {
-            limits::store(db, &batch.moved, batch.now).await?;
-        }
-        let lengths = [batch.pools.len(), batch.windows.len(), batch.holds.len(), batch.entries.len()];
-        let count = lengths.into_iter().max().unwrap_or_default();
+        store_moved(db, batch).await?;
+        let count = rows_of(batch);
         if count == 0 {
             return Ok(());
         }
         let (size, text) = fitting(&self.store, count)?;
-        let values = values(batch, size)?;
-        values.ask(text).execute(db).await?;
+        let text = text.strip_suffix(COMMIT).unwrap_or(text).into();
+        values(batch, size)?.ask(&text).execute(db).await?;
         Ok(())
     }
+
+    /// Stores what a group has changed, and commits it. `is_stored` is set once only the commit tells what became of it.
+    pub(super) async fn store_and_commit(
+        &self,
+        db: &mut SqliteConnection,
+        batch: &Batch,
+        is_stored: &AtomicBool,
+    ) -> Attempt<()> {
+        store_moved(db, batch).await.map_err(Failed::of)?;
+        let (size, text) = fitting(&self.store, rows_of(batch)).map_err(Failed::of)?;
+        let values = values(batch, size).map_err(Failed::of)?;
+        let mut results = db.fetch_many(values.ask(text));
+        // They come in order, and the connection's thread makes no statement before it has told of the last one.
+        for _ in 0..STORED {
+            let stored = results.try_next().await.map_err(Failed::of)?;
+            stored.ok_or_else(|| Failed::of(Error::unexpected("a group of charges was not stored")))?;
+        }
+        is_stored.store(true, Ordering::Relaxed);
+        match results.try_next().await.map_err(Failed::to_commit)? {
+            Some(_) => Ok(()),
+            None => Err(Failed::to_commit(Error::unexpected("a group of charges was not committed"))),
+        }
+    }
+}
+
+async fn load_as(
+    text: &Arc<str>,
+    values: Values<'_>,
+    db: &mut SqliteConnection,
+    asks: &[Ask],
+) -> Work<Vec<Found>> {
+    let row = values.ask(text).fetch_one(db).await?;
+    let mut loaded: Vec<Loaded> =
+        serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a row that a charge needs is damaged"))?;
+    loaded.sort_unstable_by_key(|Loaded(place, ..)| *place);
+    if loaded.len() != asks.len() {
+        return Err(Error::unexpected("charges were asked for and other rows came").into());
+    }
+    asks.iter().zip(loaded).map(|(ask, loaded)| found(ask, loaded)).collect()
+}
+
+/// Stores the windows whose end has moved: hardly ever there is one.
+async fn store_moved(db: &mut SqliteConnection, batch: &Batch) -> Work<()> {
+    if !batch.moved.is_empty() {
+        limits::store(db, &batch.moved, batch.now).await?;
+    }
+    Ok(())
+}
+
+/// How many rows a statement that stores a group needs.
+fn rows_of(batch: &Batch) -> usize {
+    let lengths = [batch.pools.len(), batch.windows.len(), batch.holds.len(), batch.entries.len()];
+    lengths.into_iter().max().unwrap_or_default()
+}
+
+/// The values of [`load`] for so many charges.
+fn asked(asks: &[Ask], size: usize) -> Work<Values<'_>> {
+    let mut values = Values::of(size * ASKED);
+    for ask in asks {
+        let spend = ask.spend();
+        let leg = spend.legs.first();
+        let mut buckets = leg.iter().flat_map(|leg| &leg.terms.pools).map(bucket_name);
+        values.text(spend.id.as_str())?;
+        values.perhaps(leg.map(|leg| leg.wallet.as_str()))?;
+        values.add(spend.now.as_millis())?;
+        values.perhaps(buckets.next())?;
+        values.perhaps(buckets.next())?;
+        match ask.charge() {
+            None => values.skip(GATE)?,
+            Some(charge) => {
+                values.text(&charge.take.bucket)?;
+                values.add(charge.key_digest.as_slice())?;
+                values.text(charge.account.as_str())?;
+                values.add(column(charge.version)?)?;
+            }
+        }
+    }
+    Ok(values)
 }
 
 /// The values of [`store`] for so many charges.

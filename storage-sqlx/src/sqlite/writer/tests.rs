@@ -48,6 +48,41 @@ impl Change for Add {
     }
 }
 
+/// Adds a number's negative, and begins and commits by itself; where it shares a transaction, it is as [`Add`].
+struct Lone(Add);
+
+impl Change for Lone {
+    type Outcome = i64;
+
+    async fn make(&self, db: &mut SqliteConnection) -> Work<i64> {
+        self.0.make(db).await
+    }
+
+    async fn make_alone(&self, db: &mut SqliteConnection) -> Option<Attempt<i64>> {
+        Some(self.begin_and_commit(db).await)
+    }
+}
+
+impl Lone {
+    async fn begin_and_commit(&self, db: &mut SqliteConnection) -> Attempt<i64> {
+        let number = -self.0.number;
+        let first = sqlx::query("BEGIN IMMEDIATE; INSERT INTO numbers VALUES (?)").bind(number);
+        first.execute(&mut *db).await.map_err(|error| Failed::at_first(error.into()))?;
+        self.0.made.fetch_add(1, Relaxed);
+        match self.0.then {
+            Then::IsRefused => return Err(Failed::of(conflict("this number is refused"))),
+            Then::Fails => {
+                let nowhere = sqlx::query("INSERT INTO nowhere VALUES (1)");
+                nowhere.execute(&mut *db).await.map_err(Failed::of)?;
+            }
+            Then::Panics => panic!("a defect of the test's own"),
+            Then::Goes | Then::Waits => {}
+        }
+        sqlx::raw_sql("COMMIT").execute(db).await.map_err(Failed::to_commit)?;
+        Ok(number)
+    }
+}
+
 /// Of a caller who is to be told that it waited too long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -81,6 +116,12 @@ impl Fixture {
         let queue = Arc::clone(&self.queue);
         let made = Arc::clone(&self.made);
         tokio::spawn(async move { queue.make(Add { number, then, made }).await })
+    }
+
+    fn lone(&self, number: i64, then: Then) -> tokio::task::JoinHandle<Result<i64>> {
+        let queue = Arc::clone(&self.queue);
+        let made = Arc::clone(&self.made);
+        tokio::spawn(async move { queue.make(Lone(Add { number, then, made })).await })
     }
 
     async fn numbers(&self) -> Vec<i64> {
@@ -151,6 +192,47 @@ async fn a_change_that_panics_takes_nobody_with_it() {
     assert_eq!(kinds, [Ok(2), Err(ErrorKind::Unexpected), Ok(4)]);
     assert_eq!(fixture.add(5, Then::Goes).await.unwrap().unwrap(), 5);
     assert_eq!(fixture.numbers().await, [-1, 1, -2, 2, -4, 4, -5, 5]);
+}
+
+#[tokio::test]
+async fn a_change_that_begins_by_itself_takes_nobody_with_it() {
+    let fixture = Fixture::new().await;
+    assert_eq!(fixture.lone(1, Then::Goes).await.unwrap().unwrap(), -1);
+    for (number, then, kind) in [
+        (2, Then::IsRefused, ErrorKind::Conflict),
+        (3, Then::Fails, ErrorKind::Unexpected),
+        (4, Then::Panics, ErrorKind::Unexpected),
+    ] {
+        assert_eq!(fixture.lone(number, then).await.unwrap().unwrap_err().kind(), kind);
+        assert_eq!(fixture.lone(number + 10, Then::Goes).await.unwrap().unwrap(), -number - 10);
+    }
+    assert_eq!(fixture.numbers().await, [-1, -12, -13, -14], "what came to nothing left nothing");
+    // While one runs, others gather and share a transaction, which is begun for them.
+    let first = fixture.add(21, Then::Goes);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    let shared =
+        [fixture.lone(22, Then::Goes), fixture.lone(23, Then::IsRefused), fixture.add(24, Then::Goes)];
+    first.await.unwrap().unwrap();
+    let mut outcomes = Vec::new();
+    for call in shared {
+        outcomes.push(call.await.unwrap().map_err(|error| error.kind()));
+    }
+    assert_eq!(outcomes, [Ok(22), Err(ErrorKind::Conflict), Ok(24)]);
+    assert_eq!(fixture.numbers().await[4..], [-21, 21, -22, 22, -24, 24]);
+}
+
+#[tokio::test]
+async fn a_change_that_begins_by_itself_waits_for_a_lock() {
+    let fixture = Fixture::with_patience(PATIENCE).await;
+    let mut other = fixture.options.connect().await.unwrap();
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let late = fixture.lone(1, Then::Goes).await.unwrap().unwrap_err();
+    assert_eq!((late.kind(), fixture.made.load(Relaxed)), (ErrorKind::Unavailable, 0));
+    let waits = fixture.lone(2, Then::Goes);
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    lock.rollback().await.unwrap();
+    assert_eq!(waits.await.unwrap().unwrap(), -2);
+    assert_eq!(fixture.numbers().await, [-2]);
 }
 
 #[tokio::test]
