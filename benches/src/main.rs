@@ -11,6 +11,7 @@ mod commits;
 mod corpus;
 mod dictionary;
 mod fetch;
+mod least;
 mod library;
 mod lookup;
 mod pages;
@@ -83,6 +84,14 @@ enum Topic {
         /// The file that has its answer.
         answer: PathBuf,
     },
+    /// reqwest alone, which the benchmark of the Python package starts.
+    #[command(hide = true)]
+    Least {
+        /// The proxy through which it asks.
+        proxy: String,
+        /// The certificate that it trusts.
+        ca_file: PathBuf,
+    },
     /// The library alone, which `fetch` starts.
     #[command(hide = true)]
     Library {
@@ -139,6 +148,7 @@ async fn main() -> Result<()> {
         Topic::Dictionary { file } => dictionary::train(&file),
         Topic::Fill { data, videos } => lookup::fill(&data, videos).await,
         Topic::Bare { answer } => bare::serve(&answer).await,
+        Topic::Least { proxy, ca_file } => least::serve(&proxy, &ca_file).await,
         Topic::Library { proxy, ca_file, prefix, at_once } => {
             library::serve(proxy, ca_file, prefix, at_once).await
         }

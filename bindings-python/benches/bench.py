@@ -1,6 +1,6 @@
 """What the package costs beside youtube-transcript-api and sqlite3, in turns in the same run.
 
-    python bench.py [fetch | many | archived | import | all] --replay PROGRAM --peer PYTHON
+    python bench.py [fetch | many | archived | import | all] --replay PROGRAM --peer PYTHON [--benches PROGRAM]
 
 Both sides fetch through the replay proxy, each in processes of its own; CPU and memory are those of the processes
 alone. PYTHON is an interpreter that has youtube-transcript-api; ours is the one that runs this. README.md says what is
@@ -176,6 +176,16 @@ def fetch(options: argparse.Namespace) -> None:
 LATENCY, STEPS = 100, 2
 
 
+def alone_with_reqwest(benches: str | None, proxy: str, ca: str, videos: list[str]) -> list[float]:
+    """Seconds for each of seven batches, over connections that are there; none without the program."""
+    if benches is None:
+        return []
+    lines = [videos[:1], *[videos[1:]] * 7]
+    text = "".join(" ".join(some) + "\n" for some in lines)
+    done = subprocess.run([benches, "least", proxy, ca], input=text, capture_output=True, text=True, check=True)
+    return [float(line) for line in done.stdout.splitlines()[1:]]
+
+
 def many(options: argparse.Namespace) -> None:
     floor = LATENCY * STEPS / 1000
     videos = [video(n) for n in range(201)]
@@ -186,6 +196,7 @@ def many(options: argparse.Namespace) -> None:
             for name, (python, setup) in sides.items():
                 alone[name].append(measured(python, setup, proxy, ca, videos, "many", 1))
         warm = [measured(sys.executable, OURS, proxy, ca, videos, "many", 8) for _ in range(3)]
+        least = [took for _ in range(3) for took in alone_with_reqwest(options.benches, proxy, ca, videos)]
     memory = {name: statistics.median(each[2] for each in rounds) for name, rounds in alone.items()}
     for name, rounds in alone.items():
         first, cpu = statistics.median(each[1][0] for each in rounds), statistics.median(each[0] for each in rounds)
@@ -194,6 +205,9 @@ def many(options: argparse.Namespace) -> None:
     later, best = (f(took for each in warm for took in each[1][1:]) for f in (statistics.median, min))
     print(f"the same again, over connections that are there, verbatim {later:6.3f} s: {later / floor:.2f} of the floor; "
           f"the best {best / floor:.2f}; {statistics.median(each[0] for each in warm) * 1000:.2f} ms CPU each")
+    if least:
+        took = statistics.median(least)
+        print(f"reqwest alone, which reads nothing of the answers: {took:6.3f} s: {took / floor:.2f} of the floor")
     print(f"memory: 1/{memory['the peer'] / memory['verbatim']:.1f} of the peer's")
 
 
@@ -309,6 +323,7 @@ def main() -> None:
     parser.add_argument("what", choices=("fetch", "many", "archived", "import", "all"))
     parser.add_argument("--replay", default="replay")
     parser.add_argument("--peer", default=sys.executable)
+    parser.add_argument("--benches", help="target/release/verbatim-benches: beside reqwest alone, too")
     options = parser.parse_args()
     load = "/".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"Python {sys.version.split()[0]}, {time.strftime('%Y-%m-%d')}, load {load}")
