@@ -20,7 +20,7 @@ use crate::{
     transcript::Transcript,
 };
 
-/// An archive and suppliers. Every call gives a [`Pending`].
+/// An archive and suppliers. Every call gives a [`Pending`], but for what a script asks most often ([`Engine::get_now`]).
 #[pyclass(frozen, module = "verbatim._native")]
 pub(crate) struct Engine {
     /// By which its suppliers know it.
@@ -79,7 +79,8 @@ impl Engine {
         self.opener.is_closed()
     }
 
-    /// What `get(..).wait()` gives; what is archived comes without the detours of work that may take time.
+    /// What `get(..).wait()` gives. The archive is asked at once, without the detours of work that may take time; so a
+    /// supplier that asks for what it is asked for is refused only where nothing of it is archived.
     fn get_now(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Py<PyAny>> {
         let ask = Arc::new(Get { link, language });
         let Some((at_hand, runtimes)) = self.opener.at_hand(py) else {

@@ -1,6 +1,6 @@
 //! Work that was asked for, to be waited for or awaited.
 //!
-//! Every call that may take time gives a [`Pending`]: nothing happens before it is waited for (`wait`) or awaited.
+//! A call that may take time gives a [`Pending`]: nothing happens before it is waited for (`wait`) or awaited.
 //! The package's functions do one or the other, so each call is written once for both.
 
 use std::{

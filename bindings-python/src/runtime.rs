@@ -48,9 +48,10 @@ pub(crate) fn runtimes(py: Python<'_>) -> PyResult<Runtimes> {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let threads = threads.clamp(2, THREADS_MAX);
         let build =
-            |threads, name| leaked(Builder::new_multi_thread().worker_threads(threads).thread_name(name));
+            |threads, name| built(Builder::new_multi_thread().worker_threads(threads).thread_name(name));
         let (shared, alone) = (build(threads, "verbatim")?, build(1, "verbatim-alone")?);
-        Ok(Runtimes { shared: shared.handle(), alone: alone.handle() })
+        // Once both are there: what is leaked is never given back.
+        Ok(Runtimes { shared: leaked(shared).handle(), alone: leaked(alone).handle() })
     })
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn runtimes(py: Python<'_>) -> PyResult<Runtimes> {
 /// # Errors
 /// As [`runtimes`].
 pub(crate) fn of_callers(py: Python<'_>) -> PyResult<&'static Runtime> {
-    kept(py, &OF_CALLERS, || leaked(&mut Builder::new_current_thread()))
+    kept(py, &OF_CALLERS, || built(&mut Builder::new_current_thread()).map(leaked))
 }
 
 fn kept<T: Copy>(_: Python<'_>, kept: &Kept<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
@@ -77,12 +78,13 @@ fn kept<T: Copy>(_: Python<'_>, kept: &Kept<T>, make: impl FnOnce() -> PyResult<
     Ok(value)
 }
 
-fn leaked(builder: &mut Builder) -> PyResult<&'static Runtime> {
-    let runtime = builder
-        .enable_all()
-        .build()
-        .map_err(|error| PyRuntimeError::new_err(format!("no threads for the work: {error}")))?;
-    Ok(Box::leak(Box::new(runtime)))
+fn built(builder: &mut Builder) -> PyResult<Runtime> {
+    let no_threads = |error| PyRuntimeError::new_err(format!("no threads for the work: {error}"));
+    builder.enable_all().build().map_err(no_threads)
+}
+
+fn leaked(runtime: Runtime) -> &'static Runtime {
+    Box::leak(Box::new(runtime))
 }
 
 /// Begins work on the runtime of this process; never while the process is being forked.

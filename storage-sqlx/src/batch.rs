@@ -111,10 +111,10 @@ impl Batch {
                 batch.outcomes.push(None);
                 continue;
             };
-            batch.now = spend.now.as_millis();
             let (remaining, reset_ms) = match ask.charge() {
                 None => (0, 0),
                 Some(charge) => {
+                    batch.now = spend.now.as_millis();
                     let limit = limits.entry(&charge.take.bucket).or_insert_with(|| Taking::of(found.window));
                     match limit.take(&charge.take, spend.now) {
                         Ok(left) => left,

@@ -1,6 +1,7 @@
 //! The ledger in SQLite: one statement that loads, one that stores.
 //!
-//! Each takes one JSON document, which is unfolded into rows inside the database.
+//! Each takes one JSON document, which is unfolded into rows inside the database. A spend is made so only where something
+//! is out of the ordinary; else with others ([`super::charges`]).
 
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};

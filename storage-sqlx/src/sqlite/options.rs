@@ -19,7 +19,7 @@ pub struct SqliteOptions {
     /// look single transcripts up, on the threads of those who ask.
     pub readers: u32,
     /// How long a call waits for its turn and for a lock that another process holds: at least a tenth of a
-    /// second, at most an hour.
+    /// second, at most an hour. Who spends or is charged together with others shares the patience of the first of them.
     pub busy_timeout: Duration,
 }
 

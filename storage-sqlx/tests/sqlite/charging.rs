@@ -109,6 +109,43 @@ async fn what_cannot_begin_is_undone() {
 }
 
 #[tokio::test]
+async fn spends_and_charges_share_a_group_and_keep_to_themselves() {
+    let (store, folder) = crate::store().await;
+    let account = account(&*store, "a").await;
+    let mut other = other(&folder).await;
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let spend = |id: &str| {
+        let (store, ask) = (Arc::clone(&store), ask(&account, id).spend);
+        tokio::spawn(async move { store.spend(ask).await })
+    };
+    let charged_first = charge(&store, ask(&account, "h0"));
+    let spent: Vec<_> = ["h1", "h2", "h1", "h0"].map(spend).into();
+    let charged_last = charge(&store, ask(&account, "h1"));
+    tokio::task::yield_now().await;
+    lock.rollback().await.unwrap();
+    assert!(charged(&charged_first.await.unwrap()));
+    for (place, spent) in spent.into_iter().enumerate() {
+        let outcome = spent.await.unwrap().unwrap();
+        let is_first = matches!(outcome, HoldOutcome::Held { .. });
+        assert!(is_first || matches!(outcome, HoldOutcome::Known { .. }), "{outcome:?}");
+        assert_eq!(is_first, place < 2);
+    }
+    let known = charged_last.await.unwrap();
+    assert!(
+        matches!(known, Ok(ChargeOutcome::Counted { spent: HoldOutcome::Known { .. }, .. })),
+        "{known:?}"
+    );
+    // Three ids, each paid once, by whoever asked and however often.
+    assert_eq!(left(&store, &account).await, 7);
+    for n in 0..10 {
+        let outcome = spend(&format!("more{n}")).await.unwrap().unwrap();
+        assert_eq!(matches!(outcome, HoldOutcome::Held { .. }), n < 7, "{n}: {outcome:?}");
+    }
+    assert_eq!(left(&store, &account).await, 0);
+    check_audit(&*store).await;
+}
+
+#[tokio::test]
 async fn whoever_leaves_before_the_turn_is_not_charged() {
     let (store, folder) = crate::store().await;
     let account = account(&*store, "a").await;

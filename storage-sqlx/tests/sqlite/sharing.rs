@@ -51,6 +51,20 @@ fn a_runtime_that_stops_leaves_nothing_half_done() {
 }
 
 #[test]
+fn nobody_waits_for_a_runtime_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let store = runtime.block_on(crate::store_in(folder.path()));
+    runtime.block_on(grant(&*store, "bought", "w", 5));
+    drop(runtime);
+    for n in 0..3 {
+        let spent = poll_alone(store.spend(request(format!("s{n}"), "w", 1)));
+        let error = spent.unwrap_err();
+        assert!(error.message().contains("closed"), "{error}");
+    }
+}
+
+#[test]
 fn any_executor_may_poll() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -88,8 +88,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Waiting {
     line: VecDeque<(Ask, Answer)>,
-    /// Whether a group is queued that has not called in whoever waits.
-    is_queued: bool,
+    /// How many groups will still call in whoever waits.
+    groups: usize,
 }
 
 impl Counter {
@@ -140,16 +140,24 @@ impl Shared {
             return Err(busy(&self.file));
         }
         waiting.line.push_back((ask, answer));
-        if !std::mem::replace(&mut waiting.is_queued, true) {
-            self.send_group();
-        }
+        self.send_group(waiting);
         Ok(())
     }
 
-    /// Queues a group for whoever waits, in a task that then answers them.
-    fn send_group(self: &Arc<Self>) {
-        let shared = Arc::clone(self);
-        self.runtime.spawn(async move { shared.see_through(Group::default()).await });
+    /// Sees to it that a group is queued for whoever waits, in a task that then answers them.
+    fn send_group(self: &Arc<Self>, mut waiting: MutexGuard<'_, Waiting>) {
+        if waiting.line.is_empty() || waiting.groups > 0 {
+            return;
+        }
+        waiting.groups += 1;
+        // A runtime that is gone drops the task here and now.
+        drop(waiting);
+        let watch = Watch { shared: Arc::clone(self), is_over: false };
+        self.runtime.spawn(async move {
+            let mut watch = watch;
+            watch.shared.see_through(Group::default()).await;
+            watch.is_over = true;
+        });
     }
 
     /// Has a group charged and its members answered.
@@ -167,7 +175,7 @@ impl Shared {
                 }
             }
             // One of them may be to blame: nobody pays for another's fault.
-            Err(error) if asks.len() > 1 && error.kind() != ErrorKind::Unavailable => {
+            Err(error) if asks.len() > 1 && error.kind() != ErrorKind::Unavailable && !group.is_made() => {
                 for (ask, answer) in asks.iter().zip(answers) {
                     Box::pin(self.see_through(Group::alone(ask.clone(), answer))).await;
                 }
@@ -177,6 +185,24 @@ impl Shared {
                     answer.send(group.failed(error.clone())).ok();
                 }
             }
+        }
+    }
+}
+
+/// Sees to it that nobody waits for a group whose task ended early, with the runtime.
+struct Watch {
+    shared: Arc<Shared>,
+    is_over: bool,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let mut waiting = self.shared.waiting();
+            let left = std::mem::take(&mut *waiting);
+            drop(waiting);
+            // Whoever asked hears that the store is closed.
+            drop(left);
         }
     }
 }
@@ -218,11 +244,8 @@ impl Group {
         waiting.line.retain(|(_, answer)| !answer.is_closed());
         let count = waiting.line.len().min(GROUP_MAX);
         let (asks, answers): (Vec<_>, Vec<_>) = waiting.line.drain(..count).unzip();
-        waiting.is_queued = !waiting.line.is_empty();
-        if waiting.is_queued {
-            shared.send_group();
-        }
-        drop(waiting);
+        waiting.groups = waiting.groups.saturating_sub(1);
+        shared.send_group(waiting);
         let asks: Arc<[Ask]> = asks.into();
         *members = Some(Members { asks: Arc::clone(&asks), answers, are_from_line: true });
         asks
@@ -234,7 +257,7 @@ impl Group {
         let mut members = self.members();
         if let Some(Members { asks, answers, .. }) = members.take_if(|members| members.are_from_line) {
             let mut waiting = shared.waiting();
-            waiting.is_queued = true;
+            waiting.groups += 1;
             for member in asks.iter().cloned().zip(answers).rev() {
                 waiting.line.push_front(member);
             }
@@ -261,7 +284,11 @@ impl Group {
 
     /// What its members are told when it failed.
     fn failed(&self, error: Error) -> Result<ChargeOutcome> {
-        if self.is_made.load(Ordering::Relaxed) { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+        if self.is_made() { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+    }
+
+    fn is_made(&self) -> bool {
+        self.is_made.load(Ordering::Relaxed)
     }
 }
 

@@ -213,7 +213,8 @@ impl Statements {
         Ok(())
     }
 
-    /// Stores what a group has changed, and commits it. `is_stored` is set once only the commit tells what became of it.
+    /// Stores what a group has changed, and commits it. `is_stored` is set while nobody but the commit knows what became
+    /// of it.
     pub(super) async fn store_and_commit(
         &self,
         db: &mut SqliteConnection,
@@ -223,17 +224,19 @@ impl Statements {
         store_moved(db, batch).await.map_err(Failed::of)?;
         let (size, text) = fitting(&self.store, rows_of(batch)).map_err(Failed::of)?;
         let values = values(batch, size).map_err(Failed::of)?;
-        let mut results = db.fetch_many(values.ask(text));
-        // They come in order, and the connection's thread makes no statement before it has told of the last one.
-        for _ in 0..STORED {
-            let stored = results.try_next().await.map_err(Failed::of)?;
-            stored.ok_or_else(|| Failed::of(Error::unexpected("a group of charges was not stored")))?;
-        }
+        // The connection's thread makes all of them, whether somebody still waits for what it tells or not.
         is_stored.store(true, Ordering::Relaxed);
-        match results.try_next().await.map_err(Failed::to_commit)? {
-            Some(_) => Ok(()),
-            None => Err(Failed::to_commit(Error::unexpected("a group of charges was not committed"))),
+        let mut results = db.fetch_many(values.ask(text));
+        // They come in order, and it makes no statement before it has told of the last one.
+        for _ in 0..STORED {
+            let stored = results.try_next().await.and_then(|result| result.ok_or(sqlx::Error::WorkerCrashed));
+            stored.map_err(|error| {
+                is_stored.store(false, Ordering::Relaxed);
+                Failed::of(error)
+            })?;
         }
+        let committed = results.try_next().await.and_then(|result| result.ok_or(sqlx::Error::WorkerCrashed));
+        committed.map(drop).map_err(Failed::to_commit)
     }
 }
 
