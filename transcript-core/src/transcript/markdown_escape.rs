@@ -35,7 +35,7 @@ pub(super) fn escape(text: &str) -> String {
             '&' => names(after.strip_prefix('#').unwrap_or(after), ';'),
             // Schemes (`https://`), and codes that GitHub shows as a picture (`:tada:`).
             ':' => after.starts_with("//") || names(after, ':'),
-            '.' => ends_with_www(before),
+            '.' => ends_with(before, "www"),
             _ => is_always_markup(c),
         };
         match c {
@@ -61,16 +61,18 @@ fn names(text: &str, end: char) -> bool {
     })
 }
 
-/// Whether a text ends with the host name that alone makes a link.
-fn ends_with_www(text: &str) -> bool {
-    let start = text.len().saturating_sub(3);
-    text.get(start..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
+/// Whether a text ends with this name in ASCII, large or small.
+fn ends_with(text: &str, name: &str) -> bool {
+    let start = text.len().saturating_sub(name.len());
+    text.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(name))
 }
 
-/// Whether an at sign between these texts stands in something like an e-mail address.
+/// Whether an at sign between these texts stands in something like an e-mail address: behind its scheme it needs
+/// no name.
 fn is_in_address(before: &str, after: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+' | '-' | '_');
-    before.ends_with(is_part) && after.starts_with(is_part)
+    let is_named = before.ends_with(is_part) || ends_with(before, "mailto:") || ends_with(before, "xmpp:");
+    is_named && after.starts_with(is_part)
 }
 
 #[cfg(test)]
@@ -90,6 +92,7 @@ mod tests {
             ("https://a.b www.a.b WWW.a", "https\\://a.b www\\.a.b WWW\\.a"),
             (":tada: 1:2", "\\:tada: 1:2"),
             ("me@a.b @me a @b", "me@\u{2060}a.b @me a @b"),
+            ("Mailto:@a.b at:@b", "Mailto:@\u{2060}a.b at:@b"),
             ("C:\\x\0", "C:\\\\x\u{FFFD}"),
         ] {
             assert_eq!(escape(text), expect, "{text:?}");

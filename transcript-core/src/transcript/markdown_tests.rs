@@ -133,6 +133,7 @@ fn nothing_that_is_said_becomes_markup() {
          wWw.a.example",
         "<https://a.example> <me@a.example> me@a.example a.b+c_d-e@a-b.example mailto:me@a.example \
          xmpp:me@a.example/x",
+        "mailto:@.www. XMPP:@a.example",
         "me@@a.example (me@a.example) x@y@a.example any://scheme.example",
         "# heading ## more #",
         "- item",

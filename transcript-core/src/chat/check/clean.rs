@@ -48,7 +48,7 @@ fn without_joiners(text: &str) -> String {
     for c in text.chars() {
         let joins = matches!(c, '\u{200C}' | '\u{200D}' | '\u{20E3}' | '\u{300}'..='\u{36F}'
             | '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}');
-        if !joins || !plain.ends_with(|c: char| c.is_numeric() || is_colon(c)) {
+        if !joins || !plain.ends_with(|c: char| c.is_numeric() || c.is_whitespace() || is_colon(c)) {
             plain.push(c);
         }
     }
@@ -172,7 +172,7 @@ fn clock(letters: &[char], from: usize) -> Option<usize> {
     let mut parts = 1;
     while let Some(colon) = spaced(letters, at).filter(|at| letters.get(*at).is_some_and(|c| is_colon(*c))) {
         let Some(start) = spaced(letters, colon + 1) else { break };
-        let Some(end) = digits(letters, start, 2).filter(|end| end - start == 2) else { break };
+        let Some(end) = two_digits(letters, start) else { break };
         at = end;
         parts += 1;
     }
@@ -185,6 +185,22 @@ fn clock(letters: &[char], from: usize) -> Option<usize> {
         at = end;
     }
     Some(at)
+}
+
+/// Where two digits end that are read together: a space that can hardly be seen does not part them.
+fn two_digits(letters: &[char], from: usize) -> Option<usize> {
+    let first = digits(letters, from, 2)?;
+    if first - from == 2 {
+        return Some(first);
+    }
+    let second = first + letters.get(first..)?.iter().position(|c| !is_narrow(*c))?;
+    // Without such a space between them there is no second one here.
+    digits(letters, second, 1)
+}
+
+/// Whether a character is a space so narrow that what stands around it is read as one.
+fn is_narrow(c: char) -> bool {
+    matches!(c, '\u{2004}'..='\u{200A}' | '\u{202F}' | '\u{205F}')
 }
 
 /// Where something other than white space comes next.
@@ -213,7 +229,7 @@ fn spoken(letters: &[char], from: usize) -> Option<usize> {
 /// Where a number with one of these units ends.
 fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
     let mut at = digits(letters, from, 3)?;
-    while letters.get(at) == Some(&' ') {
+    while letters.get(at).is_some_and(|c| c.is_whitespace()) {
         at += 1;
     }
     let is_wide = letters.get(at).is_some_and(|c| is_unspaced(*c) || ('가'..='힣').contains(c));
@@ -234,11 +250,12 @@ fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
 
 /// Where the next number begins, behind `and`, a comma or a space.
 fn joined(letters: &[char], from: usize) -> usize {
-    let rest: String = letters.iter().skip(from).take(6).collect();
+    let plain_space = |c: &char| if c.is_whitespace() { ' ' } else { *c };
+    let rest: String = letters.iter().skip(from).take(6).map(plain_space).collect();
     [" and ", " und ", " et ", " y ", " e ", " и ", ", ", " "]
         .into_iter()
         .find(|between| rest.starts_with(between))
-        .map_or(from, |between| from + between.len())
+        .map_or(from, |between| from + between.chars().count())
 }
 
 /// Where a run of at most so many digits ends.
@@ -266,7 +283,18 @@ mod tests {
             "They meet at 10:30, in 16:9 and 3:1, a ratio.",
         );
         check("At 3m20s, at 1h 2m, at 3 minutes and 20 seconds.", "At @, at @, at @.");
-        for time in ["12:34pm", "12:34:", "12:34:5", "12\u{200D}:34", "12 : 34", "12꞉34", "1\u{20E3}2:34"] {
+        for time in [
+            "12:34pm",
+            "12:34:",
+            "12:34:5",
+            "12\u{200D}:34",
+            "12 : 34",
+            "12 \u{200D}:34",
+            "12꞉34",
+            "1\u{20E3}2:34",
+            "12:3\u{200A}4",
+            "3\u{A0}min\u{202F}20\u{A0}s",
+        ] {
             let cleaned = clean(time, &|_| false);
             assert!(cleaned.starts_with(MOMENT), "{time} {cleaned}");
         }
@@ -275,6 +303,8 @@ mod tests {
             "At @说, @后, @에, um @",
         );
         check("um 3 Min. 20 Sek. dort", "um @. dort");
+        check("в 3 минуты и 20 секунд", "в @");
+        check("It was 2:1 5 minutes before the end.", "It was 2:1 5 minutes before the end.");
         check("- 12:34: the pier", "- @: the pier");
         check("at12:34 在12:34，12:34に", "at@ 在@，@に");
         check("It takes 3 minutes, or 20 s", "It takes 3 minutes, or 20 s");
@@ -313,11 +343,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_link_and_no_time_is_left(text in "[a0-9:꞉. <>/hwに\u{200D}]{0,40}") {
+        fn no_link_and_no_time_is_left(text in "[a0-9:꞉. <>/hwに\u{200A}\u{200D}]{0,40}") {
             let cleaned = clean(&text, &|_| false);
             prop_assert!(!cleaned.contains("//"));
-            // A simple search of its own: a digit, a colon, and two digits.
-            let dense: Vec<char> = cleaned.chars().filter(|c| !c.is_whitespace() && *c != '\u{200D}').collect();
+            // A simple search of its own: a digit, a colon with or without spaces around it, and two digits. A
+            // space that is seen parts digits: `2:1 5 minutes before` has no time in it.
+            let (mut dense, mut is_apart) = (Vec::new(), false);
+            for c in cleaned.chars() {
+                match c {
+                    ' ' => is_apart = true,
+                    '\u{200A}' | '\u{200D}' => (),
+                    c => {
+                        let are_digits = c.is_ascii_digit() && dense.last().is_some_and(char::is_ascii_digit);
+                        if std::mem::take(&mut is_apart) && are_digits {
+                            dense.push(' ');
+                        }
+                        dense.push(c);
+                    }
+                }
+            }
             let is = |at: usize, c: fn(char) -> bool| dense.get(at).is_some_and(|letter| c(*letter));
             let digit: fn(char) -> bool = |c| c.is_ascii_digit();
             for at in 0..dense.len() {
