@@ -50,6 +50,8 @@ pub(crate) struct Payer {
 
 /// The bucket that all allowances have here.
 pub(crate) const BUCKET: &str = "plan/2026-11-20";
+/// What all charges are for.
+pub(crate) const MEMO: &str = "transcript youtube/bench-00000";
 
 impl Payer {
     /// A request as the server makes it for an archived transcript.
@@ -71,7 +73,7 @@ impl Payer {
                 legs: vec![Leg { wallet: self.account.wallet.clone(), terms, amount: 1 }],
                 now,
                 expires_at: now.plus(std::time::Duration::from_secs(60)),
-                memo: "transcript youtube/bench-00000".to_owned(),
+                memo: MEMO.to_owned(),
             },
         }
     }
@@ -82,8 +84,12 @@ pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
     format!("transcript-{:012x}-{number:032x}-once", now.as_millis())
 }
 
-/// Numbers that jump about, the same in each run.
-pub(crate) fn scattered(number: u64) -> u64 {
+/// Whose turn it is: they come in an order that jumps about, the same in each run.
+pub(crate) fn payer(payers: &[Payer], number: u64) -> &Payer {
+    &payers[(scattered(number) % payers.len() as u64) as usize]
+}
+
+fn scattered(number: u64) -> u64 {
     number
         .wrapping_add(1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -108,8 +114,7 @@ async fn load(
                 let clock = SystemClock::default();
                 while !stop.load(Relaxed) {
                     let number = count.fetch_add(1, Relaxed);
-                    let payer = &payers[(scattered(number) % payers.len() as u64) as usize];
-                    let ask = payer.ask(clock.now(), number);
+                    let ask = payer(&payers, number).ask(clock.now(), number);
                     let spent = match way {
                         Way::Spend => store.spend(ask.spend).await?,
                         Way::Charge => match store.charge(ask).await? {

@@ -16,7 +16,7 @@ use verbatim::SystemClock;
 
 use crate::{
     charged::TIME,
-    commits::{BUCKET, Payer, hold_id, scattered},
+    commits::{BUCKET, MEMO, Payer, hold_id, payer},
 };
 
 /// Takes of the pool, if there is as much in it.
@@ -27,7 +27,6 @@ const HOLD: &str =
 const ENTRY: &str =
     "INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
     VALUES (?1, ?2, ?3, 1, 'charged', 1, 0, ?4, ?5)";
-const MEMO: &str = "transcript youtube/bench-00000";
 
 /// A connection of its own to the file of a store.
 pub(crate) struct Plain {
@@ -49,8 +48,7 @@ impl Plain {
         let (began, before, clock) = (Instant::now(), count.load(Relaxed), SystemClock::default());
         while began.elapsed() < TIME {
             let number = count.fetch_add(1, Relaxed);
-            let payer = &payers[(scattered(number) % payers.len() as u64) as usize];
-            self.take(payer.account.wallet.as_str(), clock.now(), number).await?;
+            self.take(payer(payers, number).account.wallet.as_str(), clock.now(), number).await?;
         }
         Ok((count.load(Relaxed) - before) as f64 / began.elapsed().as_secs_f64())
     }

@@ -6,7 +6,7 @@ use transcript_core::{
     Timestamp,
     accounts::{ChargeOutcome, ChargeRequest},
     ledger::HoldRequest,
-    limits::{Take, Taken},
+    limits::Take,
 };
 
 use crate::{
@@ -159,12 +159,8 @@ impl Taking {
 
     /// What is left of the limit and when it is whole again, or how the charge ends.
     fn take(&mut self, take: &Take, now: Timestamp) -> Result<(u32, u64), ChargeOutcome> {
-        match window::take(&mut self.windows, std::slice::from_ref(take), now) {
-            Taken::Allowed { remaining, reset_ms } => {
-                self.is_taken = true;
-                Ok((remaining, reset_ms))
-            }
-            Taken::Limited { retry_after_ms, .. } => Err(ChargeOutcome::Limited { retry_after_ms }),
-        }
+        let left = ChargeOutcome::allowed(window::take(&mut self.windows, std::slice::from_ref(take), now))?;
+        self.is_taken = true;
+        Ok(left)
     }
 }

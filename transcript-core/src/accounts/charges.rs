@@ -61,6 +61,19 @@ pub enum ChargeOutcome {
     Undone(Error),
 }
 
+impl ChargeOutcome {
+    /// What is left of the limit, and the milliseconds until it is whole again, as in [`Taken::Allowed`].
+    ///
+    /// # Errors
+    /// How the charge ends where the limit refuses.
+    pub fn allowed(taken: Taken) -> Result<(u32, u64), Self> {
+        match taken {
+            Taken::Allowed { remaining, reset_ms } => Ok((remaining, reset_ms)),
+            Taken::Limited { retry_after_ms, .. } => Err(Self::Limited { retry_after_ms }),
+        }
+    }
+}
+
 /// Charges for what is at hand: the whole of a call's bookkeeping in one step.
 ///
 /// A directory, a limiter and a ledger do the same in three calls, and [`StepByStep`] makes a `Charges` of any
@@ -110,10 +123,7 @@ impl StepByStep {
                 if account.id == ask.account && account.version == ask.version => {}
             _ => return Ok(Err(ChargeOutcome::Stale)),
         }
-        Ok(match self.limiter.take(vec![ask.take.clone()], ask.spend.now).await? {
-            Taken::Allowed { remaining, reset_ms } => Ok((remaining, reset_ms)),
-            Taken::Limited { retry_after_ms, .. } => Err(ChargeOutcome::Limited { retry_after_ms }),
-        })
+        Ok(ChargeOutcome::allowed(self.limiter.take(vec![ask.take.clone()], ask.spend.now).await?))
     }
 }
 

@@ -19,7 +19,6 @@ use sqlx::PgConnection;
 use transcript_core::{
     Error, ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
-    limits::Taken,
 };
 
 use super::{
@@ -187,9 +186,9 @@ impl Group {
 /// Charges a call whose key is known to open its account, step by step.
 async fn by_itself(database: &Database, ask: &ChargeRequest) -> Result<ChargeOutcome> {
     let taken = limits::take(database, vec![ask.take.clone()], ask.spend.now).await;
-    let (remaining, reset_ms) = match taken {
-        Ok(Taken::Allowed { remaining, reset_ms }) => (remaining, reset_ms),
-        Ok(Taken::Limited { retry_after_ms, .. }) => return Ok(ChargeOutcome::Limited { retry_after_ms }),
+    let (remaining, reset_ms) = match taken.map(ChargeOutcome::allowed) {
+        Ok(Ok(left)) => left,
+        Ok(Err(limited)) => return Ok(limited),
         Err(error) => return Ok(ChargeOutcome::Undone(error)),
     };
     let spent = ledger::take(database, ask.spend.clone(), true).await?;

@@ -24,7 +24,6 @@ use transcript_core::{
     Error, ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
     ledger::{HoldOutcome, HoldRequest},
-    limits::Taken,
 };
 
 use super::{
@@ -365,11 +364,9 @@ async fn by_itself(db: &mut SqliteConnection, ask: &Ask) -> Work<ChargeOutcome> 
         None => (0, 0),
         Some(charge) => {
             let take = limits::Request { takes: vec![charge.take.clone()], now: charge.spend.now };
-            match take.make(db).await? {
-                Taken::Allowed { remaining, reset_ms } => (remaining, reset_ms),
-                Taken::Limited { retry_after_ms, .. } => {
-                    return Ok(ChargeOutcome::Limited { retry_after_ms });
-                }
+            match ChargeOutcome::allowed(take.make(db).await?) {
+                Ok(left) => left,
+                Err(limited) => return Ok(limited),
             }
         }
     };
