@@ -54,6 +54,11 @@ impl Fault {
         matches!(code.map(primary), Some(5 | 6))
     }
 
+    /// Whether the disk has refused to keep what was written (`SQLITE_IOERR_FSYNC`): what came before it may be lost as well.
+    pub(crate) fn is_of_the_disk(&self) -> bool {
+        matches!(self, Self::Sql(error) if code(error) == Some(1034))
+    }
+
     /// Whether undoing the one change is enough: the transaction and its connection are sound.
     ///
     /// The numbers are SQLite's result codes for a wrong statement, a value that is too big, a broken

@@ -4,19 +4,21 @@
 //! that writes commits without waiting (`synchronous=NORMAL`: in WAL mode a commit is then a write to the log, in
 //! whole, that a crash of the process does not undo, but one of the machine may), and a thread of its own waits for the log, once for all
 //! transactions that were committed since it last began to, while the next one is made. A later transaction cannot be
-//! on the disk without those before it: the log is one file, and it is read only as far as it is whole.
+//! on the disk without those before it: the log is one file, and it is read only as far as it is whole. Only where
+//! nobody else writes the connection waits itself ([`super::writer`]).
 //!
 //! A log that the disk has refused to keep is not asked about again: the system may have thrown away what it could not
 //! write, and would then say that all is well. Nothing more is written until the file is opened anew.
 
 use std::{
     ffi::OsString,
+    fmt,
     fs::File,
     io,
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -25,6 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 use transcript_core::{Error, Result};
 
 use super::writer::Waiting;
+use crate::error::Fault;
 
 /// How many transactions may wait for the disk. Who writes then waits too.
 const WAITING_MAX: usize = 64;
@@ -36,6 +39,8 @@ type Committed = Vec<Box<dyn Waiting>>;
 #[derive(Debug)]
 pub(super) struct Keeper {
     sender: mpsc::Sender<Committed>,
+    /// How many transactions wait for the disk.
+    under_way: Arc<AtomicUsize>,
     has_failed: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,
     file: PathBuf,
@@ -49,9 +54,10 @@ impl Keeper {
     pub(super) fn start(file: &Path) -> Result<Self> {
         let (sender, mut committed) = mpsc::channel::<Committed>(WAITING_MAX);
         let (end, ended) = oneshot::channel();
-        let has_failed = Arc::new(AtomicBool::new(false));
+        let (has_failed, under_way) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let log = Log::of(file);
-        let (thread_failed, path) = (Arc::clone(&has_failed), file.to_owned());
+        let (thread_failed, kept_now, path) =
+            (Arc::clone(&has_failed), Arc::clone(&under_way), file.to_owned());
         let keep = move || {
             while let Some(first) = committed.blocking_recv() {
                 let mut waiting = vec![first];
@@ -60,10 +66,11 @@ impl Keeper {
                 }
                 let kept = if thread_failed.load(Ordering::Acquire) { Err(lost(&path)) } else { log.sync() };
                 let kept = kept.map_err(|error| {
-                    tracing::error!(%error, file = %path.display(), "the disk did not keep what was written");
+                    tell(&error, &path);
                     thread_failed.store(true, Ordering::Release);
                     refused(&path)
                 });
+                kept_now.fetch_sub(waiting.len(), Ordering::Relaxed);
                 waiting.iter_mut().flatten().for_each(|change| change.answer(kept.clone()));
             }
             end.send(()).ok();
@@ -72,7 +79,7 @@ impl Keeper {
         thread.spawn(keep).map_err(|error| {
             Error::unavailable(format!("no thread for the database {}: {error}", file.display()))
         })?;
-        Ok(Self { sender, has_failed, ended, file: file.to_owned() })
+        Ok(Self { sender, under_way, has_failed, ended, file: file.to_owned() })
     }
 
     /// Why nothing may be written any more, where that is so.
@@ -80,8 +87,20 @@ impl Keeper {
         self.has_failed.load(Ordering::Acquire).then(|| refused(&self.file))
     }
 
+    /// Has nothing more written: the connection itself was told that the disk did not keep something.
+    pub(super) fn distrust(&self, fault: &Fault) {
+        tell(fault, &self.file);
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Whether nobody waits for the disk here.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) == 0
+    }
+
     /// Has changes answered once they are on the disk.
     pub(super) async fn keep(&self, changes: Committed) {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
         if let Err(mpsc::error::SendError(mut changes)) = self.sender.send(changes).await {
             changes.iter_mut().for_each(|change| change.answer(Err(refused(&self.file))));
         }
@@ -150,6 +169,10 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+fn tell(error: &dyn fmt::Debug, file: &Path) {
+    tracing::error!(?error, file = %file.display(), "the disk did not keep what was written");
+}
+
 /// What the thread itself says of what came after a failure.
 fn lost(file: &Path) -> io::Error {
     io::Error::other(format!("{} was refused before", file.display()))
@@ -210,7 +233,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("numbers.db");
         let keeper = Keeper::start(&file).unwrap();
+        assert!(keeper.is_idle());
         keep(&keeper).await.unwrap();
+        assert!(keeper.is_idle(), "whoever is answered finds nobody waiting");
         std::fs::write(folder.path().join("numbers.db-wal"), "a log").unwrap();
         keep(&keeper).await.unwrap();
         let (told, answer) = oneshot::channel();

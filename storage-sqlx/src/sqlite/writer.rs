@@ -16,7 +16,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures_util::FutureExt;
-use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tokio::{
     runtime::Handle,
     sync::{mpsc, oneshot},
@@ -25,6 +25,9 @@ use transcript_core::{Error, Result};
 
 use super::keeper::Keeper;
 use crate::error::{Fault, Work};
+use link::{Alone, Link};
+
+mod link;
 
 /// How many changes may wait. Whoever comes later waits for room first.
 const QUEUE_MAX: usize = 1_024;
@@ -92,7 +95,8 @@ impl Queue {
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         let keeper = Keeper::start(&file)?;
-        let writer = Writer { connection: Some(connection), options, keeper, file: file.clone() };
+        let link = Some(Link::of(connection));
+        let writer = Writer { link, options, keeper, alone: Alone::default(), file: file.clone() };
         let runtime = Handle::current();
         runtime.spawn(writer.run(receiver));
         Ok(Self { sender, file, patience, runtime })
@@ -240,9 +244,10 @@ impl Failed {
 }
 
 struct Writer {
-    connection: Option<SqliteConnection>,
+    link: Option<Link>,
     options: SqliteConnectOptions,
     keeper: Keeper,
+    alone: Alone,
     file: PathBuf,
 }
 
@@ -263,14 +268,16 @@ impl Writer {
                 }
                 next = if batch.len() < BATCH_MAX { queue.try_recv().ok() } else { None };
             }
+            let was_alone = batch.len() == 1 && self.keeper.is_idle();
             for change in self.write(batch).await {
                 self.write(vec![change]).await;
             }
+            self.alone.count(was_alone && queue.is_empty());
         }
         // The log must be there until it is kept.
         self.keeper.close().await;
-        if let Some(connection) = self.connection.take()
-            && let Err(error) = connection.close().await
+        if let Some(link) = self.link.take()
+            && let Err(error) = link.connection.close().await
         {
             tracing::warn!(%error, file = %self.file.display(), "the database did not close in order");
         }
@@ -293,9 +300,17 @@ impl Writer {
                 return Vec::new();
             }
             let error = match self.attempt(&mut batch, marks).await {
+                Ok(()) if self.link.as_ref().is_some_and(Link::keeps) => {
+                    batch.iter_mut().for_each(|change| change.answer(Ok(())));
+                    return Vec::new();
+                }
                 Ok(()) => {
                     self.keeper.keep(batch).await;
                     return Vec::new();
+                }
+                Err(Failed::Change(fault) | Failed::Transaction(fault)) if fault.is_of_the_disk() => {
+                    self.keeper.distrust(&fault);
+                    continue;
                 }
                 Err(Failed::Refused(_)) if batch.len() > 1 => {
                     marks = Marks::Each;
@@ -317,15 +332,17 @@ impl Writer {
     }
 
     async fn attempt(&mut self, batch: &mut [Box<dyn Waiting>], marks: Marks) -> Attempt<()> {
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.options.connect().await.map_err(Failed::to_begin)?,
+        let mut link = match self.link.take() {
+            Some(link) => link,
+            None => Link::open(&self.options).await.map_err(Failed::to_begin)?,
         };
-        let outcome = run(&mut connection, batch, marks, &self.file).await;
+        let is_alone = batch.len() == 1 && self.alone.is_likely();
+        link.keep(is_alone).await.map_err(|error| Failed::Transaction(error.into()))?;
+        let outcome = run(&mut link.connection, batch, marks, &self.file).await;
         // After a fault SQLite may have rolled back by itself, or not at all. A connection that is
         // dropped always does, so a fresh one is taken.
         if let Ok(()) | Err(Failed::Blocked(_) | Failed::Refused(_)) = outcome {
-            self.connection = Some(connection);
+            self.link = Some(link);
         }
         outcome
     }

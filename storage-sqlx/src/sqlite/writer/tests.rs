@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use sqlx::Row;
+use sqlx::{ConnectOptions, Row, sqlite::SqliteSynchronous};
 use transcript_core::ErrorKind;
 
 use super::*;
@@ -302,4 +302,55 @@ async fn a_dropped_queue_lets_go_of_the_file() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("the file is still held: {alone:?}");
+}
+
+/// What the connection of a writer says of itself: 1 is NORMAL, 2 is FULL.
+async fn level(writer: &mut Writer) -> i64 {
+    let link = writer.link.as_mut().unwrap();
+    let row = sqlx::raw_sql("PRAGMA synchronous").fetch_one(&mut link.connection).await.unwrap();
+    let level: i64 = row.get(0);
+    assert_eq!(link.keeps(), level == 2);
+    level
+}
+
+#[tokio::test]
+async fn who_writes_alone_waits_for_the_disk_and_among_others_the_keeper_does() {
+    let fixture = Fixture::new().await;
+    let file = fixture.options.get_filename().to_owned();
+    let options = fixture.options.clone().synchronous(SqliteSynchronous::Normal);
+    let mut writer =
+        Writer { link: None, options, keeper: Keeper::start(&file).unwrap(), alone: Alone::default(), file };
+    let add = |number| {
+        let change = Add { number, then: Then::Goes, made: Arc::clone(&fixture.made) };
+        let (answer, outcome) = oneshot::channel();
+        let patience_ends = Instant::now() + PATIENCE;
+        let waiting = Request { change, outcome: None, patience_ends, answer: Some(answer) };
+        (Box::new(waiting) as Box<dyn Waiting>, outcome)
+    };
+    let mut number = 0;
+    for _ in 0..3 {
+        // Somebody else comes, again and again.
+        for (others, expect) in [(1, 1), (0, 1)] {
+            let (batch, outcomes): (Vec<_>, Vec<_>) = (0..=others)
+                .map(|_| {
+                    number += 1;
+                    add(number)
+                })
+                .unzip();
+            assert!(writer.write(batch).await.is_empty());
+            for outcome in outcomes {
+                outcome.await.unwrap().unwrap();
+            }
+            assert_eq!(level(&mut writer).await, expect);
+            writer.alone.count(others == 0);
+        }
+        (0..10).for_each(|_| writer.alone.count(true));
+        number += 1;
+        let (change, mut outcome) = add(number);
+        assert!(writer.write(vec![change]).await.is_empty());
+        assert_eq!(outcome.try_recv().unwrap().unwrap(), number, "it is on the disk already");
+        assert_eq!(level(&mut writer).await, 2);
+        assert!(writer.keeper.is_idle());
+    }
+    assert_eq!(fixture.numbers().await.len() as i64, 2 * number);
 }
