@@ -24,7 +24,7 @@ use std::{
 };
 
 use tokio::sync::{mpsc, oneshot};
-use transcript_core::{Error, Result};
+use transcript_core::{Error, ErrorKind, Result, Retry};
 
 use super::writer::Waiting;
 use crate::error::Fault;
@@ -181,9 +181,14 @@ fn lost(file: &Path) -> io::Error {
 #[cold]
 fn refused(file: &Path) -> Error {
     let file = file.display();
-    Error::unavailable(format!(
-        "the disk did not keep what was written to the database {file}: look at the disk, then start again"
-    ))
+    // Only a new start helps: nobody need wait.
+    Error::new(
+        ErrorKind::Unavailable,
+        Retry::Never,
+        format!(
+            "the disk did not keep what was written to the database {file}: look at the disk, then start again"
+        ),
+    )
 }
 
 #[cfg(test)]
