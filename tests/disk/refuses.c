@@ -1,14 +1,31 @@
 /* A disk that does not keep what is written: preloaded, it fails whatever waits for the disk while the file that
- * DISK_REFUSES names is there, as a disk with a damaged place does. What was written can still be read. */
+ * DISK_REFUSES names is there, as a disk with a damaged place does; only for files in whose path stands what that file
+ * says. What was written can still be read. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int kept(long call, int file) {
+static int refuses(int file) {
     const char *sign = getenv("DISK_REFUSES");
-    if (sign && !access(sign, F_OK)) {
+    int opened = sign ? open(sign, O_RDONLY | O_CLOEXEC) : -1;
+    if (opened < 0) {
+        return 0;
+    }
+    char which[PATH_MAX] = "", link[64], path[PATH_MAX] = "";
+    ssize_t length = read(opened, which, sizeof which - 1);
+    close(opened);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    return length > 0 && readlink(link, path, sizeof path - 1) > 0 && strstr(path, which);
+}
+
+static int kept(long call, int file) {
+    if (refuses(file)) {
         errno = EIO;
         return -1;
     }

@@ -13,7 +13,7 @@
 use std::{
     ffi::OsString,
     fmt,
-    fs::File,
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
     sync::{
@@ -55,22 +55,26 @@ impl Keeper {
         let (sender, mut committed) = mpsc::channel::<Committed>(WAITING_MAX);
         let (end, ended) = oneshot::channel();
         let (has_failed, under_way) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let log = Log::of(file);
+        let mut log = Log::of(file);
         let (thread_failed, kept_now, path) =
             (Arc::clone(&has_failed), Arc::clone(&under_way), file.to_owned());
         let keep = move || {
+            // There may be none yet.
+            log.opened().ok();
             while let Some(first) = committed.blocking_recv() {
                 let mut waiting = vec![first];
                 while let Ok(next) = committed.try_recv() {
                     waiting.push(next);
                 }
-                let kept = if thread_failed.load(Ordering::Acquire) { Err(lost(&path)) } else { log.sync() };
-                let kept = kept.map_err(|error| {
-                    tell(&error, &path);
-                    thread_failed.store(true, Ordering::Release);
-                    refused(&path)
-                });
-                kept_now.fetch_sub(waiting.len(), Ordering::Relaxed);
+                if !thread_failed.load(Ordering::Acquire)
+                    && let Err(error) = log.sync()
+                {
+                    fail(&thread_failed, &error, &path);
+                }
+                // The connection may have been told meanwhile.
+                let has_failed = thread_failed.load(Ordering::Acquire);
+                let kept = if has_failed { Err(refused(&path)) } else { Ok(()) };
+                kept_now.fetch_sub(waiting.len(), Ordering::Release);
                 waiting.iter_mut().flatten().for_each(|change| change.answer(kept.clone()));
             }
             end.send(()).ok();
@@ -87,15 +91,16 @@ impl Keeper {
         self.has_failed.load(Ordering::Acquire).then(|| refused(&self.file))
     }
 
-    /// Has nothing more written: the connection itself was told that the disk did not keep something.
-    pub(super) fn distrust(&self, fault: &Fault) {
-        tell(fault, &self.file);
-        self.has_failed.store(true, Ordering::Release);
+    /// Has nothing more written: the connection itself was told that the disk did not keep something. Returns what
+    /// whoever waits is told.
+    pub(super) fn distrust(&self, fault: &Fault) -> Error {
+        fail(&self.has_failed, fault, &self.file);
+        refused(&self.file)
     }
 
-    /// Whether nobody waits for the disk here.
+    /// Whether all that was committed is kept, or refused: nobody waits for the disk here.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way.load(Ordering::Relaxed) == 0
+        self.under_way.load(Ordering::Acquire) == 0
     }
 
     /// Has changes answered once they are on the disk.
@@ -119,6 +124,8 @@ impl Keeper {
 struct Log {
     path: PathBuf,
     folder: PathBuf,
+    /// The log as it was opened last.
+    open: Option<Opened>,
 }
 
 impl Log {
@@ -129,21 +136,58 @@ impl Log {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         };
-        Self { path: path.into(), folder }
+        Self { path: path.into(), folder, open: None }
     }
 
     /// Waits until the disk has it.
-    ///
-    /// It is opened each time: SQLite makes a new one whenever the last connection to the file was closed, and the locks
-    /// that closing a file would undo are on other files.
-    fn sync(&self) -> io::Result<()> {
-        match open(&self.path) {
+    fn sync(&mut self) -> io::Result<()> {
+        match self.opened() {
             Ok(log) => log.sync_data(),
             // There is none where all of it is in the file already, or where the file has a journal instead, as some
             // file systems of the net want it: then the commit was waited for, and the journal's end is in the folder.
             Err(error) if error.kind() == io::ErrorKind::NotFound => sync_folder(&self.folder),
             Err(error) => Err(error),
         }
+    }
+
+    /// The log. It stays open: who opens a file is not told of what the disk refused before, and SQLite, which copies the
+    /// log into the file now and then, tells nobody when that fails. SQLite makes a new log whenever the last connection
+    /// to the file was closed. The locks that closing a file would undo are on other files.
+    fn opened(&mut self) -> io::Result<&File> {
+        if cfg!(not(unix)) {
+            // A file that is open keeps its path there, and SQLite could make no other.
+            self.open = None;
+        }
+        let name = Name::of(&self.path)?;
+        let opened = match self.open.take() {
+            Some(opened) if opened.name == name => opened,
+            _ => Opened { log: open(&self.path)?, name },
+        };
+        Ok(&self.open.insert(opened).log)
+    }
+}
+
+#[derive(Debug)]
+struct Opened {
+    log: File,
+    name: Name,
+}
+
+/// What tells a file from another one that has its path later.
+#[derive(Debug, PartialEq, Eq)]
+struct Name(u64, u64);
+
+impl Name {
+    #[cfg(unix)]
+    fn of(path: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path)?;
+        Ok(Self(metadata.dev(), metadata.ino()))
+    }
+
+    #[cfg(not(unix))]
+    fn of(_path: &Path) -> io::Result<Self> {
+        Ok(Self(0, 0))
     }
 }
 
@@ -169,13 +213,11 @@ fn sync_folder(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn tell(error: &dyn fmt::Debug, file: &Path) {
-    tracing::error!(?error, file = %file.display(), "the disk did not keep what was written");
-}
-
-/// What the thread itself says of what came after a failure.
-fn lost(file: &Path) -> io::Error {
-    io::Error::other(format!("{} was refused before", file.display()))
+/// Remembers that the disk has refused, which is told once.
+fn fail(has_failed: &AtomicBool, error: &dyn fmt::Debug, file: &Path) {
+    if !has_failed.swap(true, Ordering::AcqRel) {
+        tracing::error!(?error, file = %file.display(), "the disk did not keep what was written");
+    }
 }
 
 #[cold]

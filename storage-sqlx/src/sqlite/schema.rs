@@ -42,6 +42,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const MARK: &str = "SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT count(*) FROM sqlite_schema),
     (SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'schema_version')";
+/// Copies the log into the file, and waits for the disk.
+const COPY_LOG: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const VERSION: &str = "SELECT coalesce(max(version), 0) FROM schema_version";
 #[cfg(feature = "postgres")]
 const VERSION_BELOW: &str = "SELECT coalesce(max(version), 0) FROM schema_version WHERE version < ?1";
@@ -78,6 +80,9 @@ async fn attempt(
         probe(kind, file, patience).await?;
     }
     let mut connection = kind.writer(file, patience).connect().await?;
+    // The log of a process that died may be there to be read and yet not be on the disk, if that refused to keep it. What
+    // is written behind it would be lost with it; copied it is written anew. Where others read nobody waits for them.
+    sqlx::raw_sql(COPY_LOG).execute(&mut connection).await?;
     migrate(kind, file, &mut connection).await?;
     Ok(connection)
 }

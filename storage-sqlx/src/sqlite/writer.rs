@@ -269,6 +269,9 @@ impl Writer {
                 next = if batch.len() < BATCH_MAX { queue.try_recv().ok() } else { None };
             }
             let was_alone = batch.len() == 1 && self.keeper.is_idle();
+            if !was_alone {
+                self.alone.count(false);
+            }
             for change in self.write(batch).await {
                 self.write(vec![change]).await;
             }
@@ -309,8 +312,7 @@ impl Writer {
                     return Vec::new();
                 }
                 Err(Failed::Change(fault) | Failed::Transaction(fault)) if fault.is_of_the_disk() => {
-                    self.keeper.distrust(&fault);
-                    continue;
+                    self.keeper.distrust(&fault)
                 }
                 Err(Failed::Refused(_)) if batch.len() > 1 => {
                     marks = Marks::Each;
@@ -336,8 +338,9 @@ impl Writer {
             Some(link) => link,
             None => Link::open(&self.options).await.map_err(Failed::to_begin)?,
         };
-        let is_alone = batch.len() == 1 && self.alone.is_likely();
-        link.keep(is_alone).await.map_err(|error| Failed::Transaction(error.into()))?;
+        // A commit that waits speaks for itself only: what was committed before must be kept already.
+        let is_alone = batch.len() == 1 && self.alone.is_likely() && self.keeper.is_idle();
+        link.keep(is_alone).await.map_err(Failed::to_begin)?;
         let outcome = run(&mut link.connection, batch, marks, &self.file).await;
         // After a fault SQLite may have rolled back by itself, or not at all. A connection that is
         // dropped always does, so a fresh one is taken.

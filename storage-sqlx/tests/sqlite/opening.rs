@@ -281,3 +281,25 @@ async fn a_lock_of_another_is_waited_for_and_then_named() {
     let error = check_refused(&fresh, ErrorKind::Unavailable, "locked by another process").await;
     assert_eq!(error.retry(), Retry::Backoff);
 }
+
+#[tokio::test]
+async fn the_log_of_a_process_that_died_is_copied_into_the_file() {
+    let (store, folder) = crate::store().await;
+    store.secret("cookies", vec![1]).await.unwrap();
+    let (left, alone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for name in ["verbatim.db", "verbatim.db-wal"] {
+        fs::copy(folder.path().join(name), left.path().join(name)).unwrap();
+    }
+    store.close().await;
+    let file = alone.path().join("verbatim.db");
+    fs::copy(left.path().join("verbatim.db"), &file).unwrap();
+    let secrets = "SELECT count(*) FROM sqlite_schema WHERE name = 'secrets'";
+    let found = sqlx::query(secrets).fetch_one(&mut stranger(&file).await).await.unwrap();
+    assert_eq!(found.get::<i64, _>(0), 0, "all is in the log");
+
+    let opened = crate::store_in(left.path()).await;
+    fs::copy(left.path().join("verbatim.db"), &file).unwrap();
+    let found = sqlx::query("SELECT count(*) FROM secrets").fetch_one(&mut stranger(&file).await).await;
+    assert_eq!(found.unwrap().get::<i64, _>(0), 1);
+    opened.close().await;
+}

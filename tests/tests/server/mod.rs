@@ -4,7 +4,6 @@ mod caching;
 mod commands;
 mod crash;
 mod crowd;
-mod disk;
 pub(crate) mod harness;
 mod hostile;
 mod keys;

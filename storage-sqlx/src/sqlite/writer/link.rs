@@ -49,8 +49,9 @@ impl Link {
     /// Has its commits wait for the disk, or not. To be called between two transactions.
     pub(super) async fn keep(&mut self, keeps: bool) -> sqlx::Result<()> {
         if keeps != self.keeps {
+            // EXTRA is FULL that also waits for the folder, where the file has a journal instead of a log.
             // As a statement that is kept for later it would do nothing the second time: it acts while it is prepared.
-            let level = if keeps { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            let level = if keeps { "PRAGMA synchronous = EXTRA" } else { "PRAGMA synchronous = NORMAL" };
             sqlx::raw_sql(level).execute(&mut self.connection).await?;
             self.keeps = keeps;
         }

@@ -6,6 +6,7 @@
 
 mod client;
 mod clock;
+mod disk;
 mod fleet;
 mod judge;
 mod people;

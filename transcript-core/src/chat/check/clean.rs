@@ -168,11 +168,11 @@ pub(super) fn is_colon(c: char) -> bool {
 
 /// Where a time such as `1:23`, `01:02:03`, `1 : 23` or `1:23.5` ends.
 fn clock(letters: &[char], from: usize) -> Option<usize> {
-    let mut at = digits(letters, from, usize::MAX)?;
+    let (_, mut at) = digits(letters, from)?;
     let mut parts = 1;
     while let Some(colon) = spaced(letters, at).filter(|at| letters.get(*at).is_some_and(|c| is_colon(*c))) {
         let Some(start) = spaced(letters, colon + 1) else { break };
-        let Some(end) = two_digits(letters, start) else { break };
+        let Some((2, end)) = digits(letters, start) else { break };
         at = end;
         parts += 1;
     }
@@ -180,27 +180,16 @@ fn clock(letters: &[char], from: usize) -> Option<usize> {
         return None;
     }
     if letters.get(at) == Some(&'.')
-        && let Some(end) = digits(letters, at + 1, 3)
+        && let Some((..=3, end)) = digits(letters, at + 1)
     {
         at = end;
     }
     Some(at)
 }
 
-/// Where two digits end that are read together: a space that can hardly be seen does not part them.
-fn two_digits(letters: &[char], from: usize) -> Option<usize> {
-    let first = digits(letters, from, 2)?;
-    if first - from == 2 {
-        return Some(first);
-    }
-    let second = first + letters.get(first..)?.iter().position(|c| !is_narrow(*c))?;
-    // Without such a space between them there is no second one here.
-    digits(letters, second, 1)
-}
-
 /// Whether a character is a space so narrow that what stands around it is read as one.
 fn is_narrow(c: char) -> bool {
-    matches!(c, '\u{2004}'..='\u{200A}' | '\u{202F}' | '\u{205F}')
+    matches!(c, '\u{2006}' | '\u{2009}' | '\u{200A}' | '\u{202F}')
 }
 
 /// Where something other than white space comes next.
@@ -228,10 +217,8 @@ fn spoken(letters: &[char], from: usize) -> Option<usize> {
 
 /// Where a number with one of these units ends.
 fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
-    let mut at = digits(letters, from, 3)?;
-    while letters.get(at).is_some_and(|c| c.is_whitespace()) {
-        at += 1;
-    }
+    let (..=3, end) = digits(letters, from)? else { return None };
+    let at = spaced(letters, end)?;
     let is_wide = letters.get(at).is_some_and(|c| is_unspaced(*c) || ('가'..='힣').contains(c));
     let word: String = letters.iter().skip(at).take(8).take_while(|c| c.is_alphabetic()).collect();
     let word = word.to_lowercase();
@@ -241,27 +228,39 @@ fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
         false => names.split(' ').find(|name| *name == word),
     };
     let end = at + found?.chars().count();
-    Some(if !is_wide && letters.get(end) == Some(&'.') && digits(letters, end + 2, 3).is_some() {
-        end + 1
-    } else {
-        end
-    })
+    Some(
+        if !is_wide
+            && letters.get(end) == Some(&'.')
+            && digits(letters, end + 2).is_some_and(|(count, _)| count <= 3)
+        {
+            end + 1
+        } else {
+            end
+        },
+    )
 }
 
-/// Where the next number begins, behind `and`, a comma or a space.
+/// Where the next number begins, behind `and`, a comma or spaces.
 fn joined(letters: &[char], from: usize) -> usize {
-    let plain_space = |c: &char| if c.is_whitespace() { ' ' } else { *c };
-    let rest: String = letters.iter().skip(from).take(6).map(plain_space).collect();
-    [" and ", " und ", " et ", " y ", " e ", " и ", ", ", " "]
-        .into_iter()
-        .find(|between| rest.starts_with(between))
-        .map_or(from, |between| from + between.chars().count())
+    let start = spaced(letters, from).unwrap_or(from);
+    let word: String = letters.iter().skip(start).take(4).take_while(|c| !c.is_whitespace()).collect();
+    let joins =
+        matches!(word.as_str(), "and" | "und" | "et" | "y" | "e" | "и") && start > from || word == ",";
+    let end = start + word.chars().count();
+    if joins { spaced(letters, end).unwrap_or(end) } else { start }
 }
 
-/// Where a run of at most so many digits ends.
-fn digits(letters: &[char], from: usize, most: usize) -> Option<usize> {
-    let count = letters.iter().skip(from).take_while(|c| c.is_numeric()).count();
-    (1..=most).contains(&count).then_some(from + count)
+/// How many digits there are in a row, and where they end.
+fn digits(letters: &[char], from: usize) -> Option<(usize, usize)> {
+    let (mut count, mut end) = (0, from);
+    for (at, c) in letters.iter().enumerate().skip(from) {
+        if c.is_numeric() {
+            (count, end) = (count + 1, at + 1);
+        } else if count == 0 || !is_narrow(*c) {
+            break;
+        }
+    }
+    (count > 0).then_some((count, end))
 }
 
 #[cfg(test)]
@@ -293,7 +292,12 @@ mod tests {
             "12꞉34",
             "1\u{20E3}2:34",
             "12:3\u{200A}4",
+            "1\u{202F}2:34",
             "3\u{A0}min\u{202F}20\u{A0}s",
+            "3 min  20 s",
+            "3 min 2\u{200A}0 s",
+            "3 min and\u{A0} 20 s",
+            "3 min, 20 s",
         ] {
             let cleaned = clean(time, &|_| false);
             assert!(cleaned.starts_with(MOMENT), "{time} {cleaned}");
@@ -304,6 +308,7 @@ mod tests {
         );
         check("um 3 Min. 20 Sek. dort", "um @. dort");
         check("в 3 минуты и 20 секунд", "в @");
+        check("3 min http://x.example 20 s", "@");
         check("It was 2:1 5 minutes before the end.", "It was 2:1 5 minutes before the end.");
         check("- 12:34: the pier", "- @: the pier");
         check("at12:34 在12:34，12:34に", "at@ 在@，@に");
