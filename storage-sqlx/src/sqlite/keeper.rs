@@ -283,7 +283,7 @@ mod tests {
         assert!(keeper.is_idle());
         keep(&keeper).await.unwrap();
         assert!(keeper.is_idle(), "whoever is answered finds nobody waiting");
-        std::fs::write(folder.path().join("numbers.db-wal"), "a log").unwrap();
+        fs::write(folder.path().join("numbers.db-wal"), "a log").unwrap();
         keep(&keeper).await.unwrap();
         let (told, answer) = oneshot::channel();
         keeper.keep(vec![Box::new(Told(Some(told)))]).await;
@@ -299,7 +299,7 @@ mod tests {
         assert!(keeper.failure().is_none());
         let error = keep(&keeper).await.unwrap_err();
         assert!(error.message().contains("numbers.db"), "{error}");
-        std::fs::create_dir(folder.path().join("gone")).unwrap();
+        fs::create_dir(folder.path().join("gone")).unwrap();
         assert!(keep(&keeper).await.is_err());
         assert!(keeper.failure().is_some());
     }
