@@ -26,8 +26,8 @@ pub struct PostgresOptions {
     /// Whether connections go by way of a pooler that lends a server connection for each transaction: what a
     /// transaction prepares is then given back with it, and nothing is set for a session. Statements cost more then.
     pub pooler: bool,
-    /// How many spends are made at the same time each by a statement of its own; further ones wait for each other and
-    /// are committed together. That is quicker where more ask than the server has processors for, and slower below.
+    /// How many spends may be under way, each a statement of its own. Where more are, whoever comes waits for others and
+    /// is committed together with them. That is quicker where more ask than the server has processors for, and slower below.
     pub spends_alone: usize,
 }
 

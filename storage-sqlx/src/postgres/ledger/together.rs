@@ -8,11 +8,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
-use tokio::sync::Semaphore;
 use transcript_core::{
     Error, Result,
     ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance},
@@ -78,9 +80,20 @@ const TOGETHER: &str = "WITH asks AS MATERIALIZED (
 #[derive(Debug)]
 pub(in crate::postgres) struct Spenders {
     database: Database,
-    /// Places for those that are made by themselves.
-    alone: Semaphore,
+    /// How many may be under way before any waits for others.
+    alone: usize,
+    /// How many are under way, in the lines and by themselves.
+    under_way: AtomicUsize,
     lines: Lines<Spender>,
+}
+
+/// A spend that is under way, until it is dropped.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Who serves spends.
@@ -89,17 +102,17 @@ enum Spender {}
 impl Spenders {
     /// Nobody waits yet; so many may be under way each by itself.
     pub(in crate::postgres) fn new(database: &Database, alone: usize) -> Self {
-        let alone = Semaphore::new(alone.min(Semaphore::MAX_PERMITS));
-        Self { database: database.clone(), alone, lines: Lines::new(database) }
+        let lines = Lines::new(database);
+        Self { database: database.clone(), alone, under_way: AtomicUsize::new(0), lines }
     }
 
     /// Spends, together with others where many ask.
     pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
         let Some(part) = Part::of(&ask) else { return take(&self.database, ask, true).await };
         let wallet = part.leg.wallet.clone();
-        if !self.lines.is_busy(wallet.as_str())
-            && let Ok(_place) = self.alone.try_acquire()
-        {
+        let others = self.under_way.fetch_add(1, Ordering::Relaxed);
+        let _place = UnderWay(&self.under_way);
+        if others < self.alone && !self.lines.is_busy(wallet.as_str()) {
             return take(&self.database, ask, true).await;
         }
         self.lines.ask(wallet.as_str(), ask).await
