@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use http_body_util::BodyExt as _;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
@@ -33,15 +33,45 @@ const CAPTIONS: usize = 10;
 const ROUNDS: usize = 9;
 /// How many look-ups of each archive there are in a round.
 const LOOK_UPS: u64 = 1_500;
+/// Files in here wait for no disk.
+const MEMORY: &str = "/dev/shm";
+
+/// How an archive is asked.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// A server, whose ledger keeps each look-up's charge on the disk.
+    Disk,
+    /// One whose ledger lies in memory: what is left is the look-up.
+    Memory,
+    /// The store alone.
+    Store,
+}
 
 /// One archive that is asked.
 struct Asked {
     size: u64,
     archive: SqliteArchive,
+    on_disk: Served,
+    in_memory: Served,
+    sequence: Sequence,
+}
+
+/// A server over an archive.
+struct Served {
     server: Server,
     /// With it nothing is ready: each look-up asks the archive, however few transcripts there are.
     key: String,
-    sequence: Sequence,
+}
+
+impl Served {
+    fn start(folder: &Path, more: &[(&str, String)]) -> Result<Self> {
+        let key = verbatim(folder, &["keys", "create"], more)?.output()?;
+        ensure!(key.status.success(), "no key was made");
+        let key = format!("Bearer {}", String::from_utf8(key.stdout)?.trim());
+        let mut settings = vec![("VERBATIM_LOG__LEVEL", "warn".to_owned())];
+        settings.extend_from_slice(more);
+        Ok(Self { server: serve(folder, &settings)?, key })
+    }
 }
 
 /// What one round of one archive took, in microseconds.
@@ -115,26 +145,34 @@ async fn filled(data: &Path, size: u64, is_cold: bool) -> Result<PathBuf> {
 }
 
 impl Asked {
-    async fn open(folder: &Path, size: u64) -> Result<Self> {
+    async fn open(folder: &Path, size: u64, memory: &Path) -> Result<Self> {
         let file = folder.join("archive.db");
         // Into the page cache.
         std::io::copy(&mut std::fs::File::open(&file)?, &mut std::io::sink())?;
         let archive = SqliteArchive::open(SqliteOptions::new(file)).await?;
-        let key = verbatim(folder, &["keys", "create"], &[])?.output()?;
-        ensure!(key.status.success(), "no key was made");
-        let key = String::from_utf8(key.stdout)?.trim().to_owned();
-        let server = serve(folder, &[("VERBATIM_LOG__LEVEL", "warn".to_owned())])?;
-        Ok(Self { size, archive, server, key, sequence: Sequence::new(size) })
+        let ledger = memory.join(folder.file_name().context("an archive's folder has a name")?);
+        let url = format!("sqlite://{}.db", ledger.display());
+        let in_memory = Served::start(folder, &[("VERBATIM_STORAGE__URL", url)])?;
+        let on_disk = Served::start(folder, &[])?;
+        Ok(Self { size, archive, on_disk, in_memory, sequence: Sequence::new(size) })
     }
 
-    /// Looks transcripts up at random, one after the other, at the server.
-    async fn over_http(&mut self, client: &Client) -> Result<Round> {
+    async fn ask(&mut self, client: &Client, way: Way) -> Result<Round> {
+        match way {
+            Way::Disk => self.over_http(client, false).await,
+            Way::Memory => self.over_http(client, true).await,
+            Way::Store => self.in_store().await,
+        }
+    }
+
+    /// Looks transcripts up at random, one after the other, at a server.
+    async fn over_http(&mut self, client: &Client, in_memory: bool) -> Result<Round> {
+        let Served { server, key } = if in_memory { &self.in_memory } else { &self.on_disk };
         let mut took = Vec::new();
         for _ in 0..LOOK_UPS {
             let path = format!("/api/transcript?v={}", video(self.sequence.below(self.size))?.id());
-            let key = format!("Bearer {}", self.key);
             let begun = Instant::now();
-            let answer = get(client, self.server.address(), &path, &[("authorization", &key)]).await?;
+            let answer = get(client, server.address(), &path, &[("authorization", key)]).await?;
             ensure!(answer.status() == 200, "the server answers {}", answer.status());
             answer.into_body().collect().await?;
             took.push(begun.elapsed());
@@ -164,15 +202,14 @@ fn round(mut took: Vec<Duration>) -> Round {
 }
 
 /// Asks all in turn, and prints medians of rounds; the ratios are of the smallest archive in the same round.
-async fn compare(what: &str, asked: &mut [Asked], over_http: bool) -> Result<()> {
+async fn compare(what: &str, asked: &mut [Asked], way: Way) -> Result<()> {
     let client = Client::new();
     let mut rounds = vec![Vec::new(); asked.len()];
     for number in 0..=ROUNDS {
         for place in 0..asked.len() {
             // None is always the first one. The first round is for the caches.
             let place = (place + number) % asked.len();
-            let one = &mut asked[place];
-            let round = if over_http { one.over_http(&client).await? } else { one.in_store().await? };
+            let round = asked[place].ask(&client, way).await?;
             if number > 0 {
                 rounds[place].push(round);
             }
@@ -200,6 +237,8 @@ async fn compare(what: &str, asked: &mut [Asked], over_http: bool) -> Result<()>
 pub(crate) async fn run(data: Option<&Path>, only_fill: bool) -> Result<()> {
     let own = TempDir::new()?;
     let data = data.unwrap_or(own.path());
+    let memory =
+        TempDir::new_in(Path::new(MEMORY)).with_context(|| format!("{MEMORY}: a file system in memory"))?;
     let (mut hot, mut cold) = (Vec::new(), Vec::new());
     for size in SIZES {
         hot.push((filled(data, size, false).await?, size));
@@ -214,10 +253,11 @@ pub(crate) async fn run(data: Option<&Path>, only_fill: bool) -> Result<()> {
     for (what, folders) in [("as sent", hot), ("compact", cold)] {
         let mut asked = Vec::new();
         for (folder, size) in folders {
-            asked.push(Asked::open(&folder, size).await?);
+            asked.push(Asked::open(&folder, size, memory.path()).await?);
         }
-        compare(&format!("{what}, over HTTP"), &mut asked, true).await?;
-        compare(&format!("{what}, the store alone"), &mut asked, false).await?;
+        compare(&format!("{what}, over HTTP"), &mut asked, Way::Disk).await?;
+        compare(&format!("{what}, over HTTP, ledger in memory"), &mut asked, Way::Memory).await?;
+        compare(&format!("{what}, the store alone"), &mut asked, Way::Store).await?;
         for one in asked {
             one.archive.close().await;
         }
