@@ -8,11 +8,9 @@ const { LONG } = process.env;
 
 await play(async (browser) => {
   const { context, page, seen } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
-  let bytes = 0;
-  page.on("response", async (response) => {
-    const { responseHeadersSize, responseBodySize } = await response.request().sizes();
-    if (response.request().resourceType() !== "document") bytes += responseHeadersSize + responseBodySize;
-  });
+  const loaded = [];
+  const note = (request) => loaded.push(request);
+  page.on("requestfinished", note);
   await page.addInitScript(() => {
     globalThis.shifted = 0;
     new PerformanceObserver((list) => {
@@ -26,6 +24,11 @@ await play(async (browser) => {
     performance.getEntriesByType("resource").map(({ initiatorType, name }) => `${initiatorType} ${name.split(".").pop()}`),
   );
   assert.deepEqual(kinds.filter((kind) => !kind.endsWith("svg")).sort(), ["link css", "script js"]);
+  page.off("requestfinished", note);
+  const beside = await Promise.all(
+    loaded.filter((request) => request.resourceType() !== "document").map((request) => request.sizes()),
+  );
+  const bytes = beside.reduce((sum, size) => sum + size.responseHeadersSize + size.responseBodySize, 0);
   assert.ok(bytes > 1000 && bytes < 20_000, `${bytes} bytes beside the page`);
   assert.equal(await page.evaluate("shifted"), 0, "the page moved while it was loaded");
 

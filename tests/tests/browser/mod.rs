@@ -1,7 +1,8 @@
 //! The pages in a real browser: Chromium, driven by the stories in `tests/browser`, against the built command.
 
 use std::{
-    io::{BufRead, BufReader},
+    fs::File,
+    io::{BufRead, BufReader, Read as _, Seek as _},
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Arc, OnceLock},
@@ -35,24 +36,35 @@ fn tools() -> Result<&'static PathBuf> {
     installed.as_ref().context("the browser of the tests cannot be installed")
 }
 
-/// A story that is being played. What the browser's programs write goes to the test's own output.
-fn story(name: &str, server: &Server, settings: &[(&str, String)]) -> Result<Child> {
+/// A story that is being played.
+struct Story {
+    child: Child,
+    /// What went wrong, as the story tells it.
+    complaints: File,
+}
+
+fn story(name: &str, server: &Server, settings: &[(&str, String)]) -> Result<Story> {
+    let complaints = tempfile::tempfile()?;
     let mut command = Command::new("node");
     command.arg(format!("{FOLDER}/{name}.mjs"));
     command.env("BASE", format!("http://{}", server.address())).env("TOOLS", tools()?);
     command.envs(settings.iter().map(|(name, value)| (*name, value.as_str())));
-    Ok(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?)
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
+    Ok(Story { child: command.spawn()?, complaints })
 }
 
 /// Waits for a story's end; `heard` is told each line that it prints.
-fn ends_well(mut story: Child, mut heard: impl FnMut(&str)) -> Result<()> {
-    let output = story.stdout.take().context("no standard output")?;
+fn ends_well(mut story: Story, mut heard: impl FnMut(&str)) -> Result<()> {
+    let output = story.child.stdout.take().context("no standard output")?;
     for line in BufReader::new(output).lines() {
         let line = line?;
         heard(&line);
     }
-    let status = story.wait()?;
-    ensure!(status.success(), "the story ended with {status}");
+    let status = story.child.wait()?;
+    let mut complaints = String::new();
+    story.complaints.rewind()?;
+    story.complaints.read_to_string(&mut complaints)?;
+    ensure!(status.success(), "the story ended with {status}: {complaints}");
     Ok(())
 }
 
