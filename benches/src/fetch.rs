@@ -15,7 +15,7 @@ use crate::{
     ask::{Client, text},
     library::Library,
     platform::{platform, videos},
-    process::{Server, serve, verbatim},
+    process::{Server, new_key, serve},
     report::{Goal, line, median, ratio},
 };
 
@@ -49,9 +49,7 @@ fn stage(proxy: &ReplayProxy) -> Result<Stage> {
         ("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR", "10000".to_owned()),
         ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
     ];
-    let made = verbatim(data.path(), &["keys", "create"], &[])?.output()?;
-    ensure!(made.status.success(), "keys create failed");
-    let key = String::from_utf8(made.stdout)?.trim().to_owned();
+    let key = new_key(data.path(), &[])?;
     Ok(Stage { server: serve(data.path(), &settings)?, key, client: Client::new(), _data: data })
 }
 

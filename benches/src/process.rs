@@ -122,6 +122,13 @@ pub(crate) fn verbatim(data: &Path, arguments: &[&str], settings: &[(&str, Strin
     Ok(command)
 }
 
+/// A new key of the look-up API, made in a data folder.
+pub(crate) fn new_key(data: &Path, settings: &[(&str, String)]) -> Result<String> {
+    let made = verbatim(data, &["keys", "create"], settings)?.output()?;
+    ensure!(made.status.success(), "keys create failed");
+    Ok(String::from_utf8(made.stdout)?.trim().to_owned())
+}
+
 /// A running `verbatim serve`.
 pub(crate) fn serve(data: &Path, settings: &[(&str, String)]) -> Result<Server> {
     Server::start(&mut verbatim(data, &["serve", "--listen", "127.0.0.1:0"], settings)?)

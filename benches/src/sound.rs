@@ -28,7 +28,7 @@ use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
 use crate::{
     ask::{Client, text},
     posts,
-    process::{Server, serve, verbatim},
+    process::{Server, new_key, serve},
     report::{Goal, line, ratio},
 };
 
@@ -153,9 +153,7 @@ pub(crate) async fn run() -> Result<()> {
         ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
     ];
     let data = folder.path().join("data");
-    let made = verbatim(&data, &["keys", "create"], &[])?.output()?;
-    ensure!(made.status.success(), "keys create failed");
-    let bearer = format!("Bearer {}", String::from_utf8(made.stdout)?.trim());
+    let bearer = format!("Bearer {}", new_key(&data, &[])?);
     let server = serve(&data, &settings)?;
     text(&Client::new(), server.address(), "/health", &[]).await?;
     let (idle, cpu, begun) = (server.resident_mib()?, server.cpu_seconds()?, Instant::now());

@@ -20,7 +20,7 @@ use transcript_core::{
 use crate::{
     ask::{Client, get},
     corpus::Sequence,
-    process::{Server, serve, verbatim},
+    process::{Server, new_key, serve},
     report::{Goal, line, median, ratio},
     talk::{Surprise, Talk, keep, video},
 };
@@ -65,9 +65,7 @@ struct Served {
 
 impl Served {
     fn start(folder: &Path, more: &[(&str, String)]) -> Result<Self> {
-        let key = verbatim(folder, &["keys", "create"], more)?.output()?;
-        ensure!(key.status.success(), "no key was made");
-        let key = format!("Bearer {}", String::from_utf8(key.stdout)?.trim());
+        let key = format!("Bearer {}", new_key(folder, more)?);
         let mut settings = vec![("VERBATIM_LOG__LEVEL", "warn".to_owned())];
         settings.extend_from_slice(more);
         Ok(Self { server: serve(folder, &settings)?, key })
@@ -237,8 +235,6 @@ async fn compare(what: &str, asked: &mut [Asked], way: Way) -> Result<()> {
 pub(crate) async fn run(data: Option<&Path>, only_fill: bool) -> Result<()> {
     let own = TempDir::new()?;
     let data = data.unwrap_or(own.path());
-    let memory =
-        TempDir::new_in(Path::new(MEMORY)).with_context(|| format!("{MEMORY}: a file system in memory"))?;
     let (mut hot, mut cold) = (Vec::new(), Vec::new());
     for size in SIZES {
         hot.push((filled(data, size, false).await?, size));
@@ -249,6 +245,7 @@ pub(crate) async fn run(data: Option<&Path>, only_fill: bool) -> Result<()> {
     if only_fill {
         return Ok(());
     }
+    let memory = TempDir::new_in(MEMORY).with_context(|| format!("{MEMORY}: a file system in memory"))?;
     size::run(own.path()).await?;
     for (what, folders) in [("as sent", hot), ("compact", cold)] {
         let mut asked = Vec::new();

@@ -268,7 +268,7 @@ impl Writer {
                 }
                 next = if batch.len() < BATCH_MAX { queue.try_recv().ok() } else { None };
             }
-            let was_alone = batch.len() == 1 && self.keeper.is_idle();
+            let was_alone = self.has_alone(&batch);
             if !was_alone {
                 self.alone.count(false);
             }
@@ -333,14 +333,18 @@ impl Writer {
         }
     }
 
+    /// Whether this is one change, and nobody waits for the disk: a commit that waits speaks for itself only, so what was
+    /// committed before must be kept already.
+    fn has_alone(&self, batch: &[Box<dyn Waiting>]) -> bool {
+        batch.len() == 1 && self.keeper.is_idle()
+    }
+
     async fn attempt(&mut self, batch: &mut [Box<dyn Waiting>], marks: Marks) -> Attempt<()> {
         let mut link = match self.link.take() {
             Some(link) => link,
             None => Link::open(&self.options).await.map_err(Failed::to_begin)?,
         };
-        // A commit that waits speaks for itself only: what was committed before must be kept already.
-        let is_alone = batch.len() == 1 && self.alone.is_likely() && self.keeper.is_idle();
-        link.keep(is_alone).await.map_err(Failed::to_begin)?;
+        link.keep(self.alone.is_likely() && self.has_alone(batch)).await.map_err(Failed::to_begin)?;
         let outcome = run(&mut link.connection, batch, marks, &self.file).await;
         // After a fault SQLite may have rolled back by itself, or not at all. A connection that is
         // dropped always does, so a fresh one is taken.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     server::{
-        harness::{Server, keys, until},
+        harness::{Server, borrowed, keys, until},
         platform::{fetches, platform, settings},
         v1::post::{Outbox, account, credits},
     },
@@ -65,7 +65,7 @@ async fn keys_of_both_surfaces_pay_for_what_they_get() -> Result<()> {
     let data = archive()?;
     let mut outbox = Outbox::of(&data);
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     let mine = account(&server, &mut outbox, "ann@example.org").await?;

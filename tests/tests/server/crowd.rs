@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    harness::{Server, keys, until},
+    harness::{Server, borrowed, keys, until},
     platform::{fetches, held_platform, platform, settings},
 };
 
@@ -19,7 +19,7 @@ async fn five_hundred_callers_with_fifty_keys_cost_one_fetch_and_one_allowance()
     let proxy = platform(&[VIDEO], Duration::from_millis(300))?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Arc::new(Server::start(&data, &settings)?);
     let keys = keys(&data, 50)?;
     assert_eq!(keys.len(), 50);
@@ -53,7 +53,7 @@ async fn a_caller_who_leaves_is_charged_for_what_was_archived() -> Result<()> {
     let proxy = held_platform(&[VIDEO], &gate)?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let mut server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?v={VIDEO}");

@@ -75,6 +75,11 @@ pub(crate) fn run(mut command: Command, input: &[u8]) -> Result<Output> {
     Ok(child.wait_with_output()?)
 }
 
+/// Settings as a server is started with them.
+pub(crate) fn borrowed(settings: &[(String, String)]) -> Vec<(&str, &str)> {
+    settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
 /// A running server. Dropping it kills it.
 pub(crate) struct Server {
     child: Child,

@@ -13,7 +13,7 @@ use transcript_core::{
 };
 
 use super::{
-    harness::{Server, keys},
+    harness::{Server, borrowed, keys},
     platform::{platform, settings},
 };
 
@@ -31,7 +31,7 @@ async fn balances_equal_their_entries_after_every_kill() -> Result<()> {
     let mut settings = settings(&proxy);
     settings.push(("VERBATIM_LIMITS__FREE_PER_MONTH".to_owned(), "1000".to_owned()));
     settings.push(("VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR".to_owned(), "1000".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let keys = keys(&data, 4)?;
 
     let mut acknowledged = BTreeSet::new();

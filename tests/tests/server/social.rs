@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use verbatim_tests::replay::{Answer, ReplayProxy, Rule, recordings::Recordings};
 
 use super::{
-    harness::{Server, keys, run, verbatim},
+    harness::{Server, borrowed, keys, run, verbatim},
     platform::settings,
 };
 
@@ -26,7 +26,7 @@ fn playing(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
 fn stage(proxy: &ReplayProxy) -> Result<(TempDir, Server, String)> {
     let data = TempDir::new()?;
     let settings = settings(proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     Ok((data, server, key))

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{Server, keys},
+    harness::{Server, borrowed, keys},
     platform::{fetches, platform, settings},
 };
 
@@ -26,7 +26,7 @@ fn stage() -> Result<Stage> {
     let proxy = platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     Ok(Stage { proxy, _data: data, server, key })
@@ -132,7 +132,7 @@ async fn an_exhausted_allowance_is_in_band_and_402_in_text() -> Result<()> {
     let data = TempDir::new()?;
     let mut settings = settings(&proxy);
     settings.push(("VERBATIM_LIMITS__FREE_PER_MONTH".to_owned(), "1".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     assert_eq!(

@@ -15,7 +15,7 @@ use super::{
     stage::{REEL, video},
 };
 use crate::server::{
-    harness::{Server, binary, keys, run, verbatim},
+    harness::{Server, binary, borrowed, keys, run, verbatim},
     platform::settings,
 };
 
@@ -90,7 +90,7 @@ async fn only_what_was_heard_is_charged() -> Result<()> {
     let proxy = video(tones(4)?)?;
     let (data, temporary) = (TempDir::new()?, TempDir::new()?);
     let settings = speaking(&proxy, &service.base_url, &temporary);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?url={}", link());

@@ -19,7 +19,7 @@ use super::{
     stage::PATIENCE,
 };
 use crate::server::{
-    harness::{Reply as Told, Server, keys},
+    harness::{Reply as Told, Server, borrowed, keys},
     v1::post::{Outbox, account, credits},
 };
 
@@ -62,7 +62,7 @@ fn serve(data: &TempDir, temporary: &TempDir, proxy: &ReplayProxy, service: &Ser
     ] {
         settings.push((name.to_owned(), value.to_owned()));
     }
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     Server::start(data, &settings)
 }
 

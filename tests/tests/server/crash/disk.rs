@@ -12,7 +12,7 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::{people::People, platform, store::Store};
 use crate::server::{
-    harness::{Reply, Server},
+    harness::{Reply, Server, borrowed},
     killed::check_ledger,
     preload,
 };
@@ -71,7 +71,7 @@ impl Fixture {
         let library = preload::library("disk/refuses.c", self.store.data.path())?;
         settings.push(("LD_PRELOAD".to_owned(), library.display().to_string()));
         settings.push(("DISK_REFUSES".to_owned(), self.sign.display().to_string()));
-        let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let settings = borrowed(&settings);
         Ok(Arc::new(Server::start_with_log(&self.store.data, &settings, &self.log)?))
     }
 

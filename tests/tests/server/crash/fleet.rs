@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Addresses, clock, store::Store};
-use crate::server::harness::Server;
+use crate::server::harness::{Server, borrowed};
 
 /// Where each server listens; nowhere while it is being started anew.
 #[derive(Debug, Default)]
@@ -55,8 +55,7 @@ impl Fleet {
     async fn start_one(&mut self, place: usize) -> Result<()> {
         let (data, settings) = (self.data.clone(), self.settings[place].clone());
         let starting = tokio::task::spawn_blocking(move || {
-            let settings: Vec<_> =
-                settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            let settings = borrowed(&settings);
             Server::start_in(&data, &settings)
         });
         let server = starting.await??;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{call, issuer::Issuer, issuer::now, mint, minted, serve};
 use crate::server::{
-    harness::{Server, run, verbatim},
+    harness::{Server, borrowed, run, verbatim},
     platform::{platform, settings},
 };
 
@@ -36,7 +36,7 @@ async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
     let data = TempDir::new()?;
     let issuer = Issuer::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = serve(&data, &issuer, &settings)?;
 
     let reply = mint(&server, &issuer.plus("ann", 10)).await?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{Server, binary, run, verbatim},
+    harness::{Server, binary, borrowed, run, verbatim},
     platform::{platform, settings},
     v1::post::{Outbox, account, credits},
 };
@@ -128,7 +128,7 @@ async fn files_come_back() -> Result<()> {
     let proxy = platform(&VIDEOS, Duration::ZERO)?;
     let (data, kept) = (TempDir::new()?, TempDir::new()?);
     let settings = paced(settings(&proxy));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let (folder_of_data, folder_of_kept) = (folder(data.path()), folder(kept.path()));
     let variables = [("DATA", folder_of_data.as_str()), ("BACKUP", &folder_of_kept)];
     let restore = || {
@@ -157,8 +157,8 @@ async fn a_database_comes_back() -> Result<()> {
         settings
     };
     let (before, after) = (with(&old.url), with(&new.url));
-    let before: Vec<_> = before.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let after: Vec<_> = after.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let before = borrowed(&before);
+    let after = borrowed(&after);
     let (folder_of_data, folder_of_kept) = (folder(data.path()), folder(kept.path()));
     let variables = [
         ("BACKUP", folder_of_kept.as_str()),

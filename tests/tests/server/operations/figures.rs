@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::{Figures, Watched};
 use crate::server::{
-    harness::{keys, until},
+    harness::{borrowed, keys, until},
     platform::{held_platform, platform, settings},
     v1::post::{Outbox, account},
 };
@@ -98,7 +98,7 @@ async fn every_figure_is_what_happened() -> Result<()> {
     let proxy = platform(&[VIDEO, OTHER], Duration::ZERO)?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let watched = Watched::start(&data, &settings).await?;
     let (server, mut outbox) = (&watched.server, Outbox::of(&data));
     let before = watched.figures().await?;
@@ -147,7 +147,7 @@ async fn what_waits_is_seen() -> Result<()> {
     let data = TempDir::new()?;
     let mut settings = settings(&proxy);
     settings.push(("VERBATIM_YOUTUBE__VIDEOS".to_owned(), "1".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let watched = Watched::start(&data, &settings).await?;
     let key = keys(&data, 1)?.remove(0);
     let ask = async |video: &str| watched.server.get_as(&key, &format!("/api/transcript?v={video}")).await;
@@ -190,7 +190,7 @@ async fn a_supplier_that_rests_is_seen() -> Result<()> {
     let mut settings = settings(&proxy);
     settings.push(("VERBATIM_SUPPLIERS__REST_AFTER".to_owned(), "2".to_owned()));
     settings.push(("VERBATIM_UPSTREAM__RETRIES".to_owned(), "0".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let watched = Watched::start(&data, &settings).await?;
     let key = keys(&data, 1)?.remove(0);
     for video in ["failing-000", "failing-001", "failing-002"] {

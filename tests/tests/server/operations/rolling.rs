@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{Server, keys_with, request, run, until, verbatim},
+    harness::{Server, borrowed, keys_with, request, run, until, verbatim},
     platform::{platform, settings},
 };
 
@@ -83,7 +83,7 @@ async fn servers_are_replaced_in_turn_and_no_request_fails() -> Result<()> {
     let mut settings = settings(&proxy);
     settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
     settings.push(("VERBATIM_SERVER__STOP_DELAY".to_owned(), "2s".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let mut servers = [Server::start(&data, &settings)?, Server::start(&data, &settings)?];
     let key = keys_with(&data, 1, &settings)?.remove(0);
     for video in VIDEOS {

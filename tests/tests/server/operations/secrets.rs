@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::Watched;
 use crate::server::{
-    harness::{Reply, Server},
+    harness::{Reply, Server, borrowed},
     platform::{platform, settings},
     v1::post::{Outbox, key_in, register, token},
 };
@@ -93,7 +93,7 @@ async fn no_secret_is_logged_or_counted_at_any_level() -> Result<()> {
         let mut settings = settings(&proxy);
         settings.push(("VERBATIM_LOG__LEVEL".to_owned(), "trace".to_owned()));
         settings.push(("VERBATIM_LOG__FORMAT".to_owned(), format.to_owned()));
-        let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let settings = borrowed(&settings);
         let mut watched = Watched::start(&data, &settings).await?;
         let mut outbox = Outbox::of(&data);
         let secrets = drive(&watched.server, &mut outbox).await?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        harness::{Server, keys, run},
+        harness::{Server, borrowed, keys, run},
         platform::{platform, settings},
     },
     VIDEO, accounts, ends, text, told, told_json,
@@ -28,7 +28,7 @@ async fn an_audit_finds_what_does_not_add_up() -> Result<()> {
     let proxy = platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
     let settings = settings(&proxy);
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     let server = Server::start(&data, &settings)?;
     let key = keys(&data, 1)?.remove(0);
     let fetched = server.get_as(&key, &format!("/api/transcript?v={VIDEO}")).await?;

@@ -13,7 +13,7 @@ use verbatim_tests::replay::ReplayProxy;
 use verbatim_tests_postgres::{Cluster, Durability};
 
 use crate::server::{
-    harness::{Server, run, until, verbatim},
+    harness::{Server, borrowed, run, until, verbatim},
     platform::platform,
     v1::post::{Outbox, account, credits},
 };
@@ -25,8 +25,8 @@ fn serve(data: &TempDir, proxy: &ReplayProxy, url: &str, more: &[(&str, &str)]) 
     let mut settings = crate::server::platform::settings(proxy);
     settings.push(("VERBATIM_STORAGE__URL".to_owned(), url.to_owned()));
     settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
-    let settings = settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let settings: Vec<_> = settings.chain(more.iter().copied()).collect();
+    let mut settings = borrowed(&settings);
+    settings.extend_from_slice(more);
     Server::start(data, &settings)
 }
 

@@ -8,7 +8,10 @@ use tempfile::TempDir;
 use verbatim_tests::replay::ReplayProxy;
 use verbatim_tests_postgres::{Cluster, Database};
 
-use super::{harness::Server, platform};
+use super::{
+    harness::{Server, borrowed},
+    platform,
+};
 
 /// A database, and the data folder that the servers share for their mails.
 pub(crate) struct Stage {
@@ -34,6 +37,6 @@ impl Stage {
 
     /// The settings of all servers, for commands too.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
-        self.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+        borrowed(&self.settings)
     }
 }

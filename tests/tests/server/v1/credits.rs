@@ -23,7 +23,7 @@ use verbatim_tests::replay::ReplayProxy;
 
 use super::post::{Outbox, account, credits};
 use crate::server::{
-    harness::{Server, run, until, verbatim},
+    harness::{Server, borrowed, run, until, verbatim},
     killed::check_ledger,
     platform::{fetches, held_platform, platform, settings},
 };
@@ -33,7 +33,7 @@ fn serve(data: &TempDir, proxy: &ReplayProxy, credits: u64) -> Result<Server> {
     let mut settings = settings(proxy);
     settings.push(("VERBATIM_PLANS__FREE__CREDITS".to_owned(), credits.to_string()));
     settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "10000".to_owned()));
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings = borrowed(&settings);
     Server::start(data, &settings)
 }
 

@@ -15,7 +15,7 @@ use super::{
     post::{Outbox, register, token},
     smtpd::Smtpd,
 };
-use crate::server::harness::{Server, run, verbatim};
+use crate::server::harness::{Server, borrowed, run, verbatim};
 
 /// The settings for a mail server.
 fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, String)>> {
@@ -26,10 +26,6 @@ fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, Str
         ("VERBATIM_MAIL__FROM".to_owned(), "Verbatim <no-reply@v.example>".to_owned()),
         ("VERBATIM_UPSTREAM__CA_FILE".to_owned(), ca_file.display().to_string()),
     ])
-}
-
-fn borrowed(settings: &[(String, String)]) -> Vec<(&str, &str)> {
-    settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

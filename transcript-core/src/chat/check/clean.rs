@@ -228,16 +228,9 @@ fn unit(letters: &[char], from: usize, names: &str) -> Option<usize> {
         false => names.split(' ').find(|name| *name == word),
     };
     let end = at + found?.chars().count();
-    Some(
-        if !is_wide
-            && letters.get(end) == Some(&'.')
-            && digits(letters, end + 2).is_some_and(|(count, _)| count <= 3)
-        {
-            end + 1
-        } else {
-            end
-        },
-    )
+    let next = spaced(letters, end + 1).and_then(|next| digits(letters, next));
+    let is_shortened = !is_wide && letters.get(end) == Some(&'.') && matches!(next, Some((..=3, _)));
+    Some(end + usize::from(is_shortened))
 }
 
 /// Where the next number begins, behind `and`, a comma or spaces.
@@ -307,6 +300,7 @@ mod tests {
             "At @说, @后, @에, um @",
         );
         check("um 3 Min. 20 Sek. dort", "um @. dort");
+        check("um 3 Min.  20 Sek. dort", "um @. dort");
         check("в 3 минуты и 20 секунд", "в @");
         check("3 min http://x.example 20 s", "@");
         check("It was 2:1 5 minutes before the end.", "It was 2:1 5 minutes before the end.");
