@@ -102,9 +102,8 @@ fn build() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let folder = this.parent().context("this program is in no folder")?;
     ensure!(folder.ends_with("release"), "measure with --release");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let mut cargo = verbatim_tests::cargo();
     cargo.args(["build", "--quiet", "--release", "--package", "reference-server", "--bin", "verbatim"]);
-    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     ensure!(cargo.status()?.success(), "cargo build failed");
     Ok(folder.join("verbatim"))
 }

@@ -2,7 +2,9 @@
 //!
 //! The tests themselves are in `tests/`; this library holds what they and the benches share.
 
+mod cargo;
 pub mod replay;
 mod script;
 
+pub use cargo::cargo;
 pub use script::write_script;

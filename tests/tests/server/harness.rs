@@ -39,9 +39,8 @@ fn build() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     // The test program is in `target/PROFILE/deps`, the command in `target/PROFILE`.
     let folder = this.parent().and_then(Path::parent).context("the test program is in no target folder")?;
-    let mut cargo = Command::new(env!("CARGO"));
+    let mut cargo = verbatim_tests::cargo();
     cargo.args(["build", "--quiet", "--package", "reference-server", "--bin", "verbatim"]);
-    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     if folder.file_name() == Some(OsStr::new("release")) {
         cargo.arg("--release");
     }
