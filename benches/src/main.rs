@@ -30,6 +30,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Parser;
 
+/// The server's: what is measured in this process costs what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures, and prints medians of interleaved rounds.
 #[derive(Debug, Parser)]
 #[command(name = "verbatim-benches")]

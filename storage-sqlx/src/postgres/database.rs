@@ -65,6 +65,8 @@ pub(super) trait Change: Send + Sync + 'static {
     const IS_STEP: bool = false;
     /// Whether to make it again does no harm when nobody knows whether it was made.
     const IS_REPEATABLE: bool = true;
+    /// Whether it is left to another change where others were in its way, and not made again.
+    const GIVES_WAY: bool = false;
     /// The part of the patience that it may take: one in so many. What is made for several leaves them time.
     const PATIENCE_PARTS: u32 = 1;
 
@@ -296,7 +298,7 @@ impl Shared {
             };
             attempts += 1;
             match verdict(&fault) {
-                Verdict::Again if attempts < ATTEMPTS_MAX && Instant::now() < ends => {
+                Verdict::Again if !C::GIVES_WAY && attempts < ATTEMPTS_MAX && Instant::now() < ends => {
                     sleep(pause(attempts)).await;
                 }
                 Verdict::Lost if C::IS_REPEATABLE && lost < LOST_MAX && Instant::now() < ends => {

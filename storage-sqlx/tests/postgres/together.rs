@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use sqlx::{ConnectOptions, Row, postgres::PgConnectOptions};
 use storage_sqlx::{PostgresOptions, PostgresStore};
 use transcript_core::{
-    ids::{HoldId, WalletId},
-    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms},
+    ids::{GrantId, HoldId, WalletId},
+    ledger::{Balance, Grant, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms},
 };
 use verbatim_tests_postgres::Database;
 
@@ -188,4 +188,38 @@ async fn several_servers_that_spend_of_the_same_wallets_do_not_wait_for_each_oth
     assert_eq!(balance.pools[0].spent, 60);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     check_audit(&*one).await;
+}
+
+/// What happened to a wallet, in the order of its entries.
+async fn kinds(database: &Database<'_>, wallet: &str) -> Vec<String> {
+    let options: PgConnectOptions = database.url.parse().unwrap();
+    let mut stranger = options.connect().await.unwrap();
+    let entries = sqlx::query("SELECT kind FROM ledger_entries WHERE wallet = $1 ORDER BY seq");
+    let rows = entries.bind(wallet.to_owned()).fetch_all(&mut stranger).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_entry_is_the_newest_of_its_wallet_whatever_the_clocks_of_servers_say() {
+    let (ahead, database) = store().await;
+    let together = store_in(&database).await;
+    let alone = PostgresStore::open(crate::options(&database)).await.unwrap();
+    let wallets = ["spent alone", "held alone", "spent together"];
+    for wallet in wallets {
+        let (id, wallet) = (GrantId::new(wallet), WalletId::new(wallet));
+        let ask = Grant { id, wallet, amount: 5, now: moment(3_600_000), memo: "pack".to_owned() };
+        ahead.grant(ask).await.unwrap();
+    }
+    for round in 0..3 {
+        let ask = |n: usize| request(format!("{n}-{round}"), wallets[n], terms("month", 10));
+        assert!(held(&alone.spend(ask(0)).await.unwrap()).is_some());
+        assert!(held(&alone.hold(ask(1)).await.unwrap()).is_some());
+        let others = (0..8).map(|n| request(format!("{n}+{round}"), "another", terms("month", 100)));
+        let outcomes = all(&together, others.chain([ask(2)]).collect()).await;
+        assert!(outcomes.iter().all(|outcome| held(outcome).is_some()), "{outcomes:?}");
+    }
+    for (wallet, kind) in wallets.into_iter().zip(["charged", "held", "charged"]) {
+        assert_eq!(kinds(&database, wallet).await, ["granted", kind, kind, kind], "{wallet}");
+    }
+    check_audit(&alone).await;
 }

@@ -1,7 +1,9 @@
 //! Holding and spending of one wallet's allowance in one statement: what runs with every request.
 //!
 //! The wallet's first pool is an allowance that has room: then its row is all that is needed, and adding to it asks
-//! in the same moment whether there is room still. Whatever else may be the case is left to [`super::hold`].
+//! in the same moment whether there is room still. Whatever else may be the case is left to [`super::hold`]. What hardly
+//! ever is the case is not looked for first: it ends the statement with an error, and nothing is stored. A known id
+//! cannot be stored again; and an entry whose number is not the wallet's newest divides by zero.
 
 use sqlx::{PgConnection, Row};
 use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance};
@@ -17,21 +19,20 @@ use crate::{
     },
 };
 
-/// `$4` is the limit, `$5` the amount, `$12` the buckets of the pools after the first. The entry has the number that the
-/// pool has afterwards.
+/// `$4` is the limit, `$5` the amount, `$10` the bucket of the pool after the first, if there is one. The entry has the
+/// number that the pool has afterwards.
 macro_rules! taking {
     (spent: $spent:literal, held: $held:literal, hold: $state:literal, $closed:literal, entry: $kind:literal,
         also: $also:literal) => {
         concat!(
             "WITH pool AS (
                 INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
-                SELECT $1, $2, $3, 1,
-                    greatest($3, coalesce((SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = $1), 0)), $4, ",
+                SELECT $1, $2, $3, 1, $3, $4, ",
             $spent,
             ", ",
             $held,
             ", 0
-                WHERE $5 <= $4::BIGINT AND NOT EXISTS (SELECT 1 FROM ledger_holds WHERE id = $6)
+                WHERE $5 <= $4::BIGINT
                     AND NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
                 ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
                     last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 1), cap = excluded.cap,
@@ -43,9 +44,9 @@ macro_rules! taking {
                     share_buckets, share_caps, share_amounts)
                 SELECT $6, ",
             $state,
-            ", $8, $9, $10::TEXT[], $11::BIGINT[], ",
+            ", $8, $9, ARRAY[$1::TEXT], ARRAY[$5::BIGINT], ",
             $closed,
-            ", '{1}', ARRAY[$2::TEXT], ARRAY[$4::BIGINT], $11::BIGINT[]
+            ", '{1}', ARRAY[$2::TEXT], ARRAY[$4::BIGINT], ARRAY[$5::BIGINT]
                 FROM pool
             ), entry AS (
                 INSERT INTO ledger_entries (wallet, seq, at, bucket, cap, kind, amount, shortfall, cause, memo)
@@ -54,8 +55,9 @@ macro_rules! taking {
             ", $5, 0, $6, $9 FROM pool
             )",
             $also,
-            " SELECT pool.spent, pool.held, pool.granted, q.bucket, q.spent, q.held, q.granted
-            FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = ANY ($12)"
+            " SELECT pool.spent, pool.held, pool.granted, q.spent, q.held, q.granted,
+                1 / (CASE WHEN q.last_entry >= pool.last_entry THEN 0 ELSE 1 END)
+            FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = $10"
         )
     };
 }
@@ -67,7 +69,7 @@ const HOLD: &str = taking!(
 
 /// What is spent at once is never open: a table less, for each request.
 const SPEND: &str = taking!(
-    spent: "$5::BIGINT", held: "0", hold: "'closed'", "$11::BIGINT[]", entry: "'charged'", also: ""
+    spent: "$5::BIGINT", held: "0", hold: "'closed'", "ARRAY[$5::BIGINT]", entry: "'charged'", also: ""
 );
 
 /// A request to hold; `spend` settles it in full at once.
@@ -81,7 +83,9 @@ pub(super) struct Taking {
 pub(super) fn plain_leg(ask: &HoldRequest) -> Option<(&Leg, &str, u64)> {
     let [leg] = ask.legs.as_slice() else { return None };
     match leg.terms.pools.first() {
-        Some(Pool::Allowance { bucket, limit }) if leg.amount > 0 => Some((leg, bucket, *limit)),
+        Some(Pool::Allowance { bucket, limit }) if leg.amount > 0 && leg.terms.pools.len() <= 2 => {
+            Some((leg, bucket, *limit))
+        }
         _ => None,
     }
 }
@@ -97,14 +101,15 @@ impl Change for Taking {
     /// None where another statement must do it.
     type Outcome = Option<HoldOutcome>;
     const IS_STEP: bool = true;
+    const GIVES_WAY: bool = true;
 
     async fn make(&self, db: &mut PgConnection) -> Work<Option<HoldOutcome>> {
         let Self { ask, spend, numbers } = self;
         let Some((leg, bucket, limit)) = plain_leg(ask) else { return Ok(None) };
         let (now, amount, wallet) = (ask.now.as_millis(), column(leg.amount)?, own(leg.wallet.as_str()));
-        let others: Vec<String> = leg.terms.pools.iter().skip(1).map(|pool| own(bucket_name(pool))).collect();
+        let other = leg.terms.pools.get(1).map(|pool| own(bucket_name(pool)));
         let take = sqlx::query(if *spend { SPEND } else { HOLD })
-            .bind(wallet.clone())
+            .bind(wallet)
             .bind(own(bucket))
             .bind(numbers.numbers(now, 1))
             .bind(column(limit)?)
@@ -113,26 +118,14 @@ impl Change for Taking {
             .bind(now)
             .bind(ask.expires_at.as_millis())
             .bind(own(&ask.memo))
-            .bind(vec![wallet])
-            .bind(vec![amount])
-            .bind(others);
-        let found = take.fetch_all(db).await?;
-        let Some(first) = found.first() else { return Ok(None) };
+            .bind(other);
+        let Some(row) = take.fetch_optional(db).await? else { return Ok(None) };
         let mut pools = Vec::with_capacity(leg.terms.pools.len());
-        for (place, pool) in leg.terms.pools.iter().enumerate() {
-            let bucket = own(bucket_name(pool));
-            let stored = found.iter().find(|row| {
-                row.try_get::<Option<&str>, _>(3).ok().flatten().is_some_and(|stored| stored == bucket)
+        for (pool, column) in leg.terms.pools.iter().zip([0, 3]) {
+            pools.push(match row.try_get::<Option<i64>, _>(column)? {
+                Some(_) => rows::balance(&row, column, pool.clone())?,
+                None => PoolBalance::fresh(pool.clone()),
             });
-            let (row, column) = match (place, stored) {
-                (0, _) => (first, 0),
-                (_, Some(row)) => (row, 4),
-                (_, None) => {
-                    pools.push(PoolBalance::fresh(pool.clone()));
-                    continue;
-                }
-            };
-            pools.push(rows::balance(row, column, pool.clone())?);
         }
         Ok(Some(HoldOutcome::Held { balances: vec![Balance { wallet: leg.wallet.clone(), pools }] }))
     }

@@ -26,6 +26,7 @@ pub(super) use together::Spenders;
 use super::{
     PostgresStore,
     database::{Database, Read},
+    fault::{Verdict, verdict},
     text::{plain, read},
 };
 use crate::{
@@ -70,8 +71,11 @@ const WALLETS: &str = "WITH named AS (
 pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
     if allowance::Taking::fits(&ask) {
         let step = allowance::Taking { ask: ask.clone(), spend, numbers: database.clone() };
-        if let Some(outcome) = database.make(step).await? {
-            return Ok(outcome);
+        match database.attempt(step).await {
+            Ok(Some(outcome)) => return Ok(outcome),
+            Ok(None) => {}
+            Err(fault) if verdict(&fault) == Verdict::Again => {}
+            Err(fault) => return Err(database.error(fault)),
         }
     }
     let step = hold::Holding { ask: ask.clone(), spend, numbers: database.clone() };

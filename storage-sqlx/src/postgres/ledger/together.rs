@@ -3,8 +3,9 @@
 //! A commit waits for the server's disk, and that is most of what a spend costs where many ask at once. So as long as
 //! few are under way, each is made by itself ([`super::allowance`]); whoever comes when there are more waits in one of
 //! a few lines, and all who have gathered in it are served by one statement. A wallet's spends are always in the same
-//! line. What the statement cannot answer (an id that is known, an allowance that is used up, a hold of the wallet
-//! that is overdue) is left to its own way, and nobody pays for another's fault.
+//! line. What the statement cannot answer (an allowance that is used up, a hold of the wallet that is overdue) is left to
+//! its own way, and nobody pays for another's fault. What hardly ever is the case (an id that is known, a pool of the
+//! wallet with a newer entry) is not looked for: it ends the statement with an error, and all of them go their own way.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,15 +44,10 @@ const TOGETHER: &str = "WITH asks AS MATERIALIZED (
             $13::TEXT[]) a (id, wallet, place, amount, now, expires_at, memo)
     ), pool AS (
         INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
-        SELECT w.wallet, w.bucket, $1 + w.place, 1,
-            greatest($1, coalesce((SELECT max(p.last_entry) FROM ledger_pools p WHERE p.wallet = w.wallet), 0)) + $2,
-            w.cap, w.amount, 0, 0
+        SELECT w.wallet, w.bucket, $1 + w.place, 1, $1 + $2, w.cap, w.amount, 0, 0
         FROM unnest($3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[], $14::BIGINT[])
             WITH ORDINALITY w (wallet, bucket, cap, amount, now, place)
-        WHERE w.wallet <> ALL (ARRAY(
-                SELECT a.wallet FROM asks a WHERE EXISTS (SELECT 1 FROM ledger_holds h WHERE h.id = a.id OFFSET 0)
-            ))
-            AND NOT EXISTS (
+        WHERE NOT EXISTS (
                 SELECT 1 FROM ledger_open o WHERE o.wallet = w.wallet AND o.expires_at <= w.now OFFSET 0
             )
         ORDER BY w.place
@@ -71,9 +67,10 @@ const TOGETHER: &str = "WITH asks AS MATERIALIZED (
         SELECT a.wallet, p.last_entry - $2 + a.place, a.now, p.bucket, p.cap, 'charged', a.amount, 0, a.id, a.memo
         FROM asks a JOIN pool p ON p.wallet = a.wallet
     )
-    SELECT p.wallet, p.spent, p.held, p.granted, q.spent, q.held, q.granted
+    SELECT p.wallet, p.spent, p.held, p.granted, q.spent, q.held, q.granted,
+        1 / (CASE WHEN q.last_entry > p.last_entry - $2 THEN 0 ELSE 1 END)
     FROM pool p LEFT JOIN LATERAL (
-        SELECT spent, held, granted FROM ledger_pools WHERE wallet = p.wallet AND bucket = '' OFFSET 0
+        SELECT spent, held, granted, last_entry FROM ledger_pools WHERE wallet = p.wallet AND bucket = '' OFFSET 0
     ) q ON TRUE";
 
 /// Where spends are asked for, and gather.
@@ -225,6 +222,7 @@ impl Change for Together {
     /// None for those that must go their own way.
     type Outcome = Vec<Option<HoldOutcome>>;
     const IS_STEP: bool = true;
+    const GIVES_WAY: bool = true;
     /// A row that somebody else has locked keeps all of them waiting: each by itself then, with the time that is left.
     const PATIENCE_PARTS: u32 = 4;
 
