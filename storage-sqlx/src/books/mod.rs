@@ -19,11 +19,12 @@ use transcript_core::{
 
 #[cfg(not(feature = "postgres"))]
 use rows::cap_of;
-pub(crate) use rows::{
-    EntryRow, HoldRow, LegRow, PoolRow, State, TransferKind, TransferRow, bucket_name, kind_of, pool_of,
-};
 #[cfg(feature = "postgres")]
-pub(crate) use rows::{ShareRow, cap_of};
+pub(crate) use rows::cap_of;
+pub(crate) use rows::{
+    EntryRow, HoldRow, LegRow, PoolRow, ShareRow, State, TransferKind, TransferRow, bucket_name, kind_of,
+    pool_of,
+};
 use rows::{kind_name, leg_row};
 
 use crate::error::corrupt;

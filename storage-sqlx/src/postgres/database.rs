@@ -29,7 +29,7 @@ use tokio::{
 use transcript_core::Result;
 
 use super::{
-    fault::{self, Verdict, closed, defect, into_error, late, verdict},
+    fault::{self, Verdict, closed, defect, into_error, is_contradicted, late, verdict},
     options::{PostgresOptions, is_private},
     text::own,
 };
@@ -65,7 +65,7 @@ pub(super) trait Change: Send + Sync + 'static {
     const IS_STEP: bool = false;
     /// Whether to make it again does no harm when nobody knows whether it was made.
     const IS_REPEATABLE: bool = true;
-    /// Whether it is left to another change where others were in its way, and not made again.
+    /// Whether it is left to another change where rows that are stored contradict it, and not made again.
     const GIVES_WAY: bool = false;
     /// The part of the patience that it may take: one in so many. What is made for several leaves them time.
     const PATIENCE_PARTS: u32 = 1;
@@ -298,7 +298,8 @@ impl Shared {
             };
             attempts += 1;
             match verdict(&fault) {
-                Verdict::Again if !C::GIVES_WAY && attempts < ATTEMPTS_MAX && Instant::now() < ends => {
+                _ if C::GIVES_WAY && is_contradicted(&fault) => return Err(fault),
+                Verdict::Again if attempts < ATTEMPTS_MAX && Instant::now() < ends => {
                     sleep(pause(attempts)).await;
                 }
                 Verdict::Lost if C::IS_REPEATABLE && lost < LOST_MAX && Instant::now() < ends => {

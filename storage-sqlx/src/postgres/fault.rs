@@ -17,9 +17,10 @@ pub(super) enum Verdict {
 
 /// What is to be done about a fault.
 ///
-/// The codes are SQLSTATEs, which all engines that speak the protocol share. A broken uniqueness is a race: each
-/// statement looks first, and stores nothing that its own snapshot has already. So is a division by zero, with
-/// which a statement of ours ends that finds, in its middle, that the rows it was computed of have changed.
+/// The codes are SQLSTATEs, which all engines that speak the protocol share. A broken uniqueness is a race: statements look
+/// first, and store nothing that their own snapshot has already, but for those that leave it to others
+/// ([`is_contradicted`]). So is a division by zero, with which a statement of ours ends that finds, in its middle, that
+/// the rows it was computed of have changed.
 pub(super) fn verdict(fault: &Fault) -> Verdict {
     let Fault::Sql(error) = fault else { return Verdict::Final };
     let Some(code) = code(error) else {
@@ -46,6 +47,11 @@ fn verdict_of(code: &str) -> Verdict {
         code if code.starts_with("08") || code.starts_with("53") => Verdict::Lost,
         _ => Verdict::Final,
     }
+}
+
+/// Whether rows that are stored contradict the statement: by their uniqueness, or by what it finds in its middle.
+pub(super) fn is_contradicted(fault: &Fault) -> bool {
+    matches!(fault, Fault::Sql(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
 }
 
 /// The SQLSTATE of what the server said.

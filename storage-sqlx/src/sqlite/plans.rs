@@ -82,6 +82,7 @@ async fn no_hot_statement_reads_a_whole_table() {
     }
     let groups = charges::statements::hot();
     check(&mut main, &groups.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    check(&mut main, &[charges::lone::hot()]).await;
     assert_eq!(scans(&mut main, "SELECT * FROM ledger_pools WHERE spent = 1").await, ["SCAN ledger_pools"]);
 
     let options = SqliteOptions::new(folder.path().join("archive.db"));

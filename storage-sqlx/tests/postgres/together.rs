@@ -190,11 +190,11 @@ async fn several_servers_that_spend_of_the_same_wallets_do_not_wait_for_each_oth
     check_audit(&*one).await;
 }
 
-/// What happened to a wallet, in the order of its entries.
-async fn kinds(database: &Database<'_>, wallet: &str) -> Vec<String> {
+/// What happened to a wallet, in the order of its entries: the ids of grants and holds.
+async fn causes(database: &Database<'_>, wallet: &str) -> Vec<String> {
     let options: PgConnectOptions = database.url.parse().unwrap();
     let mut stranger = options.connect().await.unwrap();
-    let entries = sqlx::query("SELECT kind FROM ledger_entries WHERE wallet = $1 ORDER BY seq");
+    let entries = sqlx::query("SELECT cause FROM ledger_entries WHERE wallet = $1 ORDER BY seq");
     let rows = entries.bind(wallet.to_owned()).fetch_all(&mut stranger).await.unwrap();
     rows.iter().map(|row| row.get(0)).collect()
 }
@@ -204,22 +204,30 @@ async fn an_entry_is_the_newest_of_its_wallet_whatever_the_clocks_of_servers_say
     let (ahead, database) = store().await;
     let together = store_in(&database).await;
     let alone = PostgresStore::open(crate::options(&database)).await.unwrap();
-    let wallets = ["spent alone", "held alone", "spent together"];
-    for wallet in wallets {
-        let (id, wallet) = (GrantId::new(wallet), WalletId::new(wallet));
+    let (bought, turned) = (["bought 0", "bought 1", "bought 2"], ["turned 0", "turned 1", "turned 2"]);
+    for wallet in bought {
+        let (id, wallet) = (GrantId::new("first ".to_owned() + wallet), WalletId::new(wallet));
         let ask = Grant { id, wallet, amount: 5, now: moment(3_600_000), memo: "pack".to_owned() };
         ahead.grant(ask).await.unwrap();
     }
-    for round in 0..3 {
-        let ask = |n: usize| request(format!("{n}-{round}"), wallets[n], terms("month", 10));
-        assert!(held(&alone.spend(ask(0)).await.unwrap()).is_some());
-        assert!(held(&alone.hold(ask(1)).await.unwrap()).is_some());
-        let others = (0..8).map(|n| request(format!("{n}+{round}"), "another", terms("month", 100)));
-        let outcomes = all(&together, others.chain([ask(2)]).collect()).await;
-        assert!(outcomes.iter().all(|outcome| held(outcome).is_some()), "{outcomes:?}");
+    for wallet in turned {
+        let ask = request("first ".to_owned() + wallet, wallet, terms("next month", 10));
+        let ask = HoldRequest { now: moment(3_600_000), expires_at: moment(3_660_000), ..ask };
+        assert!(held(&ahead.spend(ask).await.unwrap()).is_some());
     }
-    for (wallet, kind) in wallets.into_iter().zip(["charged", "held", "charged"]) {
-        assert_eq!(kinds(&database, wallet).await, ["granted", kind, kind, kind], "{wallet}");
+    for round in 0..3 {
+        for wallets in [bought, turned] {
+            let ask = |n: usize| request(format!("{round} {}", wallets[n]), wallets[n], terms("month", 10));
+            assert!(held(&alone.spend(ask(0)).await.unwrap()).is_some());
+            assert!(held(&alone.hold(ask(1)).await.unwrap()).is_some());
+            let other = |n| request(format!("{n} {round} {}", wallets[0]), "other", terms("month", 100));
+            let outcomes = all(&together, (0..8).map(other).chain([ask(2)]).collect()).await;
+            assert!(outcomes.iter().all(|outcome| held(outcome).is_some()), "{outcomes:?}");
+        }
+    }
+    for wallet in bought.into_iter().chain(turned) {
+        let expected = ["first", "0", "1", "2"].map(|when| format!("{when} {wallet}"));
+        assert_eq!(causes(&database, wallet).await, expected);
     }
     check_audit(&alone).await;
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sqlx::{ConnectOptions, Connection, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{ConnectOptions, Connection, Row, SqliteConnection, sqlite::SqliteConnectOptions};
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -10,8 +10,8 @@ use transcript_core::{
     ErrorKind, Result,
     accounts::{ChargeOutcome, ChargeRequest, Charges},
     directory::Account,
-    ids::HoldId,
-    ledger::{HoldOutcome, Ledger},
+    ids::{HoldId, WalletId},
+    ledger::{HoldOutcome, HoldRequest, Ledger, Leg, Pool, Settle, SettleOutcome, Terms},
 };
 
 use crate::common::{
@@ -158,7 +158,80 @@ async fn whoever_leaves_before_the_turn_is_not_charged() {
     lock.rollback().await.unwrap();
     assert!(charged(&stays.await.unwrap()));
     assert_eq!(left(&store, &account).await, 9);
-    let settle = transcript_core::ledger::Settle { id: HoldId::new("h2"), spent: vec![0], now: moment(1) };
-    let unknown = store.settle(settle).await.unwrap();
-    assert_eq!(unknown, transcript_core::ledger::SettleOutcome::Unknown, "there never was such a hold");
+    assert!(is_unknown(&store, "h2").await);
+}
+
+async fn is_unknown(store: &SqliteStore, id: &str) -> bool {
+    let settle = Settle { id: HoldId::new(id), spent: vec![0], now: moment(1) };
+    store.settle(settle).await.unwrap() == SettleOutcome::Unknown
+}
+
+/// A spend of a wallet's allowance.
+fn spend(store: &Arc<SqliteStore>, id: &str, wallet: &str) -> JoinHandle<Result<HoldOutcome>> {
+    let month = Pool::Allowance { bucket: "month".to_owned(), limit: 10 };
+    let terms = Terms { pools: vec![month, Pool::Purchased], resets_at: None };
+    let ask = HoldRequest {
+        id: HoldId::new(id),
+        legs: vec![Leg { wallet: WalletId::new(wallet), terms, amount: 3 }],
+        now: moment(0),
+        expires_at: moment(60_000),
+        memo: "spend".to_owned(),
+    };
+    let store = Arc::clone(store);
+    tokio::spawn(async move { store.spend(ask).await })
+}
+
+#[tokio::test]
+async fn whoever_leaves_while_another_process_writes_does_not_pay_for_a_spend() {
+    let (store, folder) = crate::store().await;
+    assert!(spend(&store, "s1", "a").await.unwrap().is_ok());
+    let mut other = other(&folder).await;
+    let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    let leaves = spend(&store, "s2", "a");
+    // Now it waits for the lock itself.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    leaves.abort();
+    assert!(leaves.await.unwrap_err().is_cancelled());
+    lock.rollback().await.unwrap();
+    let HoldOutcome::Held { balances } = spend(&store, "s3", "a").await.unwrap().unwrap() else {
+        panic!("there is room")
+    };
+    assert_eq!(balances[0].pools[0].spent, 6);
+    assert!(is_unknown(&store, "s2").await);
+    check_audit(&*store).await;
+}
+
+#[tokio::test]
+async fn a_spend_alone_leaves_what_one_of_a_group_leaves() {
+    let (store, folder) = crate::store().await;
+    let mut outcomes = Vec::new();
+    for id in ["alone 1", "alone 2"] {
+        outcomes.push(spend(&store, id, "w1").await.unwrap().unwrap());
+    }
+    let mut other = other(&folder).await;
+    for round in [1, 2] {
+        // While another writes, they gather.
+        let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        let calls = ["w2", "w3"].map(|wallet| spend(&store, &format!("{wallet} {round}"), wallet));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        lock.rollback().await.unwrap();
+        for call in calls {
+            outcomes.push(call.await.unwrap().unwrap());
+        }
+    }
+    let spent = |outcome: &HoldOutcome| match outcome {
+        HoldOutcome::Held { balances } => balances[0].pools.clone(),
+        other => panic!("{other:?}"),
+    };
+    let told: Vec<_> = outcomes.iter().map(spent).collect();
+    assert_eq!([&told[2], &told[3], &told[4], &told[5]], [&told[0], &told[0], &told[1], &told[1]]);
+    let rows = "SELECT p.cap || '/' || p.spent || '/' || p.held || '/' || p.granted || p.bucket
+            || h.state || h.expires_at || h.memo || replace(h.legs, p.wallet, '')
+            || e.at || e.bucket || e.cap || e.kind || e.amount || e.shortfall || e.memo
+        FROM ledger_pools p JOIN ledger_entries e USING (wallet) JOIN ledger_holds h ON h.id = e.cause ORDER BY e.seq";
+    let rows = sqlx::query(rows).fetch_all(&mut other).await.unwrap();
+    let rows: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(rows.len(), 6);
+    assert!(rows.iter().all(|row| row == &rows[0] && row.contains("charged")), "{rows:#?}");
+    check_audit(&*store).await;
 }

@@ -57,7 +57,8 @@ macro_rules! taking {
             $also,
             " SELECT pool.spent, pool.held, pool.granted, q.spent, q.held, q.granted,
                 1 / (CASE WHEN q.last_entry >= pool.last_entry THEN 0 ELSE 1 END)
-            FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket = $10"
+            FROM pool LEFT JOIN ledger_pools q ON q.wallet = $1 AND q.bucket <> $2
+                AND (q.bucket = $10 OR q.last_entry >= pool.last_entry)"
         )
     };
 }

@@ -53,7 +53,8 @@ const HOLD: &str = "WITH asked AS (
                 SELECT leg FROM shares GROUP BY leg, amount HAVING sum(taken) < amount
             ) short) AS short
     ), go AS (
-        SELECT greatest($9, coalesce((SELECT max(last_entry) + 1 FROM locked), 0)) AS number
+        SELECT greatest($9, (SELECT max(last_entry) + 1 FROM locked),
+            (SELECT max(last_entry) + 1 FROM ledger_pools WHERE wallet = ANY ($7::TEXT[]))) AS number
         FROM found WHERE NOT is_known AND NOT is_overdue AND short IS NULL
     ), stored AS (
         INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)

@@ -26,7 +26,7 @@ pub(super) use together::Spenders;
 use super::{
     PostgresStore,
     database::{Database, Read},
-    fault::{Verdict, verdict},
+    fault::is_contradicted,
     text::{plain, read},
 };
 use crate::{
@@ -74,7 +74,7 @@ pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> 
         match database.attempt(step).await {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
-            Err(fault) if verdict(&fault) == Verdict::Again => {}
+            Err(fault) if is_contradicted(&fault) => {}
             Err(fault) => return Err(database.error(fault)),
         }
     }

@@ -70,7 +70,8 @@ const TOGETHER: &str = "WITH asks AS MATERIALIZED (
     SELECT p.wallet, p.spent, p.held, p.granted, q.spent, q.held, q.granted,
         1 / (CASE WHEN q.last_entry > p.last_entry - $2 THEN 0 ELSE 1 END)
     FROM pool p LEFT JOIN LATERAL (
-        SELECT spent, held, granted, last_entry FROM ledger_pools WHERE wallet = p.wallet AND bucket = '' OFFSET 0
+        SELECT spent, held, granted, last_entry FROM ledger_pools
+        WHERE wallet = p.wallet AND bucket <> p.bucket AND (bucket = '' OR last_entry > p.last_entry - $2) OFFSET 0
     ) q ON TRUE";
 
 /// Where spends are asked for, and gather.

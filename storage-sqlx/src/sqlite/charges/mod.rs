@@ -3,9 +3,10 @@
 //! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
 //! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
 //! rules of the ledger and the limits ([`Batch`]), and one stores what they changed; the first begins the transaction
-//! and the last commits it, where nobody else shares it. What is out of the ordinary (a hold id that is known, a hold
-//! of the wallet that is overdue) goes its own way in the same transaction.
+//! and the last commits it, where nobody else shares it. A spend that is alone is one text ([`lone`]). What is out of the
+//! ordinary (a hold id that is known, a hold of the wallet that is overdue) goes its own way in the same transaction.
 
+pub(super) mod lone;
 pub(super) mod statements;
 
 use std::{
@@ -36,6 +37,7 @@ use crate::{
     batch::{Asked, Batch, Found},
     error::Work,
 };
+use lone::{Lone, Turns};
 use statements::Statements;
 
 /// How many charges share their statements at most.
@@ -81,6 +83,7 @@ struct Shared {
     file: PathBuf,
     runtime: Handle,
     statements: Statements,
+    lone: Turns,
     waiting: Mutex<Waiting>,
 }
 
@@ -95,7 +98,8 @@ impl Counter {
     pub(super) fn new(database: &Database) -> Self {
         let (queue, file) = (Arc::clone(&database.queue), database.file.clone());
         let (runtime, statements) = (database.runtime.clone(), Statements::default());
-        Self { shared: Arc::new(Shared { queue, file, runtime, statements, waiting: Mutex::default() }) }
+        let (lone, waiting) = (Turns::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { queue, file, runtime, statements, lone, waiting }) }
     }
 
     /// Spends, together with whoever waits.
@@ -316,20 +320,33 @@ impl Change for Together {
 }
 
 impl Together {
-    /// Makes it in a transaction of its own, with two hops.
+    /// Makes it in a transaction of its own, with one hop or two.
     async fn make_at_once(&self, db: &mut SqliteConnection) -> Attempt<Vec<ChargeOutcome>> {
         self.group.is_made.store(false, Ordering::Relaxed);
         let asks = self.group.asks(&self.shared);
         if asks.is_empty() {
             return Ok(Vec::new());
         }
-        let statements = &self.shared.statements;
-        let found = statements.begin_and_load(db, &asks).await.map_err(Failed::at_first);
-        let found = found.inspect_err(|failed| {
+        let reopen = |failed: &Failed| {
             if let Failed::Blocked(_) = failed {
                 self.group.reopen(&self.shared);
             }
-        })?;
+        };
+        if let [Ask::Spend(ask)] = &*asks
+            && let Some(lone) = Lone::of(ask)
+            && self.shared.lone.next()
+        {
+            let spent = lone.make(db, &self.group.is_made).await;
+            if let Ok(None) | Err(Failed::Blocked(_)) = spent {
+                self.shared.lone.pass();
+            }
+            if let Some(spent) = spent.inspect_err(reopen)? {
+                return Ok(vec![ChargeOutcome::Counted { remaining: 0, reset_ms: 0, spent }]);
+            }
+        }
+        let statements = &self.shared.statements;
+        let found = statements.begin_and_load(db, &asks).await.map_err(Failed::at_first);
+        let found = found.inspect_err(reopen)?;
         // Waiting for the lock may have taken a while.
         let (asks, found) = self.group.without_who_left(asks, found);
         let mut batch = Batch::decide(&asks, found).map_err(Failed::of)?;

@@ -130,31 +130,31 @@ fn store(size: usize) -> String {
 }
 
 /// The values of a statement's parameters, in their order.
-struct Values<'a> {
+pub(super) struct Values<'a> {
     arguments: SqliteArguments,
     /// Texts that are there already: most come several times, and each would be two allocations.
     texts: HashMap<&'a str, Arc<str>>,
 }
 
 impl<'a> Values<'a> {
-    fn of(count: usize) -> Self {
+    pub(super) fn of(count: usize) -> Self {
         let mut arguments = SqliteArguments::default();
         arguments.reserve(count, 0);
         Self { arguments, texts: HashMap::new() }
     }
 
-    fn add<'t>(&mut self, value: impl sqlx::Encode<'t, Sqlite> + sqlx::Type<Sqlite>) -> Work<()> {
+    pub(super) fn add<'t>(&mut self, value: impl sqlx::Encode<'t, Sqlite> + sqlx::Type<Sqlite>) -> Work<()> {
         let added = self.arguments.add(value);
         Ok(added.map_err(|error| Error::unexpected(format!("a value is no parameter: {error}")))?)
     }
 
     /// A text that may come again.
-    fn text(&mut self, text: &'a str) -> Work<()> {
+    pub(super) fn text(&mut self, text: &'a str) -> Work<()> {
         let shared = Arc::clone(self.texts.entry(text).or_insert_with(|| text.into()));
         self.add(shared)
     }
 
-    fn perhaps(&mut self, text: Option<&'a str>) -> Work<()> {
+    pub(super) fn perhaps(&mut self, text: Option<&'a str>) -> Work<()> {
         match text {
             Some(text) => self.text(text),
             None => self.skip(1),
@@ -164,6 +164,10 @@ impl<'a> Values<'a> {
     /// Parameters that are empty.
     fn skip(&mut self, parameters: usize) -> Work<()> {
         (0..parameters).try_for_each(|_| self.add(None::<i64>))
+    }
+
+    pub(super) fn into_arguments(self) -> SqliteArguments {
+        self.arguments
     }
 
     fn ask(self, text: &Arc<str>) -> Query<'static, Sqlite, SqliteArguments> {
