@@ -22,6 +22,16 @@ up() {
   "$bin/pg_ctl" -D "$data" -w -t 60 -l "$log" start >>"$log" 2>&1
 }
 
+# A process that was being started while the others were killed ends by itself, and no server starts before it has.
+again() {
+  for try in $(seq 100); do
+    up && return
+    tail -n 5 "$log" | grep -q 'pre-existing shared memory block' || return 1
+    sleep 0.2
+  done
+  return 1
+}
+
 "$bin/initdb" -D "$data" -U verbatim -A trust -E UTF8 --locale=C --no-sync >>"$log" 2>&1 &&
   {
     printf '%s\n' "listen_addresses = '127.0.0.1'" "port = $port" "unix_socket_directories = '$folder'" \
@@ -33,7 +43,7 @@ echo "up $folder"
 
 while read -r order; do
   case $order in
-  start) up ;;
+  start) again ;;
   stop) "$bin/pg_ctl" -D "$data" -w -m fast stop >>"$log" 2>&1 ;;
   file\ *)
     file=$data/${order#* }
