@@ -4,6 +4,7 @@
 //! core's own arithmetic, and what it changed goes back with one statement. Both ways the rows travel as
 //! JSON text, so that a step of any size is two statements.
 
+mod plain;
 mod rows;
 
 use serde::Serialize;
@@ -17,6 +18,7 @@ use transcript_core::{
     },
 };
 
+pub(crate) use plain::Plain;
 #[cfg(not(feature = "postgres"))]
 use rows::cap_of;
 #[cfg(feature = "postgres")]

@@ -6,11 +6,11 @@
 //! cannot be stored again; and an entry whose number is not the wallet's newest divides by zero.
 
 use sqlx::{PgConnection, Row};
-use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance};
+use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance};
 
 use super::rows;
 use crate::{
-    books::bucket_name,
+    books::{Plain, bucket_name},
     codec::column,
     error::Work,
     postgres::{
@@ -32,8 +32,7 @@ macro_rules! taking {
             ", ",
             $held,
             ", 0
-                WHERE $5 <= $4::BIGINT
-                    AND NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
+                WHERE NOT EXISTS (SELECT 1 FROM ledger_open WHERE wallet = $1 AND expires_at <= $7)
                 ON CONFLICT (wallet, bucket) DO UPDATE SET version = ledger_pools.version + 1,
                     last_entry = greatest(excluded.last_entry, ledger_pools.last_entry + 1), cap = excluded.cap,
                     spent = ledger_pools.spent + excluded.spent, held = ledger_pools.held + excluded.held
@@ -80,24 +79,6 @@ pub(super) struct Taking {
     pub(super) numbers: Database,
 }
 
-/// The leg, bucket and limit of a request that this statement may answer.
-pub(super) fn plain_leg(ask: &HoldRequest) -> Option<(&Leg, &str, u64)> {
-    let [leg] = ask.legs.as_slice() else { return None };
-    match leg.terms.pools.first() {
-        Some(Pool::Allowance { bucket, limit }) if leg.amount > 0 && leg.terms.pools.len() <= 2 => {
-            Some((leg, bucket, *limit))
-        }
-        _ => None,
-    }
-}
-
-impl Taking {
-    /// Whether the statement may answer a request at all.
-    pub(super) fn fits(ask: &HoldRequest) -> bool {
-        plain_leg(ask).is_some()
-    }
-}
-
 impl Change for Taking {
     /// None where another statement must do it.
     type Outcome = Option<HoldOutcome>;
@@ -106,14 +87,14 @@ impl Change for Taking {
 
     async fn make(&self, db: &mut PgConnection) -> Work<Option<HoldOutcome>> {
         let Self { ask, spend, numbers } = self;
-        let Some((leg, bucket, limit)) = plain_leg(ask) else { return Ok(None) };
+        let Some(Plain { leg, bucket, cap, .. }) = Plain::of(ask) else { return Ok(None) };
         let (now, amount, wallet) = (ask.now.as_millis(), column(leg.amount)?, own(leg.wallet.as_str()));
         let other = leg.terms.pools.get(1).map(|pool| own(bucket_name(pool)));
         let take = sqlx::query(if *spend { SPEND } else { HOLD })
             .bind(wallet)
             .bind(own(bucket))
             .bind(numbers.numbers(now, 1))
-            .bind(column(limit)?)
+            .bind(column(cap)?)
             .bind(amount)
             .bind(own(ask.id.as_str()))
             .bind(now)

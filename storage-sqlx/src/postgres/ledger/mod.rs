@@ -30,7 +30,7 @@ use super::{
     text::{plain, read},
 };
 use crate::{
-    books::{self, PoolRow, bucket_name, kind_of, pool_of},
+    books::{self, Plain, PoolRow, bucket_name, kind_of, pool_of},
     codec::{self, number},
     error::Work,
 };
@@ -69,7 +69,7 @@ const WALLETS: &str = "WITH named AS (
 
 /// Holds; `spend` settles in full at once.
 pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
-    if allowance::Taking::fits(&ask) {
+    if Plain::of(&ask).is_some() {
         let step = allowance::Taking { ask: ask.clone(), spend, numbers: database.clone() };
         match database.attempt(step).await {
             Ok(Some(outcome)) => return Ok(outcome),

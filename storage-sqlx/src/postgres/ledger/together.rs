@@ -18,11 +18,12 @@ use std::{
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Error, Result,
-    ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance},
+    ledger::{Balance, HoldOutcome, HoldRequest, Pool, PoolBalance},
 };
 
-use super::{allowance::plain_leg, rows, take};
+use super::{rows, take};
 use crate::{
+    books::Plain,
     codec::column,
     error::{Work, corrupt},
     postgres::{
@@ -106,7 +107,7 @@ impl Spenders {
 
     /// Spends, together with others where many ask.
     pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        let Some(part) = Part::of(&ask) else { return take(&self.database, ask, true).await };
+        let Some(part) = Plain::of(&ask) else { return take(&self.database, ask, true).await };
         let wallet = part.leg.wallet.clone();
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _place = UnderWay(&self.under_way);
@@ -161,22 +162,6 @@ impl Serve for Spender {
     }
 }
 
-/// A spend that the statement can answer: it knows a wallet's allowance, and purchased credits after it.
-struct Part<'a> {
-    ask: &'a HoldRequest,
-    leg: &'a Leg,
-    bucket: &'a str,
-    cap: u64,
-}
-
-impl<'a> Part<'a> {
-    fn of(ask: &'a HoldRequest) -> Option<Self> {
-        let (leg, bucket, cap) = plain_leg(ask)?;
-        let is_known = matches!(leg.terms.pools.get(1..), Some([] | [Pool::Purchased]));
-        (is_known && leg.amount <= cap).then_some(Self { ask, leg, bucket, cap })
-    }
-}
-
 /// The spends of one wallet that share its row.
 struct Wallet<'a> {
     name: &'a str,
@@ -185,7 +170,7 @@ struct Wallet<'a> {
     amount: u64,
     now: i64,
     /// In their order, each with its place among all.
-    members: Vec<(usize, Part<'a>)>,
+    members: Vec<(usize, Plain<'a>)>,
 }
 
 /// The spends of each wallet, in the order of the wallets. Left out is who repeats the id of another, or means another
@@ -194,9 +179,9 @@ fn wallets(asks: &[HoldRequest]) -> Vec<Wallet<'_>> {
     let mut wallets: HashMap<&str, Wallet<'_>> = HashMap::with_capacity(asks.len());
     let mut ids = HashSet::with_capacity(asks.len());
     for (place, ask) in asks.iter().enumerate() {
-        let Some(part) = Part::of(ask) else { continue };
+        let Some(part) = Plain::of(ask) else { continue };
         let (name, now) = (part.leg.wallet.as_str(), ask.now.as_millis());
-        let Part { bucket, cap, .. } = part;
+        let Plain { bucket, cap, .. } = part;
         let known = wallets.entry(name).or_insert_with(|| {
             let members = Vec::with_capacity(1);
             Wallet { name, bucket, cap, amount: 0, now, members }
@@ -230,7 +215,7 @@ impl Change for Together {
     async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<HoldOutcome>>> {
         let Self { asks, numbers } = self;
         let wallets = wallets(asks);
-        let parts: Vec<&Part<'_>> =
+        let parts: Vec<&Plain<'_>> =
             wallets.iter().flat_map(|wallet| &wallet.members).map(|(_, part)| part).collect();
         let places = wallets.iter().flat_map(|wallet| (1..).take(wallet.members.len()));
         let now = wallets.iter().map(|wallet| wallet.now).max().unwrap_or_default();
@@ -279,7 +264,7 @@ impl Wallet<'_> {
         let mut allowance = rows::balance(row, 1, allowance)?;
         // What each has left is what the pool was before all of them, and its own and those before it.
         allowance.spent = allowance.spent.saturating_sub(self.amount);
-        let outcome = |(place, part): &(usize, Part<'_>)| {
+        let outcome = |(place, part): &(usize, Plain<'_>)| {
             allowance.spent += part.leg.amount;
             let mut pools = vec![allowance.clone()];
             pools.extend((part.leg.terms.pools.len() > 1).then(|| purchased.clone()));

@@ -13,11 +13,11 @@ use std::{
 use futures_util::TryStreamExt;
 use serde::Deserialize;
 use sqlx::{Either, Executor, Row, SqliteConnection, sqlite::SqliteRow};
-use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, Pool, PoolBalance};
+use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance};
 
 use super::statements::Values;
 use crate::{
-    books::{LegRow, ShareRow, bucket_name},
+    books::{LegRow, Plain, ShareRow, bucket_name},
     codec::{self, column},
     error::{Work, corrupt},
     sqlite::writer::{Attempt, Failed},
@@ -74,12 +74,7 @@ impl Turns {
 }
 
 /// A spend that the text may answer.
-pub(super) struct Lone<'a> {
-    ask: &'a HoldRequest,
-    leg: &'a Leg,
-    bucket: &'a str,
-    cap: u64,
-}
+pub(super) struct Lone<'a>(Plain<'a>);
 
 /// A pool: spent, held, granted.
 #[derive(Deserialize)]
@@ -87,15 +82,7 @@ struct Figures(u64, u64, u64);
 
 impl<'a> Lone<'a> {
     pub(super) fn of(ask: &'a HoldRequest) -> Option<Self> {
-        let [leg] = ask.legs.as_slice() else { return None };
-        match leg.terms.pools.as_slice() {
-            [Pool::Allowance { bucket, limit }] | [Pool::Allowance { bucket, limit }, Pool::Purchased]
-                if (1..=*limit).contains(&leg.amount) =>
-            {
-                Some(Self { ask, leg, bucket, cap: *limit })
-            }
-            _ => None,
-        }
+        Plain::of(ask).map(Self)
     }
 
     /// Spends; none where it has stored nothing. `is_stored` is set while nobody but the commit knows what became of it.
@@ -128,7 +115,7 @@ impl<'a> Lone<'a> {
     }
 
     fn values(&self) -> Work<Values<'a>> {
-        let Self { ask, leg, bucket, cap } = *self;
+        let Plain { ask, leg, bucket, cap } = self.0;
         let (wallet, id, now) = (leg.wallet.as_str(), ask.id.as_str(), ask.now.as_millis());
         let (cap, amount) = (column(cap)?, column(leg.amount)?);
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -159,15 +146,17 @@ impl<'a> Lone<'a> {
 
     /// What the hold says of its leg.
     fn row(&self) -> LegRow {
-        let amount = self.leg.amount;
-        let share = ShareRow { bucket: self.bucket.to_owned(), cap: self.cap, amount };
-        LegRow { wallet: self.leg.wallet.as_str().to_owned(), amount, spent: amount, shares: vec![share] }
+        let Plain { leg, bucket, cap, .. } = self.0;
+        let amount = leg.amount;
+        let share = ShareRow { bucket: bucket.to_owned(), cap, amount };
+        LegRow { wallet: leg.wallet.as_str().to_owned(), amount, spent: amount, shares: vec![share] }
     }
 
     /// It is committed: what cannot be read of it is not undone.
     fn outcome(&self, row: &SqliteRow) -> Work<HoldOutcome> {
-        let mut pools = Vec::with_capacity(self.leg.terms.pools.len());
-        for (place, pool) in self.leg.terms.pools.iter().enumerate() {
+        let Plain { leg, .. } = self.0;
+        let mut pools = Vec::with_capacity(leg.terms.pools.len());
+        for (place, pool) in leg.terms.pools.iter().enumerate() {
             pools.push(match row.try_get::<Option<&str>, _>(place)? {
                 None => PoolBalance::fresh(pool.clone()),
                 Some(figures) => {
@@ -178,6 +167,6 @@ impl<'a> Lone<'a> {
                 }
             });
         }
-        Ok(HoldOutcome::Held { balances: vec![Balance { wallet: self.leg.wallet.clone(), pools }] })
+        Ok(HoldOutcome::Held { balances: vec![Balance { wallet: leg.wallet.clone(), pools }] })
     }
 }
