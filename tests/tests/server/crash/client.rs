@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(150);
 const ATTEMPTS: u32 = 200;
 /// How long it waits in between: a server that has just died is not in the book yet as dead.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
+/// How long an answer may take. Whoever asks a server that has just died may reach somebody else who got its port, and who
+/// never answers.
+const ANSWERED: Duration = Duration::from_secs(60);
 /// Less than what an answer holds stays held that nobody settles.
 const HELD: Duration = Duration::from_secs(45);
 /// How many repeats of answered requests each client makes at the end.
@@ -106,9 +109,16 @@ pub(super) async fn ask(
         true => Cut::Unsent,
         false => Cut::Midway,
     };
-    let (parts, body) = http().request(request).await.map_err(cut)?.into_parts();
-    let body = body.collect().await.map_err(|_| Cut::Midway)?.to_bytes();
-    Ok(Reply { status: parts.status, headers: parts.headers, body })
+    let answer = async {
+        let (parts, body) = http().request(request).await.map_err(cut)?.into_parts();
+        let body = body.collect().await.map_err(|_| Cut::Midway)?.to_bytes();
+        Ok(Reply { status: parts.status, headers: parts.headers, body })
+    };
+    let answered = tokio::time::timeout(ANSWERED, answer).await;
+    answered.unwrap_or_else(|_| {
+        assert!(!book.has(&address), "a server that lives has not answered {path} for {ANSWERED:?}");
+        Err(Cut::Midway)
+    })
 }
 
 /// What a client has asked for with an idempotency key, and has no answer to yet.

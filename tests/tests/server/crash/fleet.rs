@@ -18,6 +18,12 @@ impl Book {
         (0..book.len()).find_map(|step| book[(place + step) % book.len()].clone())
     }
 
+    /// Whether a server listens there.
+    pub(super) fn has(&self, address: &str) -> bool {
+        let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        book.iter().flatten().any(|known| known == address)
+    }
+
     fn set(&self, place: usize, address: Option<String>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)[place] = address;
     }
