@@ -9,6 +9,7 @@ use std::{
     collections::hash_map::RandomState,
     fmt,
     hash::{BuildHasher, Hasher},
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -16,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::FutureExt;
 use sqlx::{
     ConnectOptions, Connection, PgConnection, Postgres,
     postgres::{PgArguments, PgConnectOptions, PgRow},
@@ -239,6 +241,13 @@ impl Database {
         let work = self.runtime.spawn(async move { shared.see_through(change).await });
         work.await
             .unwrap_or_else(|ended| Err(if ended.is_panic() { defect(self.name()) } else { closed() }.into()))
+    }
+
+    /// Makes a change in the task that asks for it: one of the database's own, which nobody breaks off. A task less for
+    /// each statement of a line.
+    pub(super) async fn attempt_here<C: Change>(&self, change: C) -> Work<C::Outcome> {
+        let work = AssertUnwindSafe(self.shared.see_through(change)).catch_unwind();
+        work.await.unwrap_or_else(|_| Err(defect(self.name()).into()))
     }
 
     /// What one statement finds, each row brought into its form.

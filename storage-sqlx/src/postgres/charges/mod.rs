@@ -1,7 +1,7 @@
 //! Charges in PostgreSQL: those that wait at the same time share a transaction, and its statements.
 //!
-//! An account's charges wait in one of a few lines, always the same one, so that those of one server are never in
-//! each other's way. Whoever asks is served at once where nobody is served in that line; else they wait, and all who
+//! Charges wait in a line, and an account's are never served side by side, so that those of one server are never in
+//! each other's way. Whoever asks is served at once where a task is free; else they wait, and those who
 //! have gathered are served together: one statement reads what they need, each is decided in its turn with the
 //! rules of the ledger and the limits ([`Batch`]), and one stores what they changed, unless another server has changed
 //! any of it in between. Then it is done again, and from then on the rows are locked first. What is out of the
@@ -26,7 +26,7 @@ use super::{
     database::{Change, Database},
     fault::{Verdict, verdict},
     ledger, limits,
-    line::{Lines, Member, Serve},
+    line::{Line, Member, Serve},
 };
 use crate::{
     batch::Batch,
@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Where charges are asked for, and gather.
-pub(super) type Tellers = Lines<Teller>;
+pub(super) type Tellers = Line<Teller>;
 
 /// Who serves charges.
 pub(super) enum Teller {}
@@ -68,7 +68,8 @@ impl Serve for Teller {
 async fn serve_together(database: &Database, members: Vec<Member<Teller>>) -> Vec<Member<Teller>> {
     let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
     let group = Arc::new(Group::of(asks, database));
-    let served = database.make(Together(Arc::clone(&group))).await;
+    let served = database.attempt_here(Together(Arc::clone(&group))).await;
+    let served = served.map_err(|fault| database.error(fault));
     match served {
         Ok(outcomes) => {
             for ((ask, answer), outcome) in group.asks.iter().zip(answers).zip(outcomes) {

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// `$4` is the limit, `$5` the amount, `$10` the bucket of the pool after the first, if there is one. The entry has the
+/// `$4` is the limit, `$5` the amount, `$10` the bucket of purchased credits, where they come after it. The entry has the
 /// number that the pool has afterwards.
 macro_rules! taking {
     (spent: $spent:literal, held: $held:literal, hold: $state:literal, $closed:literal, entry: $kind:literal,

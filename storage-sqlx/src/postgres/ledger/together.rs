@@ -1,11 +1,11 @@
 //! Spends that are committed together, in one statement, with an outcome for each.
 //!
 //! A commit waits for the server's disk, and that is most of what a spend costs where many ask at once. So as long as
-//! few are under way, each is made by itself ([`super::allowance`]); whoever comes when there are more waits in one of
-//! a few lines, and all who have gathered in it are served by one statement. A wallet's spends are always in the same
-//! line. What the statement cannot answer (an allowance that is used up, a hold of the wallet that is overdue) is left to
-//! its own way, and nobody pays for another's fault. What hardly ever is the case (an id that is known, a pool of the
-//! wallet with a newer entry) is not looked for: it ends the statement with an error, and all of them go their own way.
+//! few are under way, each is made by itself ([`super::allowance`]); whoever comes when there are more waits in a
+//! line, and those who have gathered in it are served by one statement. Those of a wallet are never served side by side there.
+//! What the statement cannot answer (an allowance that is used up, a hold of the wallet that is overdue) is left to its
+//! own way, and nobody pays for another's fault. What hardly ever is the case (an id that is known, a pool of the wallet
+//! with a newer entry) is not looked for: it ends the statement with an error, and all of them go their own way.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,7 +29,7 @@ use crate::{
     postgres::{
         database::{Change, Database},
         fault::{Verdict, verdict},
-        line::{Lines, Member, Serve},
+        line::{Line, Member, Serve},
         text::{own, read},
     },
 };
@@ -81,9 +81,9 @@ pub(in crate::postgres) struct Spenders {
     database: Database,
     /// How many may be under way before any waits for others.
     alone: usize,
-    /// How many are under way, in the lines and by themselves.
+    /// How many are under way, in the line and by themselves.
     under_way: AtomicUsize,
-    lines: Lines<Spender>,
+    line: Line<Spender>,
 }
 
 /// A spend that is under way, until it is dropped.
@@ -101,8 +101,8 @@ enum Spender {}
 impl Spenders {
     /// Nobody waits yet; so many may be under way each by itself.
     pub(in crate::postgres) fn new(database: &Database, alone: usize) -> Self {
-        let lines = Lines::new(database);
-        Self { database: database.clone(), alone, under_way: AtomicUsize::new(0), lines }
+        let line = Line::new(database);
+        Self { database: database.clone(), alone, under_way: AtomicUsize::new(0), line }
     }
 
     /// Spends, together with others where many ask.
@@ -111,10 +111,10 @@ impl Spenders {
         let wallet = part.leg.wallet.clone();
         let others = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _place = UnderWay(&self.under_way);
-        if others < self.alone && !self.lines.is_busy(wallet.as_str()) {
+        if others < self.alone && !self.line.is_busy(wallet.as_str()) {
             return take(&self.database, ask, true).await;
         }
-        self.lines.ask(wallet.as_str(), ask).await
+        self.line.ask(wallet.as_str(), ask).await
     }
 }
 
@@ -132,7 +132,7 @@ impl Serve for Spender {
         let together = Together { asks: Arc::clone(&asks), numbers: database.clone() };
         let served = match asks.len() {
             1 => Ok(vec![None]),
-            _ => database.attempt(together).await,
+            _ => database.attempt_here(together).await,
         };
         let outcomes = match served {
             Ok(outcomes) => outcomes,
