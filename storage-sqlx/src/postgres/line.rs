@@ -28,6 +28,7 @@ const TOGETHER_MAX: usize = 64;
 const GATHERING_MAX: usize = 8;
 /// How many may wait in a line. Whoever comes later is told to try again.
 const WAITING_MAX: usize = 16_384;
+
 /// Who waits: what is asked for, and where the answer goes.
 pub(super) type Member<S> = (<S as Serve>::Ask, Answer<<S as Serve>::Outcome>);
 /// Where an answer goes.
@@ -41,7 +42,9 @@ pub(super) trait Serve: Sized + 'static {
     type Outcome: Send + 'static;
 
     /// What is answered to those for whom nothing was done, since the line is too long or does not move.
-    fn undone(error: Error) -> Result<Self::Outcome>;
+    fn undone(error: Error) -> Result<Self::Outcome> {
+        Err(error)
+    }
 
     /// Serves these, and answers each.
     fn serve(database: &Database, members: Vec<Member<Self>>) -> impl Future<Output = ()> + Send;
@@ -89,18 +92,9 @@ impl<S: Serve> fmt::Debug for Line<S> {
 }
 
 impl<S: Serve> Line<S> {
-    /// An empty line, served in tasks of the database; nobody waits longer than its patience to be served.
+    /// An empty line, served in tasks of the database; nobody is served who has waited for longer than its patience.
     pub(super) fn new(database: &Database) -> Self {
-        let waiting = Waiting {
-            waiters: HashMap::new(),
-            count: 0,
-            ready: VecDeque::new(),
-            ready_count: 0,
-            served: HashSet::new(),
-            served_count: 0,
-            tasks: 0,
-        };
-        Self(Arc::new(Shared { database: database.clone(), waiting: Mutex::new(waiting) }))
+        Self(Arc::new(Shared { database: database.clone(), waiting: Mutex::new(Waiting::nobody()) }))
     }
 
     /// Whether somebody of this name waits, or is being served.
@@ -154,6 +148,19 @@ impl<S: Serve> Shared<S> {
 }
 
 impl<S: Serve> Waiting<S> {
+    /// Nobody waits, and nobody is served.
+    fn nobody() -> Self {
+        Self {
+            waiters: HashMap::new(),
+            count: 0,
+            ready: VecDeque::new(),
+            ready_count: 0,
+            served: HashSet::new(),
+            served_count: 0,
+            tasks: 0,
+        }
+    }
+
     fn add(&mut self, name: Name, member: Member<S>) {
         let waiters = self.waiters.entry(name).or_default();
         waiters.push_back((Instant::now(), member));
@@ -285,9 +292,7 @@ impl<S: Serve> Drop for Serving<S> {
             waiting.tasks -= 1;
             let is_wanted = self.has_begun && waiting.wants_a_task();
             if waiting.tasks == 0 {
-                (waiting.count, waiting.ready_count) = (0, 0);
-                waiting.ready.clear();
-                waiting.waiters.clear();
+                *waiting = Waiting::nobody();
             }
             drop(waiting);
             if is_wanted {

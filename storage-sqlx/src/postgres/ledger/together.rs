@@ -17,7 +17,7 @@ use std::{
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
-    Error, Result,
+    Result,
     ledger::{Balance, HoldOutcome, HoldRequest, Pool, PoolBalance},
 };
 
@@ -121,10 +121,6 @@ impl Spenders {
 impl Serve for Spender {
     type Ask = HoldRequest;
     type Outcome = HoldOutcome;
-
-    fn undone(error: Error) -> Result<HoldOutcome> {
-        Err(error)
-    }
 
     async fn serve(database: &Database, members: Vec<Member<Self>>) {
         let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();

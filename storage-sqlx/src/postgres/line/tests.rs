@@ -29,10 +29,6 @@ impl Serve for Clerk {
     type Ask = Ask;
     type Outcome = usize;
 
-    fn undone(error: Error) -> Result<usize> {
-        Err(error)
-    }
-
     async fn serve(_: &Database, members: Vec<Member<Self>>) {
         let seen = Arc::clone(&members[0].0.seen);
         seen.groups.lock().unwrap().push(members.len());
@@ -77,6 +73,13 @@ impl Office {
 
     fn groups(&self) -> Vec<usize> {
         self.seen.groups.lock().unwrap().clone()
+    }
+
+    /// The first ones are being served.
+    async fn see_begun(&self) {
+        while self.groups().is_empty() {
+            tokio::task::yield_now().await;
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -126,9 +129,7 @@ async fn two_tasks_share_those_of_many_names() {
 async fn a_name_with_many_who_wait_keeps_nobody_else_waiting() {
     let office = Office::open();
     let held_up = office.join(Ask { is_held_up: true, ..office.ask(1) });
-    while office.groups().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    office.see_begun().await;
     let behind: Vec<_> = (0..1_000).map(|_| office.join(office.ask(1))).collect();
     tokio::task::yield_now().await;
     for name in 2..40 {
@@ -148,9 +149,7 @@ async fn a_name_with_many_who_wait_keeps_nobody_else_waiting() {
 async fn a_fault_ends_those_who_are_served_with_it_and_nobody_else() {
     let office = Office::open();
     let faulty = office.join(Ask { is_held_up: true, is_faulty: true, ..office.ask(1) });
-    while office.groups().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    office.see_begun().await;
     let behind = office.join(office.ask(1));
     assert_eq!(office.join(office.ask(2)).await.unwrap().unwrap(), 2);
     assert!(!behind.is_finished());
@@ -166,9 +165,7 @@ fn a_runtime_that_ends_leaves_nobody_waiting() {
     let office = runtime.block_on(async { Office::open() });
     let asked: Vec<_> = other.block_on(async {
         let held_up = office.join(Ask { is_held_up: true, ..office.ask(1) });
-        while office.groups().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        office.see_begun().await;
         let behind = office.join(office.ask(1));
         while office.line.0.waiting().count == 0 {
             tokio::task::yield_now().await;
@@ -189,9 +186,7 @@ fn a_runtime_that_ends_leaves_nobody_waiting() {
 async fn whoever_left_is_not_served() {
     let office = Office::open();
     let held_up = office.join(Ask { is_held_up: true, ..office.ask(1) });
-    while office.groups().is_empty() {
-        tokio::task::yield_now().await;
-    }
+    office.see_begun().await;
     let left: Vec<_> = (0..10).map(|_| office.join(office.ask(1))).collect();
     tokio::task::yield_now().await;
     left.iter().for_each(tokio::task::JoinHandle::abort);
