@@ -1,6 +1,6 @@
 //! Transcripts that nobody spoke, of the size and the compressibility of real ones.
 
-use std::sync::Arc;
+use std::{fs::File, path::Path, sync::Arc};
 
 use anyhow::Result;
 use transcript_core::{
@@ -105,4 +105,11 @@ fn as_default(transcript: Transcript) -> Keep {
         replace: false,
         now: Timestamp::from_millis(1_795_132_800_000),
     }
+}
+
+/// Reads a file whole, before each round that needs it in memory: a system that is short of memory, or takes unused
+/// pages back, would have them read from the disk.
+pub(crate) fn into_page_cache(file: &Path) -> Result<()> {
+    std::io::copy(&mut File::open(file)?, &mut std::io::sink())?;
+    Ok(())
 }

@@ -48,8 +48,7 @@ pub(crate) type Many<'a> = Option<(u64, &'a Path)>;
 /// Asks a server as fast as it answers.
 pub(crate) fn round(server: &Server, path: &str, headers: &[&str], many: Many<'_>) -> Result<Round> {
     if let Some((_, archive)) = many {
-        // A system that is short of memory, or takes unused pages back, would have them read from the disk.
-        std::io::copy(&mut std::fs::File::open(archive)?, &mut std::io::sink())?;
+        corpus::into_page_cache(archive)?;
     }
     let before = server.cpu_seconds()?;
     let (count, per_second) = wrk(server, path, headers, many.map(|(videos, _)| videos), TIME)?;

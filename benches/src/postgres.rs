@@ -25,13 +25,39 @@ use verbatim_tests_postgres::{Cluster, Durability, programs};
 use crate::report::{Goal, line, median, ratio};
 
 /// How many rounds there are, each with pgbench and with every kind of charge once for each number of clients.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 /// How long each is measured in a round.
 const TIME: Duration = Duration::from_secs(2);
 const CLIENTS: [u64; 3] = [1, 8, 32];
 /// As many accounts as pgbench has branches and tellers times a hundred: few charges meet at one.
 const ACCOUNTS: u64 = 10_000;
 const NOW: i64 = 1_795_132_800_000;
+
+/// How its clients come to the server, and pgbench's too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// Over TCP, as the servers of several machines do.
+    Network,
+    /// By its socket, as one on the same machine may.
+    Socket,
+}
+
+impl Reach {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Network => "over TCP",
+            Self::Socket => "by the socket",
+        }
+    }
+
+    /// What PostgreSQL's own programs call it by.
+    fn host(self, cluster: &Cluster) -> String {
+        match self {
+            Self::Network => "127.0.0.1".to_owned(),
+            Self::Socket => cluster.socket_folder().display().to_string(),
+        }
+    }
+}
 
 /// How a credit is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,9 +182,9 @@ async fn charges(store: &Arc<PostgresStore>, way: Way, clients: u64, run: u64) -
 }
 
 /// pgbench against a database.
-fn pgbench(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
+fn pgbench(cluster: &Cluster, reach: Reach, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(programs()?.join("pgbench"));
-    command.arg("-h").arg(cluster.socket_folder()).arg("-p").arg(cluster.port().to_string());
+    command.arg("-h").arg(reach.host(cluster)).arg("-p").arg(cluster.port().to_string());
     let output = command.args(["-U", "verbatim"]).args(arguments).arg("pgbench").output()?;
     ensure!(output.status.success(), "pgbench: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
@@ -184,22 +210,27 @@ const WORN_IN: [&str; 4] = [
 ];
 
 /// Its transactions a second: `-N` changes an account and writes a line, as a charge does.
-fn transactions(cluster: &Cluster, clients: u64) -> Result<f64> {
+fn transactions(cluster: &Cluster, reach: Reach, clients: u64) -> Result<f64> {
     let (clients, time) = (clients.to_string(), TIME.as_secs().to_string());
     let threads = if clients == "1" { "1" } else { "2" };
-    let told = pgbench(cluster, &["-n", "-N", "-M", "simple", "-c", &clients, "-j", threads, "-T", &time])?;
+    let told =
+        pgbench(cluster, reach, &["-n", "-N", "-M", "simple", "-c", &clients, "-j", threads, "-T", &time])?;
     let line = told.lines().find_map(|line| line.strip_prefix("tps = ")).context("pgbench told no tps")?;
     Ok(line.split_whitespace().next().unwrap_or_default().parse()?)
 }
 
 /// All measurements on PostgreSQL.
 pub(crate) async fn run() -> Result<()> {
+    measure(Reach::Network).await?;
+    measure(Reach::Socket).await
+}
+
+async fn measure(reach: Reach) -> Result<()> {
     let cluster = Cluster::start(Durability::Full)?;
     cluster.make_database("pgbench")?;
-    pgbench(&cluster, &["-q", "-i", "-s", "10"])?;
+    pgbench(&cluster, reach, &["-q", "-i", "-s", "10"])?;
     let database = cluster.database()?;
-    // By the way that pgbench takes.
-    let url = format!("{}?host={}", database.url, cluster.socket_folder().display());
+    let url = format!("{}?host={}", database.url, reach.host(&cluster));
     let options = PostgresOptions { connections: 32, ..PostgresOptions::new(&url) };
     let alone = PostgresOptions { spends_alone: usize::MAX, ..options.clone() };
     let store = Arc::new(PostgresStore::open(options).await?);
@@ -212,7 +243,7 @@ pub(crate) async fn run() -> Result<()> {
     let mut run = 0;
     for _ in 0..ROUNDS {
         for (place, clients) in CLIENTS.into_iter().enumerate() {
-            let transactions = transactions(&cluster, clients)?;
+            let transactions = transactions(&cluster, reach, clients)?;
             base[place].push(transactions);
             for (kind, way) in [Way::Alone, Way::Together, Way::Charge].into_iter().enumerate() {
                 run += 1;
@@ -224,9 +255,10 @@ pub(crate) async fn run() -> Result<()> {
         }
     }
     for (place, clients) in CLIENTS.into_iter().enumerate() {
-        line(&format!("pgbench -N, {clients} at once"), median(base[place].clone()), "a second");
+        let asked = format!("{clients} at once {}", reach.name());
+        line(&format!("pgbench -N, {asked}"), median(base[place].clone()), "a second");
         for (kind, name) in ["one statement each", "together", "with key and limit"].into_iter().enumerate() {
-            let what = format!("charges, {name}, {clients} at once");
+            let what = format!("charges, {name}, {asked}");
             line(&what, median(taken[place][kind].clone()), "a second");
             let goal = match (kind, clients) {
                 (0, _) => Goal::AtLeast(1.5),

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use http_body_util::BodyExt as _;
 use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ use transcript_core::{
 
 use crate::{
     ask::{Client, get},
-    corpus::Sequence,
+    corpus::{Sequence, into_page_cache},
     process::{Server, new_key, serve},
     report::{Goal, line, median, ratio},
     talk::{Surprise, Talk, keep, video},
@@ -33,16 +33,12 @@ const CAPTIONS: usize = 10;
 const ROUNDS: usize = 9;
 /// How many look-ups of each archive there are in a round.
 const LOOK_UPS: u64 = 1_500;
-/// Files in here wait for no disk.
-const MEMORY: &str = "/dev/shm";
 
 /// How an archive is asked.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// A server, whose ledger keeps each look-up's charge on the disk.
-    Disk,
-    /// One whose ledger lies in memory: what is left is the look-up.
-    Memory,
+    /// A server, over HTTP.
+    Server,
     /// The store alone.
     Store,
 }
@@ -50,26 +46,12 @@ enum Way {
 /// One archive that is asked.
 struct Asked {
     size: u64,
+    file: PathBuf,
     archive: SqliteArchive,
-    on_disk: Served,
-    in_memory: Served,
-    sequence: Sequence,
-}
-
-/// A server over an archive.
-struct Served {
     server: Server,
     /// With it nothing is ready: each look-up asks the archive, however few transcripts there are.
     key: String,
-}
-
-impl Served {
-    fn start(folder: &Path, more: &[(&str, String)]) -> Result<Self> {
-        let key = format!("Bearer {}", new_key(folder, more)?);
-        let mut settings = vec![("VERBATIM_LOG__LEVEL", "warn".to_owned())];
-        settings.extend_from_slice(more);
-        Ok(Self { server: serve(folder, &settings)?, key })
-    }
+    sequence: Sequence,
 }
 
 /// What one round of one archive took, in microseconds.
@@ -143,34 +125,29 @@ async fn filled(data: &Path, size: u64, is_cold: bool) -> Result<PathBuf> {
 }
 
 impl Asked {
-    async fn open(folder: &Path, size: u64, memory: &Path) -> Result<Self> {
+    async fn open(folder: &Path, size: u64) -> Result<Self> {
         let file = folder.join("archive.db");
-        // Into the page cache.
-        std::io::copy(&mut std::fs::File::open(&file)?, &mut std::io::sink())?;
-        let archive = SqliteArchive::open(SqliteOptions::new(file)).await?;
-        let ledger = memory.join(folder.file_name().context("an archive's folder has a name")?);
-        let url = format!("sqlite://{}.db", ledger.display());
-        let in_memory = Served::start(folder, &[("VERBATIM_STORAGE__URL", url)])?;
-        let on_disk = Served::start(folder, &[])?;
-        Ok(Self { size, archive, on_disk, in_memory, sequence: Sequence::new(size) })
+        let archive = SqliteArchive::open(SqliteOptions::new(file.clone())).await?;
+        let key = format!("Bearer {}", new_key(folder, &[])?);
+        let server = serve(folder, &[("VERBATIM_LOG__LEVEL", "warn".to_owned())])?;
+        Ok(Self { size, file, archive, server, key, sequence: Sequence::new(size) })
     }
 
     async fn ask(&mut self, client: &Client, way: Way) -> Result<Round> {
+        into_page_cache(&self.file)?;
         match way {
-            Way::Disk => self.over_http(client, false).await,
-            Way::Memory => self.over_http(client, true).await,
+            Way::Server => self.over_http(client).await,
             Way::Store => self.in_store().await,
         }
     }
 
     /// Looks transcripts up at random, one after the other, at a server.
-    async fn over_http(&mut self, client: &Client, in_memory: bool) -> Result<Round> {
-        let Served { server, key } = if in_memory { &self.in_memory } else { &self.on_disk };
+    async fn over_http(&mut self, client: &Client) -> Result<Round> {
         let mut took = Vec::new();
         for _ in 0..LOOK_UPS {
             let path = format!("/api/transcript?v={}", video(self.sequence.below(self.size))?.id());
             let begun = Instant::now();
-            let answer = get(client, server.address(), &path, &[("authorization", key)]).await?;
+            let answer = get(client, self.server.address(), &path, &[("authorization", &self.key)]).await?;
             ensure!(answer.status() == 200, "the server answers {}", answer.status());
             answer.into_body().collect().await?;
             took.push(begun.elapsed());
@@ -245,15 +222,13 @@ pub(crate) async fn run(data: Option<&Path>, only_fill: bool) -> Result<()> {
     if only_fill {
         return Ok(());
     }
-    let memory = TempDir::new_in(MEMORY).with_context(|| format!("{MEMORY}: a file system in memory"))?;
     size::run(own.path()).await?;
     for (what, folders) in [("as sent", hot), ("compact", cold)] {
         let mut asked = Vec::new();
         for (folder, size) in folders {
-            asked.push(Asked::open(&folder, size, memory.path()).await?);
+            asked.push(Asked::open(&folder, size).await?);
         }
-        compare(&format!("{what}, over HTTP"), &mut asked, Way::Disk).await?;
-        compare(&format!("{what}, over HTTP, ledger in memory"), &mut asked, Way::Memory).await?;
+        compare(&format!("{what}, over HTTP"), &mut asked, Way::Server).await?;
         compare(&format!("{what}, the store alone"), &mut asked, Way::Store).await?;
         for one in asked {
             one.archive.close().await;

@@ -351,7 +351,9 @@ impl Shared {
         let connection = match free {
             Some(connection) => connection,
             None => {
-                let opened = timeout(self.options.connect_timeout, self.connection.connect()).await;
+                // In a place of its own: every statement's future would be seven times as large.
+                let opening = Box::pin(self.connection.connect());
+                let opened = timeout(self.options.connect_timeout, opening).await;
                 opened.map_err(|_| late(&self.name))??
             }
         };
