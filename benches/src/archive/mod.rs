@@ -30,9 +30,9 @@ const SIZES: [u64; 3] = [1_000, 100_000, 1_000_000];
 const COLD_SIZES: [u64; 2] = [1_000, 100_000];
 /// How many captions of a small video are: half a minute.
 const CAPTIONS: usize = 10;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 15;
 /// How many look-ups of each archive there are in a round.
-const LOOK_UPS: u64 = 1_500;
+const LOOK_UPS: u64 = 4_000;
 
 /// How an archive is asked.
 #[derive(Clone, Copy, Debug)]
