@@ -22,7 +22,7 @@ up() {
   "$bin/pg_ctl" -D "$data" -w -t 60 -l "$log" start >>"$log" 2>&1
 }
 
-# A process that was being started while the others were killed ends by itself, and no server starts before it has.
+# What was killed is gone a moment later, and no server starts before it is.
 again() {
   for try in $(seq 100); do
     up && return
@@ -59,8 +59,11 @@ while read -r order; do
     ;;
   drop-everything) "$bin/pg_ctl" -D "$data" -w -m immediate stop >>"$log" 2>&1 ;;
   kill)
-    # As the system does when memory runs out: all its processes at once, without a word.
+    # As the system does when memory runs out: all its processes at once, without a word. The first one stands still
+    # before the others are listed: whoever it started after that would live on, and might wait for ever for a lock of
+    # a dead one.
     pid=$(head -n 1 "$data/postmaster.pid")
+    kill -STOP "$pid" 2>>"$log"
     kill -KILL "$pid" $(ps -o pid= --ppid "$pid") 2>>"$log"
     while kill -0 "$pid" 2>/dev/null; do sleep 0.02; done
     ;;
