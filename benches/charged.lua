@@ -1,5 +1,5 @@
--- For wrk: asks for TARGET with a random one of the keys in the file KEYS each time. The requests are made up
--- front, so that the client costs little. Answers may come compressed, as most clients have them. With a BODY they are POSTs of it.
+-- For wrk: requests TARGET, each time with a random key of the file KEYS. The requests are built up front, so that the
+-- client costs little. Responses may be compressed, as for most clients. With a BODY the requests are POSTs of it.
 local requests = {}
 
 function init(_)

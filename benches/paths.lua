@@ -1,5 +1,5 @@
--- For wrk: asks for a random one of VIDEOS videos each time. The requests are made up front, so that the
--- client costs little.
+-- For wrk: requests a random one of VIDEOS videos each time. The requests are built up front, so that the client costs
+-- little.
 local videos = tonumber(os.getenv("VIDEOS"))
 local requests = {}
 

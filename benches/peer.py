@@ -29,7 +29,7 @@ def cpu():
 
 
 with ThreadPoolExecutor(threads) as pool:
-    # Connections are made and modules are loaded before the clock runs.
+    # Connections are opened and modules are loaded before the measurement.
     list(pool.map(fetch, range(threads)))
     cpu_before, before = cpu(), time.monotonic()
     lengths = list(pool.map(fetch, range(threads, threads + count)))

@@ -1,8 +1,8 @@
-"""Fetches captions with yt-dlp, or finds where the sound is; prints its CPU and wall time in seconds: as a library for
-all, then as the program for one more.
+"""Fetches captions with yt-dlp, or finds the media URLs; prints CPU and wall time in seconds: of the library for all
+videos, then of the program for one more.
 
-Usage: ytdlp.py LINK_PREFIX FIRST COUNT captions|media. The proxy comes from the environment, as HTTPS_PROXY. The first look-up
-comes before the clock runs: connections are made, modules are loaded and a guest's pass is got.
+Usage: ytdlp.py LINK_PREFIX FIRST COUNT captions|media. The proxy comes from the environment, as HTTPS_PROXY. The first
+lookup is not measured: it opens connections, loads modules and gets a guest token.
 """
 
 import os
@@ -26,7 +26,7 @@ def cpu():
 with tempfile.TemporaryDirectory() as folder:
     options = {
         "proxy": os.environ["HTTPS_PROXY"],
-        # The proxy signs with an authority of its own.
+        # The proxy signs with its own certificate authority.
         "nocheckcertificate": True,
         "skip_download": True,
         "writesubtitles": wants_captions,
@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory() as folder:
         "quiet": True,
         "no_warnings": True,
         "noprogress": True,
-        # What is asked for is the words: no form of the video need be good.
+        # Only captions or media URLs are needed, no playable format.
         "ignore_no_formats_error": True,
         "format": "worst",
     }
@@ -45,8 +45,8 @@ with tempfile.TemporaryDirectory() as folder:
         ydl.extract_info(f"{prefix}{first}")
         cpu_before, before = cpu(), time.monotonic()
         for number in range(first + 1, first + 1 + count):
-            told = ydl.extract_info(f"{prefix}{number}")
-            assert wants_captions or told["formats"], told
+            info = ydl.extract_info(f"{prefix}{number}")
+            assert wants_captions or info["formats"], info
         library = cpu() - cpu_before, time.monotonic() - before
     files = [name for name in os.listdir(folder) if name.endswith(".vtt")]
     assert len(files) == (count + 1 if wants_captions else 0), files

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests of the bindings for phones need: a JDK of version 17 or later, Maven, clang for
-# Swift's header and for stand-ins of Android's libraries, and Swift.
+# Installs the test dependencies of the mobile bindings: JDK 17 or later, Maven, Swift, and clang, which compiles
+# Swift's header and stub libraries for Android.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 missing=()
@@ -11,5 +11,5 @@ command -v python3 >/dev/null || missing+=(python3)
 if [ ${#missing[@]} -gt 0 ]; then
   apt-get update -q && apt-get install -qy --no-install-recommends "${missing[@]}"
 fi
-# It may be that there is none for this system; then the tests say that they are without it.
-swift/toolchain.sh install || echo "phones: Swift could not be installed" >&2
+# Swift is not available for every system. Without it, test.sh reports that the Swift tests do not run.
+swift/toolchain.sh install || echo "mobile: Swift installation failed" >&2

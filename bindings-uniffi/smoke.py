@@ -1,4 +1,4 @@
-"""The layer without a JVM: UniFFI's own Python over it, through every kind of thing that crosses it."""
+"""Smoke test of the bindings without a JVM, with the Python that UniFFI generates: each kind of type is used once."""
 
 import asyncio
 import datetime
@@ -11,18 +11,18 @@ LINK = "https://youtu.be/dQw4w9WgXcQ"
 SRT = "1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n00:01:01,000 --> 00:01:04,000\nThe café is closed.\n"
 
 
-class Own(v.Supplier):
-    async def supply(self, ask):
-        if ask.video_id == "ccccccccccc":
+class CustomSupplier(v.Supplier):
+    async def supply(self, request):
+        if request.video_id == "ccccccccccc":
             raise v.SupplyFailure.Failed(v.SupplyReason.PRIVATE, "It is private.", None)
-        if ask.video_id == "ddddddddddd":
+        if request.video_id == "ddddddddddd":
             await asyncio.sleep(60)
-        ask.watcher.stage("reading", 1, 1)
-        segment = v.Segment(text=f"of {ask.video_id}", start_ms=0, duration_ms=900)
+        request.monitor.report_progress("reading", 1, 1)
+        segment = v.Segment(text=f"of {request.video_id}", start_ms=0, duration_ms=900)
         return [
             v.Transcript(
-                platform=ask.platform,
-                video_id=ask.video_id,
+                platform=request.platform,
+                video_id=request.video_id,
                 language="en",
                 kind=v.TrackKind.HUMAN,
                 segments=[segment],
@@ -37,49 +37,49 @@ class Listener(v.ProgressListener):
     async def on_stage(self, stage):
         self.stages.append(stage.name)
 
-    async def on_answer(self, answer):
+    async def on_result(self, result):
         pass
 
 
-async def failing(kind, work):
+async def assert_failure(kind, work):
     try:
         await work
     except v.VerbatimError.Failed as error:
         assert error.failure.kind == kind, error.failure
         return error.failure
-    raise AssertionError("it did not fail")
+    raise AssertionError("the call did not fail")
 
 
 async def main():
-    # Calls of the library come from its own threads.
+    # The library calls back from its own threads.
     v.uniffi_set_event_loop(asyncio.get_running_loop())
-    own = v.SupplierChoice.OWN(name="mine", platforms=[], kind=v.SupplierKind.CAPTIONS, supplier=Own())
-    transcripts = v.Transcripts(v.TranscriptsOptions(suppliers=[own]))
-    done = await transcripts.import_captions(v.ImportRequest(link=LINK, captions=SRT.encode(), language="en"))
-    assert (done.segments, done.effect) == (2, v.ImportEffect.ADDED)
+    custom = v.SupplierSpec.CUSTOM(name="mine", platforms=[], kind=v.SupplierKind.CAPTIONS, supplier=CustomSupplier())
+    transcripts = v.Transcripts(v.TranscriptsOptions(suppliers=[custom]))
+    outcome = await transcripts.import_captions(v.ImportRequest(link=LINK, captions=SRT.encode(), language="en"))
+    assert (outcome.segments, outcome.effect) == (2, v.ImportEffect.ADDED)
     found = await transcripts.get(LINK)
     assert [segment.start_ms for segment in found.segments] == [1500, 61000] and found.from_cache
-    assert "WEBVTT" in v.render(found, v.Format.WEB_VTT)
+    assert "WEBVTT" in v.render(found, v.TranscriptFormat.WEB_VTT)
     listener = Listener()
     fetched = await transcripts.get("https://youtu.be/bbbbbbbbbbb", listener=listener)
     assert fetched.source == "mine" and "reading" in listener.stages
-    await failing(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
-    await failing(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))
-    soon = v.CallOptions(timeout=datetime.timedelta(milliseconds=50))
-    await failing(v.FailureKind.TIMED_OUT, transcripts.get("https://youtu.be/ddddddddddd", call=soon))
+    await assert_failure(v.FailureKind.NO_CAPTIONS, transcripts.get("https://youtu.be/ccccccccccc"))
+    await assert_failure(v.FailureKind.INVALID_INPUT, transcripts.get("no link"))
+    options = v.CallOptions(timeout=datetime.timedelta(milliseconds=50))
+    await assert_failure(v.FailureKind.TIMED_OUT, transcripts.get("https://youtu.be/ddddddddddd", call=options))
     token = v.CancelToken()
     token.cancel()
-    await failing(v.FailureKind.CANCELLED, transcripts.get(LINK, call=v.CallOptions(cancel=token)))
-    key = await transcripts.service(None).create_key(v.NewKeyRequest())
+    await assert_failure(v.FailureKind.CANCELLED, transcripts.get(LINK, call=v.CallOptions(cancel=token)))
+    key = await transcripts.service(None).create_key(v.CreateKeyRequest())
     assert key.key.startswith("vbk_")
     for name in v.conformance_cases("archive"):
         await v.run_archive_case(name, v.memory_archive())
     await transcripts.shutdown()
-    await failing(v.FailureKind.CLOSED, transcripts.get(LINK))
+    await assert_failure(v.FailureKind.CLOSED, transcripts.get(LINK))
 
 
 asyncio.run(main())
-# Without the interpreter's own end: a thread of the library that comes by with a last answer then would be ended by
-# CPython within the call, and the process with it. The package for Python, bindings-python, has none of this.
+# Skips the interpreter's shutdown: CPython would end a library thread that delivers a last result during a call, and
+# the process with it. The Python package, bindings-python, is not affected.
 sys.stdout.flush()
 os._exit(0)

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# venv.sh FOLDER REQUIREMENTS [OPTION...]: a Python environment with what a file of requirements names, where the folder
-# has no such environment yet. The options are pip's. It says nothing on standard output.
+# venv.sh FOLDER REQUIREMENTS [OPTION...]: creates a Python virtual environment from a requirements file, unless FOLDER
+# already contains it. Options are passed to pip. Prints nothing on standard output.
 set -euo pipefail
 venv="$1"
 requirements="$2"
 shift 2
 mkdir -p "$(dirname "$venv")"
-# Tests run beside each other: one of them installs, the others wait.
+# Tests run in parallel: one installs, the others wait.
 exec 9>"$venv.lock"
 flock 9
 if cmp -s "$requirements" "$venv/installed.txt"; then exit; fi
-echo "installing what $requirements names" >&2
+echo "installing the packages of $requirements" >&2
 rm -rf "$venv"
-# Without python3-venv the module is there, but cannot put pip into what it makes.
+# Without python3-venv the module `venv` exists, but cannot install pip.
 if ! python3 -c 'import venv, ensurepip' 2>/dev/null; then
   { apt-get update -q && apt-get install -qy --no-install-recommends python3 python3-venv; } >&2
 fi

@@ -1,4 +1,4 @@
-//! Start, memory, links, and a caption file of 50 minutes.
+//! Start, memory, link parsing, and a caption file of 50 minutes.
 
 use std::{
     hint::black_box,
@@ -17,8 +17,8 @@ use transcript_core::{
 use url::Url;
 
 use crate::{
-    ask::{Client, text},
-    corpus::{self, Speaker},
+    corpus::{self, WordSource},
+    http_client::{HttpClient, text},
     lookup::fill,
     process::{serve, wrk},
     report::{Goal, line, median, ratio},
@@ -27,16 +27,16 @@ use crate::{
 const ROUNDS: usize = 7;
 const VIDEOS: u64 = 200;
 
-/// How long one call takes, in seconds: the median of some rounds of at least 50 ms each.
+/// Seconds of one call: the median of rounds of at least 50 ms each.
 fn time_of<T>(mut work: impl FnMut() -> T) -> f64 {
     let mut one = || {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut count = 0_u32;
-        while begun.elapsed() < Duration::from_millis(50) {
+        while started.elapsed() < Duration::from_millis(50) {
             black_box(work());
             count += 1;
         }
-        begun.elapsed().as_secs_f64() / f64::from(count)
+        started.elapsed().as_secs_f64() / f64::from(count)
     };
     median((0..ROUNDS).map(|_| one()).collect())
 }
@@ -46,20 +46,20 @@ async fn server() -> Result<()> {
     fill(folder.path(), VIDEOS).await?;
     let mut starts = Vec::new();
     for _ in 0..ROUNDS {
-        let begun = Instant::now();
+        let started = Instant::now();
         let server = serve(folder.path(), &[])?;
-        text(&Client::new(), server.address(), "/api/transcript?v=bench-00000", &[]).await?;
-        starts.push(begun.elapsed().as_secs_f64() * 1e3);
+        text(&HttpClient::new(), server.address(), "/api/transcript?v=bench-00000", &[]).await?;
+        starts.push(started.elapsed().as_secs_f64() * 1e3);
     }
-    line("start to first answer", median(starts), "ms");
+    line("start to first response", median(starts), "ms");
     let server = serve(folder.path(), &[])?;
-    text(&Client::new(), server.address(), "/health", &[]).await?;
+    text(&HttpClient::new(), server.address(), "/health", &[]).await?;
     line("memory, idle", server.resident_mib()?, "MiB");
     let mut count = 0;
     while count < 10_000 {
         count += wrk(&server, "/", &["accept-encoding: zstd"], Some(VIDEOS), Duration::from_secs(1))?.0;
     }
-    line(&format!("memory, after {count} look-ups of {VIDEOS} videos"), server.resident_mib()?, "MiB");
+    line(&format!("memory, after {count} lookups of {VIDEOS} videos"), server.resident_mib()?, "MiB");
     Ok(())
 }
 
@@ -69,7 +69,7 @@ fn links() -> Result<()> {
         "https://youtu.be/dQw4w9WgXcQ?si=0123456789abcdef",
         "https://www.tiktok.com/@someone/video/7106594312292453675",
         "https://www.instagram.com/reel/CqvSXXXXXXX/?igsh=abc",
-        "https://x.com/somebody/status/1234567890123456789?s=20",
+        "https://x.com/someone/status/1234567890123456789?s=20",
         "https://m.youtube.com/shorts/dQw4w9WgXcQ",
     ];
     for link in LINKS {
@@ -79,16 +79,16 @@ fn links() -> Result<()> {
     let ours = time_of(|| LINKS.map(VideoLink::parse)) / count;
     let bare = time_of(|| LINKS.map(Url::parse)) / count;
     line("links parsed", 1.0 / ours, "a second");
-    ratio("links: time beside url::Url::parse alone", ours / bare, Goal::None);
+    ratio("links: time to url::Url::parse alone", ours / bare, Goal::None);
     Ok(())
 }
 
 fn caption_file() -> Result<()> {
-    let mut speaker = Speaker::new(3);
-    // As automatic captions come: each word with a time of its own.
+    let mut word_source = WordSource::new(3);
+    // Like automatic captions, each word has its own time.
     let event = |n: u64| {
         let words: Vec<_> = (0..8)
-            .map(|word| json!({ "utf8": format!("{} ", speaker.say(1)), "tOffsetMs": word * 300, "acAsrConf": 0 }))
+            .map(|word| json!({ "utf8": format!("{} ", word_source.generate(1)), "tOffsetMs": word * 300, "acAsrConf": 0 }))
             .collect();
         json!({ "tStartMs": n * 2_850, "dDurationMs": 2_800, "wWinId": 1, "segs": words })
     };
@@ -99,7 +99,7 @@ fn caption_file() -> Result<()> {
     let ours = time_of(|| captions::parse(file.as_bytes()));
     let bare = time_of(|| serde_json::from_str::<serde_json::Value>(&file));
     line("parsed", ours * 1e6, "µs");
-    ratio("parsed: time beside serde_json::Value of it", ours / bare, Goal::None);
+    ratio("parsed: time to serde_json::Value", ours / bare, Goal::None);
     let transcript = Transcript { segments, ..corpus::transcript(0)? };
     let segments = &transcript.segments;
     let wire = || serde_json::to_vec(&segments.iter().map(Segment::from).collect::<Vec<_>>());
@@ -113,12 +113,12 @@ fn caption_file() -> Result<()> {
     ];
     for (form, time) in forms {
         line(&format!("rendered {form}"), time * 1e6, "µs");
-        ratio(&format!("rendered {form}: time beside a copy"), time / copied, Goal::None);
+        ratio(&format!("rendered {form}: time to a copy"), time / copied, Goal::None);
     }
     Ok(())
 }
 
-/// All budgets.
+/// Runs all budget measurements.
 pub(crate) async fn run() -> Result<()> {
     server().await?;
     links()?;

@@ -1,5 +1,6 @@
-//! Questions about videos: finding the passages of a three-hour transcript beside tantivy, and answers for credits
-//! beside the plain transcript.
+//! Questions about videos: ranking the passages of three hours, and charged answers.
+//!
+//! The baselines are tantivy, and charged transcripts.
 
 use std::{hint::black_box, time::Instant};
 
@@ -17,31 +18,33 @@ use transcript_core::{
 };
 
 use crate::{
-    charged::{PATH, Shop},
-    corpus::Speaker,
+    corpus::WordSource,
     report::{Goal, line, median, ratio},
+    v1_transcripts::{ChargedFixture, PATH},
 };
 
-/// How many questions are asked, each of a transcript that was not asked before.
+/// Number of questions, each about a transcript that was not ranked before.
 const ROUNDS: u64 = 25;
-/// How many passages are wanted.
+/// Number of passages per question.
 const FOUND: usize = 5;
-/// The room that tantivy has for its index: the least that it takes.
+/// Memory of tantivy's index writer: its minimum.
 const INDEX_BYTES: usize = 15_000_000;
-/// How many segments three hours have, and how many words each: some 30,000 together.
+/// Segments of three hours; with the words per segment below, some 30,000 words.
 const SEGMENTS: u64 = 2_700;
 const WORDS: u64 = 11;
 
-/// Three hours of speech, as windows.
+/// The passages of three hours of speech.
 fn windows() -> Vec<Passage> {
-    let mut speaker = Speaker::new(1);
+    let mut word_source = WordSource::new(1);
     let segments: Vec<Segment> =
-        (0..SEGMENTS).map(|n| Segment::new(speaker.say(WORDS), n * 4_000, 4_000)).collect();
+        (0..SEGMENTS).map(|n| Segment::new(word_source.generate(WORDS), n * 4_000, 4_000)).collect();
     passages(&segments)
 }
 
-/// The best windows by tantivy: an index in memory of one segment, without positions or stored texts, on this thread.
-fn by_tantivy(windows: &[Passage], asked: &str) -> Result<Vec<u32>> {
+/// The best passages by tantivy.
+///
+/// Its index has one segment in memory, without positions or stored texts, and is built on this thread.
+fn by_tantivy(windows: &[Passage], question_text: &str) -> Result<Vec<u32>> {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs);
     let text = schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
@@ -54,9 +57,9 @@ fn by_tantivy(windows: &[Passage], asked: &str) -> Result<Vec<u32>> {
     }
     let index = writer.finalize()?;
     let searcher = index.reader()?.searcher();
-    let query = QueryParser::for_index(&index, vec![text]).parse_query(asked)?;
+    let query = QueryParser::for_index(&index, vec![text]).parse_query(question_text)?;
     let found = searcher.search(&query, &TopDocs::with_limit(FOUND).order_by_score())?;
-    Ok(found.into_iter().map(|(_, place)| place.doc_id).collect())
+    Ok(found.into_iter().map(|(_, address)| address.doc_id).collect())
 }
 
 /// All measurements of questions.
@@ -64,24 +67,24 @@ pub(crate) async fn run() -> Result<()> {
     let windows = windows();
     let words: usize = windows.iter().map(|window| window.text.split(' ').count()).sum();
     println!("three hours: {words} words in {} windows", windows.len());
-    let mut speaker = Speaker::new(99);
-    let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut word_source = WordSource::new(99);
+    let (mut own_times, mut tantivy_times, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let asked = speaker.say(8);
-        let question = Question::new(&asked, Vec::new())?;
+        let question_text = word_source.generate(8);
+        let question = Question::new(&question_text, Vec::new())?;
         let own = || -> Result<f64> {
-            let began = Instant::now();
-            let found = black_box(ExtractiveModel::ranked(&windows, &question));
-            ensure!(!found.is_empty(), "nothing found for {asked}");
-            Ok(began.elapsed().as_secs_f64() * 1_000.0)
+            let started = Instant::now();
+            let found = black_box(ExtractiveModel::rank(&windows, &question));
+            ensure!(!found.is_empty(), "no passage for {question_text}");
+            Ok(started.elapsed().as_secs_f64() * 1_000.0)
         };
         let other = || -> Result<f64> {
-            let began = Instant::now();
-            let found = black_box(by_tantivy(&windows, &asked)?);
-            ensure!(found.len() == FOUND, "tantivy found {} for {asked}", found.len());
-            Ok(began.elapsed().as_secs_f64() * 1_000.0)
+            let started = Instant::now();
+            let found = black_box(by_tantivy(&windows, &question_text)?);
+            ensure!(found.len() == FOUND, "tantivy found {} for {question_text}", found.len());
+            Ok(started.elapsed().as_secs_f64() * 1_000.0)
         };
-        // They take turns at going first.
+        // The order alternates.
         let (own_ms, other_ms) = if round % 2 == 0 {
             let own_ms = own()?;
             (own_ms, other()?)
@@ -89,28 +92,28 @@ pub(crate) async fn run() -> Result<()> {
             let other_ms = other()?;
             (own()?, other_ms)
         };
-        ours.push(own_ms);
-        theirs.push(other_ms);
+        own_times.push(own_ms);
+        tantivy_times.push(other_ms);
         ratios.push(own_ms / other_ms);
     }
-    line("passages of a question, three hours: tantivy", median(theirs), "ms");
-    line("the same: ours", median(ours), "ms");
+    line("passages of a question, three hours: tantivy", median(tantivy_times), "ms");
+    line("passages of a question, three hours: Verbatim", median(own_times), "ms");
     ratio("the same: to tantivy", median(ratios), Goal::AtMost(1.0));
-    answered().await
+    measure_answers().await
 }
 
-/// Answers for credits, beside the transcript that they are made of.
-async fn answered() -> Result<()> {
-    let shop = Shop::open().await?;
-    let asked = Speaker::new(7).say(8);
-    let body = format!("{{\"video_id\": \"bench-00000\", \"message\": \"{asked}\"}}");
+/// Measures charged answers, compared with the transcripts that they are based on.
+async fn measure_answers() -> Result<()> {
+    let fixture = ChargedFixture::open().await?;
+    let question_text = WordSource::new(7).generate(8);
+    let body = format!("{{\"video_id\": \"bench-00000\", \"message\": \"{question_text}\"}}");
     let (mut plain, mut chat, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..5 {
-        let (_, transcripts) = shop.load(32, PATH, "")?;
-        let (_, answers) = shop.load(32, "/api/v1/chat", &body)?;
+        let (_, transcripts) = fixture.load(32, PATH, "")?;
+        let (_, responses) = fixture.load(32, "/api/v1/chat", &body)?;
         plain.push(transcripts);
-        chat.push(answers);
-        ratios.push(answers / transcripts);
+        chat.push(responses);
+        ratios.push(responses / transcripts);
     }
     line("transcripts for credits, 32 at once", median(plain), "a second");
     line("answers for credits, 32 at once", median(chat), "a second");

@@ -1,5 +1,6 @@
-//! Charges in the store alone, without HTTP: durable commits, each with an outcome of its own, beside what the disk can
-//! keep; and with one caller beside the same rows in a plain transaction of sqlx.
+//! Charges in the store alone, without HTTP: durable commits, each with its own outcome.
+//!
+//! The baselines are the disk's sync rate, and for one caller the same rows in a plain sqlx transaction.
 
 use std::{
     sync::{
@@ -13,59 +14,59 @@ use anyhow::{Context as _, Result, ensure};
 use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
-    accounts::{ChargeOutcome, ChargeRequest, Charges as _},
-    directory::{Account, Directory as _, Owner},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore as _},
+    directory::{Account, Directory as _, KeyOwner},
     ids::HoldId,
     ledger::{HoldOutcome, HoldRequest, Ledger as _, Leg, Pool, Terms},
-    limits::Take,
+    limits::LimitRequest,
     page::{PAGE_LIMIT, PageRequest},
     time::{Clock as _, Timestamp},
 };
 use verbatim::SystemClock;
 
 use crate::{
-    charged::{CREDITS, ROUNDS, TIME, accounts, disk},
-    plain::Plain,
+    baseline_sqlx::BaselineSqlx,
     process::cpu_seconds,
     report::{Goal, line, median, ratio},
+    v1_transcripts::{CREDITS, ROUNDS, TIME, accounts, disk},
 };
 
 const CALLERS: [u64; 3] = [1, 8, 64];
 
-/// How a credit is taken.
+/// The operation that takes a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// By the ledger alone.
+enum CommitMode {
+    /// A spend in the ledger.
     Spend,
-    /// With key and rate limit.
+    /// A charge: key, rate limit and spend.
     Charge,
 }
 
-/// Who is charged.
+/// An account that is charged.
 #[derive(Clone, Debug)]
-pub(crate) struct Payer {
+pub(crate) struct BenchPayer {
     digest: Vec<u8>,
     pub(crate) account: Account,
 }
 
-/// The bucket that all allowances have here.
+/// The bucket of all allowances here.
 pub(crate) const BUCKET: &str = "plan/2026-11-20";
-/// What all charges are for.
+/// The memo of all charges.
 pub(crate) const MEMO: &str = "transcript youtube/bench-00000";
 
-impl Payer {
-    /// A request as the server makes it for an archived transcript.
-    fn ask(&self, now: Timestamp, number: u64) -> ChargeRequest {
+impl BenchPayer {
+    /// The charge that the server makes for an archived transcript.
+    fn request(&self, now: Timestamp, number: u64) -> ChargeRequest {
         let plan = Pool::Allowance { bucket: BUCKET.to_owned(), limit: CREDITS };
         let terms = Terms { pools: vec![plan, Pool::Purchased], resets_at: None };
         ChargeRequest {
             key_digest: self.digest.clone(),
             account: self.account.id.clone(),
             version: self.account.version,
-            take: Take {
+            limit_request: LimitRequest {
                 bucket: format!("api/{}", self.account.id),
-                count: 100_000,
-                per_ms: 60_000,
+                max: 100_000,
+                window_ms: 60_000,
                 cost: 1,
             },
             spend: HoldRequest {
@@ -79,17 +80,17 @@ impl Payer {
     }
 }
 
-/// An id as the server makes them: it begins with the moment.
+/// A hold id in the server's format, which begins with the time.
 pub(crate) fn hold_id(now: Timestamp, number: u64) -> String {
     format!("transcript-{:012x}-{number:032x}-once", now.as_millis())
 }
 
-/// Whose turn it is: they come in an order that jumps about, the same in each run.
-pub(crate) fn payer(payers: &[Payer], number: u64) -> &Payer {
-    &payers[(scattered(number) % payers.len() as u64) as usize]
+/// The payer of a charge. The order is scattered, and the same in each run.
+pub(crate) fn payer(payers: &[BenchPayer], number: u64) -> &BenchPayer {
+    &payers[(scatter(number) % payers.len() as u64) as usize]
 }
 
-fn scattered(number: u64) -> u64 {
+fn scatter(number: u64) -> u64 {
     number
         .wrapping_add(1)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -97,15 +98,15 @@ fn scattered(number: u64) -> u64 {
         .wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-/// Has so many callers charge, each the next once its last is on the disk; returns how many were charged a second.
+/// Charges with this many callers, each one charge after the other; returns the charges a second.
 async fn load(
     store: &Arc<SqliteStore>,
-    payers: &Arc<[Payer]>,
-    way: Way,
+    payers: &Arc<[BenchPayer]>,
+    mode: CommitMode,
     callers: u64,
     count: &Arc<AtomicU64>,
 ) -> Result<f64> {
-    let (began, before, stop) = (Instant::now(), count.load(Relaxed), Arc::new(AtomicBool::new(false)));
+    let (started, before, stop) = (Instant::now(), count.load(Relaxed), Arc::new(AtomicBool::new(false)));
     let tasks: Vec<_> = (0..callers)
         .map(|_| {
             let (store, payers, count, stop) =
@@ -114,11 +115,11 @@ async fn load(
                 let clock = SystemClock::default();
                 while !stop.load(Relaxed) {
                     let number = count.fetch_add(1, Relaxed);
-                    let ask = payer(&payers, number).ask(clock.now(), number);
-                    let spent = match way {
-                        Way::Spend => store.spend(ask.spend).await?,
-                        Way::Charge => match store.charge(ask).await? {
-                            ChargeOutcome::Counted { spent, .. } => spent,
+                    let request = payer(&payers, number).request(clock.now(), number);
+                    let spent = match mode {
+                        CommitMode::Spend => store.spend(request.spend).await?,
+                        CommitMode::Charge => match store.charge(request).await? {
+                            ChargeOutcome::Accepted { spent, .. } => spent,
                             other => anyhow::bail!("{other:?}"),
                         },
                     };
@@ -133,10 +134,10 @@ async fn load(
     for task in tasks {
         task.await??;
     }
-    Ok((count.load(Relaxed) - before) as f64 / began.elapsed().as_secs_f64())
+    Ok((count.load(Relaxed) - before) as f64 / started.elapsed().as_secs_f64())
 }
 
-/// What all pools have spent, and what their entries say was spent.
+/// The amounts spent, by the pools and by their entries.
 async fn spent(store: &SqliteStore) -> Result<(u64, u64)> {
     let (mut of_pools, mut of_entries) = (0, 0);
     let mut page = PageRequest::first();
@@ -162,15 +163,15 @@ async fn spent(store: &SqliteStore) -> Result<(u64, u64)> {
     }
 }
 
-/// What one way costs, for each number of callers, in each round.
+/// Figures of one mode and number of callers, one value per round.
 #[derive(Debug, Default)]
-struct Figures {
+struct CommitFigures {
     rates: Vec<f64>,
     to_disk: Vec<f64>,
     cpu: Vec<f64>,
 }
 
-/// All measurements of charges in the store.
+/// Runs all measurements of charges in the store.
 pub(crate) async fn run() -> Result<()> {
     let folder = TempDir::new()?;
     let keys = accounts(folder.path()).await.context("the accounts")?;
@@ -179,52 +180,53 @@ pub(crate) async fn run() -> Result<()> {
     let mut payers = Vec::new();
     for key in &keys {
         let digest = key.digest();
-        let Some(Owner::Account { account, .. }) = store.owner(&digest).await? else {
-            anyhow::bail!("a key opens no account");
+        let Some(KeyOwner::Account { account, .. }) = store.key_owner(&digest).await? else {
+            anyhow::bail!("a key belongs to no account");
         };
-        payers.push(Payer { digest, account });
+        payers.push(BenchPayer { digest, account });
     }
-    let payers: Arc<[Payer]> = payers.into();
+    let payers: Arc<[BenchPayer]> = payers.into();
     let count = Arc::new(AtomicU64::new(0));
-    load(&store, &payers, Way::Charge, 64, &count).await?;
+    load(&store, &payers, CommitMode::Charge, 64, &count).await?;
     store.close().await;
 
-    // A file of its own, with the same in it: who writes to a file makes all others forget the pages that they have of it.
+    // A copy of the file: a write to a shared file would invalidate the page caches of the other connections.
     let plain_file = folder.path().join("plain.db");
     std::fs::copy(&file, &plain_file)?;
     let store = Arc::new(SqliteStore::open(SqliteOptions::new(&file)).await?);
-    let (mut plain, plain_count) = (Plain::open(&plain_file).await?, AtomicU64::new(0));
-    load(&store, &payers, Way::Spend, 1, &count).await?;
+    let (mut plain, plain_count) = (BaselineSqlx::open(&plain_file).await?, AtomicU64::new(0));
+    load(&store, &payers, CommitMode::Spend, 1, &count).await?;
     plain.load(&payers, &plain_count).await?;
     let (mut of_disk, mut of_plain, mut to_plain) = (Vec::new(), Vec::new(), Vec::new());
-    let ways = [(Way::Spend, "spent"), (Way::Charge, "charged, with key and limit")];
-    let mut figures: [[Figures; CALLERS.len()]; 2] = Default::default();
+    let modes = [(CommitMode::Spend, "spent"), (CommitMode::Charge, "charged, with key and limit")];
+    let mut figures: [[CommitFigures; CALLERS.len()]; 2] = Default::default();
     for _ in 0..ROUNDS {
         let disk = disk(folder.path())?;
         of_disk.push(disk);
-        let one_after_the_other = plain.load(&payers, &plain_count).await?;
-        of_plain.push(one_after_the_other);
-        for (figures, (way, _)) in figures.iter_mut().zip(ways) {
+        let plain_rate = plain.load(&payers, &plain_count).await?;
+        of_plain.push(plain_rate);
+        for (figures, (mode, _)) in figures.iter_mut().zip(modes) {
             for (figures, callers) in figures.iter_mut().zip(CALLERS) {
                 let (before, cpu_before) = (count.load(Relaxed), cpu_seconds(std::process::id())?);
-                let rate = load(&store, &payers, way, callers, &count).await?;
+                let rate = load(&store, &payers, mode, callers, &count).await?;
                 let used = cpu_seconds(std::process::id())? - cpu_before;
                 figures.cpu.push(used / (count.load(Relaxed) - before) as f64 * 1e6);
                 figures.rates.push(rate);
                 figures.to_disk.push(rate / disk);
-                if (way, callers) == (Way::Spend, 1) {
-                    to_plain.push(rate / one_after_the_other);
+                if (mode, callers) == (CommitMode::Spend, 1) {
+                    to_plain.push(rate / plain_rate);
                 }
             }
         }
     }
     line("the disk: 4 KiB kept (fdatasync)", median(of_disk), "a second");
     line("a plain transaction of sqlx", median(of_plain), "a second");
-    for (figures, (way, name)) in figures.into_iter().zip(ways) {
+    for (figures, (mode, name)) in figures.into_iter().zip(modes) {
         for (figures, callers) in figures.into_iter().zip(CALLERS) {
             line(&format!("{name}, {callers} at once"), median(figures.rates), "a second");
             line(&format!("{name}, {callers} at once: CPU"), median(figures.cpu), "µs each");
-            let goal = if (way, callers) == (Way::Spend, 64) { Goal::AtLeast(5.0) } else { Goal::None };
+            let goal =
+                if (mode, callers) == (CommitMode::Spend, 64) { Goal::AtLeast(5.0) } else { Goal::None };
             ratio(&format!("{name}, {callers} at once: to the disk"), median(figures.to_disk), goal);
         }
     }
@@ -235,7 +237,7 @@ pub(crate) async fn run() -> Result<()> {
     let charged = count.load(Relaxed);
     ensure!(
         (pools, entries) == (charged, charged),
-        "{charged} were charged: {pools} of pools, {entries} entries"
+        "{charged} charges, but {pools} spent in pools and {entries} in entries"
     );
     Ok(())
 }

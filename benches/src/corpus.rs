@@ -1,20 +1,20 @@
-//! Transcripts that nobody spoke, of the size and the compressibility of real ones.
+//! Synthetic transcripts with the size and the compressibility of real ones.
 
 use std::{fs::File, path::Path, sync::Arc};
 
 use anyhow::Result;
 use transcript_core::{
     Timestamp,
-    archive::{Keep, Wish},
+    archive::{PutRequest, TrackSelector},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
 /// A sequence of numbers that is the same in every run (Knuth's constants).
 #[derive(Clone, Debug)]
-pub(crate) struct Sequence(u64);
+pub(crate) struct Lcg(u64);
 
-impl Sequence {
+impl Lcg {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
@@ -26,30 +26,30 @@ impl Sequence {
     }
 }
 
-/// Words, some of them far more frequent than others.
+/// A source of words with very different frequencies.
 #[derive(Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct WordSource {
     words: Vec<String>,
-    sequence: Sequence,
+    sequence: Lcg,
 }
 
-impl Speaker {
+impl WordSource {
     pub(crate) fn new(seed: u64) -> Self {
         const SYLLABLES: [&str; 24] = [
             "an", "be", "con", "der", "en", "for", "ga", "hi", "in", "ja", "ko", "la", "mer", "no", "or",
             "per", "qua", "re", "st", "tion", "u", "ver", "wa", "ing",
         ];
-        // Everybody speaks the same language.
-        let mut letters = Sequence::new(7);
+        // All sources have the same vocabulary.
+        let mut letters = Lcg::new(7);
         let word = |_| {
             let syllables = 1 + letters.below(3);
             (0..syllables).map(|_| SYLLABLES[letters.below(24) as usize]).collect()
         };
-        Self { words: (0..3_000).map(word).collect(), sequence: Sequence::new(seed) }
+        Self { words: (0..3_000).map(word).collect(), sequence: Lcg::new(seed) }
     }
 
-    /// Some words.
-    pub(crate) fn say(&mut self, words: u64) -> String {
+    /// The next words, separated by spaces.
+    pub(crate) fn generate(&mut self, words: u64) -> String {
         let count = self.words.len() as u64;
         let word = |_| {
             let most = 1 + self.sequence.below(count);
@@ -60,9 +60,9 @@ impl Speaker {
     }
 }
 
-/// The name of the video with this number.
+/// The id of the video with this number.
 pub(crate) fn video(number: u64) -> Result<VideoId> {
-    Ok(VideoId::new(Platform::VideoSite, &format!("bench-{number:05}"))?)
+    Ok(VideoId::new(Platform::YouTube, &format!("bench-{number:05}"))?)
 }
 
 /// Half an hour of speech: some 58 KB of JSON.
@@ -70,14 +70,14 @@ pub(crate) fn transcript(number: u64) -> Result<Transcript> {
     speech(number, 690)
 }
 
-/// Speech of this many lines, of 2.6 seconds each.
+/// Speech with this many segments of 2.6 seconds each.
 fn speech(number: u64, lines: u64) -> Result<Transcript> {
-    let mut speaker = Speaker::new(number + 1);
-    let segments = (0..lines).map(|n| Segment::new(speaker.say(8), n * 2_611 + 40, 2_570)).collect();
+    let mut word_source = WordSource::new(number + 1);
+    let segments = (0..lines).map(|n| Segment::new(word_source.generate(8), n * 2_611 + 40, 2_570)).collect();
     Ok(Transcript {
         video: video(number)?,
-        title: Some(speaker.say(5)),
-        author: Some(speaker.say(2)),
+        title: Some(word_source.generate(5)),
+        author: Some(word_source.generate(2)),
         duration_ms: Some(lines * 2_611),
         track: TrackInfo::new(LanguageTag::english(), TrackKind::Generated),
         source: "youtube-captions".to_owned(),
@@ -85,20 +85,20 @@ fn speech(number: u64, lines: u64) -> Result<Transcript> {
     })
 }
 
-/// To archive it as its video's default.
-pub(crate) fn keep(number: u64) -> Result<Keep> {
+/// Archives a video's transcript as its default.
+pub(crate) fn put_request(number: u64) -> Result<PutRequest> {
     Ok(as_default(transcript(number)?))
 }
 
-/// To archive an hour of speech as its video's default.
-pub(crate) fn keep_an_hour(number: u64) -> Result<Keep> {
+/// Archives an hour of speech as a video's default.
+pub(crate) fn put_hour_request(number: u64) -> Result<PutRequest> {
     Ok(as_default(speech(number, 1_380)?))
 }
 
-fn as_default(transcript: Transcript) -> Keep {
-    Keep {
+fn as_default(transcript: Transcript) -> PutRequest {
+    PutRequest {
         video: transcript.video.clone(),
-        wishes: vec![Wish::Default],
+        selectors: vec![TrackSelector::Default],
         known_tracks: vec![transcript.track.clone()],
         transcript: Arc::new(transcript),
         parser_version: 1,
@@ -107,8 +107,9 @@ fn as_default(transcript: Transcript) -> Keep {
     }
 }
 
-/// Reads a file whole, before each round that needs it in memory: a system that is short of memory, or takes unused
-/// pages back, would have them read from the disk.
+/// Reads a whole file, before each round that needs it in memory.
+///
+/// A system short of memory, or one that reclaims unused pages, would otherwise read it from the disk.
 pub(crate) fn into_page_cache(file: &Path) -> Result<()> {
     std::io::copy(&mut File::open(file)?, &mut std::io::sink())?;
     Ok(())

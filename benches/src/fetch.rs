@@ -1,4 +1,4 @@
-//! Fetches of new transcripts, beside youtube-transcript-api, through the same replay proxy.
+//! Fetches of new transcripts, compared with youtube-transcript-api, through the same replay proxy.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,32 +12,32 @@ use tempfile::TempDir;
 use verbatim_tests::replay::ReplayProxy;
 
 use crate::{
-    ask::{Client, text},
-    library::Library,
+    http_client::{HttpClient, text},
+    library::LibraryRun,
     platform::{platform, videos},
-    process::{Server, new_key, serve},
+    process::{BenchServer, new_key, serve},
     report::{Goal, line, median, ratio},
 };
 
-/// How many are fetched at once.
-const AT_ONCE: usize = 32;
+/// Concurrent fetches.
+const CONCURRENCY: usize = 32;
 const ROUNDS: usize = 5;
-/// How many batches are fetched with latency.
+/// Batches that are fetched with latency.
 const BATCHES: usize = 11;
-/// How many we fetch in a round, and how many the peer.
+/// Fetches in a round: Verbatim's, and the peer's below.
 const OURS: usize = 320;
 const PEERS: usize = 96;
 const LATENCY: Duration = Duration::from_millis(100);
 
 /// A server behind a proxy, with a key for it.
-struct Stage {
-    server: Server,
+struct FetchFixture {
+    server: BenchServer,
     key: String,
-    client: Client,
+    client: HttpClient,
     _data: TempDir,
 }
 
-fn stage(proxy: &ReplayProxy) -> Result<Stage> {
+fn start_fixture(proxy: &ReplayProxy) -> Result<FetchFixture> {
     let data = TempDir::new()?;
     let many = || "1000000".to_owned();
     let settings = [
@@ -50,30 +50,30 @@ fn stage(proxy: &ReplayProxy) -> Result<Stage> {
         ("VERBATIM_LOG__LEVEL", "warn".to_owned()),
     ];
     let key = new_key(data.path(), &[])?;
-    Ok(Stage { server: serve(data.path(), &settings)?, key, client: Client::new(), _data: data })
+    Ok(FetchFixture { server: serve(data.path(), &settings)?, key, client: HttpClient::new(), _data: data })
 }
 
-impl Stage {
-    /// Has these videos fetched, [`AT_ONCE`] at a time.
+impl FetchFixture {
+    /// Fetches these videos, [`AT_ONCE`] at a time; returns the wall time.
     async fn fetch(&self, videos: &[String]) -> Result<Duration> {
         let bearer = format!("Bearer {}", self.key);
-        let begun = Instant::now();
+        let started = Instant::now();
         let one = |video: String| {
-            let (stage, bearer) = (self, bearer.clone());
+            let (fixture, bearer) = (self, bearer.clone());
             async move {
                 let path = format!("/api/transcript?v={video}");
                 let headers = [("authorization", bearer.as_str())];
-                let body = text(&stage.client, stage.server.address(), &path, &headers).await?;
+                let body = text(&fixture.client, fixture.server.address(), &path, &headers).await?;
                 ensure!(body.contains("\"fromCache\":false,"), "{}", &body[..body.len().min(400)]);
                 Ok(())
             }
         };
-        stream::iter(videos.to_vec()).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-        Ok(begun.elapsed())
+        stream::iter(videos.to_vec()).map(one).buffer_unordered(CONCURRENCY).try_collect::<()>().await?;
+        Ok(started.elapsed())
     }
 }
 
-/// The peer's Python, installed below `target` when it is not there yet. None without Python.
+/// The peer's Python, installed below `target` if it is missing; `None` without Python.
 fn python() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/peer/venv");
     let python = folder.join("bin/python");
@@ -90,102 +90,108 @@ fn python() -> Option<PathBuf> {
     has_peer().then_some(python)
 }
 
-/// What each of this many fetches costs the peer.
-fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<Cost> {
+/// Measures this many fetches of the peer; returns the cost of each.
+fn peer(python: &Path, proxy: &ReplayProxy, count: usize) -> Result<FetchCost> {
     let output = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/peer.py"))
-        .args(["peer--", &count.to_string(), &AT_ONCE.to_string()])
+        .args(["peer--", &count.to_string(), &CONCURRENCY.to_string()])
         .env("HTTPS_PROXY", proxy.url())
         .env("REQUESTS_CA_BUNDLE", proxy.ca_file())
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "the peer: {text}{}", String::from_utf8_lossy(&output.stderr));
-    let (cpu, wall) = text.trim().split_once(' ').context("the peer said nothing")?;
+    let (cpu, wall) = text.trim().split_once(' ').context("no output of the peer")?;
     let each = |seconds: &str| anyhow::Ok(seconds.parse::<f64>()? / count as f64);
     Ok((each(cpu)?, each(wall)?))
 }
 
-/// CPU and wall seconds a fetch.
-type Cost = (f64, f64);
+/// CPU and wall seconds per fetch.
+type FetchCost = (f64, f64);
 
-/// One round: the library, the server, and the peer where there is one.
-struct Round {
-    library: Cost,
-    server: Cost,
-    /// Nothing that can be compared with, where there is no peer.
-    peer: Cost,
+/// One round: the library, the server, and the peer if it is installed.
+struct FetchRound {
+    library: FetchCost,
+    server: FetchCost,
+    /// NaN without a peer.
+    peer: FetchCost,
 }
 
-impl Round {
-    async fn run(library: &mut Library, stage: &Stage, videos: &[String], peer: Cost) -> Result<Self> {
+impl FetchRound {
+    async fn run(
+        library: &mut LibraryRun,
+        fixture: &FetchFixture,
+        videos: &[String],
+        peer: FetchCost,
+    ) -> Result<Self> {
         let each = |seconds: f64| seconds / videos.len() as f64;
         let (cpu, wall) = library.fetch(videos.len())?;
         let library = (each(cpu), each(wall));
-        let before = stage.server.cpu_seconds()?;
-        let wall = each(stage.fetch(videos).await?.as_secs_f64());
-        Ok(Self { library, server: (each(stage.server.cpu_seconds()? - before), wall), peer })
+        let before = fixture.server.cpu_seconds()?;
+        let wall = each(fixture.fetch(videos).await?.as_secs_f64());
+        Ok(Self { library, server: (each(fixture.server.cpu_seconds()? - before), wall), peer })
     }
 }
 
-/// CPU and throughput without latency, beside the peer.
+/// Measures CPU and throughput without latency, compared with the peer.
 async fn cost() -> Result<()> {
     let ours = videos("ours--", OURS * (ROUNDS + 1));
-    let mut all = videos("peer--", PEERS + AT_ONCE);
+    let mut all = videos("peer--", PEERS + CONCURRENCY);
     all.extend_from_slice(&ours);
     let proxy = platform(&all, Duration::ZERO)?;
-    let stage = stage(&proxy)?;
-    let mut library = Library::start(&proxy, "ours--", AT_ONCE)?;
+    let fixture = start_fixture(&proxy)?;
+    let mut library = LibraryRun::start(&proxy, "ours--", CONCURRENCY)?;
     let python = python();
     let mut rounds = Vec::new();
     for some in ours.chunks(OURS) {
         let peer = python.as_deref().map(|python| peer(python, &proxy, PEERS)).transpose()?;
-        rounds.push(Round::run(&mut library, &stage, some, peer.unwrap_or((f64::NAN, f64::NAN))).await?);
+        rounds
+            .push(FetchRound::run(&mut library, &fixture, some, peer.unwrap_or((f64::NAN, f64::NAN))).await?);
     }
-    // The first one makes the connections.
+    // The first round opens the connections.
     rounds.remove(0);
-    let of = |figure: fn(&Round) -> f64| median(rounds.iter().map(figure).collect());
+    let of = |figure: fn(&FetchRound) -> f64| median(rounds.iter().map(figure).collect());
     line("fetch: the library's CPU", of(|round| round.library.0 * 1e3), "ms a fetch");
     line("fetch: the library's throughput, 32 at once", of(|round| 1.0 / round.library.1), "a second");
     line("fetch: the server's CPU", of(|round| round.server.0 * 1e3), "ms a fetch");
     line("fetch: the server's throughput, 32 at once", of(|round| 1.0 / round.server.1), "a second");
     if python.is_none() {
-        println!("there is no Python with youtube-transcript-api: nothing to compare with");
+        println!("no Python with youtube-transcript-api: the peer is not measured");
         return Ok(());
     }
     line("fetch: the peer's CPU", of(|round| round.peer.0 * 1e3), "ms a fetch");
     line("fetch: the peer's throughput, 32 at once", of(|round| 1.0 / round.peer.1), "a second");
     let goal = Goal::AtMost(1.0 / 12.0);
-    ratio("fetch: the library's CPU beside the peer", of(|round| round.library.0 / round.peer.0), goal);
-    ratio("fetch: the server's CPU beside the peer", of(|round| round.server.0 / round.peer.0), goal);
+    ratio("fetch: the library's CPU to the peer", of(|round| round.library.0 / round.peer.0), goal);
+    ratio("fetch: the server's CPU to the peer", of(|round| round.server.0 / round.peer.0), goal);
     let throughput = of(|round| round.peer.1 / round.library.1);
-    ratio("fetch: the library's throughput beside the peer", throughput, Goal::None);
+    ratio("fetch: the library's throughput to the peer", throughput, Goal::None);
     let throughput = of(|round| round.peer.1 / round.server.1);
-    ratio("fetch: the server's throughput beside the peer", throughput, Goal::None);
+    ratio("fetch: the server's throughput to the peer", throughput, Goal::None);
     Ok(())
 }
 
-/// 32 at once when every answer takes 100 ms: two requests each, one after the other.
+/// Measures 32 concurrent fetches of two successive requests with a latency of 100 ms each.
 async fn wall() -> Result<()> {
-    let all = videos("wall--", AT_ONCE * (BATCHES + 1));
+    let all = videos("wall--", CONCURRENCY * (BATCHES + 1));
     let proxy = platform(&all, LATENCY)?;
-    let stage = stage(&proxy)?;
-    let mut library = Library::start(&proxy, "wall--", AT_ONCE)?;
+    let fixture = start_fixture(&proxy)?;
+    let mut library = LibraryRun::start(&proxy, "wall--", CONCURRENCY)?;
     let floor = 2.0 * LATENCY.as_secs_f64();
     let (mut libraries, mut servers) = (Vec::new(), Vec::new());
-    for some in all.chunks(AT_ONCE) {
-        libraries.push(library.fetch(AT_ONCE)?.1);
-        servers.push(stage.fetch(some).await?.as_secs_f64());
+    for some in all.chunks(CONCURRENCY) {
+        libraries.push(library.fetch(CONCURRENCY)?.1);
+        servers.push(fixture.fetch(some).await?.as_secs_f64());
     }
-    for (who, mut walls) in [("the library", libraries), ("the server", servers)] {
+    for (name, mut walls) in [("the library", libraries), ("the server", servers)] {
         let cold = walls.remove(0);
-        line(&format!("fetch with 100 ms of latency, 32 at once: {who}"), median(walls.clone()) * 1e3, "ms");
+        line(&format!("fetch with 100 ms of latency, 32 at once: {name}"), median(walls.clone()) * 1e3, "ms");
         line("the same without connections", cold * 1e3, "ms");
-        ratio("with latency: wall time beside the floor", median(walls) / floor, Goal::AtMost(1.15));
+        ratio("with latency: wall time to the floor", median(walls) / floor, Goal::AtMost(1.15));
     }
     Ok(())
 }
 
-/// All measurements of fetches.
+/// Runs all measurements of fetches.
 pub(crate) async fn run() -> Result<()> {
     cost().await?;
     wall().await

@@ -1,5 +1,6 @@
-//! Our library alone, in a process of its own: a link in, a transcript out, kept in memory; or a link of Instagram in,
-//! the addresses of its sound out.
+//! The library alone, in its own process.
+//!
+//! It turns links into transcripts, with stores in memory, or Instagram links into media addresses.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -12,33 +13,33 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use transcript_core::{
-    archive::Wish,
-    supplier::{Ask, Watcher},
+    archive::TrackSelector,
+    supplier::{SupplyMonitor, SupplyRequest},
     time::Clock,
     video::{Platform, VideoId},
 };
-use upstream_reqwest::{Http, HttpOptions, InstagramVideos, MediaSource as _};
-use verbatim::{Get, GetOutcome, Options, SystemClock, UpstreamOptions, Verbatim};
+use upstream_reqwest::{HttpOptions, HttpTransport, InstagramMedia, MediaSource as _};
+use verbatim::{GetOutcome, GetRequest, Options, SystemClock, UpstreamOptions, Verbatim};
 use verbatim_tests::replay::ReplayProxy;
 
 use crate::{platform::video, process::cpu_seconds, social::REELS};
 
-/// A running process that fetches when it is told to.
+/// A running process that fetches on request.
 #[derive(Debug)]
-pub(crate) struct Library {
+pub(crate) struct LibraryRun {
     child: Child,
-    tell: ChildStdin,
-    hear: BufReader<ChildStdout>,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
     next: usize,
 }
 
-impl Library {
-    /// Starts one that asks through this proxy for videos of this prefix, so many at once.
-    pub(crate) fn start(proxy: &ReplayProxy, prefix: &str, at_once: usize) -> Result<Self> {
-        Self::run("library", proxy, &[prefix, &at_once.to_string()])
+impl LibraryRun {
+    /// Starts a process that fetches videos with this prefix through this proxy, with this concurrency.
+    pub(crate) fn start(proxy: &ReplayProxy, prefix: &str, concurrency: usize) -> Result<Self> {
+        Self::run("library", proxy, &[prefix, &concurrency.to_string()])
     }
 
-    /// Starts one that looks posts up whose addresses begin with this prefix, from that of this number on.
+    /// Starts a process that looks up posts with this address prefix, from this number on.
     pub(crate) fn start_posts(proxy: &ReplayProxy, prefix: &str, first: u64) -> Result<Self> {
         Self::run("posts", proxy, &[prefix, &first.to_string()])
     }
@@ -47,47 +48,49 @@ impl Library {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg(topic).arg(proxy.url()).arg(proxy.ca_file()).args(arguments);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let tell = child.stdin.take().context("no standard input")?;
-        let hear = BufReader::new(child.stdout.take().context("no standard output")?);
-        Ok(Self { child, tell, hear, next: 0 })
+        let input = child.stdin.take().context("no standard input")?;
+        let output = BufReader::new(child.stdout.take().context("no standard output")?);
+        Ok(Self { child, input, output, next: 0 })
     }
 
-    /// Has it fetch the next videos; returns its CPU and wall time, in seconds for all of them.
+    /// Fetches the next videos; returns the process's CPU and wall time, in seconds for all of them.
     pub(crate) fn fetch(&mut self, count: usize) -> Result<(f64, f64)> {
         let before = cpu_seconds(self.child.id())?;
-        writeln!(self.tell, "{} {count}", self.next)?;
+        writeln!(self.input, "{} {count}", self.next)?;
         self.next += count;
         let mut wall = String::new();
-        self.hear.read_line(&mut wall)?;
-        Ok((cpu_seconds(self.child.id())? - before, wall.trim().parse().context("the library broke down")?))
+        self.output.read_line(&mut wall)?;
+        Ok((
+            cpu_seconds(self.child.id())? - before,
+            wall.trim().parse().context("the library process failed")?,
+        ))
     }
 }
 
-impl Drop for Library {
+impl Drop for LibraryRun {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What each process does: reads a first number and a count on each line, does `all` of that work, and says how many
-/// seconds it took.
-async fn told(all: impl AsyncFn(usize, usize) -> Result<()>) -> Result<()> {
+/// Calls `all` with a first number and a count from each line of standard input; prints its seconds.
+async fn run_batches(all: impl AsyncFn(usize, usize) -> Result<()>) -> Result<()> {
     let mut line = String::new();
     while std::io::stdin().read_line(&mut line)? > 0 {
-        let (first, count) = line.trim().split_once(' ').context("two numbers are wanted")?;
+        let (first, count) = line.trim().split_once(' ').context("not two numbers")?;
         let (first, count): (usize, usize) = (first.parse()?, count.parse()?);
-        let begun = Instant::now();
+        let started = Instant::now();
         all(first, count).await?;
-        println!("{}", begun.elapsed().as_secs_f64());
+        println!("{}", started.elapsed().as_secs_f64());
         line.clear();
     }
     Ok(())
 }
 
-/// The process that fetches transcripts.
-pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, at_once: usize) -> Result<()> {
+/// Runs the process that fetches transcripts.
+pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, concurrency: usize) -> Result<()> {
     let upstream = UpstreamOptions {
         proxies: vec![proxy],
         ca_file: Some(ca_file),
@@ -95,19 +98,19 @@ pub(crate) async fn serve(proxy: String, ca_file: PathBuf, prefix: String, at_on
         ..UpstreamOptions::default()
     };
     let verbatim = Verbatim::open(Options { upstream, ..Options::default() }).await?;
-    told(async |first, count| {
+    run_batches(async |first, count| {
         let one = |number| {
             let (verbatim, link) = (verbatim.clone(), video(&prefix, number));
-            // As a server's requests are: each a task of its own.
+            // Each fetch is a task, as in a server.
             async move { tokio::spawn(async move { fetch(&verbatim, link).await }).await? }
         };
-        stream::iter(first..first + count).map(one).buffer_unordered(at_once).try_collect::<()>().await
+        stream::iter(first..first + count).map(one).buffer_unordered(concurrency).try_collect::<()>().await
     })
     .await
 }
 
 async fn fetch(verbatim: &Verbatim, link: String) -> Result<()> {
-    match verbatim.get(Get { link, language: None }).await? {
+    match verbatim.get(GetRequest { link, language: None }).await? {
         GetOutcome::Found(found) => {
             ensure!(!found.from_cache && found.stored.transcript.segments.len() > 100, "{found:?}");
             Ok(())
@@ -116,38 +119,45 @@ async fn fetch(verbatim: &Verbatim, link: String) -> Result<()> {
     }
 }
 
-/// Somebody who waits to the end.
+/// A monitor that never cancels.
 #[derive(Debug)]
-struct Patient;
+struct PatientMonitor;
 
-impl Watcher for Patient {
-    fn stage(&self, _: &str, _: u64, _: u64) {}
+impl SupplyMonitor for PatientMonitor {
+    fn report_progress(&self, _: &str, _: u64, _: u64) {}
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-/// The process that looks posts up, one after the other: captions; or, of Instagram, where the sound is.
+/// Runs the process that looks up posts one after the other.
+///
+/// It gets captions, or for Instagram the media addresses.
 pub(crate) async fn serve_posts(proxy: String, ca_file: PathBuf, prefix: String, first: u64) -> Result<()> {
     let (proxies, ca_file) = (vec![proxy], Some(ca_file));
     let http = HttpOptions { proxies: proxies.clone(), ca_file: ca_file.clone(), ..HttpOptions::default() };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let reels = InstagramVideos::new(Arc::new(Http::new(http)?), Arc::clone(&clock));
+    let reels = InstagramMedia::new(Arc::new(HttpTransport::new(http)?), Arc::clone(&clock));
     let upstream = UpstreamOptions { proxies, ca_file, ..UpstreamOptions::default() };
     let verbatim = Verbatim::open(Options { upstream, ..Options::default() }).await?;
-    told(async |from, count| {
+    run_batches(async |from, count| {
         for number in (first..).skip(from).take(count) {
             let link = format!("{prefix}{number}");
             if prefix == REELS {
-                let video = VideoId::new(Platform::Reels, &format!("Cv{number}"))?;
+                let video = VideoId::new(Platform::Instagram, &format!("Cv{number}"))?;
                 let deadline = clock.now().plus(Duration::from_secs(60));
-                let media = reels.media(&Ask { video, wish: Wish::Default, deadline }, &Patient).await;
+                let media = reels
+                    .media(
+                        &SupplyRequest { video, selector: TrackSelector::Default, deadline },
+                        &PatientMonitor,
+                    )
+                    .await;
                 let media = media.map_err(|error| anyhow!("{}", error.message()))?;
                 ensure!(!media.addresses.is_empty(), "{media:?}");
                 continue;
             }
-            match verbatim.get(Get { link, language: None }).await? {
+            match verbatim.get(GetRequest { link, language: None }).await? {
                 GetOutcome::Found(found) => {
                     ensure!(!found.from_cache && found.stored.transcript.segments.len() == 30, "{found:?}");
                 }

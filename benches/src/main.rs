@@ -1,21 +1,21 @@
-//! What Verbatim costs, always beside a baseline that runs in the same minutes; see README.md.
-#![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
+//! Costs of Verbatim, each compared with a baseline that runs at the same time; see README.md.
+#![expect(clippy::print_stdout, reason = "this program prints figures")]
 
 mod archive;
-mod ask;
-mod bare;
+mod baseline_hyper;
+mod baseline_reqwest;
+mod baseline_sqlx;
 mod budgets;
-mod charged;
 mod chat;
 mod commits;
 mod corpus;
 mod dictionary;
 mod fetch;
-mod least;
+mod http_client;
 mod library;
 mod lookup;
+mod markov_text;
 mod pages;
-mod plain;
 mod platform;
 mod postgres;
 mod posts;
@@ -23,140 +23,140 @@ mod process;
 mod report;
 mod social;
 mod sound;
-mod talk;
+mod v1_transcripts;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
 
-/// The server's: what is measured in this process costs what it costs there.
+/// The server's allocator, so that measurements in this process match the server's costs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures, and prints medians of interleaved rounds.
+/// Measure costs and print medians of interleaved rounds.
 #[derive(Debug, Parser)]
 #[command(name = "verbatim-benches")]
-enum Topic {
-    /// Look-ups of archived transcripts over HTTP, beside a bare hyper server.
+enum BenchTopic {
+    /// Measure lookups of archived transcripts over HTTP, compared with a bare hyper server.
     Lookup,
-    /// The watch page of an archived hour, beside the look-up of the same in JSON.
+    /// Measure the watch page of an archived hour, compared with the same lookup in JSON.
     Pages,
-    /// Fetches of new transcripts, beside youtube-transcript-api.
+    /// Measure fetches of new transcripts, compared with youtube-transcript-api.
     Fetch,
-    /// Look-ups of TikTok, X and Instagram, beside yt-dlp.
+    /// Measure lookups of TikTok, X and Instagram, compared with yt-dlp.
     Social,
-    /// An hour of sound through speech-to-text: memory and time.
+    /// Measure memory and time of an hour of audio through speech-to-text.
     Sound,
-    /// Archived transcripts for credits, beside what the disk can keep.
+    /// Measure archived transcripts for credits, compared with the disk's sync rate.
     Charged,
-    /// The same charges in the store alone, beside what the disk can keep.
+    /// Measure the same charges in the store alone, compared with the disk's sync rate.
     Commits,
-    /// Charges on PostgreSQL, beside pgbench.
+    /// Measure charges on PostgreSQL, compared with pgbench.
     Postgres,
-    /// Questions about videos: passages, and answers beside transcripts.
+    /// Measure questions about videos: passages, and answers compared with transcripts.
     Chat,
-    /// Start, memory, links, captions.
+    /// Measure start, memory, links and captions.
     Budgets,
-    /// Archives of a thousand to a million transcripts: look-ups beside each other, and the room that they take.
+    /// Measure archives of a thousand to a million transcripts: lookups and disk space.
     Archive {
-        /// The folder of the archives, which stay there for the next time; one that goes at the end by default.
+        /// Folder of the archives, which are kept for the next run; a temporary folder by default.
         #[arg(long)]
         data: Option<PathBuf>,
-        /// Only fill the archives.
+        /// Fill the archives and stop.
         #[arg(long)]
         fill: bool,
     },
-    /// All of them.
+    /// Run all measurements.
     All,
-    /// Trains the dictionary of the compact form.
+    /// Train the dictionary of the compact form.
     Dictionary {
-        /// The file that is written.
+        /// File to write.
         file: PathBuf,
     },
-    /// Fills an archive, for who looks at a server of their own.
+    /// Fill an archive, to measure another server with.
     #[command(hide = true)]
     Fill {
-        /// The data folder.
+        /// Data folder.
         data: PathBuf,
-        /// How many transcripts.
+        /// Number of transcripts.
         videos: u64,
     },
-    /// The bare server that the others start.
+    /// Run the bare server that other topics start.
     #[command(hide = true)]
     Bare {
-        /// The file that has its answer.
-        answer: PathBuf,
+        /// File with its response.
+        response: PathBuf,
     },
-    /// reqwest alone, which the benchmark of the Python package starts.
+    /// Run reqwest alone, for the benchmark of the Python package.
     #[command(hide = true)]
     Least {
-        /// The proxy through which it asks.
+        /// Proxy of its requests.
         proxy: String,
-        /// The certificate that it trusts.
+        /// Certificate that it trusts.
         ca_file: PathBuf,
     },
-    /// The library alone, which `fetch` starts.
+    /// Run the library alone, for `fetch`.
     #[command(hide = true)]
     Library {
-        /// The proxy through which it asks.
+        /// Proxy of its requests.
         proxy: String,
-        /// The certificate that it trusts.
+        /// Certificate that it trusts.
         ca_file: PathBuf,
-        /// What the names of the videos begin with.
+        /// Prefix of the video ids.
         prefix: String,
-        /// How many it fetches at once.
-        at_once: usize,
+        /// Concurrent fetches.
+        concurrency: usize,
     },
-    /// The library alone, which `social` starts.
+    /// Run the library alone, for `social`.
     #[command(hide = true)]
     Posts {
-        /// The proxy through which it asks.
+        /// Proxy of its requests.
         proxy: String,
-        /// The certificate that it trusts.
+        /// Certificate that it trusts.
         ca_file: PathBuf,
-        /// What the posts' addresses begin with.
+        /// Prefix of the posts' addresses.
         prefix: String,
-        /// The number of the first post.
+        /// Number of the first post.
         first: u64,
     },
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    match Topic::parse() {
-        Topic::Lookup => lookup::run().await,
-        Topic::Pages => pages::run().await,
-        Topic::Fetch => fetch::run().await,
-        Topic::Social => social::run(),
-        Topic::Sound => sound::run().await,
-        Topic::Charged => charged::run().await,
-        Topic::Commits => commits::run().await,
-        Topic::Postgres => postgres::run().await,
-        Topic::Chat => chat::run().await,
-        Topic::Budgets => budgets::run().await,
-        Topic::All => {
+    match BenchTopic::parse() {
+        BenchTopic::Lookup => lookup::run().await,
+        BenchTopic::Pages => pages::run().await,
+        BenchTopic::Fetch => fetch::run().await,
+        BenchTopic::Social => social::run(),
+        BenchTopic::Sound => sound::run().await,
+        BenchTopic::Charged => v1_transcripts::run().await,
+        BenchTopic::Commits => commits::run().await,
+        BenchTopic::Postgres => postgres::run().await,
+        BenchTopic::Chat => chat::run().await,
+        BenchTopic::Budgets => budgets::run().await,
+        BenchTopic::All => {
             lookup::run().await?;
             pages::run().await?;
             fetch::run().await?;
             social::run()?;
             sound::run().await?;
-            charged::run().await?;
+            v1_transcripts::run().await?;
             commits::run().await?;
             postgres::run().await?;
             chat::run().await?;
             archive::run(None, false).await?;
             budgets::run().await
         }
-        Topic::Archive { data, fill } => archive::run(data.as_deref(), fill).await,
-        Topic::Dictionary { file } => dictionary::train(&file),
-        Topic::Fill { data, videos } => lookup::fill(&data, videos).await,
-        Topic::Bare { answer } => bare::serve(&answer).await,
-        Topic::Least { proxy, ca_file } => least::serve(&proxy, &ca_file).await,
-        Topic::Library { proxy, ca_file, prefix, at_once } => {
-            library::serve(proxy, ca_file, prefix, at_once).await
+        BenchTopic::Archive { data, fill } => archive::run(data.as_deref(), fill).await,
+        BenchTopic::Dictionary { file } => dictionary::train(&file),
+        BenchTopic::Fill { data, videos } => lookup::fill(&data, videos).await,
+        BenchTopic::Bare { response } => baseline_hyper::serve(&response).await,
+        BenchTopic::Least { proxy, ca_file } => baseline_reqwest::serve(&proxy, &ca_file).await,
+        BenchTopic::Library { proxy, ca_file, prefix, concurrency } => {
+            library::serve(proxy, ca_file, prefix, concurrency).await
         }
-        Topic::Posts { proxy, ca_file, prefix, first } => {
+        BenchTopic::Posts { proxy, ca_file, prefix, first } => {
             library::serve_posts(proxy, ca_file, prefix, first).await
         }
     }

@@ -1,65 +1,66 @@
-//! A platform behind a replay proxy, with answers of the size of real ones.
+//! A platform behind a replay proxy, with responses of realistic size.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use crate::corpus::Speaker;
+use crate::corpus::WordSource;
 
 const HOST: &str = "www.youtube.com";
-/// What a watch page has, in bytes; compressed it is a quarter of that.
+/// Bytes of a watch page, which compresses to a quarter.
 const PAGE_BYTES: usize = 1_020_000;
-/// What a player's answer has, in bytes.
+/// Bytes of a player response.
 const PLAYER_BYTES: usize = 110_000;
 
-/// The names of videos: a prefix of six characters and a number.
+/// Video ids: a prefix of six characters and a number.
 pub(crate) fn videos(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| video(prefix, number)).collect()
 }
 
-/// The name of one of them.
+/// The video id with this number.
 pub(crate) fn video(prefix: &str, number: usize) -> String {
     format!("{prefix}{number:05}")
 }
 
-/// A proxy for a platform that has these videos; every answer takes `latency`.
+/// A proxy for a platform that has these videos; every response takes `latency`.
 pub(crate) fn platform(videos: &[String], latency: Duration) -> Result<ReplayProxy> {
-    let mut speaker = Speaker::new(1);
-    let page = page(&mut speaker);
-    let page = Answer::bytes("text/html; charset=utf-8", page).gzipped().after(latency);
-    let padding = pad(&mut speaker, PLAYER_BYTES);
-    let captions = Answer::json(&captions(&mut speaker)).gzipped().after(latency);
-    let xml = Answer::bytes("text/xml; charset=utf-8", xml(&mut speaker)).gzipped().after(latency);
-    let mut script = Script::new().rule(Rule::get(HOST, "/watch").answer(page));
+    let mut word_source = WordSource::new(1);
+    let page = page(&mut word_source);
+    let page = ReplayResponse::bytes("text/html; charset=utf-8", page).gzipped().after(latency);
+    let padding = pad(&mut word_source, PLAYER_BYTES);
+    let captions = ReplayResponse::json(&captions(&mut word_source)).gzipped().after(latency);
+    let xml =
+        ReplayResponse::bytes("text/xml; charset=utf-8", xml(&mut word_source)).gzipped().after(latency);
+    let mut script = Script::new().rule(Rule::get(HOST, "/watch").respond(page));
     for video in videos {
-        let player = Answer::json(&player(video, &padding)).gzipped().after(latency);
+        let player = ReplayResponse::json(&player(video, &padding)).gzipped().after(latency);
         script = script
-            .rule(Rule::post(HOST, "/youtubei/v1/player").json("/videoId", video.as_str()).answer(player));
+            .rule(Rule::post(HOST, "/youtubei/v1/player").json("/videoId", video.as_str()).respond(player));
     }
     let timedtext = || Rule::get(HOST, "/api/timedtext");
     let script = script
-        .rule(timedtext().query("fmt", "json3").answer(captions))
-        .rule(timedtext().without_query("fmt").answer(xml));
+        .rule(timedtext().query("fmt", "json3").respond(captions))
+        .rule(timedtext().without_query("fmt").respond(xml));
     ReplayProxy::start(script)
 }
 
-/// Text of about this many bytes, with numbers in it that compress badly, as the tokens in real pages do.
-fn pad(speaker: &mut Speaker, bytes: usize) -> String {
+/// Text of about this many bytes, with numbers that compress badly, like the tokens of real pages.
+fn pad(word_source: &mut WordSource, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 200);
-    let mut sequence = crate::corpus::Sequence::new(bytes as u64);
+    let mut sequence = crate::corpus::Lcg::new(bytes as u64);
     while text.len() < bytes {
-        text.push_str(&speaker.say(12));
+        text.push_str(&word_source.generate(12));
         text.push_str(" {style} [list] (of) rendered things ");
         text.push_str(&sequence.below(1 << 31).to_string());
     }
     text
 }
 
-fn page(speaker: &mut Speaker) -> String {
-    let first = pad(speaker, 52_000);
-    let rest = pad(speaker, PAGE_BYTES - 52_000);
+fn page(word_source: &mut WordSource) -> String {
+    let first = pad(word_source, 52_000);
+    let rest = pad(word_source, PAGE_BYTES - 52_000);
     format!(
         "<!DOCTYPE html><html><head><script>var a = \"{first}\"; ytcfg.set({{\"INNERTUBE_API_KEY\":\
          \"bench-key-0000\"}});</script></head><body><p>{rest}</p></body></html>"
@@ -85,16 +86,15 @@ fn player(video: &str, padding: &str) -> serde_json::Value {
     })
 }
 
-fn captions(speaker: &mut Speaker) -> serde_json::Value {
-    let event =
-        |n: u64| json!({ "tStartMs": n * 2_611, "dDurationMs": 2_570, "segs": [{ "utf8": speaker.say(8) }] });
+fn captions(word_source: &mut WordSource) -> serde_json::Value {
+    let event = |n: u64| json!({ "tStartMs": n * 2_611, "dDurationMs": 2_570, "segs": [{ "utf8": word_source.generate(8) }] });
     json!({ "wireMagic": "pb3", "events": (0..690).map(event).collect::<Vec<_>>() })
 }
 
-fn xml(speaker: &mut Speaker) -> String {
+fn xml(word_source: &mut WordSource) -> String {
     let line = |n: u64| {
         let start = n as f64 * 2.611;
-        format!("<text start=\"{start:.3}\" dur=\"2.57\">{}</text>", speaker.say(8))
+        format!("<text start=\"{start:.3}\" dur=\"2.57\">{}</text>", word_source.generate(8))
     };
     let lines: String = (0..690).map(line).collect();
     format!("<?xml version=\"1.0\" encoding=\"utf-8\" ?><transcript>{lines}</transcript>")

@@ -1,4 +1,4 @@
-//! Charges on PostgreSQL, beside pgbench's transactions of the same number of clients on the same server, in turns.
+//! Charges on PostgreSQL, alternating with pgbench transactions of as many clients on the same server.
 
 use std::{
     process::Command,
@@ -14,35 +14,35 @@ use storage_sqlx::{PostgresOptions, PostgresStore};
 use tokio::task::JoinSet;
 use transcript_core::{
     Timestamp,
-    accounts::{ChargeOutcome, ChargeRequest, Charges as _},
-    directory::{Directory as _, NewKey, Redeem, Token},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore as _},
+    directory::{Directory as _, NewKeyRecord, RedeemRequest, VerificationToken},
     ids::{AccountId, HoldId, KeyId, WalletId},
     ledger::{HoldOutcome, HoldRequest, Ledger as _, Leg, Pool, Terms},
-    limits::Take,
+    limits::LimitRequest,
 };
 use verbatim_tests_postgres::{Cluster, Durability, programs};
 
 use crate::report::{Goal, line, median, ratio};
 
-/// How many rounds there are, each with pgbench and with every kind of charge once for each number of clients.
+/// Number of rounds; each measures pgbench and every mode once for each number of clients.
 const ROUNDS: usize = 9;
-/// How long each is measured in a round.
+/// Duration of a measurement in a round.
 const TIME: Duration = Duration::from_secs(2);
 const CLIENTS: [u64; 3] = [1, 8, 32];
-/// As many accounts as pgbench has branches and tellers times a hundred: few charges meet at one.
+/// A hundred accounts for each of pgbench's tellers: few charges meet at one account.
 const ACCOUNTS: u64 = 10_000;
 const NOW: i64 = 1_795_132_800_000;
 
-/// How its clients come to the server, and pgbench's too.
+/// The connection of the store's clients and of pgbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reach {
-    /// Over TCP, as the servers of several machines do.
+enum PgTransport {
+    /// TCP, as between several machines.
     Network,
-    /// By its socket, as one on the same machine may.
+    /// A Unix socket, possible on one machine.
     Socket,
 }
 
-impl Reach {
+impl PgTransport {
     fn name(self) -> &'static str {
         match self {
             Self::Network => "over TCP",
@@ -50,7 +50,7 @@ impl Reach {
         }
     }
 
-    /// What PostgreSQL's own programs call it by.
+    /// The host argument of PostgreSQL's programs.
     fn host(self, cluster: &Cluster) -> String {
         match self {
             Self::Network => "127.0.0.1".to_owned(),
@@ -59,14 +59,14 @@ impl Reach {
     }
 }
 
-/// How a credit is taken.
+/// The operation that takes a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// By the ledger alone: one statement each.
+enum PgMode {
+    /// A spend in the ledger, one statement each.
     Alone,
-    /// By the ledger alone, together with whoever waits.
+    /// A spend in the ledger, batched with waiting ones.
     Together,
-    /// With key and rate limit, together with whoever waits.
+    /// A charge with key and rate limit, batched with waiting ones.
     Charge,
 }
 
@@ -100,24 +100,31 @@ fn charge(account: u64, id: String) -> ChargeRequest {
         key_digest: digest(account),
         account: AccountId::new(format!("account-{account}")),
         version: 1,
-        take: Take { bucket: format!("api/account-{account}"), count: 100_000, per_ms: 60_000, cost: 1 },
+        limit_request: LimitRequest {
+            bucket: format!("api/account-{account}"),
+            max: 100_000,
+            window_ms: 60_000,
+            cost: 1,
+        },
         spend: spend(account, id),
     }
 }
 
-/// Accounts, each of which was charged once: tables that are filled, as pgbench leaves its own.
+/// Creates accounts and charges each once, so that the tables are filled like pgbench's.
 async fn make_accounts(store: &Arc<PostgresStore>) -> Result<()> {
-    let mut making = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for part in 0..16 {
         let store = Arc::clone(store);
-        making.spawn(async move {
+        tasks.spawn(async move {
             for account in (part..ACCOUNTS).step_by(16) {
                 let mut token = digest(account);
                 token[31] = 1;
                 let email = format!("{account}@bench.example");
                 let expires_at = now().plus(Duration::from_secs(600));
-                store.put_token(Token { digest: token.clone(), email, expires_at, now: now() }).await?;
-                let key = NewKey {
+                store
+                    .put_token(VerificationToken { digest: token.clone(), email, expires_at, now: now() })
+                    .await?;
+                let key = NewKeyRecord {
                     id: KeyId::new(format!("key-{account}")),
                     digest: digest(account),
                     hint: String::new(),
@@ -125,7 +132,7 @@ async fn make_accounts(store: &Arc<PostgresStore>) -> Result<()> {
                 };
                 let (new_account, new_wallet) = (format!("account-{account}"), format!("wallet-{account}"));
                 store
-                    .redeem(Redeem {
+                    .redeem(RedeemRequest {
                         digest: token,
                         confirmed: false,
                         new_account: AccountId::new(new_account),
@@ -138,20 +145,20 @@ async fn make_accounts(store: &Arc<PostgresStore>) -> Result<()> {
             anyhow::Ok(())
         });
     }
-    while let Some(made) = making.join_next().await {
+    while let Some(made) = tasks.join_next().await {
         made??;
     }
     Ok(())
 }
 
-/// How many credits a second so many clients take.
-async fn charges(store: &Arc<PostgresStore>, way: Way, clients: u64, run: u64) -> Result<f64> {
+/// Takes credits with this many clients; returns the credits a second.
+async fn charges(store: &Arc<PostgresStore>, mode: PgMode, clients: u64, run: u64) -> Result<f64> {
     let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let mut taking = JoinSet::new();
-    let began = Instant::now();
+    let mut tasks = JoinSet::new();
+    let started = Instant::now();
     for client in 0..clients {
         let (store, stop, count) = (Arc::clone(store), Arc::clone(&stop), Arc::clone(&count));
-        taking.spawn(async move {
+        tasks.spawn(async move {
             let mut choice = run.wrapping_mul(977).wrapping_add(client);
             for number in 0_u64.. {
                 if stop.load(Ordering::Relaxed) {
@@ -160,10 +167,10 @@ async fn charges(store: &Arc<PostgresStore>, way: Way, clients: u64, run: u64) -
                 choice =
                     choice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let (account, id) = ((choice >> 33) % ACCOUNTS, format!("{run:08}-{client:03}-{number:08}"));
-                let taken = match way {
-                    Way::Alone | Way::Together => store.spend(spend(account, id)).await?,
-                    Way::Charge => match store.charge(charge(account, id)).await? {
-                        ChargeOutcome::Counted { spent, .. } => spent,
+                let taken = match mode {
+                    PgMode::Alone | PgMode::Together => store.spend(spend(account, id)).await?,
+                    PgMode::Charge => match store.charge(charge(account, id)).await? {
+                        ChargeOutcome::Accepted { spent, .. } => spent,
                         other => anyhow::bail!("{other:?}"),
                     },
                 };
@@ -175,22 +182,22 @@ async fn charges(store: &Arc<PostgresStore>, way: Way, clients: u64, run: u64) -
     }
     tokio::time::sleep(TIME).await;
     stop.store(true, Ordering::Relaxed);
-    while let Some(taken) = taking.join_next().await {
+    while let Some(taken) = tasks.join_next().await {
         taken??;
     }
-    Ok(count.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64())
+    Ok(count.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64())
 }
 
-/// pgbench against a database.
-fn pgbench(cluster: &Cluster, reach: Reach, arguments: &[&str]) -> Result<String> {
+/// Runs pgbench against a database.
+fn pgbench(cluster: &Cluster, transport: PgTransport, arguments: &[&str]) -> Result<String> {
     let mut command = Command::new(programs()?.join("pgbench"));
-    command.arg("-h").arg(reach.host(cluster)).arg("-p").arg(cluster.port().to_string());
+    command.arg("-h").arg(transport.host(cluster)).arg("-p").arg(cluster.port().to_string());
     let output = command.args(["-U", "verbatim"]).args(arguments).arg("pgbench").output()?;
     ensure!(output.status.success(), "pgbench: {}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Runs statements, as the database's owner, who owns its server too.
+/// Runs statements as the database's owner, who is the server's superuser.
 fn psql(url: &str, statements: &[&str]) -> Result<()> {
     let mut command = Command::new(programs()?.join("psql"));
     command.arg(url).arg("-q").args(["-o", "/dev/null"]);
@@ -199,8 +206,9 @@ fn psql(url: &str, statements: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The files of the log, as they are where a server has been at work: written once, and used again. A new one is filled
-/// with zeros, in the middle of a commit.
+/// Fills the WAL files, as on a server that has run for a while and recycles them.
+///
+/// PostgreSQL fills a new file with zeros in the middle of a commit.
 const WORN_IN: [&str; 4] = [
     "ALTER SYSTEM SET min_wal_size = '1GB'",
     "SELECT pg_reload_conf()",
@@ -209,30 +217,34 @@ const WORN_IN: [&str; 4] = [
     "CHECKPOINT",
 ];
 
-/// Its transactions a second: `-N` changes an account and writes a line, as a charge does.
-fn transactions(cluster: &Cluster, reach: Reach, clients: u64) -> Result<f64> {
+/// Transactions a second of pgbench: `-N` updates an account and inserts a row, like a charge.
+fn transactions(cluster: &Cluster, transport: PgTransport, clients: u64) -> Result<f64> {
     let (clients, time) = (clients.to_string(), TIME.as_secs().to_string());
     let threads = if clients == "1" { "1" } else { "2" };
-    let told =
-        pgbench(cluster, reach, &["-n", "-N", "-M", "simple", "-c", &clients, "-j", threads, "-T", &time])?;
-    let line = told.lines().find_map(|line| line.strip_prefix("tps = ")).context("pgbench told no tps")?;
+    let output = pgbench(
+        cluster,
+        transport,
+        &["-n", "-N", "-M", "simple", "-c", &clients, "-j", threads, "-T", &time],
+    )?;
+    let line =
+        output.lines().find_map(|line| line.strip_prefix("tps = ")).context("no tps in pgbench's output")?;
     Ok(line.split_whitespace().next().unwrap_or_default().parse()?)
 }
 
-/// All measurements on PostgreSQL.
+/// Runs all measurements on PostgreSQL.
 pub(crate) async fn run() -> Result<()> {
-    measure(Reach::Network).await?;
-    measure(Reach::Socket).await
+    measure(PgTransport::Network).await?;
+    measure(PgTransport::Socket).await
 }
 
-async fn measure(reach: Reach) -> Result<()> {
+async fn measure(transport: PgTransport) -> Result<()> {
     let cluster = Cluster::start(Durability::Full)?;
-    cluster.make_database("pgbench")?;
-    pgbench(&cluster, reach, &["-q", "-i", "-s", "10"])?;
+    cluster.create_database("pgbench")?;
+    pgbench(&cluster, transport, &["-q", "-i", "-s", "10"])?;
     let database = cluster.database()?;
-    let url = format!("{}?host={}", database.url, reach.host(&cluster));
+    let url = format!("{}?host={}", database.url, transport.host(&cluster));
     let options = PostgresOptions { connections: 32, ..PostgresOptions::new(&url) };
-    let alone = PostgresOptions { spends_alone: usize::MAX, ..options.clone() };
+    let alone = PostgresOptions { batch_threshold: usize::MAX, ..options.clone() };
     let store = Arc::new(PostgresStore::open(options).await?);
     let alone = Arc::new(PostgresStore::open(alone).await?);
     make_accounts(&store).await?;
@@ -242,30 +254,30 @@ async fn measure(reach: Reach) -> Result<()> {
     let mut ratios = vec![<[Vec<f64>; 3]>::default(); 3];
     let mut run = 0;
     for _ in 0..ROUNDS {
-        for (place, clients) in CLIENTS.into_iter().enumerate() {
-            let transactions = transactions(&cluster, reach, clients)?;
-            base[place].push(transactions);
-            for (kind, way) in [Way::Alone, Way::Together, Way::Charge].into_iter().enumerate() {
+        for (index, clients) in CLIENTS.into_iter().enumerate() {
+            let transactions = transactions(&cluster, transport, clients)?;
+            base[index].push(transactions);
+            for (kind, mode) in [PgMode::Alone, PgMode::Together, PgMode::Charge].into_iter().enumerate() {
                 run += 1;
-                let store = if way == Way::Alone { &alone } else { &store };
-                let charges = charges(store, way, clients, run).await?;
-                taken[place][kind].push(charges);
-                ratios[place][kind].push(charges / transactions);
+                let store = if mode == PgMode::Alone { &alone } else { &store };
+                let charges = charges(store, mode, clients, run).await?;
+                taken[index][kind].push(charges);
+                ratios[index][kind].push(charges / transactions);
             }
         }
     }
-    for (place, clients) in CLIENTS.into_iter().enumerate() {
-        let asked = format!("{clients} at once {}", reach.name());
-        line(&format!("pgbench -N, {asked}"), median(base[place].clone()), "a second");
+    for (index, clients) in CLIENTS.into_iter().enumerate() {
+        let suffix = format!("{clients} at once {}", transport.name());
+        line(&format!("pgbench -N, {suffix}"), median(base[index].clone()), "a second");
         for (kind, name) in ["one statement each", "together", "with key and limit"].into_iter().enumerate() {
-            let what = format!("charges, {name}, {asked}");
-            line(&what, median(taken[place][kind].clone()), "a second");
+            let name = format!("charges, {name}, {suffix}");
+            line(&name, median(taken[index][kind].clone()), "a second");
             let goal = match (kind, clients) {
                 (0, _) => Goal::AtLeast(1.5),
                 (1, 32) => Goal::AtLeast(4.0),
                 _ => Goal::None,
             };
-            ratio(&format!("{what}: to pgbench"), median(ratios[place][kind].clone()), goal);
+            ratio(&format!("{name}: to pgbench"), median(ratios[index][kind].clone()), goal);
         }
     }
     store.close().await;

@@ -1,36 +1,36 @@
-//! Posts of the other platforms, as their pages tell of them.
+//! Posts of TikTok, X and Instagram in the format of their pages.
 
 use serde_json::{Value, json};
 
-use crate::corpus::Speaker;
+use crate::corpus::WordSource;
 
-/// What a page of TikTok and of Instagram has, in bytes.
+/// Bytes of a page of TikTok and of Instagram.
 const PAGE_BYTES: usize = 300_000;
 
-/// What yt-dlp looks for on the front page of Instagram.
+/// The token that yt-dlp reads from the front page of Instagram.
 pub(crate) const INSTAGRAM_FRONT: &str =
     r#"<html><script>[["LSD",[],{"token":"AVrBench0001"},323]]</script></html>"#;
 
-/// Captions of a minute, as WebVTT.
-pub(crate) fn words(speaker: &mut Speaker) -> String {
+/// Captions of one minute, as WebVTT.
+pub(crate) fn words(word_source: &mut WordSource) -> String {
     let mut text = "WEBVTT\n\n".to_owned();
     for second in (0..60).step_by(2) {
-        let line = speaker.say(7);
+        let line = word_source.generate(7);
         text.push_str(&format!("00:00:{second:02}.000 --> 00:00:{:02}.900\n{line}\n\n", second + 1));
     }
     text
 }
 
-/// What a page has beside its post.
-pub(crate) fn pad(speaker: &mut Speaker) -> String {
+/// Padding of a page.
+pub(crate) fn pad(word_source: &mut WordSource) -> String {
     let mut text = String::with_capacity(PAGE_BYTES + 200);
     while text.len() < PAGE_BYTES {
-        text.push_str(&speaker.say(12));
+        text.push_str(&word_source.generate(12));
     }
     text
 }
 
-/// A page of TikTok with a video of so many seconds, with captions or without.
+/// A page of TikTok with a video of this many seconds, with or without captions.
 pub(crate) fn tiktok(post: u64, seconds: u64, has_captions: bool, padding: &str) -> String {
     let captions = has_captions.then(|| {
         json!({
@@ -58,7 +58,7 @@ pub(crate) fn tiktok(post: u64, seconds: u64, has_captions: bool, padding: &str)
     )
 }
 
-/// What X answers about a post.
+/// X's response about a post.
 pub(crate) fn x(post: u64) -> Value {
     let video = json!({
         "type": "video", "id_str": post.to_string(), "media_key": format!("13_{post}"), "ext_media_availability": { "status": "Available" },

@@ -1,4 +1,4 @@
-//! Processes that are measured: their CPU time, their memory, and what they say first.
+//! Measured processes: their CPU time, memory and first line of output.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -10,15 +10,15 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// A running server. Dropping it kills it.
+/// A running server; drop kills it.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct BenchServer {
     child: Child,
     address: String,
 }
 
-impl Server {
-    /// Starts a program that says where it listens at the end of its first line.
+impl BenchServer {
+    /// Starts a program whose first line of output ends with its address.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
@@ -29,31 +29,31 @@ impl Server {
         Ok(server(address))
     }
 
-    /// Where it listens: `127.0.0.1:PORT`.
+    /// Its listen address: `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// The CPU time of all its threads so far, as [`cpu_seconds`].
+    /// CPU time of all its threads so far, see [`cpu_seconds`].
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         cpu_seconds(self.child.id())
     }
 
-    /// The memory that it has in RAM, in MiB.
+    /// Its resident memory in MiB.
     pub(crate) fn resident_mib(&self) -> Result<f64> {
         status_mib(self.child.id(), "VmRSS:")
     }
 
-    /// The most memory that it had in RAM so far, in MiB.
+    /// Its peak resident memory in MiB.
     pub(crate) fn peak_mib(&self) -> Result<f64> {
         status_mib(self.child.id(), "VmHWM:")
     }
 
-    /// The most memory that each program had that it runs now, in MiB, all together.
+    /// Sum of the peak resident memory of its running child processes, in MiB.
     pub(crate) fn programs_mib(&self) -> Result<f64> {
         let mut all = 0.0;
         for thread in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
-            // A thread may end while it is looked at, as a program may.
+            // A thread or a child process may end while it is read.
             let children = std::fs::read_to_string(thread?.path().join("children")).unwrap_or_default();
             let children = children.split_whitespace().filter_map(|id| id.parse().ok());
             all += children.filter_map(|id| status_mib(id, "VmHWM:").ok()).sum::<f64>();
@@ -70,7 +70,7 @@ fn status_mib(process: u32, name: &str) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// The CPU time of all threads of a process so far, in seconds: user and system, in steps of 10 ms.
+/// CPU time of all threads of a process so far, in seconds: user and system, in steps of 10 ms.
 pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
@@ -80,15 +80,15 @@ pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
     Ok(ticks?.iter().sum::<u64>() as f64 / TICKS_PER_SECOND)
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The built `verbatim`, with the profile of this program. It is built once.
+/// The `verbatim` command with the profile of this program. It is built once.
 pub(crate) fn verbatim_binary() -> Result<PathBuf> {
     static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,15 +100,23 @@ pub(crate) fn verbatim_binary() -> Result<PathBuf> {
 
 fn build() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
-    let folder = this.parent().context("this program is in no folder")?;
-    ensure!(folder.ends_with("release"), "measure with --release");
+    let folder = this.parent().context("this program has no folder")?;
+    ensure!(folder.ends_with("release"), "not a release build: run with --release");
     let mut cargo = verbatim_tests::cargo();
-    cargo.args(["build", "--quiet", "--release", "--package", "reference-server", "--bin", "verbatim"]);
+    cargo.args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "verbatim-reference-server",
+        "--bin",
+        "verbatim",
+    ]);
     ensure!(cargo.status()?.success(), "cargo build failed");
     Ok(folder.join("verbatim"))
 }
 
-/// The built command with a data folder, and without settings from outside.
+/// The built command with a data folder, without settings from the environment.
 pub(crate) fn verbatim(data: &Path, arguments: &[&str], settings: &[(&str, String)]) -> Result<Command> {
     let mut command = Command::new(verbatim_binary()?);
     for (name, _) in std::env::vars_os() {
@@ -121,35 +129,36 @@ pub(crate) fn verbatim(data: &Path, arguments: &[&str], settings: &[(&str, Strin
     Ok(command)
 }
 
-/// A new key of the look-up API, made in a data folder.
+/// Creates a key of the lookup API in a data folder.
 pub(crate) fn new_key(data: &Path, settings: &[(&str, String)]) -> Result<String> {
     let made = verbatim(data, &["keys", "create"], settings)?.output()?;
     ensure!(made.status.success(), "keys create failed");
     Ok(String::from_utf8(made.stdout)?.trim().to_owned())
 }
 
-/// A running `verbatim serve`.
-pub(crate) fn serve(data: &Path, settings: &[(&str, String)]) -> Result<Server> {
-    Server::start(&mut verbatim(data, &["serve", "--listen", "127.0.0.1:0"], settings)?)
+/// Starts `verbatim serve`.
+pub(crate) fn serve(data: &Path, settings: &[(&str, String)]) -> Result<BenchServer> {
+    BenchServer::start(&mut verbatim(data, &["serve", "--listen", "127.0.0.1:0"], settings)?)
 }
 
-/// What wrk is told.
+/// Arguments of wrk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load<'a> {
-    /// How many connections ask at once.
+pub(crate) struct ProcessLoad<'a> {
+    /// Concurrent connections.
     pub(crate) connections: u32,
-    /// The script that makes the requests, where they are not all the same.
+    /// The script that builds the requests, if they differ.
     pub(crate) script: Option<&'a str>,
-    /// What the script is told.
+    /// Environment variables of the script.
     pub(crate) variables: &'a [(&'a str, String)],
-    /// For how long.
+    /// Duration of the load.
     pub(crate) time: Duration,
 }
 
-/// Has wrk ask a server with 32 connections, for one path or for many videos at random; returns how many
-/// answers came, and how many a second.
+/// Sends requests of wrk over 32 connections, for one path or for random videos.
+///
+/// Returns the number of responses, and the responses a second.
 pub(crate) fn wrk(
-    server: &Server,
+    server: &BenchServer,
     path: &str,
     headers: &[&str],
     videos: Option<u64>,
@@ -157,11 +166,18 @@ pub(crate) fn wrk(
 ) -> Result<(u64, f64)> {
     let script = videos.map(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/paths.lua"));
     let variables = [("VIDEOS", videos.unwrap_or_default().to_string())];
-    wrk_with(server, path, headers, &Load { connections: 32, script, variables: &variables, time })
+    wrk_with(server, path, headers, &ProcessLoad { connections: 32, script, variables: &variables, time })
 }
 
-/// Has wrk ask a server as it is told; returns how many answers came, and how many a second.
-pub(crate) fn wrk_with(server: &Server, path: &str, headers: &[&str], load: &Load<'_>) -> Result<(u64, f64)> {
+/// Sends requests of wrk with these arguments.
+///
+/// Returns the number of responses, and the responses a second.
+pub(crate) fn wrk_with(
+    server: &BenchServer,
+    path: &str,
+    headers: &[&str],
+    load: &ProcessLoad<'_>,
+) -> Result<(u64, f64)> {
     let mut command = Command::new("wrk");
     let connections = format!("-c{}", load.connections);
     command.args(["-t1", &connections, &format!("-d{}s", load.time.as_secs().max(1))]);

@@ -1,17 +1,17 @@
-//! How figures are put down.
+//! Output of figures.
 
-/// What a ratio should be.
+/// The goal of a ratio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     /// At most this.
     AtMost(f64),
     /// At least this.
     AtLeast(f64),
-    /// It is only reported.
+    /// No goal; the ratio is only reported.
     None,
 }
 
-/// The middle one of some figures.
+/// The median of some figures.
 pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
@@ -22,7 +22,7 @@ pub(crate) fn line(what: &str, figure: f64, unit: &str) {
     println!("{what:58} {figure:>12.2} {unit}");
 }
 
-/// Prints a ratio, and whether it is as it should be.
+/// Prints a ratio, and whether it meets its goal.
 pub(crate) fn ratio(what: &str, figure: f64, goal: Goal) {
     let verdict = |met: bool| if met { "met" } else { "MISSED" };
     let goal = match goal {

@@ -1,6 +1,6 @@
-//! An hour of sound through speech-to-text: how much memory the server takes for it, and how long beside ffmpeg alone.
+//! An hour of audio through speech-to-text: server memory, and wall time compared with ffmpeg alone.
 //!
-//! The service that hears answers at once, since what is measured is what comes before and after it.
+//! The speech-to-text service responds immediately, since only the work around it is measured.
 
 use std::{
     convert::Infallible,
@@ -23,24 +23,24 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, time::sleep};
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::{
-    ask::{Client, text},
+    http_client::{HttpClient, text},
     posts,
-    process::{Server, new_key, serve},
+    process::{BenchServer, new_key, serve},
     report::{Goal, line, ratio},
 };
 
 const POST: u64 = 7_600_000_000_000_000_000;
 const LENGTH_S: u64 = 3_600;
-/// What the server may take beside what it has when idle, in MiB.
+/// Memory budget of the server above its idle memory, in MiB.
 const BUDGET_MIB: f64 = 64.0;
-/// The longest that anybody waits.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Timeout of the transcription.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// An hour of tones with pauses, as a platform sends it: MP4 with AAC, its index first.
-fn hour(folder: &Path) -> Result<Vec<u8>> {
+/// An hour of tones with pauses in a platform's format: MP4 with AAC, its index first.
+fn make_hour(folder: &Path) -> Result<Vec<u8>> {
     let file = folder.join("hour.mp4");
     let source = format!("aevalsrc=0.3*sin(440*2*PI*t)*lt(mod(t\\,7)\\,6):s=44100:d={LENGTH_S}");
     let coded = ["-c:a", "aac", "-b:a", "128k", "-movflags", "+faststart"];
@@ -54,31 +54,33 @@ fn hour(folder: &Path) -> Result<Vec<u8>> {
     Ok(fs::read(file)?)
 }
 
-/// How long ffmpeg alone takes to make the parts of the file that the service gets, in seconds.
-fn alone(folder: &Path) -> Result<f64> {
-    let begun = Instant::now();
+/// Seconds that ffmpeg alone takes to make the chunks for the service.
+fn measure_ffmpeg(folder: &Path) -> Result<f64> {
+    let started = Instant::now();
     let made = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-i"])
         .arg(folder.join("hour.mp4"))
         .args(["-ac", "1", "-ar", "16000", "-c:a", "libopus", "-b:a", "24k", "-f", "ogg", "-y", "/dev/null"])
         .status()?;
     ensure!(made.success(), "ffmpeg failed");
-    Ok(begun.elapsed().as_secs_f64())
+    Ok(started.elapsed().as_secs_f64())
 }
 
-/// A service that hears the same in every part, at once. Counts parts and their bytes.
+/// A service that returns the same transcription for every chunk; counts chunks and their bytes.
 async fn service(parts: Arc<AtomicU64>, bytes: Arc<AtomicU64>) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base_url = format!("http://{}/v1", listener.local_addr()?);
-    let heard = json!({ "text": "A tone, and a pause.", "language": "english",
+    let transcription = json!({ "text": "A tone, and a pause.", "language": "english",
         "segments": [{ "start": 0.5, "end": 5.5, "text": " A tone, and a pause." }] });
-    let heard = Bytes::from(heard.to_string());
+    let transcription = Bytes::from(transcription.to_string());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (parts, bytes, heard) = (Arc::clone(&parts), Arc::clone(&bytes), heard.clone());
+            let (parts, bytes, transcription) =
+                (Arc::clone(&parts), Arc::clone(&bytes), transcription.clone());
             tokio::spawn(async move {
-                let answer = service_fn(|request: Request<Incoming>| {
-                    let (parts, bytes, heard) = (Arc::clone(&parts), Arc::clone(&bytes), heard.clone());
+                let handler = service_fn(|request: Request<Incoming>| {
+                    let (parts, bytes, transcription) =
+                        (Arc::clone(&parts), Arc::clone(&bytes), transcription.clone());
                     async move {
                         let mut body = request.into_body();
                         while let Some(Ok(frame)) = body.frame().await {
@@ -86,33 +88,33 @@ async fn service(parts: Arc<AtomicU64>, bytes: Arc<AtomicU64>) -> Result<String>
                             bytes.fetch_add(length, Ordering::Relaxed);
                         }
                         parts.fetch_add(1, Ordering::Relaxed);
-                        let mut response = Response::new(Full::new(heard));
+                        let mut response = Response::new(Full::new(transcription));
                         response
                             .headers_mut()
                             .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
                         Ok::<_, Infallible>(response)
                     }
                 });
-                // A peer that leaves is no event here.
-                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                // A client that disconnects is not an error.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), handler).await;
             });
         }
     });
     Ok(base_url)
 }
 
-/// Asks until the words are there; returns the most memory of the programs that ran meanwhile, in MiB.
-async fn ask(server: &Server, bearer: &str) -> Result<f64> {
-    let (client, begun) = (Client::new(), Instant::now());
+/// Polls until the transcript is available; returns the peak memory of the server's programs in MiB.
+async fn await_transcript(server: &BenchServer, bearer: &str) -> Result<f64> {
+    let (client, started) = (HttpClient::new(), Instant::now());
     let path = format!("/api/transcript?url=https://www.tiktok.com/@_/video/{POST}");
     let headers = [("authorization", bearer)];
-    let asking = async {
+    let polling = async {
         loop {
             let body = text(&client, server.address(), &path, &headers).await?;
             if body.contains("a pause.") {
                 return Ok(());
             }
-            ensure!(begun.elapsed() < PATIENCE && body.contains("still"), "{body:.600}");
+            ensure!(started.elapsed() < TIMEOUT && body.contains("still"), "{body:.600}");
             sleep(Duration::from_millis(500)).await;
         }
     };
@@ -124,23 +126,23 @@ async fn ask(server: &Server, bearer: &str) -> Result<f64> {
         }
     };
     let ended: Result<()> = tokio::select! {
-        ended = asking => ended,
+        ended = polling => ended,
         stopped = watching => stopped,
     };
     ended.map(|()| programs)
 }
 
-/// The measurement.
+/// Runs the measurement.
 pub(crate) async fn run() -> Result<()> {
     let folder = TempDir::new()?;
-    let file = hour(folder.path())?;
+    let file = make_hour(folder.path())?;
     line("an hour of sound", file.len() as f64 / f64::from(1 << 20), "MiB");
     let page = posts::tiktok(POST, LENGTH_S, false, "");
-    let html = Answer::bytes("text/html; charset=utf-8", page).gzipped();
+    let html = ReplayResponse::bytes("text/html; charset=utf-8", page).gzipped();
     let proxy = ReplayProxy::start(
-        Script::new().rule(Rule::get("www.tiktok.com", &format!("/@_/video/{POST}")).answer(html)).rule(
+        Script::new().rule(Rule::get("www.tiktok.com", &format!("/@_/video/{POST}")).respond(html)).rule(
             Rule::get("v16-webapp.tiktok.com", &format!("/video/{POST}"))
-                .answer(Answer::bytes("video/mp4", file)),
+                .respond(ReplayResponse::bytes("video/mp4", file)),
         ),
     )?;
     let (parts, bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -155,22 +157,22 @@ pub(crate) async fn run() -> Result<()> {
     let data = folder.path().join("data");
     let bearer = format!("Bearer {}", new_key(&data, &[])?);
     let server = serve(&data, &settings)?;
-    text(&Client::new(), server.address(), "/health", &[]).await?;
-    let (idle, cpu, begun) = (server.resident_mib()?, server.cpu_seconds()?, Instant::now());
-    let programs = ask(&server, &bearer).await?;
-    let wall = begun.elapsed().as_secs_f64();
+    text(&HttpClient::new(), server.address(), "/health", &[]).await?;
+    let (idle, cpu, started) = (server.resident_mib()?, server.cpu_seconds()?, Instant::now());
+    let programs = await_transcript(&server, &bearer).await?;
+    let wall = started.elapsed().as_secs_f64();
     let above = server.peak_mib()? - idle;
-    line("parts sent", parts.load(Ordering::Relaxed) as f64, "");
+    line("chunks sent", parts.load(Ordering::Relaxed) as f64, "");
     line("bytes sent", bytes.load(Ordering::Relaxed) as f64 / f64::from(1 << 20), "MiB");
     line("the server's memory, idle", idle, "MiB");
-    line("the server's memory above that, at most", above, "MiB");
-    ratio("the same, of the budget of 64 MiB", above / BUDGET_MIB, Goal::AtMost(1.0));
-    line("memory of the programs that it runs, at most", programs, "MiB");
+    line("the server's peak memory above that", above, "MiB");
+    ratio("the same, to the budget of 64 MiB", above / BUDGET_MIB, Goal::AtMost(1.0));
+    line("peak memory of its programs", programs, "MiB");
     line("the server's CPU", server.cpu_seconds()? - cpu, "s");
     line("wall time", wall, "s");
-    ratio("wall time beside ffmpeg alone", wall / alone(folder.path())?, Goal::None);
+    ratio("wall time to ffmpeg alone", wall / measure_ffmpeg(folder.path())?, Goal::None);
     if parts.load(Ordering::Relaxed) < 2 {
-        bail!("an hour went in one part");
+        bail!("an hour was sent in one chunk");
     }
     Ok(())
 }

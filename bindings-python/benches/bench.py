@@ -1,10 +1,10 @@
-"""What the package costs beside youtube-transcript-api and sqlite3, in turns in the same run.
+"""Benchmarks of the package next to youtube-transcript-api and sqlite3, alternating in one run.
 
     python bench.py [fetch | many | archived | import | all] --replay PROGRAM --peer PYTHON [--benches PROGRAM]
 
-Both sides fetch through the replay proxy, each in processes of its own; CPU and memory are those of the processes
-alone. PYTHON is an interpreter that has youtube-transcript-api; ours is the one that runs this. README.md says what is
-measured, and the figures.
+Both sides fetch through the replay proxy, each in its own processes; CPU and memory are those of these processes.
+PYTHON is an interpreter with youtube-transcript-api; the package is installed in the interpreter that runs this script.
+README.md describes the measurements and has the figures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 
-WORDS = "the keeper lit the lamp at dusk and wrote down what the wind did all night".split()
+WORDS = "the sailor lit the lamp at dusk and wrote down what the wind did all night".split()
 LINES = 690
 
 
@@ -31,7 +31,7 @@ def video(number: int) -> str:
 
 
 def padding(bytes_long: int) -> str:
-    """Text of about this length, with numbers in it that compress badly, as the tokens in real answers do."""
+    """Text of about this length. Its random numbers compress badly, as the tokens in real responses do."""
     chance, parts, length = random.Random(bytes_long), [], 0
     while length < bytes_long:
         parts.append(" ".join(chance.choices(WORDS, k=12)) + f" (of) [list] things {chance.randrange(1 << 31)} ")
@@ -40,12 +40,14 @@ def padding(bytes_long: int) -> str:
 
 
 def recordings(folder: pathlib.Path, videos: int, delay_ms: int) -> None:
-    """A platform with this many videos: players of 110 KB, captions of 690 lines, a watch page of 1 MB. All of it is
-    compressed, as the platform's answers are, and the page names the key where recorded ones do."""
-    manner = f', manner = {{ delay_ms = {delay_ms} }}' if delay_ms else ""
+    """Writes recordings of videos: player responses of 110 KB, captions of 690 lines, a watch page of 1 MB.
+
+    All of them are compressed, and the key is at the same position of the page as in real responses.
+    """
+    delay_setting = f', manner = {{ delay_ms = {delay_ms} }}' if delay_ms else ""
     line = lambda n: " ".join(WORDS[(n + i) % len(WORDS)] for i in range(8))  # noqa: E731
     write = lambda name, text: (folder / name).write_bytes(gzip.compress(text.encode()))  # noqa: E731
-    answer = lambda name: f'{{ file = "{name}", headers = {{ content-encoding = "gzip" }}{manner} }}'  # noqa: E731
+    answer = lambda name: f'{{ file = "{name}", headers = {{ content-encoding = "gzip" }}{delay_setting} }}'  # noqa: E731
     events = [{"tStartMs": n * 2000, "dDurationMs": 1900, "segs": [{"utf8": line(n)}]} for n in range(LINES)]
     write("captions.json3", json.dumps({"wireMagic": "pb3", "events": events}))
     cues = "".join(f'<text start="{n * 2}" dur="1.9">{line(n)}</text>' for n in range(LINES))
@@ -95,22 +97,22 @@ def platform(replay: str, videos: int, delay_ms: int = 0):
         process = subprocess.Popen(
             [replay, "--recordings", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        said = dict(process.stdout.readline().split() for _ in range(2))
+        fields = dict(process.stdout.readline().split() for _ in range(2))
         try:
-            yield said["proxy"], said["ca"]
+            yield fields["proxy"], fields["ca"]
         finally:
             process.terminate()
             process.wait()
 
 
 OURS = """
-import verbatim
-transcripts = verbatim.Transcripts(proxies=proxy, ca_file=ca, at_once=200)
+import verbatim_transcripts as vt
+transcripts = vt.Transcripts(proxies=proxy, ca_file=ca, concurrency=200)
 transcripts.get(videos.pop())
 def run():
     for one in videos: transcripts.get(one)
 def many():
-    kept = [result.get() for result in transcripts.get_many(videos, at_once=200)]
+    kept = [result.get() for result in transcripts.get_many(videos, concurrency=200)]
     return kept
 def again():
     for one in videos: transcripts.forget(one)
@@ -132,13 +134,13 @@ def again(): pass
 """
 MEASURE = """
 import json, resource, sys, time
-proxy, ca, videos, what, batches = json.loads(sys.argv[1])
+proxy, ca, videos, mode, batches = json.loads(sys.argv[1])
 {setup}
 took = []
 before = resource.getrusage(resource.RUSAGE_SELF)
 for _ in range(batches):
     start = time.monotonic()
-    kept = {{"run": run, "many": many}}[what]()
+    kept = {{"run": run, "many": many}}[mode]()
     took.append(time.monotonic() - start)
     if batches > 1: again()
 after = resource.getrusage(resource.RUSAGE_SELF)
@@ -148,8 +150,8 @@ print(json.dumps([cpu / len(videos) / batches, took, peak]))
 """
 
 
-def measured(python: str, setup: str, *arguments) -> tuple[float, list[float], int]:
-    """CPU seconds a video, seconds for each batch, and memory in KiB."""
+def measure(python: str, setup: str, *arguments) -> tuple[float, list[float], int]:
+    """Returns CPU seconds per video, the seconds of each batch, and memory in KiB."""
     program = MEASURE.format(setup=setup)
     done = subprocess.run(
         [python, "-c", program, json.dumps(arguments)], capture_output=True, text=True, check=False
@@ -160,24 +162,28 @@ def measured(python: str, setup: str, *arguments) -> tuple[float, list[float], i
 
 
 def fetch(options: argparse.Namespace) -> None:
-    sides = {"verbatim": (sys.executable, OURS), "the stand-in": (sys.executable, PEER), "the peer": (options.peer, PEER)}
+    sides = {
+        "verbatim": (sys.executable, OURS),
+        "the replacement": (sys.executable, PEER),
+        "the peer": (options.peer, PEER),
+    }
     figures: dict[str, list[float]] = {name: [] for name in sides}
     with platform(options.replay, 61) as (proxy, ca):
         for _ in range(5):
             for name, (python, setup) in sides.items():
                 videos = [video(n) for n in range(61)]
-                figures[name].append(measured(python, setup, proxy, ca, videos, "run", 1)[0])
-    told = {name: statistics.median(values) * 1000 for name, values in figures.items()}
-    for name, value in told.items():
-        print(f"CPU a transcript, {name:12} {value:7.2f} ms, 1/{told['the peer'] / value:.1f} of the peer")
+                figures[name].append(measure(python, setup, proxy, ca, videos, "run", 1)[0])
+    medians = {name: statistics.median(values) * 1000 for name, values in figures.items()}
+    for name, value in medians.items():
+        print(f"CPU per transcript, {name:15} {value:7.2f} ms, 1/{medians['the peer'] / value:.1f} of the peer")
 
 
-#: Milliseconds that every answer takes, and how many answers must follow each other: the player's and the captions'.
+#: Latency of a response in milliseconds, and the number of dependent responses: player and captions.
 LATENCY, STEPS = 100, 2
 
 
 def alone_with_reqwest(benches: str | None, proxy: str, ca: str, videos: list[str]) -> list[float]:
-    """Seconds for each of seven batches, over connections that are there; none without the program."""
+    """Returns the seconds of seven batches over open connections; an empty list without the program."""
     if benches is None:
         return []
     lines = [videos[:1], *[videos[1:]] * 7]
@@ -194,55 +200,55 @@ def many(options: argparse.Namespace) -> None:
     with platform(options.replay, 201, delay_ms=LATENCY) as (proxy, ca):
         for _ in range(3):
             for name, (python, setup) in sides.items():
-                alone[name].append(measured(python, setup, proxy, ca, videos, "many", 1))
-        warm = [measured(sys.executable, OURS, proxy, ca, videos, "many", 8) for _ in range(3)]
+                alone[name].append(measure(python, setup, proxy, ca, videos, "many", 1))
+        warm = [measure(sys.executable, OURS, proxy, ca, videos, "many", 8) for _ in range(3)]
         least = [took for _ in range(3) for took in alone_with_reqwest(options.benches, proxy, ca, videos)]
     memory = {name: statistics.median(each[2] for each in rounds) for name, rounds in alone.items()}
     for name, rounds in alone.items():
         first, cpu = statistics.median(each[1][0] for each in rounds), statistics.median(each[0] for each in rounds)
-        print(f"200 videos, 100 ms an answer, {name:9} {first:6.3f} s, {cpu * 1000:5.2f} ms CPU each, "
+        print(f"200 videos, 100 ms per response, {name:9} {first:6.3f} s, {cpu * 1000:5.2f} ms CPU each, "
               f"{memory[name] / 1024:6.1f} MiB")
     later, best = (f(took for each in warm for took in each[1][1:]) for f in (statistics.median, min))
-    print(f"the same again, over connections that are there, verbatim {later:6.3f} s: {later / floor:.2f} of the floor; "
+    print(f"again over open connections, verbatim {later:6.3f} s: {later / floor:.2f} of the floor; "
           f"the best {best / floor:.2f}; {statistics.median(each[0] for each in warm) * 1000:.2f} ms CPU each")
     if least:
         took = statistics.median(least)
-        print(f"reqwest alone, which reads nothing of the answers: {took:6.3f} s: {took / floor:.2f} of the floor")
+        print(f"reqwest alone, without parsing: {took:6.3f} s: {took / floor:.2f} of the floor")
     print(f"memory: 1/{memory['the peer'] / memory['verbatim']:.1f} of the peer's")
 
 
 ARCHIVED = """
 import itertools, json, random, sqlite3, statistics, sys, time
-import verbatim
+import verbatim_transcripts as vt
 file = sys.argv[1]
-words = "the keeper lit the lamp at dusk and wrote down what the wind did all night é à ü".split()
+words = "the sailor lit the lamp at dusk and wrote down what the wind did all night é à ü".split()
 chance = random.Random(7)
 def at(n): return f"{n // 3600:02}:{n // 60 % 60:02}:{n % 60:02}"
 def captions():
     lines = (" ".join(chance.choices(words, k=9)) for _ in range(2000))
     return "".join(f"{n + 1}\\n{at(n)},000 --> {at(n)},900\\n{line}\\n\\n" for n, line in enumerate(lines))
 ids = [f"vb-{n:08}" for n in range(400)]
-# Nobody's turn comes again before it is forgotten: 16 MiB of them are at hand.
+# More than the cache of 16 MiB holds: each one is evicted before it is requested again.
 more = [f"vb-{n:08}" for n in range(400, 1600)]
 cpu = time.process_time
 def once(work, times):
     start, began = time.perf_counter(), cpu()
     for _ in range(times): work()
     return (time.perf_counter() - start) / times * 1e6, (cpu() - began) / times * 1e6
-# In turns, so that neither has the warmer caches; the first round warms them.
+# Alternating, so that no side has warmer caches; the first round is the warm-up.
 def in_rounds(works, rounds=15):
     took = {name: [] for name in works}
     for _ in range(rounds + 1):
         for name, (work, times) in works.items(): took[name].append(once(work, times))
-    return {name: [statistics.median(each[place] for each in all[1:]) for place in (0, 1)] for name, all in took.items()}
-with verbatim.Transcripts(file, suppliers=[]) as transcripts:
+    return {name: [statistics.median(each[index] for each in all[1:]) for index in (0, 1)] for name, all in took.items()}
+with vt.Transcripts(file, suppliers=[]) as transcripts:
     text = captions()
     for one in ids: transcripts.import_(one, captions(), lang="en")
     for one in more: transcripts.import_(one, text, lang="en")
     got = transcripts.get(ids[0])
     assert len(got) == 2000
     dicts = got.to_dicts()
-    # The very row that ours reads, by the same keys, and beside it one with the segments as plain JSON.
+    # The row that the package reads, by the same keys, and a row with the segments as plain JSON.
     database = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     read = "select b.content_sha256, b.checksum, b.length, b.source, b.segments from wishes w join bodies b on b.transcript = w.transcript where w.video = ? and w.wish = 'default'"
     plain = sqlite3.connect(file + ".plain")
@@ -255,12 +261,12 @@ with verbatim.Transcripts(file, suppliers=[]) as transcripts:
     def any_of(work): return lambda: work(chance.choice(ids))
     def one_of(work): return lambda: work(ids[0])
     ours, theirs = itertools.cycle(more), itertools.cycle(more)
-    def in_turn(work, turn): return lambda: work(next(turn))
+    def in_order(work, ids): return lambda: work(next(ids))
     def each(segments):
         for s in segments: s.text, s.start, s.duration
     def each_dict(dicts):
         for s in dicts: s["text"], s["start"], s["duration"]
-    # What is asked for twice is at hand.
+    # A transcript is cached on its second request.
     for one in ids + ids: transcripts.get(one)
     figures = in_rounds({
         "get, the same one": (one_of(transcripts.get), 400),
@@ -269,9 +275,9 @@ with verbatim.Transcripts(file, suppliers=[]) as transcripts:
         "get, any of 400": (any_of(transcripts.get), 100),
         "sqlite3, any of 400 rows": (any_of(row), 100),
         "sqlite3, any row as JSON": (any_of(plain_row), 100),
-        "get, from the file": (in_turn(transcripts.get, ours), 400),
-        "sqlite3, such rows": (in_turn(row, theirs), 400),
-        "get, from the file, and its text": (in_turn(lambda one: transcripts.get(one).text, ours), 100),
+        "get, from the file": (in_order(transcripts.get, ours), 400),
+        "sqlite3, such rows": (in_order(row, theirs), 400),
+        "get, from the file, and its text": (in_order(lambda one: transcripts.get(one).text, ours), 100),
         "sqlite3, any row and json.loads": (any_of(lambda one: json.loads(plain_row(one))), 50),
         "all segments": (lambda: each(got.segments), 100),
         "a list of dicts": (lambda: each_dict(dicts), 100),
@@ -295,7 +301,7 @@ def archived(_: argparse.Namespace) -> None:
 
 
 def imports(options: argparse.Namespace) -> None:
-    # What a process inherits from the one that began it is in its `ru_maxrss`; here it is not.
+    # VmHWM, because `ru_maxrss` includes memory inherited from the parent process.
     peak = "next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM'))"
     program = f"import time; s = time.perf_counter(); c = time.process_time(); import {{0}}; print(time.perf_counter() - s, time.process_time() - c, {peak})"
     bare = f"print(0, 0, {peak})"
@@ -305,17 +311,17 @@ def imports(options: argparse.Namespace) -> None:
             [float(part) for part in subprocess.run([python, "-c", text], capture_output=True, text=True, check=True).stdout.split()]
             for _ in range(15)
         ]
-        return [statistics.median(run[place] for run in runs) for place in (0, 1, 2)]
+        return [statistics.median(run[index] for run in runs) for index in (0, 1, 2)]
 
     base = median(sys.executable, bare)[2]
     for name, python, module in (
-        ("verbatim", sys.executable, "verbatim"),
-        ("the stand-in", sys.executable, "youtube_transcript_api"),
+        ("verbatim", sys.executable, "verbatim_transcripts"),
+        ("the replacement", sys.executable, "youtube_transcript_api"),
         ("the peer", options.peer, "youtube_transcript_api"),
     ):
         seconds, cpu, memory = median(python, program.format(module))
-        told = f"{seconds * 1000:6.1f} ms, {cpu * 1000:6.1f} ms CPU, {(memory - base) / 1024:5.1f} MiB more"
-        print(f"import of {name:12} {told}")
+        row = f"{seconds * 1000:6.1f} ms, {cpu * 1000:6.1f} ms CPU, {(memory - base) / 1024:5.1f} MiB more"
+        print(f"import of {name:15} {row}")
 
 
 def main() -> None:
@@ -323,7 +329,7 @@ def main() -> None:
     parser.add_argument("what", choices=("fetch", "many", "archived", "import", "all"))
     parser.add_argument("--replay", default="replay")
     parser.add_argument("--peer", default=sys.executable)
-    parser.add_argument("--benches", help="target/release/verbatim-benches: beside reqwest alone, too")
+    parser.add_argument("--benches", help="target/release/verbatim-benches: also measure reqwest alone")
     options = parser.parse_args()
     load = "/".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"Python {sys.version.split()[0]}, {time.strftime('%Y-%m-%d')}, load {load}")

@@ -1,4 +1,4 @@
-//! Several pieces of work at once, whose results are taken as they come.
+//! Concurrent calls, whose results are returned in the order of completion.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,62 +6,62 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use tokio::{sync, task::AbortHandle};
 
 use crate::{
-    fault::Fault,
-    pending::{Done, Pending},
-    runtime::{self, OfProcess},
+    exceptions::BindingError,
+    pending::{Finisher, PendingCall},
+    runtime::{self, PerProcess},
 };
 
-type Ended = (u64, Done);
+type BatchEntry = (u64, Finisher);
 
-/// Work that was begun; all of it ends with this.
-struct Begun {
+/// Started calls and their results; drop cancels them.
+struct BatchItem {
     tasks: Mutex<Vec<AbortHandle>>,
-    tell: sync::mpsc::UnboundedSender<Ended>,
-    told: Arc<sync::Mutex<sync::mpsc::UnboundedReceiver<Ended>>>,
+    sender: sync::mpsc::UnboundedSender<BatchEntry>,
+    receiver: Arc<sync::Mutex<sync::mpsc::UnboundedReceiver<BatchEntry>>>,
 }
 
-impl Drop for Begun {
+impl Drop for BatchItem {
     fn drop(&mut self) {
         self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner).iter().for_each(AbortHandle::abort);
     }
 }
 
-/// Several pieces of work at once. Dropping it ends those that are under way.
-#[pyclass(frozen, module = "verbatim._native")]
+/// Concurrent calls. Drop cancels those that still run.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Batch {
-    begun: OfProcess<Begun>,
+    state: PerProcess<BatchItem>,
 }
 
 #[pymethods]
 impl Batch {
     #[new]
     fn new() -> Self {
-        let (tell, told) = sync::mpsc::unbounded_channel();
-        let told = Arc::new(sync::Mutex::new(told));
-        Self { begun: OfProcess::new(Begun { tasks: Mutex::default(), tell, told }) }
+        let (sender, receiver) = sync::mpsc::unbounded_channel();
+        let receiver = Arc::new(sync::Mutex::new(receiver));
+        Self { state: PerProcess::new(BatchItem { tasks: Mutex::default(), sender, receiver }) }
     }
 
-    /// Begins a piece of work under a number.
-    fn start(&self, py: Python<'_>, number: u64, pending: &Pending) -> PyResult<()> {
-        let begun = self.begun()?;
+    /// Starts a call under a number.
+    fn start(&self, py: Python<'_>, number: u64, pending: &PendingCall) -> PyResult<()> {
+        let state = self.state()?;
         let work = pending.take()?;
-        let mut ended = Told { tell: begun.tell.clone(), number, done: None };
-        let task = runtime::begin(py, async move {
-            let ended = &mut ended;
-            ended.done = Some(work.await);
+        let mut guard = CompletionGuard { sender: state.sender.clone(), number, done: None };
+        let task = runtime::spawn(py, async move {
+            let guard = &mut guard;
+            guard.done = Some(work.await);
         })?;
-        let mut tasks = begun.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        // What has ended by itself need not be kept.
+        let mut tasks = state.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // Finished tasks need no handle: nothing is left to abort.
         tasks.retain(|task| !task.is_finished());
         tasks.push(task);
         Ok(())
     }
 
-    /// The next result, as `(number, object or None, exception or None)`. Only as many as were begun come.
-    fn next(&self) -> PyResult<Pending> {
-        let told = Arc::clone(&self.begun()?.told);
-        let next = async move { told.lock().await.recv().await.ok_or(Fault::Stopped) };
-        Ok(Pending::new(next, |py, (number, done)| {
+    /// The next result, as `(number, object or None, exception or None)`. Each started call yields one.
+    fn next(&self) -> PyResult<PendingCall> {
+        let receiver = Arc::clone(&self.state()?.receiver);
+        let next = async move { receiver.lock().await.recv().await.ok_or(BindingError::Interrupted) };
+        Ok(PendingCall::new(next, |py, (number, done)| {
             let (value, error) = match done(py) {
                 Ok(value) => (Some(value), None),
                 Err(error) => (None, Some(error.into_value(py))),
@@ -72,22 +72,23 @@ impl Batch {
 }
 
 impl Batch {
-    fn begun(&self) -> PyResult<&Begun> {
-        self.begun.get().ok_or_else(|| PyRuntimeError::new_err("this was begun by another process"))
+    fn state(&self) -> PyResult<&BatchItem> {
+        self.state.get().ok_or_else(|| PyRuntimeError::new_err("the batch belongs to another process"))
     }
 }
 
-/// Tells of the end of a piece of work, however it ends.
-struct Told {
-    tell: sync::mpsc::UnboundedSender<Ended>,
+/// Sends the result of a call, also when the call panics or is aborted.
+struct CompletionGuard {
+    sender: sync::mpsc::UnboundedSender<BatchEntry>,
     number: u64,
-    done: Option<Done>,
+    done: Option<Finisher>,
 }
 
-impl Drop for Told {
+impl Drop for CompletionGuard {
     fn drop(&mut self) {
-        let broken = || Box::new(|_: Python<'_>| Err(PyRuntimeError::new_err("the work broke down"))) as Done;
-        // Nobody is left who takes it where the whole batch was dropped.
-        let _ = self.tell.send((self.number, self.done.take().unwrap_or_else(broken)));
+        let interrupted =
+            || Box::new(|_: Python<'_>| Err(PyRuntimeError::new_err("the call was interrupted"))) as Finisher;
+        // The receiver is gone after the batch was dropped.
+        let _ = self.sender.send((self.number, self.done.take().unwrap_or_else(interrupted)));
     }
 }

@@ -1,4 +1,4 @@
-//! A client of a Verbatim server: both surfaces, over the facade's typed client.
+//! Client of a Verbatim server for the lookup API and the v1 API, over the facade's typed client.
 
 use std::{
     future::Future,
@@ -10,90 +10,96 @@ use std::{
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use serde::Serialize;
 use transcript_core::{
-    accounts::TranscriptAsk,
-    lookup::SourceTag,
+    accounts::TranscriptParams,
+    lookup::AttributionTag,
     wire::{
         lookup::KeyRequest,
-        v1::{BuyCredits, ChatQuestion, ChatRole, ChatTurn, Register, Subscribe, VideoTranscript},
+        v1::{
+            BuyCreditsRequest, ChatQuestion, ChatRole, ChatTurn, RegisterRequest, SubscribeRequest,
+            VideoTranscript,
+        },
     },
 };
 use verbatim::service::{
-    Answered, Facts, IdempotencyKey, LookupRequest, SERVICE_SUPPLIER, ServiceClient, ServiceError,
-    ServiceOptions, TextAnswer, TextFormat,
+    IdempotencyKey, ResponseMeta, SERVICE_SUPPLIER, ServiceClient, ServiceError, ServiceLookup,
+    ServiceOptions, ServiceReply, TextFormat, TextResponse,
 };
 
 use crate::{
-    fault::{Fault, of_core},
-    pending::Pending,
-    runtime::OfProcess,
+    exceptions::{BindingError, core_exception},
+    pending::PendingCall,
+    runtime::PerProcess,
     transcript::Transcript,
 };
 
-/// A server and the key with which it is asked. Every call gives a [`Pending`].
-#[pyclass(frozen, module = "verbatim._native")]
-pub(crate) struct Server {
+/// A server and the key for its requests. Every call returns a [`PendingCall`].
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct RemoteConnection {
     options: Mutex<ServiceOptions>,
-    /// Locked for moments only, by who holds the interpreter.
-    client: Mutex<Option<OfProcess<ServiceClient>>>,
+    /// Locked briefly and only while attached to the interpreter.
+    client: Mutex<Option<PerProcess<ServiceClient>>>,
 }
 
-impl Server {
-    /// The client of this process; a child's own, with connections of its own.
+impl RemoteConnection {
+    /// The client of this process; a forked child creates its own, with its own connections.
     fn client(&self, py: Python<'_>) -> PyResult<ServiceClient> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = client.as_ref().and_then(OfProcess::get) {
+        if let Some(client) = client.as_ref().and_then(PerProcess::get) {
             return Ok(client.clone());
         }
         let options = self.options.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = ServiceClient::new(&options).map_err(|error| of_core(py, &error))?;
-        *client = Some(OfProcess::new(made.clone()));
-        Ok(made)
+        let created = ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
+        *client = Some(PerProcess::new(created.clone()));
+        Ok(created)
     }
 
-    /// A call whose answer is JSON for Python.
-    fn json<T, F>(&self, py: Python<'_>, call: impl FnOnce(ServiceClient) -> F) -> PyResult<Pending>
+    /// Returns a call whose response body is JSON for Python.
+    fn json<T, F>(&self, py: Python<'_>, call: impl FnOnce(ServiceClient) -> F) -> PyResult<PendingCall>
     where
         T: Serialize + Send + 'static,
-        F: Future<Output = Result<Answered<T>, ServiceError>> + Send + 'static,
+        F: Future<Output = Result<ServiceReply<T>, ServiceError>> + Send + 'static,
     {
         let work = call(self.client(py)?);
         let work = async move { Ok(work.await?) };
-        Ok(Pending::new(work, |py, Answered { body, facts }| {
+        Ok(PendingCall::new(work, |py, ServiceReply { body, meta }| {
             let json =
                 serde_json::to_string(&body).map_err(|error| PyValueError::new_err(error.to_string()))?;
             let object = py.import("json")?.call_method1("loads", (json,))?;
-            Ok((object, said(py, &facts)?).into_pyobject(py)?.into_any().unbind())
+            Ok((object, meta_dict(py, &meta)?).into_pyobject(py)?.into_any().unbind())
         }))
     }
 }
 
-/// What an answer's headers say.
-fn said<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
+/// The header data of a response as a dictionary.
+fn meta_dict<'py>(py: Python<'py>, meta: &ResponseMeta) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("request_id", facts.request_id.as_deref())?;
-    dict.set_item("credits_remaining", facts.credits_remaining)?;
-    dict.set_item("is_cached", facts.is_cached)?;
-    dict.set_item("is_replayed", facts.is_replayed)?;
-    dict.set_item("retry_after", facts.retry_after.map(|wait| wait.as_secs_f64()))?;
-    let rate = facts.rate.as_ref();
+    dict.set_item("request_id", meta.request_id.as_deref())?;
+    dict.set_item("credits_remaining", meta.credits_remaining)?;
+    dict.set_item("is_cached", meta.is_cached)?;
+    dict.set_item("is_replayed", meta.is_replayed)?;
+    dict.set_item("retry_after", meta.retry_after.map(|wait| wait.as_secs_f64()))?;
+    let rate = meta.rate.as_ref();
     dict.set_item("rate_remaining", rate.map(|rate| rate.remaining))?;
     dict.set_item("rate_reset", rate.map(|rate| rate.reset.as_secs_f64()))?;
     Ok(dict)
 }
 
-fn name(given: Option<String>) -> Result<Option<IdempotencyKey>, Fault> {
-    given.map(IdempotencyKey::new).transpose().map_err(Fault::from)
+fn parse_idempotency_key(value: Option<String>) -> Result<Option<IdempotencyKey>, BindingError> {
+    value.map(IdempotencyKey::new).transpose().map_err(BindingError::from)
 }
 
-/// The words of an answer for credits.
-pub(crate) fn bought(body: VideoTranscript, is_cached: Option<bool>) -> Result<Transcript, Fault> {
-    let read = body.into_transcript(SERVICE_SUPPLIER);
-    let inner = read.map_err(|what| Fault::Service(ServiceError::Unreadable(what)))?;
-    Ok(Transcript::plain(inner, is_cached.unwrap_or(false)))
+/// The transcript of a v1 response.
+pub(crate) fn v1_transcript(
+    body: VideoTranscript,
+    is_cached: Option<bool>,
+) -> Result<Transcript, BindingError> {
+    let transcript = body.into_transcript(SERVICE_SUPPLIER);
+    let transcript = transcript.map_err(|reason| BindingError::Service(ServiceError::Unreadable(reason)))?;
+    Ok(Transcript::from_core(transcript, is_cached.unwrap_or(false)))
 }
 
 #[pymethods]
-impl Server {
+impl RemoteConnection {
     #[new]
     fn new(
         py: Python<'_>,
@@ -104,54 +110,61 @@ impl Server {
         ca_file: Option<PathBuf>,
     ) -> PyResult<Self> {
         let timeout = Duration::try_from_secs_f64(timeout).ok().filter(|timeout| !timeout.is_zero());
-        let timeout = timeout.ok_or_else(|| PyValueError::new_err("timeout must be seconds, more than 0"))?;
+        let timeout = timeout
+            .ok_or_else(|| PyValueError::new_err("timeout must be a number of seconds greater than 0"))?;
         let options =
             ServiceOptions { api_key: key, ca_file, timeout, retries, ..ServiceOptions::new(base_url) };
-        ServiceClient::new(&options).map_err(|error| of_core(py, &error))?;
+        ServiceClient::new(&options).map_err(|error| core_exception(py, &error))?;
         Ok(Self { options: Mutex::new(options), client: Mutex::new(None) })
     }
 
-    /// Goes on with another key.
+    /// Replaces the key.
     fn use_key(&self, py: Python<'_>, key: String) -> PyResult<()> {
-        let client = self.client(py)?.with_key(&key).map_err(|error| of_core(py, &error))?;
-        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(OfProcess::new(client));
+        let client = self.client(py)?.with_key(&key).map_err(|error| core_exception(py, &error))?;
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(PerProcess::new(client));
         self.options.lock().unwrap_or_else(PoisonError::into_inner).api_key = Some(key);
         Ok(())
     }
 
-    fn look_up(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<Pending> {
+    fn lookup(&self, py: Python<'_>, link: String, src: Option<String>) -> PyResult<PendingCall> {
         let client = self.client(py)?;
-        let request = LookupRequest { src: tag(src)?, ..LookupRequest::url(link) };
+        let request = ServiceLookup { src: parse_tag(src)?, ..ServiceLookup::url(link) };
         let work = async move {
-            let mut answer = client.look_up(&request).await?;
-            let words = answer.take_transcript()?;
-            let Answered { body, facts } = answer;
-            Ok((words.map(|words| Transcript::plain(words, body.from_cache)), body, facts))
+            let mut response = client.look_up(&request).await?;
+            let transcript = response.take_transcript()?;
+            let ServiceReply { body, meta } = response;
+            Ok((transcript.map(|transcript| Transcript::from_core(transcript, body.from_cache)), body, meta))
         };
-        Ok(Pending::new(work, |py, (words, body, facts)| {
-            let words = words.map(|words| Bound::new(py, words)).transpose()?;
+        Ok(PendingCall::new(work, |py, (transcript, body, meta)| {
+            let transcript = transcript.map(|transcript| Bound::new(py, transcript)).transpose()?;
             let json =
                 serde_json::to_string(&body).map_err(|error| PyValueError::new_err(error.to_string()))?;
             let object = py.import("json")?.call_method1("loads", (json,))?;
-            Ok((words, object, said(py, &facts)?).into_pyobject(py)?.into_any().unbind())
+            Ok((transcript, object, meta_dict(py, &meta)?).into_pyobject(py)?.into_any().unbind())
         }))
     }
 
-    fn text(&self, py: Python<'_>, link: String, format: &str, src: Option<String>) -> PyResult<Pending> {
+    fn get_text(
+        &self,
+        py: Python<'_>,
+        link: String,
+        format: &str,
+        src: Option<String>,
+    ) -> PyResult<PendingCall> {
         let client = self.client(py)?;
-        let request = LookupRequest { src: tag(src)?, ..LookupRequest::url(link) };
+        let request = ServiceLookup { src: parse_tag(src)?, ..ServiceLookup::url(link) };
         let format = TextFormat::ALL.into_iter().find(|known| known.as_str() == format).ok_or_else(|| {
             PyValueError::new_err(format!("format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"))
         })?;
         let work = async move { Ok(client.look_up_text(&request, format).await?.body) };
-        Ok(Pending::new(work, |py, answer| {
-            let told = match answer {
-                TextAnswer::Text(text) => (Some(text), None, None, false),
-                TextAnswer::Missing { is_allowance_spent, message, watch_url } => {
+        Ok(PendingCall::new(work, |py, response| {
+            let fields = match response {
+                TextResponse::Text(text) => (Some(text), None, None, false),
+                TextResponse::Missing { is_allowance_spent, message, watch_url } => {
                     (None, Some(message), Some(watch_url), is_allowance_spent)
                 }
             };
-            Ok(told.into_pyobject(py)?.into_any().unbind())
+            Ok(fields.into_pyobject(py)?.into_any().unbind())
         }))
     }
 
@@ -161,30 +174,30 @@ impl Server {
         label: Option<String>,
         email: Option<String>,
         entitlement: Option<String>,
-    ) -> PyResult<Pending> {
+    ) -> PyResult<PendingCall> {
         let request = KeyRequest { label, email };
         self.json(py, |client| async move { client.create_key(&request, entitlement.as_deref()).await })
     }
 
-    fn key_status(&self, py: Python<'_>, entitlement: Option<String>) -> PyResult<Pending> {
+    fn key_status(&self, py: Python<'_>, entitlement: Option<String>) -> PyResult<PendingCall> {
         self.json(py, |client| async move { client.key_status(entitlement.as_deref()).await })
     }
 
-    fn register(&self, py: Python<'_>, email: String) -> PyResult<Pending> {
-        self.json(py, |client| async move { client.register(&Register { email }).await })
+    fn register(&self, py: Python<'_>, email: String) -> PyResult<PendingCall> {
+        self.json(py, |client| async move { client.register(&RegisterRequest { email }).await })
     }
 
-    fn verify(&self, py: Python<'_>, token: String, confirmed: bool) -> PyResult<Pending> {
+    fn verify(&self, py: Python<'_>, token: String, confirmed: bool) -> PyResult<PendingCall> {
         self.json(py, move |client| async move {
             if confirmed { client.verify_confirmed(&token).await } else { client.verify(&token).await }
         })
     }
 
-    fn me(&self, py: Python<'_>) -> PyResult<Pending> {
+    fn me(&self, py: Python<'_>) -> PyResult<PendingCall> {
         self.json(py, |client| async move { client.me().await })
     }
 
-    fn rotate_key(&self, py: Python<'_>) -> PyResult<Pending> {
+    fn rotate_key(&self, py: Python<'_>) -> PyResult<PendingCall> {
         self.json(py, |client| async move { client.rotate_key().await })
     }
 
@@ -194,16 +207,17 @@ impl Server {
         link: String,
         lang: Option<String>,
         idempotency_key: Option<String>,
-    ) -> PyResult<Pending> {
+    ) -> PyResult<PendingCall> {
         let client = self.client(py)?;
-        let ask = TranscriptAsk { url: Some(link), lang, video_id: None };
+        let params = TranscriptParams { url: Some(link), lang, video_id: None };
         let work = async move {
-            let Answered { body, facts } = client.transcript(&ask, name(idempotency_key)?).await?;
-            Ok((bought(body, facts.is_cached)?, facts))
+            let ServiceReply { body, meta } =
+                client.transcript(&params, parse_idempotency_key(idempotency_key)?).await?;
+            Ok((v1_transcript(body, meta.is_cached)?, meta))
         };
-        Ok(Pending::new(work, |py, (transcript, facts)| {
+        Ok(PendingCall::new(work, |py, (transcript, meta)| {
             let transcript = Bound::new(py, transcript)?;
-            Ok((transcript, said(py, &facts)?).into_pyobject(py)?.into_any().unbind())
+            Ok((transcript, meta_dict(py, &meta)?).into_pyobject(py)?.into_any().unbind())
         }))
     }
 
@@ -214,22 +228,32 @@ impl Server {
         message: String,
         history: Vec<(String, String)>,
         idempotency_key: Option<String>,
-    ) -> PyResult<Pending> {
-        let turn = |(role, content): (String, String)| match role.as_str() {
+    ) -> PyResult<PendingCall> {
+        let to_turn = |(role, content): (String, String)| match role.as_str() {
             "user" => Ok(ChatTurn { role: ChatRole::User, content }),
             "assistant" => Ok(ChatTurn { role: ChatRole::Assistant, content }),
-            _ => Err(PyValueError::new_err(format!("a role is 'user' or 'assistant', not {role:?}"))),
+            _ => Err(PyValueError::new_err(format!("a role must be 'user' or 'assistant', not {role:?}"))),
         };
-        let history = history.into_iter().map(turn).collect::<PyResult<Vec<_>>>()?;
+        let history = history.into_iter().map(to_turn).collect::<PyResult<Vec<_>>>()?;
         let conversation_history = (!history.is_empty()).then_some(history);
         let question = ChatQuestion { video_id, message, conversation_history };
-        let name = name(idempotency_key).map_err(|fault| fault.into_py_err(py))?;
-        self.json(py, |client| async move { client.chat(&question, name).await })
+        let idempotency_key =
+            parse_idempotency_key(idempotency_key).map_err(|error| error.into_py_err(py))?;
+        self.json(py, |client| async move { client.chat(&question, idempotency_key).await })
     }
 
-    fn subscribe(&self, py: Python<'_>, plan: String, idempotency_key: Option<String>) -> PyResult<Pending> {
-        let name = name(idempotency_key).map_err(|fault| fault.into_py_err(py))?;
-        self.json(py, |client| async move { client.subscribe(&Subscribe { plan }, name).await })
+    fn subscribe(
+        &self,
+        py: Python<'_>,
+        plan: String,
+        idempotency_key: Option<String>,
+    ) -> PyResult<PendingCall> {
+        let idempotency_key =
+            parse_idempotency_key(idempotency_key).map_err(|error| error.into_py_err(py))?;
+        self.json(
+            py,
+            |client| async move { client.subscribe(&SubscribeRequest { plan }, idempotency_key).await },
+        )
     }
 
     fn buy_credits(
@@ -237,15 +261,18 @@ impl Server {
         py: Python<'_>,
         pack: String,
         idempotency_key: Option<String>,
-    ) -> PyResult<Pending> {
-        let name = name(idempotency_key).map_err(|fault| fault.into_py_err(py))?;
-        self.json(py, |client| async move { client.buy_credits(&BuyCredits { pack }, name).await })
+    ) -> PyResult<PendingCall> {
+        let idempotency_key =
+            parse_idempotency_key(idempotency_key).map_err(|error| error.into_py_err(py))?;
+        self.json(py, |client| async move {
+            client.buy_credits(&BuyCreditsRequest { pack }, idempotency_key).await
+        })
     }
 }
 
-/// The attribution tag of this name.
-pub(crate) fn tag(name: Option<String>) -> PyResult<Option<SourceTag>> {
+/// The attribution tag with this name.
+pub(crate) fn parse_tag(name: Option<String>) -> PyResult<Option<AttributionTag>> {
     let Some(name) = name else { return Ok(None) };
-    let known = SourceTag::from_wire(&name);
-    known.map(Some).ok_or_else(|| PyValueError::new_err(format!("there is no attribution tag {name:?}")))
+    let tag = AttributionTag::from_wire(&name);
+    tag.map(Some).ok_or_else(|| PyValueError::new_err(format!("unknown attribution tag {name:?}")))
 }

@@ -1,4 +1,4 @@
-//! A transcript as a JSON document: what `to_json` writes, and what pickles hold.
+//! A transcript as a JSON document, written by `to_json` and by pickles.
 
 use serde::{Deserialize, Serialize};
 use transcript_core::{
@@ -7,7 +7,7 @@ use transcript_core::{
     wire::{lookup::Segment, segments},
 };
 
-/// The fields have the names and units of the look-up API's answer, where it has them.
+/// Fields of the document, with the names and units of the lookup API where that has them.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Document {
     platform: String,
@@ -27,7 +27,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    pub(crate) fn of(transcript: &transcript::Transcript, from_cache: bool, revision: u32) -> Self {
+    pub(crate) fn new(transcript: &transcript::Transcript, from_cache: bool, revision: u32) -> Self {
         let track = &transcript.track;
         Self {
             platform: transcript.video.platform().as_str().to_owned(),
@@ -47,23 +47,23 @@ impl Document {
         }
     }
 
-    /// The transcript; the text says what is wrong with it.
+    /// Converts the document; the error names the invalid field.
     pub(crate) fn into_transcript(self) -> Result<transcript::Transcript, String> {
-        let platform = Platform::from_wire(&self.platform).ok_or("its platform is unknown")?;
-        let seconds = self.duration.map(|duration| (duration * 1_000.0).round());
+        let platform = Platform::from_wire(&self.platform).ok_or("unknown platform")?;
+        let millis = self.duration.map(|duration| (duration * 1_000.0).round());
         Ok(transcript::Transcript {
             video: VideoId::new(platform, &self.video_id).map_err(|error| error.to_string())?,
             title: self.title,
             author: self.author,
-            duration_ms: seconds.filter(|millis| *millis >= 0.0).map(|millis| millis as u64),
+            duration_ms: millis.filter(|millis| *millis >= 0.0).map(|millis| millis as u64),
             track: TrackInfo {
                 language: LanguageTag::parse(&self.language).map_err(|error| error.to_string())?,
-                kind: TrackKind::from_name(&self.kind).ok_or("its kind is unknown")?,
+                kind: TrackKind::from_name(&self.kind).ok_or("unknown kind")?,
                 name: self.track_name,
                 original: self.original,
             },
             source: self.source,
-            segments: segments::timed(self.transcript).ok_or("a time in it is none")?,
+            segments: segments::from_wire(self.transcript).ok_or("invalid time in a segment")?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Transcripts out of an archive and from suppliers.
+//! Transcripts from an archive and suppliers.
 
 use std::{pin::pin, sync::Arc};
 
@@ -7,59 +7,61 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use transcript_core::ids::GrantId;
-use verbatim::{Effect, Get, GetOutcome, Import, Imported, Refreshed, Search};
+use verbatim::{
+    GetOutcome, GetRequest, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchRequest,
+};
 
 use crate::{
-    desk::Desk,
-    fault::Fault,
-    opener::Opener,
+    exceptions::BindingError,
+    lazy_open::LazyVerbatim,
+    local_connection::LocalConnection,
     options,
-    pending::{self, Pending},
-    ports::{Ask, PyMailer},
+    pending::{self, PendingCall},
+    ports::{PyMailer, SupplyRequest},
     segment::seconds,
     transcript::Transcript,
 };
 
-/// An archive and suppliers. Every call gives a [`Pending`], but for what a script asks most often ([`Engine::get_now`]).
-#[pyclass(frozen, module = "verbatim._native")]
+/// An archive and suppliers. Every call returns a [`PendingCall`], except the most frequent one, [`Engine::get_now`].
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Engine {
-    /// By which its suppliers know it.
+    /// Identifies this engine to its custom suppliers.
     number: u64,
-    opener: Arc<Opener>,
+    lazy: Arc<LazyVerbatim>,
 }
 
-/// A transcript as the object that Python sees.
-fn object(py: Python<'_>, transcript: Transcript) -> PyResult<Py<PyAny>> {
+/// A transcript as a Python object.
+fn to_object(py: Python<'_>, transcript: Transcript) -> PyResult<Py<PyAny>> {
     Ok(Bound::new(py, transcript)?.into_any().unbind())
 }
 
-fn none(py: Python<'_>) -> Py<PyAny> {
+fn py_none(py: Python<'_>) -> Py<PyAny> {
     py.None()
 }
 
-fn found(outcome: GetOutcome) -> Result<Transcript, Fault> {
+fn found_transcript(outcome: GetOutcome) -> Result<Transcript, BindingError> {
     match outcome {
-        GetOutcome::Found(found) => Ok(Transcript::of(&found.stored, found.from_cache)),
-        GetOutcome::Missing(missing) => Err(Fault::Missing(Box::new(missing))),
+        GetOutcome::Found(found) => Ok(Transcript::from_stored(&found.stored, found.from_cache)),
+        GetOutcome::Missing(missing) => Err(BindingError::Missing(Box::new(missing))),
     }
 }
 
 impl Engine {
-    /// Asks the archive, unless it was asked a moment ago, and then the suppliers.
-    fn asked(&self, py: Python<'_>, ask: Arc<Get>, archive_first: bool) -> PyResult<Pending> {
-        Ask::refuse_within(py, self.number, &ask.link, ask.language.as_deref())?;
-        let open = self.opener.open_with_at_hand(py)?;
+    /// Reads the archive, unless the caller just did, and then calls the suppliers.
+    fn fetch(&self, py: Python<'_>, request: Arc<GetRequest>, archive_first: bool) -> PyResult<PendingCall> {
+        SupplyRequest::reject_own_transcript(py, self.number, &request.link, request.language.as_deref())?;
+        let open = self.lazy.open_with_cache(py)?;
         let work = async move {
-            let (parts, at_hand) = open.await?;
-            if let Some(at_hand) = at_hand.filter(|_| archive_first)
-                && let Some(archived) = at_hand.archived(&ask).await
+            let (verbatim, cache) = open.await?;
+            if let Some(cache) = cache.filter(|_| archive_first)
+                && let Some(archived) = cache.get(&request).await
             {
-                return Ok(Transcript::archived(archived));
+                return Ok(Transcript::from_archive(archived));
             }
-            // Most of what this would be is for what is not archived: it is made, and moved, only then.
-            found(Box::pin(parts.get(Arc::unwrap_or_clone(ask))).await?)
+            // Most of this future's size is for transcripts that are not archived: boxed, it is moved only then.
+            found_transcript(Box::pin(verbatim.get(Arc::unwrap_or_clone(request))).await?)
         };
-        Ok(Pending::new(work, object))
+        Ok(PendingCall::new(work, to_object))
     }
 }
 
@@ -70,57 +72,57 @@ impl Engine {
         let mailer = keywords.get_item("mailer")?.filter(|mailer| !mailer.is_none());
         let mailer = mailer.map(|mailer| Arc::new(PyMailer::new(mailer)) as _);
         let (options, number) = options::read(keywords)?;
-        Ok(Self { number, opener: Arc::new(Opener::new(options, mailer)) })
+        Ok(Self { number, lazy: Arc::new(LazyVerbatim::new(options, mailer)) })
     }
 
-    /// Whether it was closed.
+    /// Whether the engine is closed.
     #[getter]
     fn is_closed(&self) -> bool {
-        self.opener.is_closed()
+        self.lazy.is_closed()
     }
 
-    /// What `get(..).wait()` gives. The archive is asked at once, without the detours of work that may take time; so a
-    /// supplier that asks for what it is asked for is refused only where nothing of it is archived.
+    /// Same result as `get(..).wait()`. The archive is read on this thread, without a task. A supplier that requests
+    /// its own transcript is therefore rejected only if the transcript is not archived.
     fn get_now(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Py<PyAny>> {
-        let ask = Arc::new(Get { link, language });
-        let Some((at_hand, runtimes)) = self.opener.at_hand(py) else {
-            return self.asked(py, ask, true)?.wait(py);
+        let request = Arc::new(GetRequest { link, language });
+        let Some((cache, runtimes)) = self.lazy.cache(py) else {
+            return self.fetch(py, request, true)?.wait(py);
         };
-        let mut archived = at_hand.peek(&ask);
+        let mut archived = cache.peek(&request);
         if archived.is_none() {
-            archived = pending::wait_for(py, runtimes, pin!(at_hand.archived(&ask)))?;
+            archived = pending::wait_for(py, runtimes, pin!(cache.get(&request)))?;
         }
         match archived {
-            Some(archived) => object(py, Transcript::archived(archived)),
-            None => self.asked(py, ask, false)?.wait(py),
+            Some(archived) => to_object(py, Transcript::from_archive(archived)),
+            None => self.fetch(py, request, false)?.wait(py),
         }
     }
 
-    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
-        let ask = Arc::new(Get { link, language });
-        match self.opener.at_hand(py).and_then(|(at_hand, _)| at_hand.peek(&ask)) {
-            Some(archived) => Ok(Pending::there(object(py, Transcript::archived(archived))?)),
-            None => self.asked(py, ask, true),
+    fn get(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<PendingCall> {
+        let request = Arc::new(GetRequest { link, language });
+        match self.lazy.cache(py).and_then(|(cache, _)| cache.peek(&request)) {
+            Some(archived) => Ok(PendingCall::ready(to_object(py, Transcript::from_archive(archived))?)),
+            None => self.fetch(py, request, true),
         }
     }
 
-    fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<Pending> {
-        Ask::refuse_within(py, self.number, &link, language.as_deref())?;
-        let open = self.opener.open_to_change(py)?;
+    fn refresh(&self, py: Python<'_>, link: String, language: Option<String>) -> PyResult<PendingCall> {
+        SupplyRequest::reject_own_transcript(py, self.number, &link, language.as_deref())?;
+        let open = self.lazy.open_to_change(py)?;
         let work = async move {
-            let (parts, _changing) = open.await?;
-            match parts.refresh(Get { link, language }).await? {
-                Refreshed::Changed(stored) => Ok((true, Transcript::of(&stored, false))),
-                Refreshed::Unchanged(stored) => Ok((false, Transcript::of(&stored, false))),
-                Refreshed::Missing(missing) => Err(Fault::Missing(Box::new(missing))),
+            let (verbatim, _guard) = open.await?;
+            match verbatim.refresh(GetRequest { link, language }).await? {
+                RefreshOutcome::Changed(stored) => Ok((true, Transcript::from_stored(&stored, false))),
+                RefreshOutcome::Unchanged(stored) => Ok((false, Transcript::from_stored(&stored, false))),
+                RefreshOutcome::Missing(missing) => Err(BindingError::Missing(Box::new(missing))),
             }
         };
-        Ok(Pending::new(work, |py, (is_changed, transcript)| {
-            Ok((object(py, transcript)?, is_changed).into_pyobject(py)?.into_any().unbind())
+        Ok(PendingCall::new(work, |py, (is_changed, transcript)| {
+            Ok((to_object(py, transcript)?, is_changed).into_pyobject(py)?.into_any().unbind())
         }))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn import_(
         &self,
         py: Python<'_>,
@@ -131,14 +133,14 @@ impl Engine {
         author: Option<String>,
         generated: bool,
         replace: bool,
-    ) -> PyResult<Pending> {
-        let open = self.opener.open_to_change(py)?;
-        let import = Import { link, captions, language, title, author, generated, replace };
+    ) -> PyResult<PendingCall> {
+        let open = self.lazy.open_to_change(py)?;
+        let import = ImportRequest { link, captions, language, title, author, generated, replace };
         let work = async move {
-            let (parts, _changing) = open.await?;
-            Ok(parts.import(import).await?)
+            let (verbatim, _guard) = open.await?;
+            Ok(verbatim.import(import).await?)
         };
-        Ok(Pending::new(work, |py, imported| told(py, &imported)))
+        Ok(PendingCall::new(work, |py, imported| import_tuple(py, &imported)))
     }
 
     fn search(
@@ -147,14 +149,14 @@ impl Engine {
         query: String,
         language: Option<String>,
         limit: u32,
-    ) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
-        let work = async move { Ok(open.await?.search(Search { query, language, limit }).await?) };
-        Ok(Pending::new(work, |py, hits| {
+    ) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
+        let work = async move { Ok(open.await?.search(SearchRequest { query, language, limit }).await?) };
+        Ok(PendingCall::new(work, |py, hits| {
             let hits: PyResult<Vec<_>> = hits
                 .into_iter()
                 .map(|hit| {
-                    let transcript = Bound::new(py, Transcript::of(&hit.stored, true))?;
+                    let transcript = Bound::new(py, Transcript::from_stored(&hit.stored, true))?;
                     let (start, end) = (seconds(hit.start_ms), seconds(hit.end_ms));
                     (transcript, hit.text, start, end, hit.url).into_pyobject(py)
                 })
@@ -163,20 +165,20 @@ impl Engine {
         }))
     }
 
-    fn forget(&self, py: Python<'_>, link: String) -> PyResult<Pending> {
-        let open = self.opener.open_to_change(py)?;
+    fn delete(&self, py: Python<'_>, link: String) -> PyResult<PendingCall> {
+        let open = self.lazy.open_to_change(py)?;
         let work = async move {
-            let (parts, _changing) = open.await?;
-            let video = parts.known_video(&link).await?;
-            Ok(parts.delete(&video).await?)
+            let (verbatim, _guard) = open.await?;
+            let video = verbatim.known_video(&link).await?;
+            Ok(verbatim.delete(&video).await?)
         };
-        Ok(Pending::new(work, |py, ()| Ok(none(py))))
+        Ok(PendingCall::new(work, |py, ()| Ok(py_none(py))))
     }
 
-    fn stats(&self, py: Python<'_>) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
+    fn stats(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
         let work = async move { Ok(open.await?.stats().await?) };
-        Ok(Pending::new(work, |py, stats| {
+        Ok(PendingCall::new(work, |py, stats| {
             let dict = PyDict::new(py);
             dict.set_item("transcripts", stats.transcripts)?;
             dict.set_item("videos", stats.videos)?;
@@ -184,41 +186,42 @@ impl Engine {
         }))
     }
 
-    /// Credits for an account, once for each id: `(email, credits left)`.
+    /// Grants credits to an account, once per id: `(email, remaining credits)`.
     fn grant(
         &self,
         py: Python<'_>,
-        who: String,
+        account: String,
         credits: u64,
         id: String,
         memo: String,
-    ) -> PyResult<Pending> {
-        let open = self.opener.open(py)?;
+    ) -> PyResult<PendingCall> {
+        let open = self.lazy.open(py)?;
         let work = async move {
-            let parts = open.await?;
-            let view = parts.accounts().grant(&who, GrantId::of_operator(id), credits, &memo).await?;
+            let verbatim = open.await?;
+            let view =
+                verbatim.accounts().grant(&account, GrantId::operator_grant(id), credits, &memo).await?;
             Ok((view.account.email, view.credits.remaining))
         };
-        Ok(Pending::new(work, |py, told| Ok(told.into_pyobject(py)?.into_any().unbind())))
+        Ok(PendingCall::new(work, |py, balance| Ok(balance.into_pyobject(py)?.into_any().unbind())))
     }
 
-    /// One caller of the service, with this key.
-    fn desk(&self, key: Option<String>) -> Desk {
-        Desk::new(Arc::clone(&self.opener), key)
+    /// Connects a client of the service with this key.
+    fn connect(&self, key: Option<String>) -> LocalConnection {
+        LocalConnection::new(Arc::clone(&self.lazy), key)
     }
 
-    fn close(&self, py: Python<'_>) -> PyResult<Pending> {
-        Ok(Pending::new(self.opener.close(py)?, |py, ()| Ok(none(py))))
+    fn close(&self, py: Python<'_>) -> PyResult<PendingCall> {
+        Ok(PendingCall::new(self.lazy.close(py)?, |py, ()| Ok(py_none(py))))
     }
 }
 
-/// What an import did, as `(language, segments, effect, unreadable, left out)`.
-fn told(py: Python<'_>, imported: &Imported) -> PyResult<Py<PyAny>> {
+/// An import outcome as `(language, segments, effect, unreadable, left out)`.
+fn import_tuple(py: Python<'_>, imported: &ImportOutcome) -> PyResult<Py<PyAny>> {
     let name = match imported.effect() {
-        Effect::Added => "added",
-        Effect::Replaced => "replaced",
-        Effect::Kept => "kept",
-        Effect::Unchanged => "unchanged",
+        ImportEffect::Added => "added",
+        ImportEffect::Replaced => "replaced",
+        ImportEffect::Kept => "kept",
+        ImportEffect::Unchanged => "unchanged",
     };
     let language = PyString::new(py, imported.language.as_str());
     let counts = (imported.unreadable.count, imported.left_out.count);

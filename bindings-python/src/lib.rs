@@ -1,43 +1,43 @@
-//! The native part of the Python package `verbatim`: a thin layer over the facade. No rule lives in it.
+//! Native module of the Python package `verbatim_transcripts`: a thin layer over the facade, without rules.
 //!
-//! The package's own Python modules are beside it, in `python/verbatim`; they are what people import.
+//! The Python modules in `python/verbatim_transcripts` are the public API.
 
 use pyo3::prelude::*;
 
 mod batch;
 mod client;
 mod conformance;
-mod desk;
 mod document;
-mod ends;
 mod engine;
-mod fault;
+mod exception_cause;
+mod exceptions;
+mod lazy_open;
+mod lifecycle;
+mod local_connection;
 mod memory;
-mod opener;
 mod options;
 mod pages;
 mod pending;
 mod ports;
-mod raised;
 mod runtime;
 mod segment;
 mod transcript;
 
-/// What the package `verbatim` is made of; import that one.
+/// Private classes and functions of the package `verbatim_transcripts`; import the package instead.
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]
     use crate::{
         batch::Batch,
-        client::Server,
+        client::RemoteConnection,
         conformance::{_cases, _content_digest, _run_case},
-        desk::Desk,
-        ends::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
         engine::Engine,
+        lifecycle::{_after_fork, _after_fork_in_child, _at_exit, _before_fork},
+        local_connection::LocalConnection,
         memory::MemoryStore,
-        pages::{_plain_cues, Pages},
-        pending::Pending,
-        ports::Ask,
+        pages::{_parse_raw_timedtext, PageTransport},
+        pending::PendingCall,
+        ports::SupplyRequest,
         segment::{Segment, Segments},
         transcript::Transcript,
     };

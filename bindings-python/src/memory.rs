@@ -1,4 +1,4 @@
-//! The core's stores in memory, as objects that Python can call and wrap: for tests of what is built on the ports.
+//! The core's in-memory stores as Python objects, for tests of code on the ports.
 
 use std::sync::Arc;
 
@@ -6,20 +6,23 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Serialize, de::DeserializeOwned};
 use transcript_core::{
     Error, PageRequest, Result, Timestamp,
-    directory::{Account, AccountRef, Directory, Entitle, LookupKey, NewKey, Redeem, Token},
+    directory::{
+        Account, AccountRef, Directory, LookupKey, NewKeyRecord, RedeemRequest, RenewRequest,
+        VerificationToken,
+    },
     ids::{AccountId, HoldId, KeyId, WalletId},
-    ledger::{Grant, HoldRequest, Ledger, Revoke, Settle, Terms},
+    ledger::{GrantRequest, HoldRequest, Ledger, RevokeRequest, SettleRequest, Terms},
     memory::{MemoryDirectory, MemoryLedger},
 };
 
-use crate::pending::Pending;
+use crate::pending::PendingCall;
 
-/// A store in memory; its answers are JSON.
-#[pyclass(frozen, module = "verbatim._native")]
-pub(crate) struct MemoryStore(Kind);
+/// An in-memory store; its results are JSON.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct MemoryStore(StoreKind);
 
 #[derive(Clone)]
-enum Kind {
+enum StoreKind {
     Ledger(Arc<MemoryLedger>),
     Directory(Arc<MemoryDirectory>),
 }
@@ -29,137 +32,139 @@ impl MemoryStore {
     #[new]
     fn new(port: &str) -> PyResult<Self> {
         match port {
-            "ledger" => Ok(Self(Kind::Ledger(Arc::default()))),
-            "directory" => Ok(Self(Kind::Directory(Arc::default()))),
-            _ => Err(PyValueError::new_err(format!("there is no such store: {port:?}"))),
+            "ledger" => Ok(Self(StoreKind::Ledger(Arc::default()))),
+            "directory" => Ok(Self(StoreKind::Directory(Arc::default()))),
+            _ => Err(PyValueError::new_err(format!(
+                "there is no in-memory store {port:?}; stores: 'ledger', 'directory'"
+            ))),
         }
     }
 
     /// Calls a method with arguments in a JSON array.
-    fn ask(&self, method: String, arguments: String) -> Pending {
+    fn call(&self, method: String, arguments: String) -> PendingCall {
         let kind = self.0.clone();
-        let work = async move {
+        let future = async move {
             Ok(match kind {
-                Kind::Ledger(store) => ledger(store.as_ref(), &method, &arguments).await?,
-                Kind::Directory(store) => directory(store.as_ref(), &method, &arguments).await?,
+                StoreKind::Ledger(store) => ledger(store.as_ref(), &method, &arguments).await?,
+                StoreKind::Directory(store) => directory(store.as_ref(), &method, &arguments).await?,
             })
         };
-        Pending::new(work, |py, json| Ok(json.into_pyobject(py)?.into_any().unbind()))
+        PendingCall::new(future, |py, json| Ok(json.into_pyobject(py)?.into_any().unbind()))
     }
 }
 
-fn read<T: DeserializeOwned>(json: &str) -> Result<T> {
+fn decode<T: DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| Error::invalid(error.to_string()))
 }
 
-fn json(answer: &impl Serialize) -> Result<String> {
-    serde_json::to_string(answer).map_err(|error| Error::unexpected(error.to_string()))
+fn encode(result: &impl Serialize) -> Result<String> {
+    serde_json::to_string(result).map_err(|error| Error::unexpected(error.to_string()))
 }
 
-fn no_method(method: &str) -> Error {
-    Error::invalid(format!("there is no method {method:?}"))
+fn unknown_method(method: &str) -> Error {
+    Error::invalid(format!("unknown method {method:?}"))
 }
 
 async fn ledger(store: &dyn Ledger, method: &str, arguments: &str) -> Result<String> {
     match method {
         "hold" => {
-            let (a,): (HoldRequest,) = read(arguments)?;
-            json(&store.hold(a).await?)
+            let (a,): (HoldRequest,) = decode(arguments)?;
+            encode(&store.hold(a).await?)
         }
         "spend" => {
-            let (a,): (HoldRequest,) = read(arguments)?;
-            json(&store.spend(a).await?)
+            let (a,): (HoldRequest,) = decode(arguments)?;
+            encode(&store.spend(a).await?)
         }
         "extend" => {
-            let (a, b): (HoldId, Timestamp) = read(arguments)?;
-            json(&store.extend(&a, b).await?)
+            let (a, b): (HoldId, Timestamp) = decode(arguments)?;
+            encode(&store.extend(&a, b).await?)
         }
         "settle" => {
-            let (a,): (Settle,) = read(arguments)?;
-            json(&store.settle(a).await?)
+            let (a,): (SettleRequest,) = decode(arguments)?;
+            encode(&store.settle(a).await?)
         }
         "grant" => {
-            let (a,): (Grant,) = read(arguments)?;
-            json(&store.grant(a).await?)
+            let (a,): (GrantRequest,) = decode(arguments)?;
+            encode(&store.grant(a).await?)
         }
         "revoke" => {
-            let (a,): (Revoke,) = read(arguments)?;
-            json(&store.revoke(a).await?)
+            let (a,): (RevokeRequest,) = decode(arguments)?;
+            encode(&store.revoke(a).await?)
         }
         "balance" => {
-            let (a, b): (WalletId, Terms) = read(arguments)?;
-            json(&store.balance(&a, &b).await?)
+            let (a, b): (WalletId, Terms) = decode(arguments)?;
+            encode(&store.balance(&a, &b).await?)
         }
         "balance_since" => {
-            let (a, b, c): (WalletId, Terms, Timestamp) = read(arguments)?;
-            json(&store.balance_since(&a, &b, c).await?)
+            let (a, b, c): (WalletId, Terms, Timestamp) = decode(arguments)?;
+            encode(&store.balance_since(&a, &b, c).await?)
         }
         "expire" => {
-            let (a, b): (Timestamp, u32) = read(arguments)?;
-            json(&store.expire(a, b).await?)
+            let (a, b): (Timestamp, u32) = decode(arguments)?;
+            encode(&store.expire(a, b).await?)
         }
         "entries" => {
-            let (a, b): (WalletId, PageRequest) = read(arguments)?;
-            json(&store.entries(&a, b).await?)
+            let (a, b): (WalletId, PageRequest) = decode(arguments)?;
+            encode(&store.entries(&a, b).await?)
         }
         "wallets" => {
-            let (a,): (PageRequest,) = read(arguments)?;
-            json(&store.wallets(a).await?)
+            let (a,): (PageRequest,) = decode(arguments)?;
+            encode(&store.wallets(a).await?)
         }
-        _ => Err(no_method(method)),
+        _ => Err(unknown_method(method)),
     }
 }
 
 async fn directory(store: &dyn Directory, method: &str, arguments: &str) -> Result<String> {
     match method {
-        "owner" => {
-            let (a,): (Vec<u8>,) = read(arguments)?;
-            json(&store.owner(&a).await?)
+        "key_owner" => {
+            let (a,): (Vec<u8>,) = decode(arguments)?;
+            encode(&store.key_owner(&a).await?)
         }
         "add_key" => {
-            let (a, b): (LookupKey, u32) = read(arguments)?;
-            json(&store.add_key(a, b).await?)
+            let (a, b): (LookupKey, u32) = decode(arguments)?;
+            encode(&store.add_key(a, b).await?)
         }
-        "entitle" => {
-            let (a,): (Entitle,) = read(arguments)?;
-            json(&store.entitle(a).await?)
+        "renew_entitlement" => {
+            let (a,): (RenewRequest,) = decode(arguments)?;
+            encode(&store.renew_entitlement(a).await?)
         }
         "rotate" => {
-            let (a, b): (Vec<u8>, NewKey) = read(arguments)?;
-            json(&store.rotate(&a, b).await?)
+            let (a, b): (Vec<u8>, NewKeyRecord) = decode(arguments)?;
+            encode(&store.rotate(&a, b).await?)
         }
         "revoke_key" => {
-            let (a, b): (KeyId, Timestamp) = read(arguments)?;
-            json(&store.revoke_key(&a, b).await?)
+            let (a, b): (KeyId, Timestamp) = decode(arguments)?;
+            encode(&store.revoke_key(&a, b).await?)
         }
         "keys" => {
-            let (a,): (PageRequest,) = read(arguments)?;
-            json(&store.keys(a).await?)
+            let (a,): (PageRequest,) = decode(arguments)?;
+            encode(&store.keys(a).await?)
         }
         "put_token" => {
-            let (a,): (Token,) = read(arguments)?;
-            json(&store.put_token(a).await?)
+            let (a,): (VerificationToken,) = decode(arguments)?;
+            encode(&store.put_token(a).await?)
         }
         "redeem" => {
-            let (a,): (Redeem,) = read(arguments)?;
-            json(&store.redeem(a).await?)
+            let (a,): (RedeemRequest,) = decode(arguments)?;
+            encode(&store.redeem(a).await?)
         }
         "account" => {
-            let (a,): (AccountRef,) = read(arguments)?;
-            json(&store.account(&a).await?)
+            let (a,): (AccountRef,) = decode(arguments)?;
+            encode(&store.account(&a).await?)
         }
-        "change_account" => {
-            let (a,): (Account,) = read(arguments)?;
-            json(&store.change_account(a).await?)
+        "update_account" => {
+            let (a,): (Account,) = decode(arguments)?;
+            encode(&store.update_account(a).await?)
         }
         "erase_account" => {
-            let (a, b, c): (AccountId, u64, Timestamp) = read(arguments)?;
-            json(&store.erase_account(&a, b, c).await?)
+            let (a, b, c): (AccountId, u64, Timestamp) = decode(arguments)?;
+            encode(&store.erase_account(&a, b, c).await?)
         }
         "accounts" => {
-            let (a,): (PageRequest,) = read(arguments)?;
-            json(&store.accounts(a).await?)
+            let (a,): (PageRequest,) = decode(arguments)?;
+            encode(&store.accounts(a).await?)
         }
-        _ => Err(no_method(method)),
+        _ => Err(unknown_method(method)),
     }
 }

@@ -1,4 +1,4 @@
-//! From the keywords of Python to the options of the facade.
+//! Conversion of Python keywords to the options of the facade.
 
 use std::{
     path::PathBuf,
@@ -16,21 +16,21 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use verbatim::{
-    ChatModelOptions, Options, OwnParts, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions,
+    ChatModelOptions, CustomPorts, Options, ServiceOptions, SpeechOptions, StorageOptions, SupplierOptions,
     YtDlpOptions,
 };
 
 use crate::{
-    fault::of_core,
+    exceptions::core_exception,
     ports::{PyChatModel, PyStore, PySupplier},
 };
 
-/// The keywords, all of them there.
-struct Keywords<'a, 'py>(&'a Bound<'py, PyDict>);
+/// The keyword arguments.
+struct OptionKeywords<'a, 'py>(&'a Bound<'py, PyDict>);
 
-impl<'py> Keywords<'_, 'py> {
-    /// What was given for a keyword; none for None.
-    fn given(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+impl<'py> OptionKeywords<'_, 'py> {
+    /// The value of a keyword; `None` if it is missing or `None` in Python.
+    fn value(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(self.0.get_item(name)?.filter(|value| !value.is_none()))
     }
 
@@ -38,37 +38,40 @@ impl<'py> Keywords<'_, 'py> {
     where
         T: FromPyObjectOwned<'py>,
     {
-        let Some(value) = self.given(name)? else { return Ok(None) };
-        value.extract::<T>().map(Some).map_err(|error| wrong(name, error.into()))
+        let Some(value) = self.value(name)? else { return Ok(None) };
+        value.extract::<T>().map(Some).map_err(|error| with_keyword(name, error.into()))
     }
 
     fn seconds(&self, name: &str) -> PyResult<Option<Duration>> {
         let Some(seconds) = self.read::<f64>(name)? else { return Ok(None) };
-        match Duration::try_from_secs_f64(seconds).ok().filter(|wait| *wait <= LONGEST && !wait.is_zero()) {
+        match Duration::try_from_secs_f64(seconds)
+            .ok()
+            .filter(|wait| *wait <= DURATION_MAX && !wait.is_zero())
+        {
             Some(wait) => Ok(Some(wait)),
             None => Err(PyValueError::new_err(format!(
-                "{name} must be seconds, more than 0 and at most a day, not {seconds}"
+                "{name} must be a number of seconds greater than 0 and at most one day, not {seconds}"
             ))),
         }
     }
 
     fn texts(&self, name: &str) -> PyResult<Vec<String>> {
-        match self.given(name)? {
+        match self.value(name)? {
             None => Ok(Vec::new()),
             Some(value) => match value.cast::<PyString>() {
                 Ok(one) => Ok(vec![one.to_str()?.to_owned()]),
-                Err(_) => value.extract().map_err(|error| wrong(name, error)),
+                Err(_) => value.extract().map_err(|error| with_keyword(name, error)),
             },
         }
     }
 }
 
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// How many bytes of transcripts are kept where no archive is named.
+const DURATION_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Size limit of the in-memory archive.
 const MEMORY_BYTES: u64 = 64 << 20;
 
-/// The same error, naming the keyword.
-fn wrong(name: &str, error: PyErr) -> PyErr {
+/// The same exception, with the keyword in its message.
+fn with_keyword(name: &str, error: PyErr) -> PyErr {
     Python::attach(|py| {
         let text = format!("{name}: {}", error.value(py));
         match error.is_instance_of::<PyTypeError>(py) {
@@ -78,7 +81,7 @@ fn wrong(name: &str, error: PyErr) -> PyErr {
     })
 }
 
-/// The options that the keywords name, and a number for whose they are, by which their suppliers know it.
+/// Reads the options, and a number that identifies the engine to its custom suppliers.
 ///
 /// # Errors
 /// `TypeError`, `ValueError` or `InvalidInput`, naming the keyword.
@@ -86,56 +89,56 @@ pub(crate) fn read(keywords: &Bound<'_, PyDict>) -> PyResult<(Options, u64)> {
     static OWNERS: AtomicU64 = AtomicU64::new(1);
     let owner = OWNERS.fetch_add(1, Ordering::Relaxed);
     let py = keywords.py();
-    let given = Keywords(keywords);
-    // What a service began goes on for who asks again; a script that was interrupted wants no more.
-    let outlives = given.read::<bool>("outlives")?.unwrap_or(false);
-    let mut options = Options { outlives, ..Options::default() };
-    storage(&given, &mut options)?;
+    let keywords = OptionKeywords(keywords);
+    // A fetch of a service continues for repeated calls; a fetch of an interrupted script is cancelled.
+    let detach_unpaid = keywords.read::<bool>("detach_unpaid")?.unwrap_or(false);
+    let mut options = Options { detach_unpaid, ..Options::default() };
+    storage(&keywords, &mut options)?;
     let upstream = &mut options.upstream;
-    upstream.proxies = given.texts("proxies")?;
-    upstream.ca_file = given.read::<PathBuf>("ca_file")?;
-    upstream.timeout = given.seconds("request_timeout")?.unwrap_or(upstream.timeout);
-    upstream.retries = given.read::<u32>("retries")?.unwrap_or(upstream.retries);
-    if let Some(at_once) = given.read::<u32>("at_once")? {
-        upstream.concurrency = at_once.max(1);
-        options.at_once.youtube_captions = at_once;
-        options.at_once.tiktok_captions = at_once;
-        options.at_once.x_captions = at_once;
-        options.at_once.verbatim_service = at_once;
+    upstream.proxies = keywords.texts("proxies")?;
+    upstream.ca_file = keywords.read::<PathBuf>("ca_file")?;
+    upstream.timeout = keywords.seconds("request_timeout")?.unwrap_or(upstream.timeout);
+    upstream.retries = keywords.read::<u32>("retries")?.unwrap_or(upstream.retries);
+    if let Some(concurrency) = keywords.read::<u32>("concurrency")? {
+        upstream.concurrency = concurrency.max(1);
+        options.concurrency.youtube_captions = concurrency;
+        options.concurrency.tiktok_captions = concurrency;
+        options.concurrency.x_captions = concurrency;
+        options.concurrency.verbatim_service = concurrency;
     }
-    // A program waits for its answer, as long as that takes: the whole work has its own end.
-    options.wait = given.seconds("timeout")?.unwrap_or(LONGEST);
-    options.youtube.clients = given.texts("youtube_clients")?;
-    options.ytdlp = YtDlpOptions { program: given.read::<PathBuf>("ytdlp")? };
-    if let Some((base_url, api_key)) = given.read::<(String, String)>("server")? {
+    // A program waits for its result: the timeouts of the fetch itself apply.
+    options.wait = keywords.seconds("timeout")?.unwrap_or(DURATION_MAX);
+    options.youtube.clients = keywords.texts("youtube_clients")?;
+    options.ytdlp = YtDlpOptions { program: keywords.read::<PathBuf>("ytdlp")? };
+    if let Some((base_url, api_key)) = keywords.read::<(String, String)>("server")? {
         options.service = Some(ServiceOptions::new(base_url, api_key));
     }
-    if let Some(speech) = given.read::<Model>("speech")? {
+    if let Some(speech) = keywords.read::<ModelOption>("speech")? {
         options.speech = Some(SpeechOptions { api_key: speech.2, ..SpeechOptions::new(speech.0, speech.1) });
     }
-    let chat = given.given("chat")?;
-    if let Some(own) = chat.as_ref().filter(|chat| answers(chat, "complete")) {
-        options.own.chat_model = Some(Arc::new(PyChatModel::new(own.clone())?));
-    } else if let Some(chat) = given.read::<Model>("chat")? {
+    let chat = keywords.value("chat")?;
+    if let Some(custom) = chat.as_ref().filter(|chat| has_method(chat, "complete")) {
+        options.custom.chat_model = Some(Arc::new(PyChatModel::new(custom.clone())?));
+    } else if let Some(chat) = keywords.read::<ModelOption>("chat")? {
         options.chat = Some(ChatModelOptions { api_key: chat.2, ..ChatModelOptions::new(chat.0, chat.1) });
     }
-    suppliers(&given, owner, &mut options)?;
-    limits(&given, &mut options)?;
-    options.check().map_err(|error| of_core(py, &error))?;
+    suppliers(&keywords, owner, &mut options)?;
+    limits(&keywords, &mut options)?;
+    options.check().map_err(|error| core_exception(py, &error))?;
     Ok((options, owner))
 }
 
-/// A model behind a service: its address, its name and perhaps a key.
-type Model = (String, String, Option<String>);
+/// A model behind a service: base URL, model name and optional API key.
+type ModelOption = (String, String, Option<String>);
 
-/// What the service gives whom; none of it where there is no service.
-fn limits(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
-    if let Some(base_url) = given.read::<String>("base_url")? {
+/// Reads the limits and prices of the service; without a service there are none.
+fn limits(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+    if let Some(base_url) = keywords.read::<String>("base_url")? {
         options.set_base_url(&base_url);
     }
     let lookup = &mut options.lookup;
-    let set = |name: &str, place: &mut u64| {
-        given.read::<u64>(name).map(|value| value.into_iter().for_each(|value| *place = value))
+    let set = |name: &str, option: &mut u64| {
+        keywords.read::<u64>(name).map(|value| value.into_iter().for_each(|value| *option = value))
     };
     set("free_per_month", &mut lookup.free_per_month)?;
     set("plus_per_day", &mut lookup.plus_per_day)?;
@@ -145,47 +148,49 @@ fn limits(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
     Ok(())
 }
 
-/// Where transcripts are kept, and keys and accounts.
-fn storage(given: &Keywords<'_, '_>, options: &mut Options) -> PyResult<()> {
-    let archive = given.given("archive")?;
-    if let Some(own) = archive.as_ref().filter(|archive| answers(archive, "find")) {
-        options.own.archive = Some(Arc::new(PyStore::new(own.clone(), "archive")));
+/// Reads the stores of transcripts, and of keys and accounts.
+fn storage(keywords: &OptionKeywords<'_, '_>, options: &mut Options) -> PyResult<()> {
+    let archive = keywords.value("archive")?;
+    if let Some(custom) = archive.as_ref().filter(|archive| has_method(archive, "find")) {
+        options.custom.archive = Some(Arc::new(PyStore::new(custom.clone(), "archive")));
     }
-    let archive = archive.filter(|archive| !answers(archive, "find"));
-    let archive = archive.map(|archive| place("archive", &archive)).transpose()?;
-    let ledger = given.given("ledger")?;
-    if let Some(own) = ledger.as_ref().filter(|ledger| answers(ledger, "hold")) {
-        options.own.ledger = Some(Arc::new(PyStore::new(own.clone(), "ledger")));
+    let archive = archive.filter(|archive| !has_method(archive, "find"));
+    let archive = archive.map(|archive| file_path("archive", &archive)).transpose()?;
+    let ledger = keywords.value("ledger")?;
+    if let Some(custom) = ledger.as_ref().filter(|ledger| has_method(ledger, "hold")) {
+        options.custom.ledger = Some(Arc::new(PyStore::new(custom.clone(), "ledger")));
     }
-    let ledger = ledger.filter(|ledger| !answers(ledger, "hold"));
-    let ledger = ledger.map(|ledger| place("ledger", &ledger)).transpose()?;
-    if let Some(own) = given.given("directory")? {
-        if !answers(&own, "owner") {
-            return Err(PyTypeError::new_err("a directory must have the methods of verbatim.Directory"));
+    let ledger = ledger.filter(|ledger| !has_method(ledger, "hold"));
+    let ledger = ledger.map(|ledger| file_path("ledger", &ledger)).transpose()?;
+    if let Some(custom) = keywords.value("directory")? {
+        if !has_method(&custom, "key_owner") {
+            return Err(PyTypeError::new_err(
+                "a directory must have the methods of verbatim_transcripts.Directory",
+            ));
         }
-        options.own.directory = Some(Arc::new(PyStore::new(own, "directory")));
+        options.custom.directory = Some(Arc::new(PyStore::new(custom, "directory")));
     }
     options.storage = match (archive, ledger) {
         (Some(archive), Some(main)) => StorageOptions::Files { main, archive },
         (Some(archive), None) => StorageOptions::ArchiveFile(archive),
-        (None, None) => StorageOptions::MemoryUpTo(MEMORY_BYTES),
+        (None, None) => StorageOptions::BoundedMemory(MEMORY_BYTES),
         (None, Some(_)) => {
-            return Err(PyValueError::new_err("a ledger in a file needs an archive in a file"));
+            return Err(PyValueError::new_err("a ledger file requires an archive file"));
         }
     };
     Ok(())
 }
 
-/// Whether an object has a method of this name.
-fn answers(object: &Bound<'_, PyAny>, method: &str) -> bool {
+/// Whether an object has a method with this name.
+fn has_method(object: &Bound<'_, PyAny>, method: &str) -> bool {
     object.getattr(method).is_ok_and(|method| method.is_callable())
-        // Texts have a `find`, too.
+        // A `str` also has a method `find`.
         && object.cast::<PyString>().is_err()
 }
 
-/// The file that `sqlite:///…` or a path names.
-fn place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    let wrong =
+/// The file named by `sqlite:///…` or a path.
+fn file_path(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    let invalid =
         || PyValueError::new_err(format!("{keyword} must be 'sqlite:///FILE', a path, or None, not {value}"));
     let Ok(text) = value.cast::<PyString>() else {
         return value.extract().map_err(|_| {
@@ -194,21 +199,21 @@ fn place(keyword: &str, value: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     };
     let text = text.to_str()?;
     let path = match text.split_once("://") {
-        Some(("sqlite", path)) => path.strip_prefix('/').ok_or_else(wrong)?,
-        Some(_) => return Err(wrong()),
+        Some(("sqlite", path)) => path.strip_prefix('/').ok_or_else(invalid)?,
+        Some(_) => return Err(invalid()),
         None => text,
     };
-    if path.is_empty() { Err(wrong()) } else { Ok(PathBuf::from(path)) }
+    if path.is_empty() { Err(invalid()) } else { Ok(PathBuf::from(path)) }
 }
 
-/// Who is asked: names, and Python objects.
-fn suppliers(given: &Keywords<'_, '_>, owner: u64, options: &mut Options) -> PyResult<()> {
-    let Some(list) = given.given("suppliers")? else {
+/// Reads the suppliers: names, and Python objects.
+fn suppliers(keywords: &OptionKeywords<'_, '_>, owner: u64, options: &mut Options) -> PyResult<()> {
+    let Some(list) = keywords.value("suppliers")? else {
         options.add_named_sources();
         return Ok(());
     };
     if list.cast::<PyString>().is_ok() {
-        return Err(PyTypeError::new_err("suppliers must be a list of names and suppliers, not one text"));
+        return Err(PyTypeError::new_err("suppliers must be a list of names and suppliers, not a str"));
     }
     options.suppliers = SupplierOptions::none();
     for item in list.try_iter()? {
@@ -216,13 +221,13 @@ fn suppliers(given: &Keywords<'_, '_>, owner: u64, options: &mut Options) -> PyR
         if let Ok(name) = item.cast::<PyString>() {
             let name = name.to_str()?;
             if !options.suppliers.add([name]) {
-                return Err(PyValueError::new_err(format!("there is no supplier {name:?}")));
+                return Err(PyValueError::new_err(format!("unknown supplier {name:?}")));
             }
         } else {
-            let own = Arc::new(PySupplier::new(owner, item)?);
-            let OwnParts { suppliers, .. } = &mut options.own;
-            options.suppliers.add_own(own.as_ref());
-            suppliers.push(own);
+            let custom = Arc::new(PySupplier::new(owner, item)?);
+            let CustomPorts { suppliers, .. } = &mut options.custom;
+            options.suppliers.add_custom(custom.as_ref());
+            suppliers.push(custom);
         }
     }
     Ok(())

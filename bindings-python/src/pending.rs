@@ -1,7 +1,7 @@
-//! Work that was asked for, to be waited for or awaited.
+//! Calls that Python waits for or awaits.
 //!
-//! A call that may take time gives a [`Pending`]: nothing happens before it is waited for (`wait`) or awaited.
-//! The package's functions do one or the other, so each call is written once for both.
+//! A call that can block returns a [`PendingCall`], which starts on `wait` or `await`. The plain and the async
+//! functions of the package share it, so each call is implemented once.
 
 use std::{
     future::Future,
@@ -20,76 +20,76 @@ use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyAny};
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use crate::{
-    ends::{self, UnderWay},
-    fault::Fault,
+    exceptions::BindingError,
+    lifecycle::{self, WorkGuard},
     runtime::{self, Runtimes},
 };
 
-/// How often a thread that waits looks whether it was interrupted.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Interval at which a waiting thread checks for signals.
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What came of the work, still to be made a Python object or exception.
-pub(crate) type Done = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
-/// The work itself.
-pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
+/// Converts the result of a call to a Python object or exception.
+pub(crate) type Finisher = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
+/// The future of a call.
+pub(crate) type PendingWork = Pin<Box<dyn Future<Output = Finisher> + Send>>;
 
-/// What is waited for.
-enum Awaited {
-    Work(Work),
-    /// It was there at once.
-    There(Py<PyAny>),
+/// State of a call that has not started.
+enum PendingState {
+    Work(PendingWork),
+    /// The result is known already.
+    Ready(Py<PyAny>),
 }
 
-/// Work that begins when it is waited for or awaited; once.
-#[pyclass(frozen, module = "verbatim._native")]
-pub(crate) struct Pending {
-    awaited: Mutex<Option<Awaited>>,
+/// A call that starts when it is waited for or awaited, once.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct PendingCall {
+    state: Mutex<Option<PendingState>>,
 }
 
-impl Pending {
-    /// Work, and how its result becomes a Python object.
+impl PendingCall {
+    /// A call, and the conversion of its result to a Python object.
     pub(crate) fn new<T: Send + 'static>(
-        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+        work: impl Future<Output = Result<T, BindingError>> + Send + 'static,
         make: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> Self {
         let work = async move {
             let result = work.await;
             Box::new(move |py: Python<'_>| match result {
                 Ok(value) => make(py, value),
-                Err(fault) => Err(fault.into_py_err(py)),
-            }) as Done
+                Err(error) => Err(error.into_py_err(py)),
+            }) as Finisher
         };
-        Self { awaited: Mutex::new(Some(Awaited::Work(Box::pin(work)))) }
+        Self { state: Mutex::new(Some(PendingState::Work(Box::pin(work)))) }
     }
 
-    /// What needs no work.
-    pub(crate) fn there(value: Py<PyAny>) -> Self {
-        Self { awaited: Mutex::new(Some(Awaited::There(value))) }
+    /// A call whose result is known.
+    pub(crate) fn ready(value: Py<PyAny>) -> Self {
+        Self { state: Mutex::new(Some(PendingState::Ready(value))) }
     }
 
-    /// Takes the work, which can be done once.
-    pub(crate) fn take(&self) -> PyResult<Work> {
-        Ok(match self.awaited()? {
-            Awaited::Work(work) => work,
-            Awaited::There(value) => {
-                Box::pin(std::future::ready(Box::new(move |_: Python<'_>| Ok(value)) as Done))
+    /// Takes the future, which can run once.
+    pub(crate) fn take(&self) -> PyResult<PendingWork> {
+        Ok(match self.state()? {
+            PendingState::Work(work) => work,
+            PendingState::Ready(value) => {
+                Box::pin(std::future::ready(Box::new(move |_: Python<'_>| Ok(value)) as Finisher))
             }
         })
     }
 
-    fn awaited(&self) -> PyResult<Awaited> {
-        let taken = self.awaited.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.ok_or_else(|| PyRuntimeError::new_err("this was waited for already"))
+    fn state(&self) -> PyResult<PendingState> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
+        state.ok_or_else(|| PyRuntimeError::new_err("this call was already waited for"))
     }
 }
 
-/// Wakes the thread that waits.
-struct Waiter {
+/// Wakes the waiting thread.
+struct ThreadWaker {
     thread: Thread,
     is_woken: AtomicBool,
 }
 
-impl Wake for Waiter {
+impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -100,162 +100,164 @@ impl Wake for Waiter {
     }
 }
 
-impl Waiter {
-    /// Does what is to be done on this thread, until the work is done or it is time to look around.
-    fn work<T>(
+impl ThreadWaker {
+    /// Polls the future on this thread until it is ready or [`SIGNAL_CHECK_INTERVAL`] has passed.
+    fn poll<T>(
         self: &Arc<Self>,
         mut work: Pin<&mut (impl Future<Output = T> + ?Sized)>,
         runtime: &Handle,
     ) -> Poll<T> {
-        // For timers and tasks of the work's own.
+        // For timers and tasks that the future creates.
         let _inside = runtime.enter();
         let waker = Waker::from(Arc::clone(self));
-        let mut end = None;
+        let mut deadline = None;
         loop {
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return Poll::Ready(done);
             }
-            // Much is done by now, and needs no clock.
-            let end = *end.get_or_insert_with(|| Instant::now() + LOOK_EVERY);
+            // Many futures are ready after the first poll, without a clock read.
+            let deadline = *deadline.get_or_insert_with(|| Instant::now() + SIGNAL_CHECK_INTERVAL);
             while !self.is_woken.swap(false, Ordering::AcqRel) {
-                let left = end.saturating_duration_since(Instant::now());
-                if left.is_zero() {
+                let remaining = deadline.saturating_duration_since(Instant::now());
+                if remaining.is_zero() {
                     return Poll::Pending;
                 }
-                thread::park_timeout(left);
+                thread::park_timeout(remaining);
             }
         }
     }
 }
 
-/// Waits for work that is done in turns of [`LOOK_EVERY`] at most, with other Python threads at work meanwhile; an
-/// interrupt ends it.
-fn until_done<T: Send>(py: Python<'_>, mut turn: impl FnMut() -> Poll<T> + Send) -> PyResult<T> {
+/// Runs `poll` detached from the interpreter until its result is ready; a signal handler's exception ends the wait.
+///
+/// Each poll takes [`SIGNAL_CHECK_INTERVAL`] at most.
+fn wait_until_ready<T: Send>(py: Python<'_>, mut poll: impl FnMut() -> Poll<T> + Send) -> PyResult<T> {
     loop {
-        let heard = py.detach(|| {
-            let heard = catch_unwind(AssertUnwindSafe(&mut turn));
-            ends::stay_away_at_exit();
-            heard
+        let polled = py.detach(|| {
+            let polled = catch_unwind(AssertUnwindSafe(&mut poll));
+            lifecycle::park_at_exit();
+            polled
         });
-        match heard {
+        match polled {
             Ok(Poll::Ready(done)) => return Ok(done),
             Ok(Poll::Pending) => py.check_signals()?,
-            Err(_) => return Err(PyRuntimeError::new_err("the work broke down")),
+            Err(_) => return Err(PyRuntimeError::new_err("the call was interrupted")),
         }
     }
 }
 
-/// Waits for work with other Python threads at work meanwhile; an interrupt ends it.
+/// Waits for a future detached from the interpreter; an exception of a signal handler cancels it.
 ///
-/// The work is done on this thread, as far as it is not another's: to hand it to one of the runtime's and to be told of
-/// its end takes longer than much of what is asked for.
+/// The future is polled on this thread: passing it to a runtime thread and waking up again takes longer than many
+/// calls.
 pub(crate) fn wait_for<T: Send>(
     py: Python<'_>,
     runtimes: Runtimes,
     mut work: Pin<&mut (impl Future<Output = T> + Send + ?Sized)>,
 ) -> PyResult<T> {
-    ends::wait_for_forks(py);
-    let under_way = UnderWay::new();
-    let runtime = if under_way.is_alone { runtimes.alone } else { runtimes.shared };
-    let waiter = Arc::new(Waiter { thread: thread::current(), is_woken: AtomicBool::new(false) });
-    until_done(py, || waiter.work(work.as_mut(), runtime))
+    lifecycle::wait_for_forks(py);
+    let guard = WorkGuard::new();
+    let runtime = if guard.is_alone { runtimes.alone } else { runtimes.shared };
+    let waiter = Arc::new(ThreadWaker { thread: thread::current(), is_woken: AtomicBool::new(false) });
+    wait_until_ready(py, || waiter.poll(work.as_mut(), runtime))
 }
 
-/// Waits for work on the runtime that is driven by who waits ([`runtime::of_callers`]), as [`Pending::wait`] does.
+/// Waits for a future on the runtime that waiting threads drive ([`runtime::caller_runtime`]).
 ///
 /// # Errors
-/// What the work fails with; what a signal's handler raises.
-pub(crate) fn drive<T: Send>(
+/// The error of the future, or the exception of a signal handler.
+pub(crate) fn block_on<T: Send>(
     py: Python<'_>,
-    work: impl Future<Output = Result<T, Fault>> + Send,
+    work: impl Future<Output = Result<T, BindingError>> + Send,
 ) -> PyResult<T> {
-    ends::wait_for_forks(py);
-    let _under_way = UnderWay::new();
-    let runtime = runtime::of_callers(py)?;
+    lifecycle::wait_for_forks(py);
+    let _guard = WorkGuard::new();
+    let runtime = runtime::caller_runtime(py)?;
     let mut work = std::pin::pin!(async {
-        // Nobody has looked at the connections since the last call: one that was closed must be known to be. The
-        // first time round the news are taken in, and the second time heeded.
+        // Connections are not polled between calls. The first yield lets the runtime collect I/O events, the second
+        // one lets it handle them, so that a connection closed by the peer is not used.
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
         work.await
     });
-    let turn = || match runtime.block_on(async { tokio::time::timeout(LOOK_EVERY, &mut work).await }) {
-        Ok(done) => Poll::Ready(done),
-        Err(_) => Poll::Pending,
-    };
-    until_done(py, turn)?.map_err(|fault| fault.into_py_err(py))
+    let poll =
+        || match runtime.block_on(async { tokio::time::timeout(SIGNAL_CHECK_INTERVAL, &mut work).await }) {
+            Ok(done) => Poll::Ready(done),
+            Err(_) => Poll::Pending,
+        };
+    wait_until_ready(py, poll)?.map_err(|error| error.into_py_err(py))
 }
 
 #[pymethods]
-impl Pending {
-    /// Waits for the work, as [`wait_for`] does.
+impl PendingCall {
+    /// Waits for the call, as [`wait_for`] does.
     pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match self.awaited()? {
-            Awaited::Work(mut work) => wait_for(py, runtime::runtimes(py)?, work.as_mut())?(py),
-            Awaited::There(value) => Ok(value),
+        match self.state()? {
+            PendingState::Work(mut work) => wait_for(py, runtime::runtimes(py)?, work.as_mut())?(py),
+            PendingState::Ready(value) => Ok(value),
         }
     }
 
-    /// Begins the work, and gives what the running event loop waits for. Cancelling that ends the work.
+    /// Starts the call and returns an iterator for the running event loop. Cancelling the future cancels the call.
     fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let event_loop = py.import("asyncio")?.call_method0("get_running_loop")?;
-        let awaited = self.awaited()?;
+        let state = self.state()?;
         let future = event_loop.call_method0("create_future")?;
-        let work = match awaited {
-            Awaited::Work(work) => work,
-            Awaited::There(value) => {
+        let work = match state {
+            PendingState::Work(work) => work,
+            PendingState::Ready(value) => {
                 future.call_method1("set_result", (value,))?;
                 return future.call_method0("__await__");
             }
         };
-        let (to, wake) = (future.clone().unbind(), event_loop.clone().unbind());
-        let waiting = Waiting { to: Some((to, wake)) };
-        let task = runtime::begin(py, async move {
-            let waiting = waiting;
+        let target = (future.clone().unbind(), event_loop.clone().unbind());
+        let waiter = LoopWaiter { target: Some(target) };
+        let task = runtime::spawn(py, async move {
+            let waiter = waiter;
             let done = work.await;
-            waiting.deliver(done);
+            waiter.complete(done);
         })?;
-        future.call_method1("add_done_callback", (Cancelling { task },))?;
+        future.call_method1("add_done_callback", (CancelGuard { task },))?;
         future.call_method0("__await__")
     }
 }
 
-/// Who waits in an event loop. Whatever becomes of the work, they are answered.
-struct Waiting {
-    to: Option<(Py<PyAny>, Py<PyAny>)>,
+/// Delivers the result to an event loop; drop without a result delivers an exception.
+struct LoopWaiter {
+    target: Option<(Py<PyAny>, Py<PyAny>)>,
 }
 
-impl Waiting {
-    fn deliver(mut self, done: Done) {
+impl LoopWaiter {
+    fn complete(mut self, done: Finisher) {
         self.send(done);
     }
 
-    fn send(&mut self, done: Done) {
-        let Some((future, event_loop)) = self.to.take() else { return };
-        // An interpreter that is on its way out wants no more answers.
-        let _gone = ends::attached(|py| {
-            let delivery = Delivery { future, done: Mutex::new(Some(done)) };
-            // A loop that was closed has nobody left who waits.
+    fn send(&mut self, done: Finisher) {
+        let Some((future, event_loop)) = self.target.take() else { return };
+        // No delivery once the interpreter exits.
+        let _exiting = lifecycle::attached(|py| {
+            let delivery = ResultDelivery { future, done: Mutex::new(Some(done)) };
+            // A closed event loop has no waiters.
             let _closed = event_loop.call_method1(py, "call_soon_threadsafe", (delivery,));
         });
     }
 }
 
-impl Drop for Waiting {
+impl Drop for LoopWaiter {
     fn drop(&mut self) {
-        self.send(Box::new(|_| Err(PyRuntimeError::new_err("the work broke down"))));
+        self.send(Box::new(|_| Err(PyRuntimeError::new_err("the call was interrupted"))));
     }
 }
 
-/// Gives the result to who waits, on the thread of their event loop.
-#[pyclass(frozen, module = "verbatim._native")]
-struct Delivery {
+/// Sets the result of the future, on the thread of the event loop.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+struct ResultDelivery {
     future: Py<PyAny>,
-    done: Mutex<Option<Done>>,
+    done: Mutex<Option<Finisher>>,
 }
 
 #[pymethods]
-impl Delivery {
+impl ResultDelivery {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         let Some(done) = self.done.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
@@ -272,14 +274,14 @@ impl Delivery {
     }
 }
 
-/// Ends the work when who awaited it was cancelled.
-#[pyclass(frozen, module = "verbatim._native")]
-struct Cancelling {
+/// Aborts the call when its future is cancelled.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+struct CancelGuard {
     task: AbortHandle,
 }
 
 #[pymethods]
-impl Cancelling {
+impl CancelGuard {
     fn __call__(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
         if future.call_method0("cancelled")?.is_truthy()? {
             self.task.abort();

@@ -1,11 +1,11 @@
-//! The runtime that all work runs on: one for each process.
+//! The runtimes of a process.
 //!
-//! A process that was forked has its parent's memory and none of its threads, so its parent's runtime would never do
-//! anything again. It is left as it is, never closed, and a new one is made.
+//! A forked child has its parent's memory and none of its threads, so the parent's runtime never runs again there. It
+//! is never closed; the child creates its own.
 //!
-//! Beside it is one with a single thread, for who asks while nobody else does ([`Runtimes::alone`]): threads that share work wake
-//! each other to look for some, and for every timer, which for one caller is a fifth of what a transcript costs. A third
-//! one has no threads: it is driven by whoever waits for its work ([`of_callers`]).
+//! A second runtime has a single thread, for a call that starts while no other runs ([`Runtimes::alone`]): threads that
+//! share work wake each other to steal tasks and for every timer, a fifth of the cost of a transcript for a single
+//! caller. A third one has no threads: the waiting caller drives it ([`caller_runtime`]). See decision 0036.
 
 use std::{
     future::Future,
@@ -18,103 +18,107 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::ends::{self, UnderWay};
+use crate::lifecycle::{self, WorkGuard};
 
-/// The most threads that drive the work: it is waiting for the network, mostly.
+/// Maximum number of worker threads; they mostly wait for the network.
 const THREADS_MAX: usize = 4;
 
-/// What the process with this id has. The lock is only held by who holds the interpreter's too, so that no thread that
-/// is gone can have left it locked in a child.
-type Kept<T> = Mutex<Option<(u32, T)>>;
+/// A value of the process with this id. The lock is held only while attached, so a fork never copies it locked.
+type ProcessRuntimes<T> = Mutex<Option<(u32, T)>>;
 
-static RUNTIMES: Kept<Runtimes> = Mutex::new(None);
-static OF_CALLERS: Kept<&'static Runtime> = Mutex::new(None);
+static RUNTIMES: ProcessRuntimes<Runtimes> = Mutex::new(None);
+static CALLER_RUNTIME: ProcessRuntimes<&'static Runtime> = Mutex::new(None);
 
-/// The runtimes of a process that do their work by themselves.
+/// The runtimes of a process that have their own threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runtimes {
-    /// For all work.
+    /// For all calls.
     pub(crate) shared: &'static Handle,
-    /// For work that is asked for while no other is under way.
+    /// For a call that starts while no other runs.
     pub(crate) alone: &'static Handle,
 }
 
-/// The runtimes of this process; the token says that the interpreter is held.
+/// The runtimes of this process; the token proves that the thread is attached.
 ///
 /// # Errors
-/// `RuntimeError` when the system gives no threads.
+/// `RuntimeError` if the system cannot create threads.
 pub(crate) fn runtimes(py: Python<'_>) -> PyResult<Runtimes> {
-    kept(py, &RUNTIMES, || {
+    get_or_create(py, &RUNTIMES, || {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         let threads = threads.clamp(2, THREADS_MAX);
-        let build =
-            |threads, name| built(Builder::new_multi_thread().worker_threads(threads).thread_name(name));
-        let (shared, alone) = (build(threads, "verbatim")?, build(1, "verbatim-alone")?);
-        // Once both are there: what is leaked is never given back.
-        Ok(Runtimes { shared: leaked(shared).handle(), alone: leaked(alone).handle() })
+        let create =
+            |threads, name| build(Builder::new_multi_thread().worker_threads(threads).thread_name(name));
+        let (shared, alone) = (create(threads, "verbatim")?, create(1, "verbatim-alone")?);
+        // Leaked only once both exist: a leaked runtime is never dropped.
+        Ok(Runtimes { shared: leak(shared).handle(), alone: leak(alone).handle() })
     })
 }
 
-/// The runtime of this process for work that only goes on while somebody waits for it, who drives it: its connections
-/// are read on the thread that wants the answer, and nobody is woken in between. Of several at the same time one
-/// drives for all, and each does its own work.
+/// The runtime of this process that waiting callers drive.
+///
+/// Its connections are read on the thread that waits, without wakeups. Of several concurrent callers one drives the
+/// connections of all, and each polls its own future.
 ///
 /// # Errors
 /// As [`runtimes`].
-pub(crate) fn of_callers(py: Python<'_>) -> PyResult<&'static Runtime> {
-    kept(py, &OF_CALLERS, || built(&mut Builder::new_current_thread()).map(leaked))
+pub(crate) fn caller_runtime(py: Python<'_>) -> PyResult<&'static Runtime> {
+    get_or_create(py, &CALLER_RUNTIME, || build(&mut Builder::new_current_thread()).map(leak))
 }
 
-fn kept<T: Copy>(_: Python<'_>, kept: &Kept<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+fn get_or_create<T: Copy>(
+    _: Python<'_>,
+    slot: &ProcessRuntimes<T>,
+    make: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
     let pid = std::process::id();
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of, value)) = *kept
-        && of == pid
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((owner, value)) = *slot
+        && owner == pid
     {
         return Ok(value);
     }
     let value = make()?;
-    *kept = Some((pid, value));
+    *slot = Some((pid, value));
     Ok(value)
 }
 
-fn built(builder: &mut Builder) -> PyResult<Runtime> {
-    let no_threads = |error| PyRuntimeError::new_err(format!("no threads for the work: {error}"));
-    builder.enable_all().build().map_err(no_threads)
+fn build(builder: &mut Builder) -> PyResult<Runtime> {
+    let thread_error = |error| PyRuntimeError::new_err(format!("cannot create threads: {error}"));
+    builder.enable_all().build().map_err(thread_error)
 }
 
-fn leaked(runtime: Runtime) -> &'static Runtime {
+fn leak(runtime: Runtime) -> &'static Runtime {
     Box::leak(Box::new(runtime))
 }
 
-/// Begins work on the runtime of this process; never while the process is being forked.
+/// Starts a future on the shared runtime of this process, never during a fork.
 ///
 /// # Errors
 /// As [`runtimes`].
-pub(crate) fn begin(
+pub(crate) fn spawn(
     py: Python<'_>,
     work: impl Future<Output = ()> + Send + 'static,
 ) -> PyResult<AbortHandle> {
-    ends::wait_for_forks(py);
-    let under_way = UnderWay::new();
+    lifecycle::wait_for_forks(py);
+    let guard = WorkGuard::new();
     let task = runtimes(py)?.shared.spawn(async move {
-        let _under_way = under_way;
+        let _guard = guard;
         work.await;
     });
     Ok(task.abort_handle())
 }
 
-/// What belongs to one process: in a child it is left as it is, never closed.
+/// A value that belongs to one process; a forked child neither uses nor drops it.
 ///
-/// A child that closed its parent's connections or files would close them for the parent: SQLite's locks are the
-/// process's, and so are the streams of a connection.
+/// A child that closed its parent's connections or files would close them for the parent: SQLite's locks belong to the
+/// process, and so do the streams of a connection.
 #[derive(Debug)]
-pub(crate) struct OfProcess<T> {
+pub(crate) struct PerProcess<T> {
     pid: u32,
     value: Option<T>,
 }
 
-impl<T> OfProcess<T> {
+impl<T> PerProcess<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { pid: std::process::id(), value: Some(value) }
     }
@@ -125,7 +129,7 @@ impl<T> OfProcess<T> {
     }
 }
 
-impl<T> Drop for OfProcess<T> {
+impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         if self.pid != std::process::id() {
             std::mem::forget(self.value.take());

@@ -1,4 +1,4 @@
-//! One segment, and the lazy sequence of a transcript's segments.
+//! A segment, and the lazy sequence of the segments of a transcript.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -13,24 +13,25 @@ use pyo3::{
 };
 use transcript_core::{captions::TIME_MAX_MS, transcript};
 
-/// A piece of text with the time in which it was spoken.
+/// A text with its start and duration.
 ///
-/// `text` is as the supplier gave it; `start`, `duration` and `end` are seconds from the video's beginning, to the
-/// millisecond. Segments are immutable, compare by value, and match `case Segment(text, start, duration)`.
+/// `text` is unchanged from the supplier; `start`, `duration` and `end` are in seconds from the start of the video,
+/// with millisecond precision. Segments are immutable, compare by value, and match
+/// `case Segment(text, start, duration)`.
 ///
-/// >>> from verbatim import Segment
+/// >>> from verbatim_transcripts import Segment
 /// >>> Segment("Hello there.", 1.5, 2.0).end
 /// 3.5
-#[pyclass(frozen, module = "verbatim._native")]
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Segment {
-    // Fields that are objects are read by the interpreter itself, without a call.
-    /// The text, as the supplier gave it.
+    // The interpreter reads fields that are objects without a call.
+    /// The text, unchanged from the supplier.
     #[pyo3(get)]
     text: Py<PyString>,
-    /// When it starts, in seconds from the video's beginning.
+    /// Start, in seconds from the start of the video.
     #[pyo3(get)]
     start: Py<PyFloat>,
-    /// How long it lasts, in seconds.
+    /// Duration, in seconds.
     #[pyo3(get)]
     duration: Py<PyFloat>,
     start_ms: u64,
@@ -38,8 +39,8 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The object for a segment.
-    fn of(py: Python<'_>, segment: &transcript::Segment) -> Self {
+    /// The object of a segment.
+    fn from_core(py: Python<'_>, segment: &transcript::Segment) -> Self {
         Self {
             text: PyString::new(py, &segment.text).unbind(),
             start: PyFloat::new(py, seconds(segment.start_ms)).unbind(),
@@ -49,15 +50,15 @@ impl Segment {
         }
     }
 
-    /// The segment itself.
+    /// The segment as the core's type.
     ///
     /// # Errors
-    /// None that its text can cause: it was made of one.
-    pub(crate) fn plain(&self, py: Python<'_>) -> PyResult<transcript::Segment> {
+    /// None in practice: the text was created from UTF-8.
+    pub(crate) fn to_core(&self, py: Python<'_>) -> PyResult<transcript::Segment> {
         Ok(transcript::Segment::new(self.text.bind(py).to_str()?, self.start_ms, self.duration_ms))
     }
 
-    fn is(&self, py: Python<'_>, other: &transcript::Segment) -> bool {
+    fn is_same_as(&self, py: Python<'_>, other: &transcript::Segment) -> bool {
         (self.start_ms, self.duration_ms) == (other.start_ms, other.duration_ms)
             && self.text.bind(py).to_str().is_ok_and(|text| text == other.text)
     }
@@ -71,10 +72,10 @@ pub(crate) fn seconds(millis: u64) -> f64 {
 /// Seconds as whole milliseconds.
 ///
 /// # Errors
-/// `ValueError` for what is no time in a video.
+/// `ValueError` for a time outside of 0 to the maximum.
 pub(crate) fn millis(seconds: f64, what: &str) -> PyResult<u64> {
     let millis = (seconds * 1_000.0).round();
-    // Neither comparison holds for what is no number.
+    // Neither comparison holds for NaN.
     if (0.0..=TIME_MAX_MS as f64).contains(&millis) {
         return Ok(millis as u64);
     }
@@ -93,10 +94,10 @@ impl Segment {
     #[pyo3(signature = (text, start, duration=0.0))]
     fn new(py: Python<'_>, text: &str, start: f64, duration: f64) -> PyResult<Self> {
         let (start, duration) = (millis(start, "start")?, millis(duration, "duration")?);
-        Ok(Self::of(py, &transcript::Segment::new(text, start, duration)))
+        Ok(Self::from_core(py, &transcript::Segment::new(text, start, duration)))
     }
 
-    /// When it ends, in seconds from the video's beginning.
+    /// End, in seconds from the start of the video.
     #[getter]
     fn end(&self) -> f64 {
         seconds(self.start_ms.saturating_add(self.duration_ms))
@@ -104,7 +105,7 @@ impl Segment {
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
-        let is_same = self.is(py, &other.get().plain(py)?);
+        let is_same = self.is_same_as(py, &other.get().to_core(py)?);
         Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
 
@@ -120,7 +121,7 @@ impl Segment {
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
         let mut hasher = DefaultHasher::new();
-        self.plain(py)?.hash(&mut hasher);
+        self.to_core(py)?.hash(&mut hasher);
         Ok(hasher.finish())
     }
 
@@ -129,91 +130,94 @@ impl Segment {
     }
 }
 
-/// A transcript, and the objects of its segments once there are any.
-pub(crate) struct Words {
+/// A transcript, and the Python objects of its segments once they exist.
+pub(crate) struct SegmentStore {
     pub(crate) transcript: Arc<transcript::Transcript>,
-    /// Whoever goes through the segments once does so again: the objects are made once, all together.
+    /// Created together on the first full iteration, since a second one often follows.
     objects: PyOnceLock<Py<PyTuple>>,
 }
 
-impl Words {
+impl SegmentStore {
     pub(crate) fn new(transcript: Arc<transcript::Transcript>) -> Self {
         Self { transcript, objects: PyOnceLock::new() }
     }
 
     fn objects<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTuple>> {
-        let made = self.objects.get_or_try_init(py, || {
-            let objects =
-                self.transcript.segments.iter().map(|segment| Bound::new(py, Segment::of(py, segment)));
+        let objects = self.objects.get_or_try_init(py, || {
+            let objects = self
+                .transcript
+                .segments
+                .iter()
+                .map(|segment| Bound::new(py, Segment::from_core(py, segment)));
             let objects = objects.collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, objects).map(Bound::unbind)
         });
-        made.map(|made| made.bind(py))
+        objects.map(|objects| objects.bind(py))
     }
 
-    /// The object of one segment: the one that was made before, or one made for now.
-    fn object<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// The object of one segment: the stored one, or a temporary one.
+    fn object<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         if let Some(objects) = self.objects.get(py) {
-            return if place < self.transcript.segments.len() {
-                objects.bind(py).get_item(place).map(Some)
+            return if index < self.transcript.segments.len() {
+                objects.bind(py).get_item(index).map(Some)
             } else {
                 Ok(None)
             };
         }
-        let segment = self.transcript.segments.get(place);
-        segment.map(|segment| Ok(Bound::new(py, Segment::of(py, segment))?.into_any())).transpose()
+        let segment = self.transcript.segments.get(index);
+        segment.map(|segment| Ok(Bound::new(py, Segment::from_core(py, segment))?.into_any())).transpose()
     }
 }
 
-/// A transcript's segments, in order of their start: a `collections.abc.Sequence` of [`Segment`].
+/// The segments of a transcript in order of their start: a `collections.abc.Sequence` of [`Segment`].
 ///
-/// Nothing is copied before it is looked at: an item is made when it is asked for, and a slice is a view. Going through
-/// all of them makes all their objects, which the transcript keeps for the next time.
-#[pyclass(frozen, module = "verbatim._native", sequence)]
+/// Items are created on access, and a slice is a view. Iteration over all segments creates all objects, and the
+/// transcript keeps them for the next iteration.
+#[pyclass(frozen, module = "verbatim_transcripts._native", sequence)]
 pub(crate) struct Segments {
-    of: Arc<Words>,
-    view: View,
+    store: Arc<SegmentStore>,
+    view: SegmentView,
 }
 
-/// Which of them, in which order.
+/// A view of the segments: the range and order of a slice.
 #[derive(Clone)]
-struct View {
+struct SegmentView {
     from: isize,
     step: isize,
     length: usize,
 }
 
 impl Segments {
-    pub(crate) fn all(of: Arc<Words>) -> Self {
-        let length = of.transcript.segments.len();
-        Self { of, view: View { from: 0, step: 1, length } }
+    pub(crate) fn all(store: Arc<SegmentStore>) -> Self {
+        let length = store.transcript.segments.len();
+        Self { store, view: SegmentView { from: 0, step: 1, length } }
     }
 
-    /// The place in the transcript of a place in this view.
-    fn place(&self, place: usize) -> Option<usize> {
-        if place >= self.view.length {
+    /// The transcript index of an index in this view.
+    fn resolve_index(&self, index: usize) -> Option<usize> {
+        if index >= self.view.length {
             return None;
         }
-        let place = self.view.from + self.view.step * isize::try_from(place).ok()?;
-        usize::try_from(place).ok()
+        let index = self.view.from + self.view.step * isize::try_from(index).ok()?;
+        usize::try_from(index).ok()
     }
 
-    fn at(&self, place: usize) -> Option<&transcript::Segment> {
-        self.of.transcript.segments.get(self.place(place)?)
+    fn at(&self, index: usize) -> Option<&transcript::Segment> {
+        self.store.transcript.segments.get(self.resolve_index(index)?)
     }
 
-    fn object<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.place(place).map_or(Ok(None), |place| self.of.object(py, place))
+    fn object<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.resolve_index(index).map_or(Ok(None), |index| self.store.object(py, index))
     }
 
-    /// Whether this is the whole transcript, in its order.
-    fn is_all(&self) -> bool {
-        let View { from, step, length } = self.view;
-        (from, step, length) == (0, 1, self.of.transcript.segments.len())
+    /// Whether the view contains all segments in order.
+    fn covers_all(&self) -> bool {
+        let SegmentView { from, step, length } = self.view;
+        (from, step, length) == (0, 1, self.store.transcript.segments.len())
     }
 
     fn iter(&self) -> impl Iterator<Item = &transcript::Segment> {
-        (0..self.view.length).filter_map(|place| self.at(place))
+        (0..self.view.length).filter_map(|index| self.at(index))
     }
 
     fn equals(&self, other: &Self) -> bool {
@@ -234,49 +238,49 @@ impl Segments {
     ) -> PyResult<Bound<'py, PyAny>> {
         let length = isize::try_from(self.view.length)?;
         if let Ok(slice) = key.cast::<PySlice>() {
-            let asked = slice.indices(length)?;
-            let view = View {
-                from: self.view.from + self.view.step * asked.start,
-                step: self.view.step * asked.step,
-                length: asked.slicelength,
+            let range = slice.indices(length)?;
+            let view = SegmentView {
+                from: self.view.from + self.view.step * range.start,
+                step: self.view.step * range.step,
+                length: range.slicelength,
             };
-            return Ok(Bound::new(py, Self { of: Arc::clone(&self.of), view })?.into_any());
+            return Ok(Bound::new(py, Self { store: Arc::clone(&self.store), view })?.into_any());
         }
-        let place: isize = key.extract().map_err(|error: PyErr| {
-            // A number beyond all places is one that no segment has.
+        let index: isize = key.extract().map_err(|error: PyErr| {
+            // An index that overflows is out of range.
             match error.is_instance_of::<PyOverflowError>(py) {
-                true => PyIndexError::new_err("there is no such segment"),
+                true => PyIndexError::new_err("segment index out of range"),
                 false => error,
             }
         })?;
-        let place = if place < 0 { place + length } else { place };
-        let found = usize::try_from(place).ok().map_or(Ok(None), |place| self.object(py, place))?;
-        found.ok_or_else(|| PyIndexError::new_err("there is no such segment"))
+        let index = if index < 0 { index + length } else { index };
+        let found = usize::try_from(index).ok().map_or(Ok(None), |index| self.object(py, index))?;
+        found.ok_or_else(|| PyIndexError::new_err("segment index out of range"))
     }
 
     pub(crate) fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if self.is_all() {
-            return Ok(self.of.objects(py)?.try_iter()?.into_any());
+        if self.covers_all() {
+            return Ok(self.store.objects(py)?.try_iter()?.into_any());
         }
-        let of = Self { of: Arc::clone(&self.of), view: self.view.clone() };
-        Ok(Bound::new(py, SegmentsIterator { of, next: 0.into() })?.into_any())
+        let segments = Self { store: Arc::clone(&self.store), view: self.view.clone() };
+        Ok(Bound::new(py, SegmentsIterator { segments, next: 0.into() })?.into_any())
     }
 
     fn __reversed__(&self) -> SegmentsIterator {
         let length = isize::try_from(self.view.length).unwrap_or_default();
         let from = self.view.from + self.view.step * (length - 1);
-        let view = View { from, step: -self.view.step, length: self.view.length };
-        SegmentsIterator { of: Self { of: Arc::clone(&self.of), view }, next: 0.into() }
+        let view = SegmentView { from, step: -self.view.step, length: self.view.length };
+        SegmentsIterator { segments: Self { store: Arc::clone(&self.store), view }, next: 0.into() }
     }
 
     fn __contains__(&self, item: &Bound<'_, PyAny>) -> bool {
         let py = item.py();
-        item.cast::<Segment>().is_ok_and(|item| self.iter().any(|known| item.get().is(py, known)))
+        item.cast::<Segment>().is_ok_and(|item| self.iter().any(|segment| item.get().is_same_as(py, segment)))
     }
 
-    /// The first place of a segment.
+    /// The index of the first equal segment.
     ///
-    /// Raises `ValueError` where it is not there.
+    /// Raises `ValueError` if there is none.
     #[pyo3(signature = (value, start=0, stop=None))]
     fn index(&self, value: &Bound<'_, PyAny>, start: isize, stop: Option<isize>) -> PyResult<usize> {
         let length = isize::try_from(self.view.length)?;
@@ -284,30 +288,32 @@ impl Segments {
         let (start, stop) = (bound(start)?, bound(stop.unwrap_or(length))?);
         let wanted = value.cast::<Segment>().ok();
         (start..stop)
-            .find(|place| {
-                let known = self.at(*place);
-                known.zip(wanted).is_some_and(|(known, wanted)| wanted.get().is(value.py(), known))
+            .find(|index| {
+                let segment = self.at(*index);
+                segment
+                    .zip(wanted)
+                    .is_some_and(|(segment, wanted)| wanted.get().is_same_as(value.py(), segment))
             })
-            .ok_or_else(|| PyValueError::new_err("there is no such segment"))
+            .ok_or_else(|| PyValueError::new_err("segment not found"))
     }
 
-    /// How often a segment is there.
+    /// The number of equal segments.
     fn count(&self, value: &Bound<'_, PyAny>) -> usize {
         let Ok(wanted) = value.cast::<Segment>() else { return 0 };
-        self.iter().filter(|known| wanted.get().is(value.py(), known)).count()
+        self.iter().filter(|segment| wanted.get().is_same_as(value.py(), segment)).count()
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         if let Ok(other) = other.cast::<Self>() {
             return Ok(self.equals(other.get()).into_pyobject(py)?.to_owned().into_any().unbind());
         }
-        // A list or tuple of segments is one as well.
+        // Lists and tuples of equal segments are equal, too.
         if other.cast::<PyList>().is_err() && other.cast::<PyTuple>().is_err() {
             return Ok(py.NotImplemented());
         }
         let mut is_same = other.len()? == self.view.length;
-        for (known, item) in self.iter().zip(other.try_iter()?) {
-            is_same = is_same && item?.cast::<Segment>().is_ok_and(|item| item.get().is(py, known));
+        for (segment, item) in self.iter().zip(other.try_iter()?) {
+            is_same = is_same && item?.cast::<Segment>().is_ok_and(|item| item.get().is_same_as(py, segment));
         }
         Ok(is_same.into_pyobject(py)?.to_owned().into_any().unbind())
     }
@@ -319,15 +325,18 @@ impl Segments {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        const SHOWN: usize = 3;
-        let shown: PyResult<Vec<_>> =
-            self.iter().take(SHOWN).map(|segment| Segment::of(py, segment).__repr__(py)).collect();
-        let more = self.view.length.saturating_sub(SHOWN);
+        const REPR_ITEMS: usize = 3;
+        let shown: PyResult<Vec<_>> = self
+            .iter()
+            .take(REPR_ITEMS)
+            .map(|segment| Segment::from_core(py, segment).__repr__(py))
+            .collect();
+        let more = self.view.length.saturating_sub(REPR_ITEMS);
         let more = if more == 0 { String::new() } else { format!(", … {more} more") };
         Ok(format!("<Segments [{}{more}]>", shown?.join(", ")))
     }
 
-    /// Pickled, they are the list of segments that they equal.
+    /// Pickles the segments as a list, which is equal to them.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyList>,))> {
         let restore = slf.py().import("builtins")?.getattr("list")?;
         let items = PyList::empty(slf.py());
@@ -338,10 +347,10 @@ impl Segments {
     }
 }
 
-/// Goes through the segments, once.
-#[pyclass(frozen, module = "verbatim._native")]
+/// Iterates over the segments once.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct SegmentsIterator {
-    of: Segments,
+    segments: Segments,
     next: std::sync::atomic::AtomicUsize,
 }
 
@@ -352,16 +361,16 @@ impl SegmentsIterator {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let place = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        self.of.object(py, place)
+        let index = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.segments.object(py, index)
     }
 
     fn __length_hint__(&self) -> usize {
-        self.of.view.length.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
+        self.segments.view.length.saturating_sub(self.next.load(std::sync::atomic::Ordering::Relaxed))
     }
 }
 
-/// Segments as the dictionaries of youtube-transcript-api: `text`, `start` and `duration`, times in seconds.
+/// Segments in the dictionary format of youtube-transcript-api: `text`, `start` and `duration`, in seconds.
 pub(crate) fn dicts<'py>(py: Python<'py>, segments: &[transcript::Segment]) -> PyResult<Bound<'py, PyList>> {
     let (text, start, duration) =
         (pyo3::intern!(py, "text"), pyo3::intern!(py, "start"), pyo3::intern!(py, "duration"));

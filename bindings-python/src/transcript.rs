@@ -1,4 +1,4 @@
-//! A transcript as Python sees it.
+//! A transcript as a Python object.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -15,100 +15,102 @@ use transcript_core::{
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
     video::{VideoId, VideoLink},
 };
-use verbatim::Shelved;
+use verbatim::ArchivedTranscript;
 
 use crate::{
     document::Document,
-    fault::of_core,
-    segment::{Segment, Segments, Words, dicts, millis, seconds},
+    exceptions::core_exception,
+    segment::{Segment, SegmentStore, Segments, dicts, millis, seconds},
 };
 
-/// The words of one video in one language, with the time of each.
+/// The transcript of one video in one language.
 ///
-/// Transcripts are immutable and compare by their content. They are sequences of their segments too: `len(transcript)`,
-/// `transcript[0]`, `for segment in transcript`.
+/// Transcripts are immutable and compare by their content. They are also sequences of their segments:
+/// `len(transcript)`, `transcript[0]`, `for segment in transcript`.
 ///
-/// >>> from verbatim import Segment, Transcript
+/// >>> from verbatim_transcripts import Segment, Transcript
 /// >>> transcript = Transcript("https://youtu.be/dQw4w9WgXcQ", [Segment("Hello there.", 0, 1.5)], language="en")
 /// >>> transcript.text
 /// 'Hello there.\n'
 /// >>> transcript.to_dicts()
 /// [{'text': 'Hello there.', 'start': 0.0, 'duration': 1.5}]
-#[pyclass(frozen, module = "verbatim._native")]
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
 pub(crate) struct Transcript {
-    words: OnceLock<Arc<Words>>,
-    /// Whence its words come once somebody looks at them; none: they are there.
-    archived: Option<Shelved>,
+    store: OnceLock<Arc<SegmentStore>>,
+    /// The archived form, decoded on first access; `None` if the segments exist already.
+    archived: Option<ArchivedTranscript>,
     from_cache: bool,
     revision: u32,
 }
 
 impl Transcript {
-    pub(crate) fn of(stored: &StoredTranscript, from_cache: bool) -> Self {
-        Self::made(Arc::clone(&stored.transcript), from_cache, stored.revision)
+    pub(crate) fn from_stored(stored: &StoredTranscript, from_cache: bool) -> Self {
+        Self::with_store(Arc::clone(&stored.transcript), from_cache, stored.revision)
     }
 
-    pub(crate) fn plain(transcript: transcript::Transcript, from_cache: bool) -> Self {
-        Self::made(Arc::new(transcript), from_cache, 0)
+    pub(crate) fn from_core(transcript: transcript::Transcript, from_cache: bool) -> Self {
+        Self::with_store(Arc::new(transcript), from_cache, 0)
     }
 
-    /// What is archived, unread until somebody looks at it.
-    pub(crate) fn archived(archived: Shelved) -> Self {
+    /// A lazy transcript, decoded on first access.
+    pub(crate) fn from_archive(archived: ArchivedTranscript) -> Self {
         let revision = archived.revision();
-        Self { words: OnceLock::new(), archived: Some(archived), from_cache: true, revision }
+        Self { store: OnceLock::new(), archived: Some(archived), from_cache: true, revision }
     }
 
-    fn made(transcript: Arc<transcript::Transcript>, from_cache: bool, revision: u32) -> Self {
-        let words = Arc::new(Words::new(transcript)).into();
-        Self { words, archived: None, from_cache, revision }
+    fn with_store(transcript: Arc<transcript::Transcript>, from_cache: bool, revision: u32) -> Self {
+        let store = Arc::new(SegmentStore::new(transcript)).into();
+        Self { store, archived: None, from_cache, revision }
     }
 
-    fn words(&self, py: Python<'_>) -> PyResult<&Arc<Words>> {
-        if let Some(words) = self.words.get() {
-            return Ok(words);
+    fn store(&self, py: Python<'_>) -> PyResult<&Arc<SegmentStore>> {
+        if let Some(store) = self.store.get() {
+            return Ok(store);
         }
         let read = self.archived.as_ref().map(|archived| py.detach(|| archived.read()));
-        let read = read.transpose().map_err(|error| of_core(py, &error))?;
-        let stored = read.ok_or_else(|| PyRuntimeError::new_err("this transcript has no words"))?;
-        // Whoever looks at the same time has found the same.
-        Ok(self.words.get_or_init(|| Arc::new(Words::new(Arc::clone(&stored.transcript)))))
+        let read = read.transpose().map_err(|error| core_exception(py, &error))?;
+        let stored = read.ok_or_else(|| PyRuntimeError::new_err("the transcript has no segments"))?;
+        // A concurrent caller has decoded the same transcript.
+        Ok(self.store.get_or_init(|| Arc::new(SegmentStore::new(Arc::clone(&stored.transcript)))))
     }
 
-    /// The transcript itself.
+    /// The transcript as the core's type.
     ///
     /// # Errors
-    /// `StorageError` when it is archived, was not read yet, and is damaged.
+    /// `StorageError` if the archived form is damaged.
     pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<&transcript::Transcript> {
-        Ok(&self.words(py)?.transcript)
+        Ok(&self.store(py)?.transcript)
     }
 
-    /// The same as JSON.
+    /// The transcript as a JSON document.
     fn document(&self, py: Python<'_>) -> PyResult<Document> {
-        Ok(Document::of(self.inner(py)?, self.from_cache, self.revision))
+        Ok(Document::new(self.inner(py)?, self.from_cache, self.revision))
     }
 
-    fn restored(json: &[u8]) -> Result<Self, String> {
+    fn parse_document(json: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let (from_cache, revision) = (document.from_cache, document.revision);
         let transcript = document.into_transcript()?;
         transcript.check().map_err(|error| error.to_string())?;
-        Ok(Self::made(Arc::new(transcript), from_cache, revision))
+        Ok(Self::with_store(Arc::new(transcript), from_cache, revision))
     }
 }
 
-/// The kind of a track by its name.
+/// The track kind with this name.
 pub(crate) fn kind(name: &str) -> PyResult<TrackKind> {
     TrackKind::from_name(name).ok_or_else(|| {
         PyValueError::new_err(format!("kind must be 'human', 'generated' or 'translated', not {name:?}"))
     })
 }
 
-/// The video that a link names; a short link must be followed first.
+/// The video of a link; short links are rejected, because they must be resolved first.
 pub(crate) fn video(py: Python<'_>, link: &str) -> PyResult<VideoId> {
     match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => Ok(video),
-        Ok(VideoLink::Short(_)) => Err(PyValueError::new_err("this is a short link: give the video's own")),
-        Err(error) => Err(of_core(py, &transcript_core::Error::invalid(error.to_string()))),
+        Ok(VideoLink::Short(_)) => {
+            Err(PyValueError::new_err("short links are not supported here: use the link of the video"))
+        }
+        Err(error) => Err(core_exception(py, &transcript_core::Error::invalid(error.to_string()))),
     }
 }
 
@@ -121,7 +123,7 @@ impl Transcript {
 
     #[new]
     #[pyo3(signature = (link, segments, *, language="und", kind="human", title=None, author=None, duration=None, track_name=None, original=false, source="import"))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn new(
         py: Python<'_>,
         link: &str,
@@ -135,7 +137,7 @@ impl Transcript {
         original: bool,
         source: &str,
     ) -> PyResult<Self> {
-        let language = LanguageTag::parse(language).map_err(|error| of_core(py, &error))?;
+        let language = LanguageTag::parse(language).map_err(|error| core_exception(py, &error))?;
         let transcript = transcript::Transcript {
             video: video(py, link)?,
             title,
@@ -143,10 +145,10 @@ impl Transcript {
             duration_ms: duration.map(|duration| millis(duration, "duration")).transpose()?,
             track: TrackInfo { language, kind: self::kind(kind)?, name: track_name, original },
             source: source.to_owned(),
-            segments: segments.iter().map(|segment| segment.get().plain(py)).collect::<PyResult<_>>()?,
+            segments: segments.iter().map(|segment| segment.get().to_core(py)).collect::<PyResult<_>>()?,
         };
-        transcript.check().map_err(|error| of_core(py, &error))?;
-        Ok(Self::plain(transcript, false))
+        transcript.check().map_err(|error| core_exception(py, &error))?;
+        Ok(Self::from_core(transcript, false))
     }
 
     /// The platform: `video_site` (YouTube), `short_video` (TikTok), `reels` (Instagram) or `microblog` (X).
@@ -155,99 +157,99 @@ impl Transcript {
         Ok(self.inner(py)?.video.platform().as_str())
     }
 
-    /// The video's id on its platform.
+    /// The id of the video on its platform.
     #[getter]
     fn video_id(&self, py: Python<'_>) -> PyResult<&str> {
         Ok(self.inner(py)?.video.id())
     }
 
-    /// The video's address.
+    /// The URL of the video.
     #[getter]
     fn url(&self, py: Python<'_>) -> PyResult<String> {
         Ok(self.inner(py)?.video.address())
     }
 
-    /// The video's title, or None where the supplier does not know it.
+    /// The title of the video, or None if the supplier does not know it.
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<Option<&str>> {
         Ok(self.inner(py)?.title.as_deref())
     }
 
-    /// Who published the video, or None where the supplier does not know it.
+    /// The publisher of the video, or None if the supplier does not know it.
     #[getter]
     fn author(&self, py: Python<'_>) -> PyResult<Option<&str>> {
         Ok(self.inner(py)?.author.as_deref())
     }
 
-    /// The video's length in seconds, or None where the supplier does not know it.
+    /// The length of the video in seconds, or None if the supplier does not know it.
     #[getter]
     fn duration(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         Ok(self.inner(py)?.duration_ms.map(seconds))
     }
 
-    /// The language of the words, as a BCP 47 tag.
+    /// The language of the transcript, as a BCP 47 tag.
     #[getter]
     fn language(&self, py: Python<'_>) -> PyResult<&str> {
         Ok(self.inner(py)?.track.language.as_str())
     }
 
-    /// How the words came to be: `human`, `generated` (recognised from speech) or `translated` (by a machine).
+    /// The kind of the track: `human`, `generated` (recognised from speech) or `translated` (by a machine).
     #[getter]
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.inner(py)?.track.kind.as_str())
     }
 
-    /// Whether the words come from a machine: recognised from speech, or translated.
+    /// Whether the transcript was generated: recognised from speech, or translated by a machine.
     #[getter]
     fn is_generated(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.inner(py)?.track.is_generated())
     }
 
-    /// The track's own name, or None where it has none beside its language.
+    /// The name of the track, or None if it has none besides its language.
     #[getter]
     fn track_name(&self, py: Python<'_>) -> PyResult<Option<&str>> {
         Ok(self.inner(py)?.track.name.as_deref())
     }
 
-    /// Whether this is the language that is spoken in the video, as far as the supplier knows.
+    /// Whether the language is the spoken language, as far as the supplier knows.
     #[getter]
     fn original(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.inner(py)?.track.original)
     }
 
-    /// The name of the supplier that gave the words: `youtube-captions`, `speech-to-text`, …
+    /// The name of the supplier: `youtube-captions`, `speech-to-text`, …
     #[getter]
     fn source(&self, py: Python<'_>) -> PyResult<&str> {
         Ok(&self.inner(py)?.source)
     }
 
-    /// Whether it was archived already.
+    /// Whether the transcript was archived before the call.
     #[getter]
-    #[expect(clippy::wrong_self_convention, reason = "it is a property, whose name is that of the wire")]
+    #[expect(clippy::wrong_self_convention, reason = "a property with the name of the wire field")]
     fn from_cache(&self) -> bool {
         self.from_cache
     }
 
-    /// Counts the refreshes: 1 for the first that was archived; 0 where it does not come from an archive.
+    /// The version of the archived transcript: 1 for the first one; 0 if it does not come from an archive.
     #[getter]
     fn revision(&self) -> u32 {
         self.revision
     }
 
-    /// The segments by start: a lazy sequence, of which nothing is copied before it is looked at.
+    /// The segments in order of their start: a lazy sequence, which creates its items on access.
     #[getter]
     fn segments(&self, py: Python<'_>) -> PyResult<Segments> {
-        Ok(Segments::all(Arc::clone(self.words(py)?)))
+        Ok(Segments::all(Arc::clone(self.store(py)?)))
     }
 
-    /// The words as prose in paragraphs, without times.
+    /// The text as prose in paragraphs, without times.
     #[getter]
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
         Ok(py.detach(|| transcript::prose(&inner.segments)))
     }
 
-    /// The transcript as Markdown: title, author, and paragraphs with links to their moments.
+    /// The transcript as Markdown: title, author, and paragraphs with links to their start.
     fn markdown(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
         Ok(py.detach(|| transcript::markdown(inner)))
@@ -265,19 +267,19 @@ impl Transcript {
         Ok(py.detach(|| transcript::webvtt(&inner.segments)))
     }
 
-    /// The segments as dictionaries with `text`, `start` and `duration` (seconds): what `pandas.DataFrame` takes.
+    /// The segments as dictionaries with `text`, `start` and `duration` (seconds), as `pandas.DataFrame` accepts them.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         dicts(py, &self.inner(py)?.segments)
     }
 
-    /// Everything as a JSON object, from which `Transcript.from_json` gives it back.
+    /// The transcript as a JSON object, which `Transcript.from_json` loads.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         let document = self.document(py)?;
         let json = py.detach(|| serde_json::to_string(&document));
         json.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    /// The transcript that `to_json` wrote.
+    /// Loads a transcript from the JSON of `to_json`.
     ///
     /// Raises `ValueError` for any other text.
     #[classmethod]
@@ -286,8 +288,8 @@ impl Transcript {
             Ok(text) => text.to_str()?.as_bytes().to_vec(),
             Err(_) => json.extract::<Vec<u8>>()?,
         };
-        py.detach(|| Self::restored(&bytes))
-            .map_err(|error| PyValueError::new_err(format!("this is no transcript: {error}")))
+        py.detach(|| Self::parse_document(&bytes))
+            .map_err(|error| PyValueError::new_err(format!("not a transcript: {error}")))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

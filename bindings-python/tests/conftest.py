@@ -1,4 +1,4 @@
-"""The platforms' answers come from the replay proxy: what is tested is the code of production, to the address."""
+"""Fixtures. Platform responses come from the replay proxy, so the tests run the production code unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-import verbatim
+import verbatim_transcripts as vt
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
@@ -26,7 +26,7 @@ class Replay(NamedTuple):
     ca_file: str
 
 
-def replaying(folder: pathlib.Path) -> Iterator[Replay]:
+def run_replay(folder: pathlib.Path) -> Iterator[Replay]:
     process = subprocess.Popen(
         [TARGET / "debug" / "replay", "--recordings", folder],
         stdout=subprocess.PIPE,
@@ -35,8 +35,8 @@ def replaying(folder: pathlib.Path) -> Iterator[Replay]:
     )
     assert process.stdout is not None
     try:
-        said = dict(process.stdout.readline().split() for _ in range(2))
-        yield Replay(said["proxy"], said["ca"])
+        fields = dict(process.stdout.readline().split() for _ in range(2))
+        yield Replay(fields["proxy"], fields["ca"])
     finally:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
@@ -46,24 +46,24 @@ def replaying(folder: pathlib.Path) -> Iterator[Replay]:
 
 @pytest.fixture(scope="session")
 def replay() -> Iterator[Replay]:
-    yield from replaying(ROOT / "tests" / "recordings" / "youtube")
+    yield from run_replay(ROOT / "tests" / "recordings" / "youtube")
 
 
 @pytest.fixture
-def youtube(replay: Replay) -> Iterator[verbatim.Transcripts]:
-    """Transcripts from the recorded answers of YouTube, kept in memory."""
-    with verbatim.Transcripts(proxies=replay.proxy, ca_file=replay.ca_file) as transcripts:
+def youtube(replay: Replay) -> Iterator[vt.Transcripts]:
+    """Transcripts from recorded responses of YouTube, archived in memory."""
+    with vt.Transcripts(proxies=replay.proxy, ca_file=replay.ca_file) as transcripts:
         yield transcripts
 
 
 @pytest.fixture
-def shelf() -> Iterator[verbatim.Transcripts]:
-    """One imported transcript, and nobody who is asked."""
-    with verbatim.Transcripts(suppliers=[]) as transcripts:
+def imported() -> Iterator[vt.Transcripts]:
+    """One imported transcript, and no suppliers."""
+    with vt.Transcripts(suppliers=[]) as transcripts:
         transcripts.import_(LINK, SRT, lang="en", title="A quiet day", author="Ann")
         yield transcripts
 
 
 @pytest.fixture
-def transcript(shelf: verbatim.Transcripts) -> verbatim.Transcript:
-    return shelf.get(LINK)
+def transcript(imported: vt.Transcripts) -> vt.Transcript:
+    return imported.get(LINK)

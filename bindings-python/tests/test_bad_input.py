@@ -1,35 +1,35 @@
-"""Whatever is given: an exception that says what was wrong."""
+"""Invalid arguments raise precise exceptions."""
 
 import pytest
 from conftest import LINK
 
-import verbatim
+import verbatim_transcripts as vt
 
 
 @pytest.mark.parametrize("link", [None, b"x", 7, ["x"], object()])
-def test_links_of_other_types(shelf, link):
+def test_link_of_wrong_type_raises_type_error(imported, link):
     with pytest.raises(TypeError):
-        shelf.get(link)
+        imported.get(link)
     with pytest.raises(TypeError):
-        verbatim.get(link)
+        vt.get(link)
 
 
 @pytest.mark.parametrize("link", ["", " ", "x" * 10_000_000, "https://vimeo.com/1", "\0", "🎬", "https://youtu.be/"])
-def test_texts_that_are_no_links(shelf, link):
-    with pytest.raises(verbatim.InvalidInput) as raised:
-        shelf.get(link)
+def test_link_malformed_raises_invalid_input(imported, link):
+    with pytest.raises(vt.InvalidInput) as raised:
+        imported.get(link)
     assert isinstance(raised.value, ValueError) and len(str(raised.value)) < 500
 
 
-def test_a_text_that_is_no_unicode(shelf):
+def test_link_with_surrogate_raises_unicode_error(imported):
     with pytest.raises(UnicodeEncodeError):
-        shelf.get("\ud800")
+        imported.get("\ud800")
 
 
 @pytest.mark.parametrize("lang", ["", "no language at all", "e", "x" * 100_000])
-def test_languages(shelf, lang):
-    with pytest.raises(verbatim.InvalidInput):
-        shelf.get(LINK, lang)
+def test_language_malformed_raises_invalid_input(imported, lang):
+    with pytest.raises(vt.InvalidInput):
+        imported.get(LINK, lang)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_languages(shelf, lang):
         ({"archive": "postgres://x"}, ValueError),
         ({"archive": "sqlite://x"}, ValueError),
         ({"suppliers": "youtube-captions"}, TypeError),
-        ({"suppliers": ["nobody"]}, ValueError),
+        ({"suppliers": ["unknown"]}, ValueError),
         ({"suppliers": [7]}, TypeError),
         ({"suppliers": ["yt-dlp"]}, ValueError),
         ({"proxies": "no proxy"}, ValueError),
@@ -51,66 +51,66 @@ def test_languages(shelf, lang):
         ({"timeout": float("nan")}, ValueError),
         ({"timeout": 1e300}, ValueError),
         ({"retries": -1}, (ValueError, OverflowError)),
-        ({"at_once": "many"}, TypeError),
-        ({"ca_file": "/no/such/file"}, (ValueError, verbatim.VerbatimError)),
+        ({"concurrency": "many"}, TypeError),
+        ({"ca_file": "/no/such/file"}, (ValueError, vt.VerbatimError)),
         ({"server": ("https://a.example", "no key")}, ValueError),
         ({"speech": ("nowhere", "model", None)}, ValueError),
-        ({"youtube_clients": ["nobody@0"]}, ValueError),
+        ({"youtube_clients": ["unknown@0"]}, ValueError),
         ({"nonsense": 1}, TypeError),
     ],
 )
-def test_options(keywords, error):
+def test_options_invalid_raise_error(keywords, error):
     with pytest.raises(error):
-        verbatim.Transcripts(**keywords)
+        vt.Transcripts(**keywords)
 
 
 @pytest.mark.parametrize("captions", [None, 7, 10**12, [1, 2], object(), ["1", "2"]])
-def test_captions_of_other_types(shelf, captions):
+def test_captions_of_wrong_type_raise_type_error(imported, captions):
     with pytest.raises(TypeError, match="captions must be"):
-        shelf.import_(LINK, captions)
+        imported.import_(LINK, captions)
 
 
 @pytest.mark.parametrize("text", ["x" * 50_000_000, "1\n00:00:01,000 --> 00:00:02,000\n" + "x" * 50_000_000])
-def test_huge_texts(shelf, text):
+def test_huge_text_raises_value_error(imported, text):
     with pytest.raises(ValueError):
-        shelf.import_(LINK, text)
-    assert shelf.search(text) == []
+        imported.import_(LINK, text)
+    assert imported.search(text) == []
     with pytest.raises(ValueError):
-        verbatim.Transcript(LINK, [verbatim.Segment(text, 0)], language="en", title=text)
+        vt.Transcript(LINK, [vt.Segment(text, 0)], language="en", title=text)
     with pytest.raises(ValueError):
-        verbatim.Transcript.from_json(text)
-    assert shelf.get(LINK).text.startswith("It is so quiet")
+        vt.Transcript.from_json(text)
+    assert imported.get(LINK).text.startswith("It is so quiet")
 
 
-def test_after_closing(shelf):
-    shelf.close()
-    shelf.close()
-    assert "closed" in repr(shelf)
-    with pytest.raises(verbatim.Closed):
-        shelf.get(LINK)
-    with pytest.raises(verbatim.Closed):
-        shelf.search("x")
-    (result,) = shelf.get_many([LINK])
-    assert isinstance(result.error, verbatim.Closed)
+def test_closed_object_raises_closed_error(imported):
+    imported.close()
+    imported.close()
+    assert "closed" in repr(imported)
+    with pytest.raises(vt.ClosedError):
+        imported.get(LINK)
+    with pytest.raises(vt.ClosedError):
+        imported.search("x")
+    (result,) = imported.get_many([LINK])
+    assert isinstance(result.error, vt.ClosedError)
 
 
-def test_work_is_waited_for_once(shelf):
-    pending = shelf._engine.get(LINK, None)
+def test_pending_call_second_wait_raises_runtime_error(imported):
+    pending = imported._engine.get(LINK, None)
     assert pending.wait().language == "en"
     with pytest.raises(RuntimeError, match="already"):
         pending.wait()
     with pytest.raises(RuntimeError, match="no running event loop"):
-        shelf._engine.get(LINK, None).__await__()
+        imported._engine.get(LINK, None).__await__()
 
 
-def test_every_exception_has_its_place_and_can_be_pickled():
+def test_exceptions_are_public_and_picklable():
     import pickle
     import sys
 
-    for name in sys.modules["verbatim._errors"].__all__:
-        kind = getattr(verbatim, name)
-        assert name in verbatim.__all__
-        assert issubclass(kind, verbatim.VerbatimError) and kind.__module__ == "verbatim" and kind.__doc__
+    for name in sys.modules["verbatim_transcripts._errors"].__all__:
+        kind = getattr(vt, name)
+        assert name in vt.__all__
+        assert issubclass(kind, vt.VerbatimError) and kind.__module__ == "verbatim_transcripts" and kind.__doc__
         error = kind("no_captions")
         error.retry_after = 3.0
         again = pickle.loads(pickle.dumps(error))

@@ -1,4 +1,4 @@
-"""A client of the built server, both surfaces."""
+"""The client of a built server: lookup API and v1 API."""
 
 import asyncio
 import email
@@ -11,14 +11,14 @@ import time
 import pytest
 from conftest import LINK, SRT, TARGET, Replay
 
-import verbatim
-from verbatim import Client
+import verbatim_transcripts as vt
+from verbatim_transcripts import Client
 
 PROGRAM = TARGET / "debug" / "verbatim"
 
 
-class Running:
-    """A running server over a folder of its own."""
+class ServerFixture:
+    """A running server with its own data folder."""
 
     def __init__(self, data, replay: Replay, **settings: str) -> None:
         self.data = data
@@ -39,11 +39,11 @@ class Running:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().split("listening on ")[1].strip()
 
-    def command(self, *arguments: str, given: str = "") -> str:
+    def command(self, *arguments: str, input_text: str = "") -> str:
         done = subprocess.run(
             [PROGRAM, *arguments, "--data", self.data],
             env=self.environment,
-            input=given,
+            input=input_text,
             capture_output=True,
             text=True,
             check=True,
@@ -51,14 +51,14 @@ class Running:
         return done.stdout.strip()
 
     def token(self, mailbox: str) -> str:
-        """The token of the last mail to somebody, which the server writes into its outbox a moment later."""
+        """Returns the token of the last mail to an address; waits until the server has written the mail."""
         for _ in range(1000):
             for path in sorted((self.data / "outbox").glob("*.eml"), reverse=True):
                 message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
                 if message["To"] == mailbox:
                     return re.search(r"token=([0-9a-f]{64})", message.get_body(("plain",)).get_content()).group(1)
             time.sleep(0.01)
-        raise AssertionError("no mail came")
+        raise AssertionError("no mail arrived")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -69,52 +69,52 @@ class Running:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, replay):
     data = tmp_path_factory.mktemp("server")
-    running = Running(data, replay)
+    running = ServerFixture(data, replay)
     (data / "quiet.srt").write_text(SRT)
     running.command("import", str(data / "quiet.srt"), "--video", LINK, "--lang", "en")
     yield running
     running.stop()
 
 
-def test_what_is_archived_needs_no_key(server):
+def test_lookup_archived_needs_no_key(server):
     client = Client(server.address)
     transcript = client.get(LINK)
     assert transcript.text.startswith("It is so quiet") and transcript.from_cache
     assert (transcript.source, transcript.video_id, len(transcript)) == ("import", "dQw4w9WgXcQ", 2)
     assert asyncio.run(client.aget("https://www.youtube.com/watch?v=dQw4w9WgXcQ")) == transcript
     for form in ("text", "md", "srt", "vtt"):
-        assert "quiet" in client.text(LINK, form)
-    assert asyncio.run(client.atext(LINK, "srt")) == transcript.srt()
+        assert "quiet" in client.get_text(LINK, form)
+    assert asyncio.run(client.aget_text(LINK, "srt")) == transcript.srt()
     assert repr(client) == f"<Client {server.address}>"
 
 
-def test_a_miss_says_why_and_where_as_the_server_did(server):
+def test_lookup_missing_returns_server_reason_and_watch_url(server):
     client = Client(server.address)
-    answer = client.look_up("https://youtu.be/vb-tracks-0", src="mcp_other")
+    answer = client.lookup("https://youtu.be/vb-tracks-0", src="mcp_other")
     assert answer.transcript is None and answer.reason == "needs_verification"
     assert answer.watch_url.startswith(server.address) and "mcp_other" in answer.watch_url
-    with pytest.raises(verbatim.TranscriptUnavailable) as raised:
+    with pytest.raises(vt.TranscriptUnavailable) as raised:
         answer.get()
     error = raised.value
     assert (error.reason, error.watch_url, str(error)) == (answer.reason, answer.watch_url, answer.message)
     assert (error.platform, error.video_id) == ("video_site", "vb-tracks-0")
-    for call in (client.get, client.text):
-        with pytest.raises(verbatim.TranscriptUnavailable) as raised:
+    for call in (client.get, client.get_text):
+        with pytest.raises(vt.TranscriptUnavailable) as raised:
             call("https://youtu.be/vb-tracks-0")
         assert raised.value.watch_url.endswith("/watch/video_site/vb-tracks-0")
 
 
-def test_look_ups_with_a_key(server):
+def test_lookup_key_is_charged(server):
     client = Client(server.address)
     made = client.create_key(label="mine")
     assert made.key.startswith("vbk_") and (made.plan, made.label, made.used) == ("free", "mine", 0)
     client.use_key(made.key)
-    fetched = client.look_up("https://youtu.be/vb-tracks-0")
+    fetched = client.lookup("https://youtu.be/vb-tracks-0")
     assert fetched.get().source == "youtube-captions" and fetched.key.used == 1
     assert fetched.get().language == "en" and not fetched.get().is_generated
     status = asyncio.run(client.akey_status())
     assert (status.used, status.remaining, status.id) == (1, 24, made.id) and status.key is None
-    with pytest.raises(verbatim.NoCaptions) as raised:
+    with pytest.raises(vt.NoCaptions) as raised:
         client.get("https://youtu.be/vb-private0")
     assert raised.value.reason == "no_captions"
     with pytest.raises(ValueError, match="account"):
@@ -123,7 +123,7 @@ def test_look_ups_with_a_key(server):
     assert other.get("https://youtu.be/vb-tracks-0").from_cache
 
 
-def test_credits_and_chat(server):
+def test_v1_transcripts_and_chat_charge_credits(server):
     client = Client(server.address)
     assert client.register("ann@example.org").endswith(".")
     key = client.verify(server.token("ann@example.org"))
@@ -138,19 +138,19 @@ def test_credits_and_chat(server):
     assert answer.citations[0].url.endswith("t=61s") and answer.credits_used >= 1
     after = asyncio.run(client.ame())
     assert after.credits_remaining == before.credits_remaining - 3 == answer.credits_remaining
-    with pytest.raises(verbatim.TranscriptUnavailable) as raised:
+    with pytest.raises(vt.TranscriptUnavailable) as raised:
         client.get("https://youtu.be/vb-private0")
-    assert isinstance(raised.value.__cause__, verbatim.NotOffered)
+    assert isinstance(raised.value.__cause__, vt.ServiceNotFound)
     assert raised.value.__cause__.status == 404 and raised.value.__cause__.request_id
     old, new = key, client.rotate_key()
     assert new != old and client.me().credits_remaining == after.credits_remaining
-    with pytest.raises(verbatim.Unauthorized) as raised:
+    with pytest.raises(vt.Unauthorized) as raised:
         Client(server.address, old).me()
     assert raised.value.status == 401
 
 
-def test_a_pack_of_credits(tmp_path, replay):
-    running = Running(tmp_path, replay)
+def test_v1_checkout_returns_payment_page(tmp_path, replay):
+    running = ServerFixture(tmp_path, replay)
     try:
         client = Client(running.address)
         client.register("ben@example.org")
@@ -158,29 +158,29 @@ def test_a_pack_of_credits(tmp_path, replay):
         page = client.buy_credits("50k")
         assert page.checkout_url.startswith(running.address) and page.credits > 0 and page.price_usd > 0
         assert asyncio.run(client.asubscribe("starter")).checkout_url.startswith(running.address)
-        with pytest.raises(verbatim.ServiceRefused) as raised:
+        with pytest.raises(vt.ServiceRefused) as raised:
             client.buy_credits("nothing")
         assert raised.value.status == 400
     finally:
         running.stop()
 
 
-def test_credits_that_are_spent(tmp_path, replay):
-    running = Running(tmp_path, replay, VERBATIM_PLANS__FREE__CREDITS="0")
+def test_v1_without_credits_raises_payment_required(tmp_path, replay):
+    running = ServerFixture(tmp_path, replay, VERBATIM_PLANS__FREE__CREDITS="0")
     try:
         client = Client(running.address)
         client.register("cem@example.org")
         client.verify(running.token("cem@example.org"))
-        with pytest.raises(verbatim.PaymentRequired) as raised:
+        with pytest.raises(vt.PaymentRequired) as raised:
             client.get("https://youtu.be/vb-tracks-0")
         assert raised.value.credits_remaining == 0
     finally:
         running.stop()
 
 
-def test_what_is_wrong_is_said(server):
+def test_client_invalid_input_raises_error(server):
     for arguments in (("nowhere",), ("ftp://a",), (server.address, "no key"), (server.address, ""), ("http://me@a",)):
-        with pytest.raises(verbatim.InvalidInput):
+        with pytest.raises(vt.InvalidInput):
             Client(*arguments)
     for arguments in ((None,), (server.address, 7)):
         with pytest.raises(TypeError):
@@ -188,30 +188,30 @@ def test_what_is_wrong_is_said(server):
     with pytest.raises(ValueError, match="timeout"):
         Client(server.address, timeout=-1)
     client = Client(server.address)
-    with pytest.raises(verbatim.ServiceRefused) as raised:
+    with pytest.raises(vt.ServiceRefused) as raised:
         client.get("no link")
     assert raised.value.status == 400
-    with pytest.raises(verbatim.Unauthorized):
+    with pytest.raises(vt.Unauthorized):
         client.me()
     with pytest.raises(ValueError, match="tag"):
-        client.look_up(LINK, src="elsewhere")
+        client.lookup(LINK, src="elsewhere")
     with pytest.raises(ValueError, match="format"):
-        client.text(LINK, "pdf")
-    with pytest.raises(verbatim.InvalidInput, match="Idempotency-Key"):
+        client.get_text(LINK, "pdf")
+    with pytest.raises(vt.InvalidInput, match="Idempotency-Key"):
         Client(server.address, "vba_x").get(LINK, idempotency_key="with a space")
-    with pytest.raises(verbatim.ServiceUnreachable):
+    with pytest.raises(vt.ServiceUnreachable):
         Client("http://127.0.0.1:1", retries=0).get(LINK)
 
 
-async def test_many_at_once(server):
+async def test_client_concurrent_calls_return_same_transcript(server):
     client = Client(server.address)
     found = await asyncio.gather(*(client.aget(LINK) for _ in range(50)))
     assert len(set(found)) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_has_connections_of_its_own(server):
+def test_client_forked_child_opens_connections(server):
     from test_processes import child
 
     client = Client(server.address)

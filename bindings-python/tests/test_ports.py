@@ -1,19 +1,19 @@
-"""Stores and models written in Python: the conformance suite, and the service over them."""
+"""Custom stores and models: the conformance suite, and the service over them."""
 
 import asyncio
 import threading
 
 import pytest
 from conftest import LINK, SRT
-from own_archive import OwnArchive
+from custom_archive import CustomArchive
 
-import verbatim
-from verbatim import Service, Transcripts, testing
-from verbatim.testing import MemoryDirectory, MemoryLedger
+import verbatim_transcripts as vt
+from verbatim_transcripts import Service, Transcripts, testing
+from verbatim_transcripts.testing import MemoryDirectory, MemoryLedger
 
 
-class Awaited:
-    """Another store, every method of which is async."""
+class AsyncStore:
+    """Wraps a store so that every method is async."""
 
     def __init__(self, store):
         self._store = store
@@ -21,44 +21,44 @@ class Awaited:
     def __getattr__(self, name):
         method = getattr(self._store, name)
 
-        async def awaited(*arguments):
+        async def call(*arguments):
             await asyncio.sleep(0)
             return await asyncio.to_thread(method, *arguments)
 
-        return awaited
+        return call
 
 
 @pytest.mark.parametrize("case", testing.cases("archive"))
-def test_an_archive_in_python(case):
-    testing.run("archive", case, OwnArchive())
+def test_archive_custom_passes_conformance(case):
+    testing.run("archive", case, CustomArchive())
 
 
 @pytest.mark.parametrize("case", testing.cases("ledger"))
-def test_a_ledger_that_is_awaited(case):
-    testing.run("ledger", case, Awaited(MemoryLedger()))
+def test_ledger_async_passes_conformance(case):
+    testing.run("ledger", case, AsyncStore(MemoryLedger()))
 
 
 @pytest.mark.parametrize("case", testing.cases("directory"))
-def test_a_directory_of_plain_methods(case):
+def test_directory_plain_passes_conformance(case):
     testing.run("directory", case, MemoryDirectory())
 
 
-def test_a_broken_store_is_found_out():
-    class Forgetful(MemoryLedger):
-        def settle(self, ask):
+def test_check_broken_ledger_fails_case():
+    class BrokenLedger(MemoryLedger):
+        def settle(self, request):
             return "unknown"
 
-    with pytest.raises(AssertionError, match="rules of the ledger are broken") as raised:
-        testing.check("ledger", Forgetful, only=["a_hold_is_held_and_seen", "all_zero_releases"])
-    assert "1 rules" in str(raised.value) and "all_zero_releases" in str(raised.value)
+    with pytest.raises(AssertionError, match="cases of the ledger suite failed") as raised:
+        testing.check("ledger", BrokenLedger, only=["hold_new_is_in_balance", "settle_with_zeros_releases_hold"])
+    assert "1 cases" in str(raised.value) and "settle_with_zeros_releases_hold" in str(raised.value)
     with pytest.raises(ValueError, match="no suite"):
         testing.cases("nothing")
-    with pytest.raises(ValueError, match="no case"):
+    with pytest.raises(ValueError, match="unknown case"):
         testing.run("ledger", "nothing", MemoryLedger())
 
 
-@pytest.mark.parametrize("archive", [OwnArchive, lambda: Awaited(OwnArchive())], ids=["plain", "awaited"])
-def test_transcripts_over_it(archive, replay):
+@pytest.mark.parametrize("archive", [CustomArchive, lambda: AsyncStore(CustomArchive())], ids=["plain", "awaited"])
+def test_archive_custom_serves_transcripts(archive, replay):
     with Transcripts(archive(), proxies=replay.proxy, ca_file=replay.ca_file) as transcripts:
         transcripts.import_(LINK, SRT, lang="en")
         assert transcripts.get(LINK).from_cache and len(transcripts.search("café")) == 1
@@ -67,84 +67,84 @@ def test_transcripts_over_it(archive, replay):
         assert transcripts.stats()["videos"] == 2
 
 
-@pytest.mark.parametrize("error", [ValueError("boom"), verbatim.StorageCorrupt("torn")])
-def test_what_it_raises_comes_back(error):
-    class Broken(OwnArchive):
-        def find(self, video, wish, now):
+@pytest.mark.parametrize("error", [ValueError("boom"), vt.StorageCorrupt("torn")])
+def test_archive_exception_is_cause(error):
+    class FailingArchive(CustomArchive):
+        def find(self, video, selector, now):
             raise error
 
-    kind = verbatim.StorageCorrupt if isinstance(error, verbatim.StorageCorrupt) else verbatim.VerbatimError
-    with Transcripts(Broken(), suppliers=[]) as transcripts, pytest.raises(kind) as raised:
+    kind = vt.StorageCorrupt if isinstance(error, vt.StorageCorrupt) else vt.VerbatimError
+    with Transcripts(FailingArchive(), suppliers=[]) as transcripts, pytest.raises(kind) as raised:
         transcripts.get(LINK)
     assert raised.value.__cause__ is error and "archive.find raised" in str(raised.value)
 
 
 @pytest.mark.parametrize("answer", [None, 7, b"x", object(), {"transcript": {}}, "no such", {"absent": None}])
-def test_wrong_answers_are_told(answer):
-    class Wrong(OwnArchive):
-        def find(self, video, wish, now):
+def test_archive_invalid_result_raises_error(answer):
+    class InvalidArchive(CustomArchive):
+        def find(self, video, selector, now):
             return answer
 
-    with Transcripts(Wrong(), suppliers=[]) as transcripts, pytest.raises(verbatim.VerbatimError, match="TypeError"):
+    with Transcripts(InvalidArchive(), suppliers=[]) as transcripts, pytest.raises(vt.VerbatimError, match="TypeError"):
         transcripts.get(LINK)
 
 
-class Model:
-    """Cites the passage that it is given; says what was asked."""
+class RecordingModel:
+    """Returns or raises a fixed answer, and records its calls."""
 
     context_tokens = 8_000
 
     def __init__(self, answer=None):
         self.answer = answer
-        self.asked = []
+        self.calls = []
         self.lock = threading.Lock()
 
     async def complete(self, messages, tokens_max):
         with self.lock:
-            self.asked.append((messages, tokens_max))
+            self.calls.append((messages, tokens_max))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
 
-def account(service, mailer):
-    caller = service.caller()
-    caller.register("ann@example.org")
-    caller.verify(mailer.token("ann@example.org"))
-    return caller
+def register(service, mailer):
+    client = service.client()
+    client.register("ann@example.org")
+    client.verify(mailer.token("ann@example.org"))
+    return client
 
 
-def test_a_service_over_all_of_them():
-    from test_service import Tray
+def test_service_custom_ports_serve_chat():
+    from test_service import FakeMailer
 
-    model, tray = Model("It says “The café is closed” [2]."), Tray()
-    parts = {"archive": OwnArchive(), "ledger": MemoryLedger(), "directory": Awaited(MemoryDirectory())}
-    with Service(**parts, suppliers=[], chat=model, mailer=tray) as service:
+    model, mailer = RecordingModel("It says “The café is closed” [2]."), FakeMailer()
+    stores = {"archive": CustomArchive(), "ledger": MemoryLedger(), "directory": AsyncStore(MemoryDirectory())}
+    with Service(**stores, suppliers=[], chat=model, mailer=mailer) as service:
         service.import_(LINK, SRT, lang="en")
-        caller = account(service, tray)
-        before = caller.me().credits_remaining
-        answer = caller.chat("dQw4w9WgXcQ", "Is the café open?")
+        client = register(service, mailer)
+        before = client.me().credits_remaining
+        answer = client.chat("dQw4w9WgXcQ", "Is the café open?")
         assert "The café is closed" in answer.response and answer.citations[0].url.endswith("t=61s")
-        assert answer.credits_remaining == before - 1 == caller.me().credits_remaining
-    messages, tokens_max = model.asked[0]
+        assert answer.credits_remaining == before - 1 == client.me().credits_remaining
+    messages, tokens_max = model.calls[0]
     assert messages[0]["role"] == "system" and "café" in messages[-1]["content"] and tokens_max > 0
 
 
 @pytest.mark.parametrize("answer", [ValueError("boom"), 7, None])
-def test_a_model_that_fails_costs_nothing(answer):
-    from test_service import Tray
+def test_chat_failing_model_charges_nothing(answer):
+    from test_service import FakeMailer
 
-    tray = Tray()
-    with Service(suppliers=[], chat=Model(answer), mailer=tray) as service:
+    mailer = FakeMailer()
+    with Service(suppliers=[], chat=RecordingModel(answer), mailer=mailer) as service:
         service.import_(LINK, SRT, lang="en")
-        caller = account(service, tray)
-        before = caller.me().credits_remaining
-        with pytest.raises(verbatim.ServiceRefused) as raised:
-            caller.chat("dQw4w9WgXcQ", "Is the café open?")
-        assert raised.value.status == 500 and caller.me().credits_remaining == before
+        client = register(service, mailer)
+        before = client.me().credits_remaining
+        with pytest.raises(vt.ServiceRefused) as raised:
+            client.chat("dQw4w9WgXcQ", "Is the café open?")
+        assert raised.value.status == 500 and client.me().credits_remaining == before
 
 
 @pytest.mark.parametrize("keywords", [{"archive": object()}, {"directory": object()}, {"chat": object()}, {"ledger": 7}])
-def test_objects_that_are_none(keywords):
+def test_service_invalid_component_raises_error(keywords):
     with pytest.raises((TypeError, ValueError)):
         Service(suppliers=[], **keywords)

@@ -1,18 +1,17 @@
-"""Interrupts, forks, spawned processes, interpreters and the end of the program."""
+"""Interrupts, forks, spawned processes, subinterpreters and exit."""
 
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 from conftest import LINK, SRT
 
-import verbatim
+import verbatim_transcripts as vt
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 
 
 def run(program: str, *arguments: str, timeout: float = 30) -> subprocess.CompletedProcess:
@@ -26,30 +25,30 @@ def run(program: str, *arguments: str, timeout: float = 30) -> subprocess.Comple
 
 SLOW = """
 import asyncio, os, signal, sys, threading, time
-import verbatim
+import verbatim_transcripts as vt
 
 class Slow:
     name = "slow"
-    def supply(self, ask):
-        began.set()
-        while not ask.cancelled:
+    def supply(self, request):
+        started.set()
+        while not request.cancelled:
             time.sleep(0.01)
-        print("ended", flush=True)
+        print("cancelled", flush=True)
         return None
 
-began = threading.Event()
+started = threading.Event()
 def interrupt():
-    began.wait()
+    started.wait()
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
-transcripts = verbatim.Transcripts(suppliers=[Slow()])
+transcripts = vt.Transcripts(suppliers=[Slow()])
 start = time.monotonic()
 """
 
 
 @pytest.mark.parametrize("call", ['transcripts.get("dQw4w9WgXcQ")', 'asyncio.run(transcripts.aget("dQw4w9WgXcQ"))',
                                   'list(transcripts.get_many(["dQw4w9WgXcQ"]))'])
-def test_an_interrupt_works_within_a_second(call):
+def test_interrupt_ends_call_within_one_second(call):
     done = run(SLOW + textwrap.dedent(f"""
         try:
             {call}
@@ -57,19 +56,19 @@ def test_an_interrupt_works_within_a_second(call):
             print("interrupted", time.monotonic() - start < 1.0, flush=True)
         time.sleep(0.3)
     """))
-    assert sorted(done.stdout.split("\n")) == ["", "ended", "interrupted True"], done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "cancelled", "interrupted True"], done.stderr
     assert done.returncode == 0
 
 
-def test_the_program_may_end_while_work_is_under_way():
+def test_exit_during_fetch_succeeds():
     done = run(SLOW.replace("os.kill(os.getpid(), signal.SIGINT)", "pass") + textwrap.dedent("""
         threading.Thread(target=lambda: transcripts.get("dQw4w9WgXcQ"), daemon=True).start()
-        began.wait()
+        started.wait()
     """))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_loop_may_end_while_work_is_under_way():
+def test_event_loop_end_cancels_fetch():
     done = run(SLOW.replace("os.kill(os.getpid(), signal.SIGINT)", "pass") + textwrap.dedent("""
         async def main():
             asyncio.ensure_future(transcripts.aget("dQw4w9WgXcQ"))
@@ -77,11 +76,11 @@ def test_a_loop_may_end_while_work_is_under_way():
         asyncio.run(main())
         time.sleep(0.2)
     """))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "cancelled\n", "")
 
 
 def child(work) -> int:
-    """What a forked child's work returns, which must come within ten seconds."""
+    """Runs `work` in a forked child and returns its exit code; the child has ten seconds."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(10)
@@ -94,10 +93,10 @@ def child(work) -> int:
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_goes_on(tmp_path, replay):
+def test_fork_child_reads_and_fetches(tmp_path, replay):
     import asyncio
 
-    transcripts = verbatim.Transcripts(tmp_path / "kept.db", proxies=replay.proxy, ca_file=replay.ca_file)
+    transcripts = vt.Transcripts(tmp_path / "archive.db", proxies=replay.proxy, ca_file=replay.ca_file)
     transcripts.import_(LINK, SRT, lang="en")
     before = transcripts.get("vb-tracks-0")
 
@@ -111,7 +110,7 @@ def test_a_forked_child_goes_on(tmp_path, replay):
 
     for _ in range(3):
         assert child(work) == 7
-    # The parent's own connections still work.
+    # The connections of the parent still work.
     assert transcripts.get("vb-srv3-000").is_generated
     assert transcripts.get("vb-french-0").from_cache
     transcripts.close()
@@ -119,10 +118,10 @@ def test_a_forked_child_goes_on(tmp_path, replay):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_forks_while_other_threads_work(tmp_path):
+def test_fork_during_cached_reads_succeeds(tmp_path):
     import threading
 
-    transcripts = verbatim.Transcripts(tmp_path / "kept.db", suppliers=[])
+    transcripts = vt.Transcripts(tmp_path / "archive.db", suppliers=[])
     transcripts.import_(LINK, SRT, lang="en")
     stop = threading.Event()
 
@@ -145,10 +144,10 @@ def test_forks_while_other_threads_work(tmp_path):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_forks_while_other_threads_read_the_file(tmp_path):
+def test_fork_during_file_reads_succeeds(tmp_path):
     import threading
 
-    transcripts = verbatim.Transcripts(tmp_path / "kept.db", suppliers=[])
+    transcripts = vt.Transcripts(tmp_path / "archive.db", suppliers=[])
     links = [f"vb-{n:08}" for n in range(8)]
     for link in links:
         transcripts.import_(link, SRT, lang="en")
@@ -157,43 +156,43 @@ def test_forks_while_other_threads_read_the_file(tmp_path):
 
     def busy():
         while not stop.is_set():
-            # A change has all that is at hand forgotten: each is read from the file again.
+            # A change invalidates the cache: each transcript is read from the file again.
             transcripts.forget("vb-none-000")
             read.append([len(transcripts.get(link)) for link in links])
 
-    def look() -> int:
-        got = [len(transcripts.get(link)) for link in links]
+    def read_in_child() -> int:
+        lengths = [len(transcripts.get(link)) for link in links]
         transcripts.close()
-        return len(got) if got == [2] * len(links) else 0
+        return len(lengths) if lengths == [2] * len(links) else 0
 
     threads = [threading.Thread(target=busy) for _ in range(3)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(10):
-            assert child(look) == len(links)
+            assert child(read_in_child) == len(links)
     finally:
         stop.set()
         for thread in threads:
             thread.join()
     assert read and all(each == [2] * len(links) for each in read)
-    # The children closed what they had opened, and nothing of their parent's.
+    # The children closed their own files only.
     transcripts.import_(LINK, SRT, lang="en")
     assert len(transcripts.get(LINK)) == 2
     transcripts.close()
 
 
-def test_sub_interpreters_are_refused_cleanly():
+def test_subinterpreter_import_raises_import_error():
     done = run("""
         import sys
-        import verbatim
+        import verbatim_transcripts as vt
         try:
             import _interpreters as interpreters
         except ImportError:
             import _xxsubinterpreters as interpreters
         other = interpreters.create()
         try:
-            failed = interpreters.run_string(other, "import verbatim")
+            failed = interpreters.run_string(other, "import verbatim_transcripts")
         except interpreters.RunFailedError as error:
             failed = error
         print("ImportError" in repr(failed) or "ImportError" in str(failed), flush=True)
@@ -201,19 +200,19 @@ def test_sub_interpreters_are_refused_cleanly():
     assert done.stdout == "True\n" and done.returncode == 0, done.stderr
 
 
-def test_interrupting_is_not_left_to_others():
-    # A thread that is not the main one waits undisturbed while the main one is interrupted.
+def test_interrupt_leaves_other_threads_waiting():
+    # An interrupt of the main thread does not affect the wait of another thread.
     done = run("""
         import os, signal, threading, time
-        import verbatim
+        import verbatim_transcripts as vt
 
         class Slow:
             name = "slow"
-            def supply(self, ask):
+            def supply(self, request):
                 time.sleep(0.5)
-                return verbatim.Transcript(ask.url, [verbatim.Segment("x", 0)])
+                return vt.Transcript(request.url, [vt.Segment("x", 0)])
 
-        transcripts = verbatim.Transcripts(suppliers=[Slow()])
+        transcripts = vt.Transcripts(suppliers=[Slow()])
         found = []
         thread = threading.Thread(target=lambda: found.append(transcripts.get("dQw4w9WgXcQ")))
         thread.start()

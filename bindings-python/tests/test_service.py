@@ -1,4 +1,4 @@
-"""The service within the process: keys, allowances, accounts, credits and chat."""
+"""The service in the process: keys, allowances, accounts, credits and chat."""
 
 import asyncio
 import re
@@ -7,125 +7,125 @@ import threading
 import pytest
 from conftest import LINK, SRT
 
-import verbatim
-from verbatim import Segment, Service, Transcript
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, Service, Transcript
 
 
-class Tray:
-    """Keeps the mails that it is to send."""
+class FakeMailer:
+    """Records the mails."""
 
     def __init__(self):
         self.mails = []
-        self.came = threading.Condition()
+        self.condition = threading.Condition()
 
     async def send(self, to, subject, text, html):
-        with self.came:
+        with self.condition:
             self.mails.append((to, text))
-            self.came.notify_all()
+            self.condition.notify_all()
 
     def token(self, mailbox):
-        def found():
+        def texts():
             return [text for to, text in self.mails if to == mailbox]
 
-        with self.came:
-            assert self.came.wait_for(found, 20)
-            return re.search(r"token=([0-9a-f]{64})", found()[-1]).group(1)
+        with self.condition:
+            assert self.condition.wait_for(texts, 20)
+            return re.search(r"token=([0-9a-f]{64})", texts()[-1]).group(1)
 
 
-class Writing:
-    """Has a transcript for every video but one."""
+class GateSupplier:
+    """Returns a transcript for every video except one."""
 
-    name = "writing"
+    name = "gate"
 
-    def supply(self, ask):
-        if ask.video_id == "nothing-000":
+    def supply(self, request):
+        if request.video_id == "nothing-000":
             return None
-        return Transcript(ask.url, [Segment("The gate opens at nine.", 5, 2)], language="en", title="Gate")
+        return Transcript(request.url, [Segment("The gate opens at nine.", 5, 2)], language="en", title="Gate")
 
 
 @pytest.fixture
-def tray():
-    return Tray()
+def mailer():
+    return FakeMailer()
 
 
 @pytest.fixture
-def service(tmp_path, tray):
+def service(tmp_path, mailer):
     files = (tmp_path / "archive.db", tmp_path / "verbatim.db")
-    with Service(*files, [Writing()], mailer=tray, free_per_month=2, base_url="https://v.example/") as service:
+    with Service(*files, [GateSupplier()], mailer=mailer, free_per_month=2, base_url="https://v.example/") as service:
         yield service
 
 
-def test_a_key_has_an_allowance(service):
-    nobody = service.caller().look_up(LINK)
-    assert nobody.reason == "needs_verification" and nobody.watch_url.startswith("https://v.example/watch/")
+def test_key_allowance_is_charged_and_enforced(service):
+    anonymous = service.client().lookup(LINK)
+    assert anonymous.reason == "needs_verification" and anonymous.watch_url.startswith("https://v.example/watch/")
     made = service.create_key("page")
-    caller = service.caller(made.key)
-    assert caller.get(LINK).text == "The gate opens at nine.\n"
-    assert asyncio.run(caller.aget("https://youtu.be/aaaaaaaaaaa")).title == "Gate"
-    assert caller.get(LINK).from_cache and caller.key_status().remaining == 0
-    with pytest.raises(verbatim.TranscriptUnavailable) as raised:
-        caller.get("https://youtu.be/bbbbbbbbbbb")
+    client = service.client(made.key)
+    assert client.get(LINK).text == "The gate opens at nine.\n"
+    assert asyncio.run(client.aget("https://youtu.be/aaaaaaaaaaa")).title == "Gate"
+    assert client.get(LINK).from_cache and client.key_status().remaining == 0
+    with pytest.raises(vt.TranscriptUnavailable) as raised:
+        client.get("https://youtu.be/bbbbbbbbbbb")
     assert raised.value.reason == "key_allowance"
     assert raised.value.watch_url == "https://v.example/watch/video_site/bbbbbbbbbbb"
-    assert caller.text(LINK, "srt") == caller.get(LINK).srt() and "[0:05]" in caller.text(LINK, "md")
-    with pytest.raises(verbatim.TranscriptUnavailable) as raised:
-        caller.text("https://youtu.be/bbbbbbbbbbb")
+    assert client.get_text(LINK, "srt") == client.get(LINK).srt() and "[0:05]" in client.get_text(LINK, "md")
+    with pytest.raises(vt.TranscriptUnavailable) as raised:
+        client.get_text("https://youtu.be/bbbbbbbbbbb")
     assert raised.value.reason == "key_allowance"
-    for call in (caller.subscribe, caller.buy_credits):
-        with pytest.raises(verbatim.Unsupported):
+    for call in (client.subscribe, client.buy_credits):
+        with pytest.raises(vt.UnsupportedError):
             call("starter")
-    # Nobody is charged for what the owner of the process fetches.
+    # Fetches of the service itself charge no key.
     assert not service.get("https://youtu.be/bbbbbbbbbbb").from_cache
-    assert service.caller().get("https://youtu.be/bbbbbbbbbbb").from_cache
+    assert service.client().get("https://youtu.be/bbbbbbbbbbb").from_cache
 
 
-def test_an_account_pays_in_credits(service, tray):
-    caller = service.caller()
-    caller.register("ann@example.org")
-    key = caller.verify(tray.token("ann@example.org"))
-    before = caller.me().credits_remaining
-    first = caller.get(LINK, "en", idempotency_key="order-1")
-    assert first == caller.get(LINK, "en", idempotency_key="order-1") and first.title == "Gate"
-    answer = caller.chat("dQw4w9WgXcQ", "When does the gate open?", [("user", "Hi"), ("assistant", "Hello")])
+def test_account_credits_are_charged_and_granted(service, mailer):
+    client = service.client()
+    client.register("ann@example.org")
+    key = client.verify(mailer.token("ann@example.org"))
+    before = client.me().credits_remaining
+    first = client.get(LINK, "en", idempotency_key="order-1")
+    assert first == client.get(LINK, "en", idempotency_key="order-1") and first.title == "Gate"
+    answer = client.chat("dQw4w9WgXcQ", "When does the gate open?", [("user", "Hi"), ("assistant", "Hello")])
     assert "gate opens at nine" in answer.response and answer.citations[0].start == 5.0
-    assert caller.me().credits_remaining == before - 2 == answer.credits_remaining
-    with pytest.raises(verbatim.TranscriptUnavailable):
-        caller.get("https://youtu.be/nothing-000")
-    assert asyncio.run(caller.ame()).credits_remaining == before - 2
+    assert client.me().credits_remaining == before - 2 == answer.credits_remaining
+    with pytest.raises(vt.TranscriptUnavailable):
+        client.get("https://youtu.be/nothing-000")
+    assert asyncio.run(client.ame()).credits_remaining == before - 2
     assert service.grant("ann@example.org", 5, id="gift") == before + 3
     assert asyncio.run(service.agrant("ann@example.org", 5, id="gift")) == before + 3
-    with pytest.raises(verbatim.NotFound):
-        service.grant("nobody@example.org", 5)
-    assert caller.rotate_key() != key
-    with pytest.raises(verbatim.Unauthorized):
-        service.caller(key).me()
-    with pytest.raises(verbatim.ServiceRefused):
-        caller.get(LINK, "en", idempotency_key="order-1" * 100)
+    with pytest.raises(vt.NotFoundError):
+        service.grant("unknown@example.org", 5)
+    assert client.rotate_key() != key
+    with pytest.raises(vt.Unauthorized):
+        service.client(key).me()
+    with pytest.raises(vt.ServiceRefused):
+        client.get(LINK, "en", idempotency_key="order-1" * 100)
 
 
-def test_what_is_wrong_is_said(service):
-    with pytest.raises(verbatim.InvalidInput):
-        service.caller().look_up("no link")
-    with pytest.raises(verbatim.Unauthorized):
-        service.caller("vba_x").get(LINK)
-    with pytest.raises(verbatim.Unauthorized):
-        service.caller("vbk_x").key_status()
-    with pytest.raises(verbatim.ServiceRefused) as raised:
-        service.caller().register("no address")
+def test_service_invalid_input_raises_error(service):
+    with pytest.raises(vt.InvalidInput):
+        service.client().lookup("no link")
+    with pytest.raises(vt.Unauthorized):
+        service.client("vba_x").get(LINK)
+    with pytest.raises(vt.Unauthorized):
+        service.client("vbk_x").key_status()
+    with pytest.raises(vt.ServiceRefused) as raised:
+        service.client().register("no address")
     assert raised.value.status == 400
-    with pytest.raises(verbatim.ServiceRefused):
-        service.caller().verify("no token")
+    with pytest.raises(vt.ServiceRefused):
+        service.client().verify("no token")
     with pytest.raises(ValueError, match="role"):
-        service.caller("vba_x").chat("dQw4w9WgXcQ", "x", [("nobody", "x")])
+        service.client("vba_x").chat("dQw4w9WgXcQ", "x", [("robot", "x")])
     for keywords in ({"ledger": "ledger.db"}, {"free_per_month": -1}, {"chat": "model"}):
         with pytest.raises((ValueError, TypeError, OverflowError)):
             Service(**keywords)
 
 
-def test_it_lasts(tmp_path, tray):
+def test_service_files_keep_keys_and_transcripts(tmp_path, mailer):
     files = (tmp_path / "archive.db", tmp_path / "verbatim.db")
     with Service(*files, []) as service:
         service.import_(LINK, SRT, lang="en")
         key = service.create_key().key
     with Service(*files, []) as service:
-        assert service.caller(key).get(LINK).from_cache and service.caller(key).key_status().used == 0
+        assert service.client(key).get(LINK).from_cache and service.client(key).key_status().used == 0

@@ -1,4 +1,4 @@
-"""Suppliers written in Python."""
+"""Custom suppliers."""
 
 import asyncio
 import threading
@@ -7,37 +7,37 @@ import time
 import pytest
 from conftest import LINK
 
-import verbatim
-from verbatim import Segment, SupplyFailed, Transcript, Transcripts
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, SupplyError, Transcript, Transcripts
 
 
-class Plain:
+class PlainSupplier:
     name = "plain"
 
     def __init__(self, answer=None):
         self.answer = answer
-        self.asked = []
+        self.requests = []
 
-    def supply(self, ask):
-        self.asked.append((ask.platform, ask.video_id, ask.lang, ask.cancelled))
-        ask.stage("writing", 1, 2)
+    def supply(self, request):
+        self.requests.append((request.platform, request.video_id, request.lang, request.cancelled))
+        request.stage("writing", 1, 2)
         if isinstance(self.answer, BaseException):
             raise self.answer
         if self.answer is not None:
             return self.answer
-        return Transcript(ask.url, [Segment("Hello.", 0, 1)], language=ask.lang or "en")
+        return Transcript(request.url, [Segment("Hello.", 0, 1)], language=request.lang or "en")
 
 
-class Awaited(Plain):
-    name = "awaited"
+class AsyncSupplier(PlainSupplier):
+    name = "async"
 
-    async def supply(self, ask):
+    async def supply(self, request):
         await asyncio.sleep(0.01)
-        return super().supply(ask)
+        return super().supply(request)
 
 
-@pytest.mark.parametrize("kind", [Plain, Awaited])
-def test_a_supplier_is_asked_once_and_its_words_are_kept(kind):
+@pytest.mark.parametrize("kind", [PlainSupplier, AsyncSupplier])
+def test_supplier_is_called_once_and_archived(kind):
     supplier = kind()
     with Transcripts(suppliers=[supplier]) as transcripts:
         first = transcripts.get(LINK)
@@ -45,20 +45,20 @@ def test_a_supplier_is_asked_once_and_its_words_are_kept(kind):
         assert transcripts.get(LINK).from_cache
         assert asyncio.run(transcripts.aget(LINK, "de")).language == "de"
     video = ("video_site", "dQw4w9WgXcQ")
-    assert supplier.asked == [(*video, None, False), (*video, "de", False)]
+    assert supplier.requests == [(*video, None, False), (*video, "de", False)]
 
 
-@pytest.mark.parametrize("kind", [Plain, Awaited])
-def test_why_it_has_none(kind):
+@pytest.mark.parametrize("kind", [PlainSupplier, AsyncSupplier])
+def test_supplier_failure_raises_matching_exception(kind):
     for answer, error, reason in (
-        (SupplyFailed("private", "It is private."), verbatim.NoCaptions, "no_captions"),
-        (SupplyFailed("throttled", "Later.", retry_after=5), verbatim.RateLimited, "rate_limited"),
-        (SupplyFailed("no such reason"), verbatim.FetchFailed, "fetch_error"),
-        (ValueError("boom"), verbatim.FetchFailed, "fetch_error"),
-        (7, verbatim.FetchFailed, "fetch_error"),
-        ([7], verbatim.FetchFailed, "fetch_error"),
-        ([], verbatim.FetchFailed, "fetch_error"),
-        ("words", verbatim.FetchFailed, "fetch_error"),
+        (SupplyError("private", "It is private."), vt.NoCaptions, "no_captions"),
+        (SupplyError("throttled", "Later.", retry_after=5), vt.RateLimited, "rate_limited"),
+        (SupplyError("no such reason"), vt.FetchFailed, "fetch_error"),
+        (ValueError("boom"), vt.FetchFailed, "fetch_error"),
+        (7, vt.FetchFailed, "fetch_error"),
+        ([7], vt.FetchFailed, "fetch_error"),
+        ([], vt.FetchFailed, "fetch_error"),
+        ("words", vt.FetchFailed, "fetch_error"),
     ):
         with Transcripts(suppliers=[kind(answer)]) as transcripts, pytest.raises(error) as raised:
             transcripts.get(LINK)
@@ -67,182 +67,182 @@ def test_why_it_has_none(kind):
             assert raised.value.__cause__ is answer
 
 
-def test_none_is_no_captions():
-    class Nothing:
+def test_supplier_none_raises_no_captions():
+    class EmptySupplier:
         name = "nothing"
 
-        def supply(self, ask):
+        def supply(self, request):
             return None
 
-    with Transcripts(suppliers=[Nothing()]) as transcripts, pytest.raises(verbatim.NoCaptions):
+    with Transcripts(suppliers=[EmptySupplier()]) as transcripts, pytest.raises(vt.NoCaptions):
         transcripts.get(LINK)
 
 
-def test_another_videos_words_are_not_believed():
-    other = Plain(Transcript("aaaaaaaaaaa", [Segment("x", 0)]))
-    with Transcripts(suppliers=[other]) as transcripts, pytest.raises(verbatim.RateLimited, match="another video"):
+def test_supplier_other_video_is_rejected():
+    other = PlainSupplier(Transcript("aaaaaaaaaaa", [Segment("x", 0)]))
+    with Transcripts(suppliers=[other]) as transcripts, pytest.raises(vt.RateLimited, match="another video"):
         transcripts.get(LINK)
 
 
-def test_the_next_one_is_asked(replay):
-    class Away(Plain):
-        name = "away"
+def test_supplier_failure_falls_back_to_next(replay):
+    class UnreachableSupplier(PlainSupplier):
+        name = "unreachable"
 
-    away = Away(SupplyFailed("unreachable"))
+    unreachable_supplier = UnreachableSupplier(SupplyError("unreachable"))
     with Transcripts(
-        suppliers=[away, "youtube-captions"], proxies=replay.proxy, ca_file=replay.ca_file
+        suppliers=[unreachable_supplier, "youtube-captions"], proxies=replay.proxy, ca_file=replay.ca_file
     ) as transcripts:
         assert transcripts.get("vb-tracks-0").source == "youtube-captions"
-    assert len(away.asked) == 1
+    assert len(unreachable_supplier.requests) == 1
 
 
-@pytest.mark.parametrize("kind", [Plain, Awaited])
+@pytest.mark.parametrize("kind", [PlainSupplier, AsyncSupplier])
 @pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt()], ids=["exit", "interrupt"])
-def test_an_end_of_the_program_is_not_swallowed(kind, end):
+def test_supplier_exit_exception_reaches_caller(kind, end):
     supplier = kind(end)
     with Transcripts(suppliers=[supplier]) as transcripts:
         with pytest.raises(type(end)) as raised:
             transcripts.get(LINK)
         assert raised.value is end
-        # Those who run suppliers are as they were.
+        # The threads of the package still work.
         supplier.answer = None
         assert transcripts.get("aaaaaaaaaaa").text == "Hello.\n"
 
 
-def test_a_supplier_may_ask_others():
-    inner = Transcripts(suppliers=[Plain()])
+def test_supplier_can_fetch_from_other_object():
+    inner = Transcripts(suppliers=[PlainSupplier()])
 
     class Outer:
         name = "outer"
 
-        def supply(self, ask):
-            return Transcript(ask.url, list(inner.get(ask.url).segments), language="en")
+        def supply(self, request):
+            return Transcript(request.url, list(inner.get(request.url).segments), language="en")
 
-    class OuterAwaited(Outer):
-        async def supply(self, ask):
-            return Transcript(ask.url, list((await inner.aget(ask.url)).segments), language="en")
+    class OuterAsync(Outer):
+        async def supply(self, request):
+            return Transcript(request.url, list((await inner.aget(request.url)).segments), language="en")
 
-    for outer in (Outer(), OuterAwaited()):
+    for outer in (Outer(), OuterAsync()):
         with Transcripts(suppliers=[outer]) as transcripts:
             assert transcripts.get(LINK).text == "Hello.\n"
             assert asyncio.run(transcripts.aget(LINK)).text == "Hello.\n"
     inner.close()
 
 
-def test_a_supplier_that_asks_for_its_own_answer_is_told():
-    class Plainly:
+def test_supplier_own_transcript_raises_runtime_error():
+    class SelfFetching:
         name = "itself"
 
-        def supply(self, ask):
-            if ask.lang == "de":
-                english = transcripts.get(ask.url, "en")
-                return Transcript(ask.url, [Segment(english[0].text.upper(), 0)], language="de")
-            if ask.lang == "en":
-                return Transcript(ask.url, [Segment("hello", 0)], language="en")
-            return transcripts.refresh(ask.url).transcript if ask.video_id == "aaaaaaaaaaa" else transcripts.get(ask.url)
+        def supply(self, request):
+            if request.lang == "de":
+                english = transcripts.get(request.url, "en")
+                return Transcript(request.url, [Segment(english[0].text.upper(), 0)], language="de")
+            if request.lang == "en":
+                return Transcript(request.url, [Segment("hello", 0)], language="en")
+            return transcripts.refresh(request.url).transcript if request.video_id == "aaaaaaaaaaa" else transcripts.get(request.url)
 
-    class Awaiting(Plainly):
-        async def supply(self, ask):
-            if ask.lang is not None:
-                return await asyncio.to_thread(super().supply, ask)
-            return await transcripts.aget(f"https://www.youtube.com/watch?v={ask.video_id}")
+    class SelfFetchingAsync(SelfFetching):
+        async def supply(self, request):
+            if request.lang is not None:
+                return await asyncio.to_thread(super().supply, request)
+            return await transcripts.aget(f"https://www.youtube.com/watch?v={request.video_id}")
 
-    for supplier in (Plainly(), Awaiting()):
+    for supplier in (SelfFetching(), SelfFetchingAsync()):
         with Transcripts(suppliers=[supplier]) as transcripts:
             for link in (LINK, "aaaaaaaaaaa"):
-                with pytest.raises(verbatim.FetchFailed, match="wait for itself") as raised:
+                with pytest.raises(vt.FetchFailed, match="wait for itself") as raised:
                     transcripts.get(link)
                 assert isinstance(raised.value.__cause__, RuntimeError)
-            # In another language it may.
+            # Another language is allowed.
             assert transcripts.get(LINK, "de")[0].text == "HELLO"
 
 
-async def test_cancelling_ends_an_awaited_supplier():
-    began, ended = threading.Event(), threading.Event()
+async def test_cancellation_cancels_async_supplier():
+    started, cancelled = threading.Event(), threading.Event()
 
     class Slow:
         name = "slow"
 
-        async def supply(self, ask):
-            began.set()
+        async def supply(self, request):
+            started.set()
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
-                ended.set()
+                cancelled.set()
                 raise
 
     async with Transcripts(suppliers=[Slow()]) as transcripts:
         task = asyncio.create_task(transcripts.aget(LINK))
-        await asyncio.to_thread(began.wait, 10)
+        await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert await asyncio.to_thread(ended.wait, 5)
+        assert await asyncio.to_thread(cancelled.wait, 5)
 
 
-async def test_who_stays_gets_the_answer_when_another_leaves():
+async def test_cancellation_keeps_fetch_for_other_waiter():
     go = threading.Event()
 
     class Slow:
         name = "slow"
-        times = 0
+        calls = 0
 
-        def supply(self, ask):
-            Slow.times += 1
+        def supply(self, request):
+            Slow.calls += 1
             go.wait(10)
-            return Transcript(ask.url, [Segment("Hello.", 0, 1)])
+            return Transcript(request.url, [Segment("Hello.", 0, 1)])
 
     async with Transcripts(suppliers=[Slow()]) as transcripts:
-        leaves, stays = (asyncio.create_task(transcripts.aget(LINK)) for _ in range(2))
-        while not Slow.times:
+        leaving, staying = (asyncio.create_task(transcripts.aget(LINK)) for _ in range(2))
+        while not Slow.calls:
             await asyncio.sleep(0.01)
-        leaves.cancel()
+        leaving.cancel()
         await asyncio.sleep(0.1)
         go.set()
-        assert (await stays).text == "Hello.\n"
-    assert Slow.times == 1
+        assert (await staying).text == "Hello.\n"
+    assert Slow.calls == 1
 
 
-def test_a_plain_supplier_hears_that_nobody_waits():
-    heard = threading.Event()
+def test_timeout_sets_cancelled_of_plain_supplier():
+    cancelled = threading.Event()
 
     class Slow:
         name = "slow"
 
-        def supply(self, ask):
-            while not ask.cancelled:
+        def supply(self, request):
+            while not request.cancelled:
                 time.sleep(0.01)
-            heard.set()
-            raise SupplyFailed("timeout")
+            cancelled.set()
+            raise SupplyError("timeout")
 
     with Transcripts(suppliers=[Slow()], timeout=0.2) as transcripts:
-        with pytest.raises(verbatim.FetchFailed):
+        with pytest.raises(vt.FetchFailed):
             transcripts.get(LINK)
-        assert heard.wait(5)
+        assert cancelled.wait(5)
 
 
 @pytest.mark.parametrize(
-    "lacking",
+    "supplier",
     [
-        type("A", (), {"supply": lambda self, ask: None})(),
+        type("A", (), {"supply": lambda self, request: None})(),
         type("B", (), {"name": "b"})(),
-        type("C", (), {"name": 7, "supply": lambda self, ask: None})(),
+        type("C", (), {"name": 7, "supply": lambda self, request: None})(),
         type("D", (), {"name": "d", "supply": 7})(),
-        type("E", (), {"name": "e", "supply": lambda self, ask: None, "platforms": ["nowhere"]})(),
-        type("F", (), {"name": "f", "supply": lambda self, ask: None, "kind": "magic"})(),
+        type("E", (), {"name": "e", "supply": lambda self, request: None, "platforms": ["nowhere"]})(),
+        type("F", (), {"name": "f", "supply": lambda self, request: None, "kind": "magic"})(),
     ],
 )
-def test_what_lacks_something_is_refused_at_once(lacking):
+def test_supplier_invalid_attribute_raises_error(supplier):
     with pytest.raises((TypeError, ValueError)):
-        Transcripts(suppliers=[lacking])
+        Transcripts(suppliers=[supplier])
 
 
-def test_a_method_of_the_wrong_shape_is_told():
+def test_supplier_wrong_signature_raises_fetch_failed():
     class Wrong:
         name = "wrong"
 
         def supply(self):
             return None
 
-    with Transcripts(suppliers=[Wrong()]) as transcripts, pytest.raises(verbatim.FetchFailed, match="TypeError"):
+    with Transcripts(suppliers=[Wrong()]) as transcripts, pytest.raises(vt.FetchFailed, match="TypeError"):
         transcripts.get(LINK)

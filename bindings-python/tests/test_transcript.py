@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pytest
 from conftest import LINK
 
-import verbatim
-from verbatim import Segment, Transcript
+import verbatim_transcripts as vt
+from verbatim_transcripts import Segment, Transcript
 
 
-def test_says_what_is_known(transcript):
+def test_transcript_properties_match_import(transcript):
     assert (transcript.title, transcript.author) == ("A quiet day", "Ann")
     assert (transcript.platform, transcript.video_id) == ("video_site", "dQw4w9WgXcQ")
     assert transcript.url == "https://www.youtube.com/watch?v=dQw4w9WgXcQ"
@@ -22,7 +22,7 @@ def test_says_what_is_known(transcript):
     assert repr(transcript) == "<Transcript video_site/dQw4w9WgXcQ 'A quiet day' en, 2 segments>"
 
 
-def test_every_form_of_it(transcript):
+def test_transcript_converts_to_all_formats(transcript):
     assert transcript.text == "It is so quiet here.\n\nThe café is closed.\n"
     assert transcript.markdown().startswith("# A quiet day\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v=")
     assert transcript.srt().startswith("1\n00:00:01,500 --> 00:00:03,000\nIt is so quiet here.\n\n2\n")
@@ -31,7 +31,7 @@ def test_every_form_of_it(transcript):
     assert json.loads(transcript.to_json())["transcript"] == transcript.to_dicts()
 
 
-def test_comes_back_from_json_pickle_and_copies(transcript):
+def test_transcript_survives_json_pickle_and_copy(transcript):
     for same in (
         Transcript.from_json(transcript.to_json()),
         Transcript.from_json(transcript.to_json().encode()),
@@ -43,13 +43,13 @@ def test_comes_back_from_json_pickle_and_copies(transcript):
         assert same.from_cache and same.revision == 1 and same.title == "A quiet day"
     assert transcript != "A quiet day"
     for bad in ("", "{}", "[]", "null", transcript.to_json().replace("61.0", "-1"), transcript.to_json()[:-9]):
-        with pytest.raises(ValueError, match="no transcript"):
+        with pytest.raises(ValueError, match="not a transcript"):
             Transcript.from_json(bad)
     with pytest.raises(TypeError):
         Transcript.from_json(None)
 
 
-def test_segments_are_a_sequence(transcript):
+def test_segments_behave_as_sequence(transcript):
     segments = transcript.segments
     first, second = segments
     assert isinstance(segments, Sequence) and isinstance(transcript, Sequence)
@@ -75,11 +75,11 @@ def test_segments_are_a_sequence(transcript):
         segments.index(Segment("elsewhere", 0))
 
 
-def test_segments_are_made_when_they_are_looked_at(transcript):
+def test_segments_are_created_on_access(transcript):
     segments = transcript.segments
     first = segments[0]
     assert segments[0] is not first and segments[0] == first
-    # Going through them makes them all, once.
+    # Iteration creates all objects once.
     once, again = list(segments), list(transcript)
     assert all(one is other for one, other in zip(once, again)) and segments[0] is once[0] and once[0] == first
     assert segments[::-1][0] is once[1] and next(iter(segments[1:])) is once[1] and next(reversed(segments)) is once[1]
@@ -92,7 +92,7 @@ def test_segments_are_made_when_they_are_looked_at(transcript):
 @pytest.mark.parametrize("start", [None, -9, -2, -1, 0, 1, 2, 9])
 @pytest.mark.parametrize("stop", [None, -9, -1, 0, 2, 3, 9])
 @pytest.mark.parametrize("step", [None, -3, -1, 1, 2])
-def test_slices_are_those_of_a_list(start, stop, step):
+def test_segments_slices_equal_list_slices(start, stop, step):
     items = [Segment(str(n), n) for n in range(5)]
     segments = Transcript(LINK, items).segments
     assert list(segments[start:stop:step]) == items[start:stop:step]
@@ -100,7 +100,7 @@ def test_slices_are_those_of_a_list(start, stop, step):
     assert list(segments[::-2][start:stop:step]) == items[::-2][start:stop:step]
 
 
-def test_a_segment_is_a_value():
+def test_segment_compares_by_value():
     segment = Segment("It's “here”", 1.5, duration=2)
     assert (segment.text, segment.start, segment.duration, segment.end) == ("It's “here”", 1.5, 2.0, 3.5)
     assert segment == Segment("It's “here”", 1.5, 2.0) != Segment("It's “here”", 1.5, 2.001)
@@ -110,7 +110,7 @@ def test_a_segment_is_a_value():
         case Segment(text, start, duration):
             assert (text, start, duration) == ("It's “here”", 1.5, 2.0)
         case _:
-            pytest.fail("it matches")
+            pytest.fail("no match")
     with pytest.raises(AttributeError):
         segment.text = "other"
     for start in (-1, float("nan"), float("inf"), 1e300):
@@ -121,23 +121,23 @@ def test_a_segment_is_a_value():
             Segment(text, start)
 
 
-def test_a_transcript_matches_a_pattern(transcript):
+def test_transcript_matches_pattern(transcript):
     match transcript:
         case Transcript(title, "en", [Segment(text="It is so quiet here."), *rest]):
             assert title == "A quiet day" and len(rest) == 1
         case _:
-            pytest.fail("it matches")
+            pytest.fail("no match")
 
 
-def test_a_transcript_of_your_own():
-    own = Transcript(LINK, [Segment("x", 0)], language="pt-br", kind="generated", duration=9.5, original=True)
-    assert (own.language, own.is_generated, own.duration, own.original) == ("pt-BR", True, 9.5, True)
-    assert not own.from_cache and own.revision == 0
+def test_transcript_constructor_validates_arguments():
+    custom = Transcript(LINK, [Segment("x", 0)], language="pt-br", kind="generated", duration=9.5, original=True)
+    assert (custom.language, custom.is_generated, custom.duration, custom.original) == ("pt-BR", True, 9.5, True)
+    assert not custom.from_cache and custom.revision == 0
     for arguments in (
         ("no link", [Segment("x", 0)]),
         (LINK, []),
     ):
-        with pytest.raises(verbatim.InvalidInput):
+        with pytest.raises(vt.InvalidInput):
             Transcript(*arguments)
     with pytest.raises(ValueError, match="kind"):
         Transcript(LINK, [Segment("x", 0)], kind="robot")

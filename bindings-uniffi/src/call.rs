@@ -1,4 +1,4 @@
-//! One exported call: a task on the runtime that ends with whoever asked, with its token or with its time.
+//! One exported call: a task that ends with its caller, its cancellation token or its timeout.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use crate::{
     runtime,
 };
 
-/// Calls work off. Any number of calls may share one; it stays cancelled.
+/// Cancels calls. Any number of calls can share a token; it stays cancelled.
 #[derive(Debug, uniffi::Object)]
 pub struct CancelToken {
     cancelled: watch::Sender<bool>,
@@ -17,18 +17,18 @@ pub struct CancelToken {
 
 #[uniffi::export]
 impl CancelToken {
-    /// A token that calls nothing off yet.
+    /// A token that is not cancelled yet.
     #[uniffi::constructor]
     pub fn new() -> Arc<Self> {
         Arc::new(Self { cancelled: watch::Sender::new(false) })
     }
 
-    /// Calls off all that has this token, and all that will have it.
+    /// Cancels all present and future calls with this token.
     pub fn cancel(&self) {
         self.cancelled.send_replace(true);
     }
 
-    /// Whether it was called.
+    /// Whether the token was cancelled.
     pub fn is_cancelled(&self) -> bool {
         *self.cancelled.borrow()
     }
@@ -37,48 +37,48 @@ impl CancelToken {
 impl CancelToken {
     async fn cancelled(&self) {
         let mut cancelled = self.cancelled.subscribe();
-        // The sender is this token's own, so the channel is open.
+        // The token owns the sender, so the channel is open.
         let _open = cancelled.wait_for(|cancelled| *cancelled).await;
     }
 }
 
-/// When a call ends before it is done.
+/// Conditions that end a call early.
 #[derive(Clone, Debug, Default, uniffi::Record)]
 pub struct CallOptions {
-    /// How long it may take; none: as long as it takes. Then it fails as `TimedOut`.
+    /// Timeout, after which the call fails as `TimedOut`; `None`: no timeout.
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
-    /// What calls it off; then it fails as `Cancelled`. Kotlin needs none: there the coroutine is cancelled.
+    /// Token that cancels the call, which then fails as `Cancelled`. Kotlin cancels the coroutine instead.
     #[uniffi(default = None)]
     pub cancel: Option<Arc<CancelToken>>,
 }
 
-/// Work on the runtime that ends when nobody waits for it any more.
-struct Task<T>(JoinHandle<T>);
+/// Task on the runtime, aborted on drop.
+struct CallTask<T>(JoinHandle<T>);
 
-impl<T> Drop for Task<T> {
+impl<T> Drop for CallTask<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// Does work on the runtime.
+/// Runs work on the runtime.
 ///
 /// # Errors
-/// The work's own; `Cancelled`, `TimedOut`; `Unexpected` when it broke down, which is told and goes no further.
+/// Those of the work; `Cancelled`, `TimedOut`; `Unexpected` if the work panicked.
 pub(crate) async fn run<T: Send + 'static>(
     call: Option<CallOptions>,
     work: impl Future<Output = Result<T, VerbatimError>> + Send + 'static,
 ) -> Result<T, VerbatimError> {
     let call = call.unwrap_or_default();
-    let mut task = Task(runtime::handle()?.spawn(limited(call, work)));
+    let mut task = CallTask(runtime::handle()?.spawn(with_options(call, work)));
     match (&mut task.0).await {
         Ok(result) => result,
-        Err(_) => Err(Failure::of(FailureKind::Unexpected, "the work broke down")),
+        Err(_) => Err(Failure::error(FailureKind::Unexpected, "the call panicked")),
     }
 }
 
-async fn limited<T>(
+async fn with_options<T>(
     call: CallOptions,
     work: impl Future<Output = Result<T, VerbatimError>>,
 ) -> Result<T, VerbatimError> {
@@ -88,7 +88,7 @@ async fn limited<T>(
             None => std::future::pending().await,
         }
     };
-    let late = async {
+    let timed_out = async {
         match call.timeout {
             Some(timeout) => tokio::time::sleep(timeout).await,
             None => std::future::pending().await,
@@ -96,8 +96,8 @@ async fn limited<T>(
     };
     tokio::select! {
         biased;
-        () = cancelled => Err(Failure::of(FailureKind::Cancelled, "the call was cancelled")),
+        () = cancelled => Err(Failure::error(FailureKind::Cancelled, "the call was cancelled")),
         result = work => result,
-        () = late => Err(Failure::of(FailureKind::TimedOut, "the call took longer than it was given")),
+        () = timed_out => Err(Failure::error(FailureKind::TimedOut, "the call exceeded its timeout")),
     }
 }

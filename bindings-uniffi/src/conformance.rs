@@ -1,52 +1,52 @@
-//! The core's conformance suite, for stores that an app implements, and stores of the core's to compare with.
+//! The core's conformance suite, for stores of an app, and the core's stores in memory.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
     PageRequest, Timestamp,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Lease, Stats, Wish},
+    archive::{Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, LeaseOutcome, TrackSelector},
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, LookupKey, NewKey, Owner, Redeem,
-        Redeemed, Rotated, Token,
+        self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, LookupKey, NewKeyRecord,
+        RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
     },
     ids::{AccountId, HoldId, Holder, KeyId, WalletId},
     ledger::{
-        Balance, BalanceSince, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Revoke,
-        RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger, PeriodBalance,
+        RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
     memory::{MemoryArchive, MemoryDirectory, MemoryLedger},
-    testing::{Case, archive_cases, directory_cases, ledger_cases},
+    testing::{ConformanceCase, archive_cases, directory_cases, ledger_cases},
     video::{ShortLink, VideoId},
     wire::segments,
 };
-use verbatim::{Get, GetOutcome};
+use verbatim::{GetOutcome, GetRequest};
 
 use crate::{
     call::run,
     error::{Failure, FailureKind, VerbatimError},
     ports::{
-        AccountChange, AccountPage, ArchiveFind, ArchiveKeep, ArchiveStore, BalancePage, DirectoryStore,
-        EntryPage, Foreign, KeyOwner, KeyPage, LedgerStore, Redemption, StoredRecord, TrackPage, VideoPage,
-        archive_find, stored_record,
+        AccountPage, ArchiveStore, BalancePage, DirectoryStore, EntryPage, FindOutcome, ForeignStore,
+        KeyOwner, KeyPage, LedgerStore, PutRequest, RedeemOutcome, StoredTranscript, TrackPage,
+        UpdateOutcome, VideoPage,
     },
     transcripts::Transcripts,
 };
 
 #[uniffi::export]
 impl Transcripts {
-    /// The segments of a transcript as the JSON of the look-up API, for comparison with the records.
+    /// The segments of a transcript as JSON of the lookup API, for comparison with the records.
     ///
     /// # Errors
     /// As [`Transcripts::get`].
     pub async fn get_json(&self, link: String) -> Result<String, VerbatimError> {
-        let opener = Arc::clone(&self.opener);
+        let lazy = Arc::clone(&self.lazy);
         run(None, async move {
-            match opener.open().await?.get(Get { link, language: None }).await? {
+            match lazy.open().await?.get(GetRequest { link, language: None }).await? {
                 GetOutcome::Found(found) => {
                     let json = segments::write(&found.stored.transcript.segments)?;
                     String::from_utf8(json)
-                        .map_err(|_| Failure::of(FailureKind::Unexpected, "JSON is no text"))
+                        .map_err(|_| Failure::error(FailureKind::Unexpected, "the JSON is not UTF-8"))
                 }
                 GetOutcome::Missing(missing) => Err(missing.into()),
             }
@@ -55,46 +55,55 @@ impl Transcripts {
     }
 }
 
-/// How long a store may take for one call of the suite: it is busy with many at once.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout of one store call of the suite, which makes many concurrent calls.
+const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The names of a port's cases: `archive`, `ledger` or `directory`.
+/// Names of the cases of a port: `archive`, `ledger` or `directory`.
 ///
 /// # Errors
-/// `InvalidInput` when there is no such port.
+/// `InvalidInput` if there is no such port.
 #[uniffi::export]
 pub fn conformance_cases(port: String) -> Result<Vec<String>, VerbatimError> {
-    fn names<S: ?Sized>(cases: &[Case<S>]) -> Vec<String> {
+    fn names<S: ?Sized>(cases: &[ConformanceCase<S>]) -> Vec<String> {
         cases.iter().map(|case| case.name.to_owned()).collect()
     }
     match port.as_str() {
         "archive" => Ok(names(&archive_cases())),
         "ledger" => Ok(names(&ledger_cases())),
         "directory" => Ok(names(&directory_cases())),
-        _ => Err(Failure::invalid(format!("there is no suite for {port:?}"))),
+        _ => Err(Failure::invalid_input(format!("unknown port {port:?}; known: archive, ledger, directory"))),
     }
 }
 
-/// Runs one case on a fresh archive.
+/// Runs one case on an empty archive.
 ///
 /// # Errors
-/// `Unexpected` with the rule that it breaks; `InvalidInput` when there is no such case.
+/// `Unexpected` with the violated rule; `InvalidInput` if there is no such case.
 #[uniffi::export]
 pub async fn run_archive_case(name: String, store: Arc<dyn ArchiveStore>) -> Result<(), VerbatimError> {
-    run_case(archive_cases(), name, Arc::new(Foreign::new("archive", store, PATIENCE)) as Arc<dyn Archive>)
-        .await
+    run_case(
+        archive_cases(),
+        name,
+        Arc::new(ForeignStore::new("archive", store, STORE_TIMEOUT)) as Arc<dyn Archive>,
+    )
+    .await
 }
 
-/// Runs one case on a fresh ledger.
+/// Runs one case on an empty ledger.
 ///
 /// # Errors
 /// As [`run_archive_case`].
 #[uniffi::export]
 pub async fn run_ledger_case(name: String, store: Arc<dyn LedgerStore>) -> Result<(), VerbatimError> {
-    run_case(ledger_cases(), name, Arc::new(Foreign::new("ledger", store, PATIENCE)) as Arc<dyn Ledger>).await
+    run_case(
+        ledger_cases(),
+        name,
+        Arc::new(ForeignStore::new("ledger", store, STORE_TIMEOUT)) as Arc<dyn Ledger>,
+    )
+    .await
 }
 
-/// Runs one case on a fresh directory.
+/// Runs one case on an empty directory.
 ///
 /// # Errors
 /// As [`run_archive_case`].
@@ -103,185 +112,200 @@ pub async fn run_directory_case(name: String, store: Arc<dyn DirectoryStore>) ->
     run_case(
         directory_cases(),
         name,
-        Arc::new(Foreign::new("directory", store, PATIENCE)) as Arc<dyn Directory>,
+        Arc::new(ForeignStore::new("directory", store, STORE_TIMEOUT)) as Arc<dyn Directory>,
     )
     .await
 }
 
 async fn run_case<S: ?Sized + Send + Sync + 'static>(
-    cases: Vec<Case<S>>,
+    cases: Vec<ConformanceCase<S>>,
     name: String,
     store: Arc<S>,
 ) -> Result<(), VerbatimError> {
     let case = cases.into_iter().find(|case| case.name == name);
-    let case = case.ok_or_else(|| Failure::invalid(format!("there is no case {name:?}")))?;
+    let case = case.ok_or_else(|| Failure::invalid_input(format!("unknown case {name:?}")))?;
     run(None, async move {
-        match case.broken_rule(store).await {
+        match case.run(store).await {
             None => Ok(()),
-            Some(rule) => Err(Failure::of(FailureKind::Unexpected, rule)),
+            Some(rule) => Err(Failure::error(FailureKind::Unexpected, rule)),
         }
     })
     .await
 }
 
-/// A store of the core's behind an app's interface.
-struct Memory<S>(S);
+/// A store of the core behind the interface for apps.
+struct MemoryStore<S>(S);
 
-type Told<T> = Result<T, VerbatimError>;
+type StoreResult<T> = Result<T, VerbatimError>;
 
-/// An archive in memory, behind the interface of an app's: to be wrapped, and to compare with.
+/// The core's archive in memory, to wrap or to compare with.
 #[uniffi::export]
 pub fn memory_archive() -> Arc<dyn ArchiveStore> {
-    Arc::new(Memory(MemoryArchive::default()))
+    Arc::new(MemoryStore(MemoryArchive::default()))
 }
 
-/// A ledger in memory, behind the interface of an app's.
+/// The core's ledger in memory.
 #[uniffi::export]
 pub fn memory_ledger() -> Arc<dyn LedgerStore> {
-    Arc::new(Memory(MemoryLedger::default()))
+    Arc::new(MemoryStore(MemoryLedger::default()))
 }
 
-/// Keys and accounts in memory, behind the interface of an app's.
+/// The core's directory of keys and accounts in memory.
 #[uniffi::export]
 pub fn memory_directory() -> Arc<dyn DirectoryStore> {
-    Arc::new(Memory(MemoryDirectory::default()))
+    Arc::new(MemoryStore(MemoryDirectory::default()))
 }
 
 #[async_trait]
-impl ArchiveStore for Memory<MemoryArchive> {
-    async fn find(&self, video: VideoId, wish: Wish, now: Timestamp) -> Told<ArchiveFind> {
-        Ok(archive_find(self.0.find(&video, &wish, now).await?))
+impl ArchiveStore for MemoryStore<MemoryArchive> {
+    async fn find(
+        &self,
+        video: VideoId,
+        selector: TrackSelector,
+        now: Timestamp,
+    ) -> StoreResult<FindOutcome> {
+        Ok(self.0.find(&video, &selector, now).await?.into())
     }
-    async fn tracks(&self, video: VideoId) -> Told<Vec<ArchivedTrack>> {
+    async fn tracks(&self, video: VideoId) -> StoreResult<Vec<ArchivedTrack>> {
         Ok(self.0.tracks(&video).await?)
     }
-    async fn keep(&self, keep: ArchiveKeep) -> Told<StoredRecord> {
-        Ok(stored_record(&self.0.keep(keep.into_core()?).await?))
+    async fn put(&self, request: PutRequest) -> StoreResult<StoredTranscript> {
+        Ok(self.0.put(request.into_core()?).await?.into())
     }
-    async fn keep_absence(&self, absence: Absence) -> Told<()> {
-        Ok(self.0.keep_absence(absence).await?)
+    async fn put_absence(&self, absence: Absence) -> StoreResult<()> {
+        Ok(self.0.put_absence(absence).await?)
     }
-    async fn claim(&self, lease: Lease) -> Told<Claim> {
-        Ok(self.0.claim(lease).await?)
+    async fn acquire_lease(&self, lease: FetchLease) -> StoreResult<LeaseOutcome> {
+        Ok(self.0.acquire_lease(lease).await?)
     }
-    async fn unclaim(&self, video: VideoId, wish: Wish, holder: Holder) -> Told<()> {
-        Ok(self.0.unclaim(&video, &wish, &holder).await?)
+    async fn release_lease(
+        &self,
+        video: VideoId,
+        selector: TrackSelector,
+        holder: Holder,
+    ) -> StoreResult<()> {
+        Ok(self.0.release_lease(&video, &selector, &holder).await?)
     }
-    async fn link(&self, link: ShortLink) -> Told<Option<VideoId>> {
-        Ok(self.0.link(&link).await?)
+    async fn short_link(&self, link: ShortLink) -> StoreResult<Option<VideoId>> {
+        Ok(self.0.short_link(&link).await?)
     }
-    async fn keep_link(&self, link: ShortLink, video: VideoId) -> Told<()> {
-        Ok(self.0.keep_link(&link, &video).await?)
+    async fn put_short_link(&self, link: ShortLink, video: VideoId) -> StoreResult<()> {
+        Ok(self.0.put_short_link(&link, &video).await?)
     }
-    async fn withdraw(&self, video: VideoId, withdrawn: bool, now: Timestamp) -> Told<()> {
+    async fn withdraw(&self, video: VideoId, withdrawn: bool, now: Timestamp) -> StoreResult<()> {
         Ok(self.0.withdraw(&video, withdrawn, now).await?)
     }
-    async fn forget(&self, video: VideoId) -> Told<()> {
-        Ok(self.0.forget(&video).await?)
+    async fn delete(&self, video: VideoId) -> StoreResult<()> {
+        Ok(self.0.delete(&video).await?)
     }
-    async fn changes(&self) -> Told<u64> {
-        Ok(self.0.changes().await?)
+    async fn change_counter(&self) -> StoreResult<u64> {
+        Ok(self.0.change_counter().await?)
     }
-    async fn page(&self, page: PageRequest) -> Told<TrackPage> {
-        let page = self.0.page(page).await?;
+    async fn list_tracks(&self, page: PageRequest) -> StoreResult<TrackPage> {
+        let page = self.0.list_tracks(page).await?;
         Ok(TrackPage { items: page.items, next: page.next })
     }
-    async fn withdrawn(&self, page: PageRequest) -> Told<VideoPage> {
-        let page = self.0.withdrawn(page).await?;
+    async fn list_withdrawn(&self, page: PageRequest) -> StoreResult<VideoPage> {
+        let page = self.0.list_withdrawn(page).await?;
         Ok(VideoPage { items: page.items, next: page.next })
     }
-    async fn stats(&self) -> Told<Stats> {
+    async fn stats(&self) -> StoreResult<ArchiveStats> {
         Ok(self.0.stats().await?)
     }
 }
 
 #[async_trait]
-impl LedgerStore for Memory<MemoryLedger> {
-    async fn hold(&self, ask: HoldRequest) -> Told<HoldOutcome> {
-        Ok(self.0.hold(ask).await?)
+impl LedgerStore for MemoryStore<MemoryLedger> {
+    async fn hold(&self, request: HoldRequest) -> StoreResult<HoldOutcome> {
+        Ok(self.0.hold(request).await?)
     }
-    async fn spend(&self, ask: HoldRequest) -> Told<HoldOutcome> {
-        Ok(self.0.spend(ask).await?)
+    async fn spend(&self, request: HoldRequest) -> StoreResult<HoldOutcome> {
+        Ok(self.0.spend(request).await?)
     }
-    async fn extend(&self, id: HoldId, until: Timestamp) -> Told<HoldState> {
+    async fn extend(&self, id: HoldId, until: Timestamp) -> StoreResult<HoldState> {
         Ok(self.0.extend(&id, until).await?)
     }
-    async fn settle(&self, ask: Settle) -> Told<SettleOutcome> {
-        Ok(self.0.settle(ask).await?)
+    async fn settle(&self, request: SettleRequest) -> StoreResult<SettleOutcome> {
+        Ok(self.0.settle(request).await?)
     }
-    async fn grant(&self, grant: Grant) -> Told<GrantOutcome> {
-        Ok(self.0.grant(grant).await?)
+    async fn grant(&self, request: GrantRequest) -> StoreResult<GrantOutcome> {
+        Ok(self.0.grant(request).await?)
     }
-    async fn revoke(&self, ask: Revoke) -> Told<RevokeOutcome> {
-        Ok(self.0.revoke(ask).await?)
+    async fn revoke(&self, request: RevokeRequest) -> StoreResult<RevokeOutcome> {
+        Ok(self.0.revoke(request).await?)
     }
-    async fn balance(&self, wallet: WalletId, terms: Terms) -> Told<Balance> {
+    async fn balance(&self, wallet: WalletId, terms: Terms) -> StoreResult<Balance> {
         Ok(self.0.balance(&wallet, &terms).await?)
     }
-    async fn balance_since(&self, wallet: WalletId, terms: Terms, since: Timestamp) -> Told<BalanceSince> {
+    async fn balance_since(
+        &self,
+        wallet: WalletId,
+        terms: Terms,
+        since: Timestamp,
+    ) -> StoreResult<PeriodBalance> {
         Ok(self.0.balance_since(&wallet, &terms, since).await?)
     }
-    async fn expire(&self, now: Timestamp, limit: u32) -> Told<u32> {
+    async fn expire(&self, now: Timestamp, limit: u32) -> StoreResult<u32> {
         Ok(self.0.expire(now, limit).await?)
     }
-    async fn entries(&self, wallet: WalletId, page: PageRequest) -> Told<EntryPage> {
+    async fn entries(&self, wallet: WalletId, page: PageRequest) -> StoreResult<EntryPage> {
         let page = self.0.entries(&wallet, page).await?;
         Ok(EntryPage { items: page.items, next: page.next })
     }
-    async fn wallets(&self, page: PageRequest) -> Told<BalancePage> {
+    async fn wallets(&self, page: PageRequest) -> StoreResult<BalancePage> {
         let page = self.0.wallets(page).await?;
         Ok(BalancePage { items: page.items, next: page.next })
     }
 }
 
 #[async_trait]
-impl DirectoryStore for Memory<MemoryDirectory> {
-    async fn owner(&self, key_digest: Vec<u8>) -> Told<Option<KeyOwner>> {
-        Ok(self.0.owner(&key_digest).await?.map(|owner| match owner {
-            Owner::Lookup(key) => KeyOwner::OfLookups { key },
-            Owner::Account { key, account } => KeyOwner::OfAccount { key_id: key, holder: account },
+impl DirectoryStore for MemoryStore<MemoryDirectory> {
+    async fn key_owner(&self, key_digest: Vec<u8>) -> StoreResult<Option<KeyOwner>> {
+        Ok(self.0.key_owner(&key_digest).await?.map(|owner| match owner {
+            core::KeyOwner::Lookup(key) => KeyOwner::Lookup { key },
+            core::KeyOwner::Account { key, account } => KeyOwner::V1 { key, account },
         }))
     }
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Told<AddKey> {
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> StoreResult<AddKeyOutcome> {
         Ok(self.0.add_key(key, live_per_subject).await?)
     }
-    async fn entitle(&self, ask: Entitle) -> Told<bool> {
-        Ok(self.0.entitle(ask).await?)
+    async fn renew_entitlement(&self, request: RenewRequest) -> StoreResult<bool> {
+        Ok(self.0.renew_entitlement(request).await?)
     }
-    async fn rotate(&self, old_digest: Vec<u8>, new_key: NewKey) -> Told<Rotated> {
+    async fn rotate(&self, old_digest: Vec<u8>, new_key: NewKeyRecord) -> StoreResult<RotateOutcome> {
         Ok(self.0.rotate(&old_digest, new_key).await?)
     }
-    async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Told<bool> {
+    async fn revoke_key(&self, key: KeyId, now: Timestamp) -> StoreResult<bool> {
         Ok(self.0.revoke_key(&key, now).await?)
     }
-    async fn keys(&self, page: PageRequest) -> Told<KeyPage> {
+    async fn keys(&self, page: PageRequest) -> StoreResult<KeyPage> {
         let page = self.0.keys(page).await?;
         Ok(KeyPage { items: page.items, next: page.next })
     }
-    async fn put_token(&self, token: Token) -> Told<()> {
+    async fn put_token(&self, token: VerificationToken) -> StoreResult<()> {
         Ok(self.0.put_token(token).await?)
     }
-    async fn redeem(&self, ask: Redeem) -> Told<Redemption> {
-        Ok(match self.0.redeem(ask).await? {
-            Redeemed::Issued { account, first } => Redemption::Issued { holder: account, first },
-            Redeemed::NeedsConfirmation => Redemption::NeedsConfirmation,
-            Redeemed::Invalid => Redemption::Invalid,
+    async fn redeem(&self, request: RedeemRequest) -> StoreResult<RedeemOutcome> {
+        Ok(match self.0.redeem(request).await? {
+            core::RedeemOutcome::Issued { account, first } => RedeemOutcome::Issued { account, first },
+            core::RedeemOutcome::NeedsConfirmation => RedeemOutcome::NeedsConfirmation,
+            core::RedeemOutcome::Invalid => RedeemOutcome::Invalid,
         })
     }
-    async fn account(&self, who: AccountRef) -> Told<Option<Account>> {
-        Ok(self.0.account(&who).await?)
+    async fn account(&self, reference: AccountRef) -> StoreResult<Option<Account>> {
+        Ok(self.0.account(&reference).await?)
     }
-    async fn change_account(&self, account: Account) -> Told<AccountChange> {
-        Ok(match self.0.change_account(account).await? {
-            Changed::Changed(holder) => AccountChange::Done { holder },
-            Changed::Stale => AccountChange::Stale,
-            Changed::Missing => AccountChange::Missing,
+    async fn update_account(&self, account: Account) -> StoreResult<UpdateOutcome> {
+        Ok(match self.0.update_account(account).await? {
+            core::UpdateOutcome::Changed(account) => UpdateOutcome::Changed { account },
+            core::UpdateOutcome::Stale => UpdateOutcome::Stale,
+            core::UpdateOutcome::Missing => UpdateOutcome::Missing,
         })
     }
-    async fn erase_account(&self, id: AccountId, version: u64, now: Timestamp) -> Told<Erased> {
+    async fn erase_account(&self, id: AccountId, version: u64, now: Timestamp) -> StoreResult<EraseOutcome> {
         Ok(self.0.erase_account(&id, version, now).await?)
     }
-    async fn accounts(&self, page: PageRequest) -> Told<AccountPage> {
+    async fn accounts(&self, page: PageRequest) -> StoreResult<AccountPage> {
         let page = self.0.accounts(page).await?;
         Ok(AccountPage { items: page.items, next: page.next })
     }

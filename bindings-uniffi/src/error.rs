@@ -1,74 +1,74 @@
-//! What went wrong, in one form for everything: a kind to decide by, a sentence for people, and what is known beside.
+//! The error of all calls: a kind for programs, a message for people, and details.
 
 use std::{fmt, time::Duration};
 
 use transcript_core::{
     Error, ErrorKind, Retry,
-    accounts::Refused,
-    lookup::{BadReference, FailureReason},
+    accounts::V1Error,
+    lookup::{FailureReason, ReferenceError},
     video::Platform,
 };
-use verbatim::Missing;
+use verbatim::UnavailableTranscript;
 #[cfg(feature = "service")]
 use verbatim::service::ServiceError;
 
-/// What kind of failure it is.
+/// Kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, uniffi::Enum)]
 pub enum FailureKind {
-    /// A link, a language, an option or another argument is none. Nothing was done.
+    /// A link, language, option or other argument is invalid. Nothing was done.
     InvalidInput,
-    /// The video has no transcript: no captions, private, removed, withdrawn and the like. The sentence says which.
+    /// The video has no transcript: no captions, private, removed, withdrawn and the like.
     NoCaptions,
-    /// The platform throttles or distrusts us, after retries and other suppliers.
+    /// The platform throttles or blocks requests, after retries and other suppliers.
     RateLimited,
-    /// A passing failure of the platform or of the way to it.
+    /// Transient failure of the platform or the network.
     FetchFailed,
-    /// No supplier is there for the platform, or its settings are wrong or stale.
+    /// No supplier covers the platform, or its settings are wrong or outdated.
     NotConfigured,
     /// A store cannot be reached or is too slow; the call may or may not have taken effect.
     Unavailable,
-    /// What was named does not exist.
+    /// The named object does not exist.
     NotFound,
-    /// It contradicts what is stored; nothing was done.
+    /// The call contradicts stored data; nothing was done.
     Conflict,
-    /// Stored data cannot be read back.
+    /// Stored data cannot be decoded.
     Corrupt,
-    /// A store or this build of the library cannot do it.
+    /// A store or this build of the library does not support the call.
     Unsupported,
-    /// A defect, of ours or of what the app brought along.
+    /// A defect of the library or of a component of the app.
     Unexpected,
     /// The call was cancelled.
     Cancelled,
-    /// The call took longer than it was given.
+    /// The call exceeded its timeout.
     TimedOut,
-    /// It was shut down before.
+    /// The object was shut down before.
     Closed,
-    /// The server took too long.
+    /// The server exceeded the timeout.
     ServerTimeout,
-    /// The server could not be reached, or its answer broke off.
+    /// The server could not be reached, or its response was cut off.
     ServerUnreachable,
-    /// What came is no answer of a Verbatim server.
+    /// The response is not one of a Verbatim server.
     ServerUnreadable,
-    /// 401: the key is missing, unknown or of the other surface.
+    /// 401: the key is missing, unknown or of the other API.
     Unauthorized,
     /// 402: the credits or the allowance are spent.
     PaymentRequired,
-    /// 404: there is no transcript, or nothing is at this address.
-    NotOffered,
+    /// 404: there is no transcript, or no resource at this address.
+    ServiceNotFound,
     /// 429: the caller's own limit.
     TooManyRequests,
-    /// Any other refusal; `status` says which.
+    /// Any other rejection; `status` has the HTTP status.
     Refused,
 }
 
-/// A failure. Only `kind` and `sentence` are always there.
+/// A failure. Only `kind` and `message` are always set.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Failure {
-    /// What to decide by.
+    /// Kind, for decisions of a program.
     pub kind: FailureKind,
     /// One sentence for people.
-    pub sentence: String,
-    /// The look-up's failure reason on the wire, such as `no_captions`.
+    pub message: String,
+    /// Failure reason of the lookup on the wire, such as `no_captions`.
     #[uniffi(default = None)]
     pub reason: Option<String>,
     /// The platform of the video.
@@ -77,52 +77,52 @@ pub struct Failure {
     /// The video's id on its platform.
     #[uniffi(default = None)]
     pub video_id: Option<String>,
-    /// Where a person can read the transcript once there is one.
+    /// The watch page, where a person can read the transcript once it is available.
     #[uniffi(default = None)]
     pub watch_url: Option<String>,
-    /// The HTTP status of a refusal.
+    /// HTTP status of a rejection.
     #[uniffi(default = None)]
     pub status: Option<u16>,
-    /// After how long asking again may help.
+    /// Time after which a retry may succeed.
     #[uniffi(default = None)]
     pub retry_after: Option<Duration>,
-    /// The credits that are left.
+    /// Credits left.
     #[uniffi(default = None)]
     pub credits_remaining: Option<i64>,
-    /// The server's name for the request.
+    /// The server's id of the request.
     #[uniffi(default = None)]
     pub request_id: Option<String>,
 }
 
-/// The one error of every call, and of every interface that an app implements but [`crate::Supplier`].
+/// The error of all calls, and of all interfaces that an app implements except [`crate::Supplier`].
 #[derive(Clone, Debug, PartialEq, uniffi::Error)]
 pub enum VerbatimError {
-    /// It failed.
+    /// The call failed.
     Failed {
-        /// How.
+        /// Details.
         failure: Failure,
     },
 }
 
 impl fmt::Display for VerbatimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.failure().sentence)
+        f.write_str(&self.failure().message)
     }
 }
 
 impl std::error::Error for VerbatimError {}
 
-/// A count as the records have it: signed, since unsigned numbers are awkward in Kotlin.
+/// A count as the records have it: signed, because unsigned numbers are awkward in Kotlin.
 pub(crate) fn count(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 impl Failure {
-    /// A failure of which no more is known.
-    pub(crate) fn plain(kind: FailureKind, sentence: impl Into<String>) -> Self {
+    /// A failure without details.
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
-            sentence: sentence.into(),
+            message: message.into(),
             reason: None,
             platform: None,
             video_id: None,
@@ -134,19 +134,19 @@ impl Failure {
         }
     }
 
-    /// The same, as an error.
-    pub(crate) fn of(kind: FailureKind, sentence: impl Into<String>) -> VerbatimError {
-        Self::plain(kind, sentence).into()
+    /// An error without details.
+    pub(crate) fn error(kind: FailureKind, message: impl Into<String>) -> VerbatimError {
+        Self::new(kind, message).into()
     }
 
-    /// A wrong argument.
-    pub(crate) fn invalid(sentence: impl Into<String>) -> VerbatimError {
-        Self::of(FailureKind::InvalidInput, sentence)
+    /// An error for an invalid argument.
+    pub(crate) fn invalid_input(message: impl Into<String>) -> VerbatimError {
+        Self::error(FailureKind::InvalidInput, message)
     }
 }
 
 impl VerbatimError {
-    /// How it failed.
+    /// Details of the failure.
     pub fn failure(&self) -> &Failure {
         match self {
             Self::Failed { failure } => failure,
@@ -160,8 +160,8 @@ impl From<Failure> for VerbatimError {
     }
 }
 
-impl From<Missing> for VerbatimError {
-    fn from(missing: Missing) -> Self {
+impl From<UnavailableTranscript> for VerbatimError {
+    fn from(missing: UnavailableTranscript) -> Self {
         let kind = match missing.reason {
             FailureReason::NoCaptions => FailureKind::NoCaptions,
             FailureReason::RateLimited => FailureKind::RateLimited,
@@ -174,7 +174,7 @@ impl From<Missing> for VerbatimError {
             platform: Some(missing.platform),
             video_id: Some(missing.video_id),
             watch_url: Some(missing.watch_url),
-            ..Failure::plain(kind, missing.message)
+            ..Failure::new(kind, missing.message)
         }
         .into()
     }
@@ -195,11 +195,11 @@ impl From<Error> for VerbatimError {
             Retry::After(wait) => Some(wait),
             _ => None,
         };
-        Failure { retry_after, ..Failure::plain(kind, error.message()) }.into()
+        Failure { retry_after, ..Failure::new(kind, error.message()) }.into()
     }
 }
 
-/// What a store or a model of the app's failed with, for the core.
+/// The core's error for an error of a store or model of the app.
 pub(crate) fn to_core(error: VerbatimError) -> Error {
     let VerbatimError::Failed { failure } = error;
     let (kind, retry) = match failure.kind {
@@ -213,22 +213,22 @@ pub(crate) fn to_core(error: VerbatimError) -> Error {
         }
         _ => (ErrorKind::Unexpected, Retry::Never),
     };
-    Error::new(kind, retry, failure.sentence)
+    Error::new(kind, retry, failure.message)
 }
 
 impl From<uniffi::UnexpectedUniFFICallbackError> for VerbatimError {
-    /// What Kotlin or Swift code threw that it had not declared, and what it returned that is no answer.
+    /// An undeclared exception of Kotlin or Swift code, or an invalid value that it returned.
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
-        Failure::of(FailureKind::Unexpected, format!("the app's own code failed: {}", error.reason))
+        Failure::error(FailureKind::Unexpected, format!("the app's own code failed: {}", error.reason))
     }
 }
 
-/// The kind of a refusal with this status.
-fn of_status(status: u16) -> FailureKind {
+/// Kind of a rejection with this HTTP status.
+fn kind_for_status(status: u16) -> FailureKind {
     match status {
         401 => FailureKind::Unauthorized,
         402 => FailureKind::PaymentRequired,
-        404 => FailureKind::NotOffered,
+        404 => FailureKind::ServiceNotFound,
         409 => FailureKind::Conflict,
         429 => FailureKind::TooManyRequests,
         _ => FailureKind::Refused,
@@ -238,44 +238,44 @@ fn of_status(status: u16) -> FailureKind {
 #[cfg(feature = "service")]
 impl From<ServiceError> for VerbatimError {
     fn from(error: ServiceError) -> Self {
-        let sentence = error.to_string();
-        let Some(refusal) = error.refusal() else {
+        let message = error.to_string();
+        let Some(rejection) = error.rejection() else {
             let kind = match error {
                 ServiceError::Invalid(_) => FailureKind::InvalidInput,
                 ServiceError::Timeout => FailureKind::ServerTimeout,
                 ServiceError::Unreachable(_) | ServiceError::CutOff => FailureKind::ServerUnreachable,
                 _ => FailureKind::ServerUnreadable,
             };
-            return Failure::of(kind, sentence);
+            return Failure::error(kind, message);
         };
-        let facts = &refusal.facts;
+        let meta = &rejection.meta;
         Failure {
-            reason: refusal.failure_reason.map(|reason| reason.as_str().to_owned()),
-            status: Some(refusal.status),
-            retry_after: facts.retry_after,
-            credits_remaining: facts.credits_remaining.map(count),
-            request_id: facts.request_id.clone(),
-            ..Failure::plain(of_status(refusal.status), sentence)
+            reason: rejection.failure_reason.map(|reason| reason.as_str().to_owned()),
+            status: Some(rejection.status),
+            retry_after: meta.retry_after,
+            credits_remaining: meta.credits_remaining.map(count),
+            request_id: meta.request_id.clone(),
+            ..Failure::new(kind_for_status(rejection.status), message)
         }
         .into()
     }
 }
 
-impl From<Refused> for VerbatimError {
-    fn from(refused: Refused) -> Self {
-        let (after, left) = match &refused {
-            Refused::RateLimited { retry_after_s, .. } => (Some(Duration::from_secs(*retry_after_s)), None),
-            Refused::PaymentRequired { credits_remaining, .. } => (None, Some(count(*credits_remaining))),
+impl From<V1Error> for VerbatimError {
+    fn from(error: V1Error) -> Self {
+        let (retry_after, credits_remaining) = match &error {
+            V1Error::RateLimited { retry_after_s, .. } => (Some(Duration::from_secs(*retry_after_s)), None),
+            V1Error::PaymentRequired { credits_remaining, .. } => (None, Some(count(*credits_remaining))),
             _ => (None, None),
         };
-        let status = refused.code();
-        let plain = Failure::plain(of_status(status), refused.message());
-        Failure { status: Some(status), retry_after: after, credits_remaining: left, ..plain }.into()
+        let status = error.code();
+        let plain = Failure::new(kind_for_status(status), error.message());
+        Failure { status: Some(status), retry_after, credits_remaining, ..plain }.into()
     }
 }
 
-impl From<BadReference> for VerbatimError {
-    fn from(bad: BadReference) -> Self {
-        Failure::invalid(bad.message)
+impl From<ReferenceError> for VerbatimError {
+    fn from(error: ReferenceError) -> Self {
+        Failure::invalid_input(error.message)
     }
 }

@@ -1,11 +1,11 @@
-//! Verbatim for Kotlin and Swift: a thin layer over the facade. No rule lives in it.
+//! Verbatim for Kotlin and Swift: a thin layer over the facade, without further rules.
 //!
-//! What is exported are plain records, objects whose calls are async, and interfaces that an app may implement:
-//! suppliers, stores, a chat model, whoever hears of progress. The idiomatic layers are beside it, in `kotlin` and `swift`.
+//! It exports plain records, objects with async calls, and interfaces that an app can implement: suppliers, stores, a
+//! chat model, a mailer, progress listeners. The idiomatic layers are in the folders `kotlin` and `swift`.
 
 #![allow(
     clippy::result_large_err,
-    reason = "a failure crosses by value, with all that is known of it, and is rare"
+    reason = "a failure crosses the boundary by value, with all its details, and is rare"
 )]
 
 mod call;
@@ -13,19 +13,20 @@ mod client;
 #[cfg(feature = "testing")]
 mod conformance;
 mod error;
-mod opener;
+mod lazy_open;
 mod options;
 mod ports;
 mod progress;
+mod redacted_debug;
 mod runtime;
 mod transcript;
 mod transcripts;
-mod unsaid;
 
 pub use call::{CallOptions, CancelToken};
 pub use client::{
-    Allowance, ChatAnswer, ChatTurn, Citation, Client, ClientOptions, CreditsPage, KeyCreated, KeyStatus,
-    Lookup, Me, NewKeyRequest, Purchase, Role, TextLookup, Verified,
+    AccountInfo, ChatAnswer, ChatRole, ChatTurn, CheckoutSession, Citation, Client, ClientOptions,
+    CreateKeyRequest, CreateKeyResponse, KeyStatus, KeyUsage, LookupResponse, PurchasedTranscript,
+    TextResponse, VerifyResponse,
 };
 #[cfg(feature = "testing")]
 pub use conformance::{
@@ -33,21 +34,22 @@ pub use conformance::{
     run_ledger_case,
 };
 pub use error::{Failure, FailureKind, VerbatimError};
-pub use options::{ModelService, ServerSource, Storage, SupplierChoice, TranscriptsOptions};
+pub use options::{ModelService, RemoteServer, Storage, SupplierSpec, TranscriptsOptions};
 pub use ports::{
-    AccountChange, AccountPage, ArchiveFind, ArchiveKeep, ArchiveStore, BalancePage, ChatMessage, ChatModel,
-    DirectoryStore, EntryPage, KeyOwner, KeyPage, LedgerStore, Mail, Mailer, Redemption, ShortLinkName,
-    StoredRecord, Supplier, SupplierAsk, SupplyFailure, SupplyReason, TrackPage, Video, VideoPage, Watcher,
+    AccountPage, ArchiveStore, BalancePage, ChatMessage, ChatModel, DirectoryStore, EntryPage, FindOutcome,
+    KeyOwner, KeyPage, LedgerStore, MailMessage, Mailer, PutRequest, RedeemOutcome, ShortLink,
+    StoredTranscript, Supplier, SupplyFailure, SupplyMonitor, SupplyReason, SupplyRequest, TrackPage,
+    UpdateOutcome, Video, VideoPage,
 };
 pub use progress::{ProgressListener, Stage};
-pub use transcript::{Format, Segment, Transcript, parse_captions, render};
+pub use transcript::{Segment, Transcript, TranscriptFormat, parse_captions, render};
 pub use transcripts::{
-    Answer, ArchiveSize, ImportEffect, ImportRequest, Imported, Refreshed, SearchHit, Transcripts,
+    BatchResult, ImportEffect, ImportOutcome, ImportRequest, RefreshOutcome, SearchHit, Transcripts,
 };
 
 uniffi::setup_scaffolding!();
 
-/// The version of the library.
+/// Version of the library.
 #[uniffi::export]
 pub fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()

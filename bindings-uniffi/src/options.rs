@@ -1,4 +1,4 @@
-//! From the app's options to those of the facade.
+//! Options of the app, converted into those of the facade.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -8,183 +8,188 @@ use verbatim::{ChatModelOptions, Options, ServiceOptions, SpeechOptions, Storage
 use crate::{
     error::{Failure, VerbatimError},
     ports::{
-        ArchiveStore, ChatModel, DirectoryStore, Foreign, ForeignChatModel, ForeignSupplier, LedgerStore,
-        Mailer, Supplier,
+        ArchiveStore, ChatModel, DirectoryStore, ForeignChatModel, ForeignStore, ForeignSupplier,
+        LedgerStore, Mailer, Supplier,
     },
     progress::Progress,
-    unsaid::unsaid,
+    redacted_debug::redacted_debug,
 };
 
-/// The longest that a time may be.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
-/// How long a store of the app's may take for one call, unless it is said.
+/// Maximum of all timeouts.
+const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// Default of `store_timeout`.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a supplier of the app's may take, unless it is said.
+/// Default of `supplier_timeout`.
 const SUPPLIER_TIMEOUT: Duration = Duration::from_secs(300);
-/// The tokens that a model of the app's takes, unless it is said.
+/// Default of `chat_context_tokens`.
 const CONTEXT_TOKENS: u32 = 32_000;
 
-/// How a supplier comes by its words.
+/// How a supplier obtains transcripts.
 #[uniffi::remote(Enum)]
 pub enum SupplierKind {
-    /// It reads captions that the platform has.
+    /// From captions of the platform.
     Captions,
-    /// It listens to the audio.
+    /// By speech recognition.
     Speech,
-    /// It asks another service that has transcripts.
+    /// From another service that has transcripts.
     Remote,
 }
 
-/// Where transcripts, keys and the ledger are kept.
+/// Storage of transcripts, keys and the ledger.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum Storage {
-    /// In memory: gone with the process.
+    /// In memory: lost when the process ends.
     Memory,
-    /// In SQLite files in a folder of the app's, which is made where it is not there: `archive.db` for transcripts,
-    /// `verbatim.db` for keys and the ledger.
+    /// In SQLite files in a folder, created if it does not exist.
+    ///
+    /// `archive.db` has the transcripts, `verbatim.db` the keys and the ledger.
     Folder {
         /// The folder.
         path: String,
     },
-    /// Transcripts in one SQLite file, the rest in memory: for an app that sells nothing.
+    /// Transcripts in one SQLite file, everything else in memory.
+    ///
+    /// For an app without a service in its process.
     ArchiveFile {
         /// The file.
         path: String,
     },
 }
 
-/// One who is asked for transcripts that are not archived.
+/// A supplier of transcripts that are not archived.
 #[derive(Clone, uniffi::Enum)]
-pub enum SupplierChoice {
-    /// A supplier of the library's: `youtube-captions`, `tiktok-captions`, `x-captions`, `verbatim-service`, or
+pub enum SupplierSpec {
+    /// A built-in supplier: `youtube-captions`, `tiktok-captions`, `x-captions`, `verbatim-service`, or
     /// `speech-to-text`.
     BuiltIn {
         /// Its name.
         name: String,
     },
-    /// One of the app's.
-    Own {
+    /// A supplier of the app.
+    Custom {
         /// Its name, the `source` of its transcripts.
         name: String,
-        /// The platforms that it covers; none: all.
+        /// The platforms that it covers; empty: all.
         platforms: Vec<Platform>,
-        /// How it comes by its words.
+        /// How it obtains transcripts.
         kind: SupplierKind,
         /// The supplier.
         supplier: Arc<dyn Supplier>,
     },
 }
 
-/// A model behind an OpenAI-compatible service.
+/// A model of an OpenAI-compatible service.
 #[derive(Clone, uniffi::Record)]
 pub struct ModelService {
-    /// Where the service is, `/v1` included.
+    /// Address of the service, including `/v1`.
     pub base_url: String,
-    /// Its model.
+    /// Name of the model.
     pub model: String,
-    /// Its key, where it wants one.
+    /// API key, if the service requires one.
     #[uniffi(default = None)]
     pub api_key: Option<String>,
 }
 
-/// Another Verbatim server as a source of transcripts.
+/// Another Verbatim server as a supplier.
 #[derive(Clone, uniffi::Record)]
-pub struct ServerSource {
-    /// Its address.
+pub struct RemoteServer {
+    /// Address of the server.
     pub base_url: String,
-    /// A key of its look-up API: `vbk_…`.
+    /// API key of its lookup API: `vbk_…`.
     pub key: String,
 }
 
-/// Everything that can be chosen. The defaults keep nothing beyond the process, and ask the platforms directly.
+/// All options. By default everything is stored in memory, and requests go to the platforms directly.
 #[derive(Clone, Default, uniffi::Record)]
 pub struct TranscriptsOptions {
-    /// Where everything is kept; none: in memory.
+    /// Storage; `None`: in memory.
     #[uniffi(default = None)]
     pub storage: Option<Storage>,
-    /// Who is asked, in order; none: the platforms themselves. An empty list asks nobody.
+    /// Suppliers in order; `None`: those of the platforms. An empty list: the archive only.
     #[uniffi(default = None)]
-    pub suppliers: Option<Vec<SupplierChoice>>,
-    /// An archive of the app's, in place of the storage's.
+    pub suppliers: Option<Vec<SupplierSpec>>,
+    /// Archive of the app, instead of the storage's.
     #[uniffi(default = None)]
     pub archive: Option<Arc<dyn ArchiveStore>>,
-    /// A ledger of the app's, in place of the storage's.
+    /// Ledger of the app, instead of the storage's.
     #[uniffi(default = None)]
     pub ledger: Option<Arc<dyn LedgerStore>>,
-    /// Keys and accounts of the app's, in place of the storage's.
+    /// Directory of keys and accounts of the app, instead of the storage's.
     #[uniffi(default = None)]
     pub directory: Option<Arc<dyn DirectoryStore>>,
-    /// Who sends the mails of registrations, for an app that has the service within its process; none: they wait.
+    /// Mailer of the app for registrations of the service in the process; `None`: mails stay queued.
     #[uniffi(default = None)]
     pub mailer: Option<Arc<dyn Mailer>>,
-    /// A model of the app's, which answers questions.
+    /// Chat model of the app.
     #[uniffi(default = None)]
     pub chat_model: Option<Arc<dyn ChatModel>>,
-    /// How many tokens the app's model takes at once; none: 32,000.
+    /// Context size of the app's chat model in tokens; `None`: 32,000.
     #[uniffi(default = None)]
     pub chat_context_tokens: Option<u32>,
-    /// A model behind a service, which answers questions; none: the transcript's own passages are the answers.
+    /// Chat model of a service; `None`: answers consist of passages of the transcript.
     #[uniffi(default = None)]
     pub chat: Option<ModelService>,
-    /// Who listens to videos without captions; the supplier `speech-to-text`. It needs ffmpeg, which phones lack.
+    /// Speech recognition for videos without captions: the supplier `speech-to-text`.
+    ///
+    /// It requires ffmpeg, which mobile systems do not have.
     #[uniffi(default = None)]
     pub speech: Option<ModelService>,
-    /// Another Verbatim server; the supplier `verbatim-service`.
+    /// Another Verbatim server: the supplier `verbatim-service`.
     #[uniffi(default = None)]
-    pub server: Option<ServerSource>,
-    /// How long a caller waits for a new transcript; none: a day. Each call can have a shorter time of its own.
+    pub server: Option<RemoteServer>,
+    /// Maximum wait of a caller for a new transcript; `None`: a day. Each call can have a shorter timeout.
     #[uniffi(default = None)]
     pub wait: Option<Duration>,
-    /// How long one request to a platform may take; none: 20 s.
+    /// Timeout of one request to a platform; `None`: 20 s.
     #[uniffi(default = None)]
     pub request_timeout: Option<Duration>,
-    /// How often a request that failed in passing is repeated; none: twice.
+    /// Retries after a transient failure of a request; `None`: 2.
     #[uniffi(default = None)]
     pub retries: Option<u32>,
-    /// Proxies through which every request leaves, used in turn; none: directly.
+    /// Proxies of all requests, used in rotation; empty: a direct connection.
     #[uniffi(default = [])]
     pub proxies: Vec<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// PEM file with root certificates that are trusted in addition to the system's.
     #[uniffi(default = None)]
     pub ca_file: Option<String>,
-    /// The client identities as which YouTube is asked, in order; none: those built in.
+    /// Client identities for requests to YouTube, in order; empty: the built-in ones.
     #[uniffi(default = [])]
     pub youtube_clients: Vec<String>,
-    /// How long a supplier of the app's may take; none: 5 minutes.
+    /// Timeout of a supplier of the app; `None`: 5 minutes.
     #[uniffi(default = None)]
     pub supplier_timeout: Option<Duration>,
-    /// How long a store of the app's may take for one call; none: 5 s.
+    /// Timeout of one call of a store of the app; `None`: 5 s.
     #[uniffi(default = None)]
     pub store_timeout: Option<Duration>,
-    /// The address that links to the watch page begin with; none: the built-in one.
+    /// Base URL of links to the watch page; `None`: the built-in one.
     #[uniffi(default = None)]
     pub base_url: Option<String>,
-    /// New transcripts a month for a key without a plan; none: the built-in figure.
+    /// New transcripts per month for a key without a plan; `None`: the built-in number.
     #[uniffi(default = None)]
     pub free_per_month: Option<u32>,
 }
 
-/// A time that was given: more than nothing, and at most a day.
-fn time(name: &str, given: Option<Duration>, otherwise: Duration) -> Result<Duration, VerbatimError> {
-    match given {
-        None => Ok(otherwise),
-        Some(time) if !time.is_zero() && time <= LONGEST => Ok(time),
-        Some(_) => Err(Failure::invalid(format!("{name} must be more than 0 and at most a day"))),
+/// A timeout option: more than 0 and at most a day.
+fn timeout(name: &str, value: Option<Duration>, default: Duration) -> Result<Duration, VerbatimError> {
+    match value {
+        None => Ok(default),
+        Some(timeout) if !timeout.is_zero() && timeout <= TIMEOUT_MAX => Ok(timeout),
+        Some(_) => Err(Failure::invalid_input(format!("{name} must be more than 0 and at most a day"))),
     }
 }
 
-/// The facade's options, and the folder of the files.
+/// Converts into the options of the facade; the path is the folder to create for storage files.
 ///
 /// # Errors
-/// `InvalidInput`, naming the option that is wrong.
-pub(crate) fn read(
+/// `InvalidInput` with the name of the invalid option.
+pub(crate) fn convert(
     given: TranscriptsOptions,
     progress: Arc<Progress>,
 ) -> Result<(Options, Option<PathBuf>), VerbatimError> {
-    let mut options = Options { outlives: false, observer: Some(progress), ..Options::default() };
-    options.wait = time("wait", given.wait, LONGEST)?;
+    let mut options = Options { detach_unpaid: false, observer: Some(progress), ..Options::default() };
+    options.wait = timeout("wait", given.wait, TIMEOUT_MAX)?;
     let upstream = &mut options.upstream;
-    upstream.timeout = time("request_timeout", given.request_timeout, upstream.timeout)?;
+    upstream.timeout = timeout("request_timeout", given.request_timeout, upstream.timeout)?;
     upstream.retries = given.retries.unwrap_or(upstream.retries);
     upstream.proxies.clone_from(&given.proxies);
     upstream.ca_file = given.ca_file.clone().map(PathBuf::from);
@@ -204,17 +209,17 @@ pub(crate) fn read(
     if let Some(free) = given.free_per_month {
         options.lookup.free_per_month = free.into();
     }
-    let folder = storage(given.storage.as_ref(), &mut options)?;
-    own(given, &mut options)?;
+    let folder = set_storage(given.storage.as_ref(), &mut options)?;
+    set_custom_ports(given, &mut options)?;
     options.check()?;
     Ok((options, folder))
 }
 
-/// Where everything is kept; the folder that may have to be made.
-fn storage(given: Option<&Storage>, options: &mut Options) -> Result<Option<PathBuf>, VerbatimError> {
+/// Sets the storage and returns the folder to create.
+fn set_storage(given: Option<&Storage>, options: &mut Options) -> Result<Option<PathBuf>, VerbatimError> {
     let path = |path: &String| match path.is_empty() {
         false => Ok(PathBuf::from(path)),
-        true => Err(Failure::invalid("storage: the path is empty")),
+        true => Err(Failure::invalid_input("storage: the path is empty")),
     };
     match given {
         None | Some(Storage::Memory) => Ok(None),
@@ -231,42 +236,45 @@ fn storage(given: Option<&Storage>, options: &mut Options) -> Result<Option<Path
     }
 }
 
-/// What the app brings along.
-fn own(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimError> {
-    let patience = time("store_timeout", given.store_timeout, STORE_TIMEOUT)?;
-    let parts = &mut options.own;
-    parts.archive = given.archive.map(|store| Arc::new(Foreign::new("archive", store, patience)) as _);
-    parts.ledger = given.ledger.map(|store| Arc::new(Foreign::new("ledger", store, patience)) as _);
-    parts.directory = given.directory.map(|store| Arc::new(Foreign::new("directory", store, patience)) as _);
+/// Sets the ports that the app implements, and the suppliers.
+fn set_custom_ports(given: TranscriptsOptions, options: &mut Options) -> Result<(), VerbatimError> {
+    let store_timeout = timeout("store_timeout", given.store_timeout, STORE_TIMEOUT)?;
+    let ports = &mut options.custom;
+    ports.archive =
+        given.archive.map(|store| Arc::new(ForeignStore::new("archive", store, store_timeout)) as _);
+    ports.ledger = given.ledger.map(|store| Arc::new(ForeignStore::new("ledger", store, store_timeout)) as _);
+    ports.directory =
+        given.directory.map(|store| Arc::new(ForeignStore::new("directory", store, store_timeout)) as _);
     if let Some(model) = given.chat_model {
         let tokens = given.chat_context_tokens.unwrap_or(CONTEXT_TOKENS).max(1);
-        parts.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
+        ports.chat_model = Some(Arc::new(ForeignChatModel::new(model, tokens)));
     }
-    let patience = time("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
-    let Some(list) = given.suppliers else {
+    let supplier_timeout = timeout("supplier_timeout", given.supplier_timeout, SUPPLIER_TIMEOUT)?;
+    let Some(specs) = given.suppliers else {
         options.add_named_sources();
         return Ok(());
     };
     options.suppliers = SupplierOptions::none();
-    for choice in list {
-        match choice {
-            SupplierChoice::BuiltIn { name } => {
+    for spec in specs {
+        match spec {
+            SupplierSpec::BuiltIn { name } => {
                 if !options.suppliers.add([name.as_str()]) {
-                    return Err(Failure::invalid(format!("there is no supplier {name:?}")));
+                    return Err(Failure::invalid_input(format!("unknown supplier {name:?}")));
                 }
             }
-            SupplierChoice::Own { name, platforms, kind, supplier } => {
+            SupplierSpec::Custom { name, platforms, kind, supplier } => {
                 if name.is_empty() {
-                    return Err(Failure::invalid("a supplier must have a name"));
+                    return Err(Failure::invalid_input("a supplier must have a name"));
                 }
                 let platforms = if platforms.is_empty() { Platform::ALL.to_vec() } else { platforms };
-                let own = Arc::new(ForeignSupplier::new(supplier, name, platforms, kind, patience));
-                options.suppliers.add_own(own.as_ref());
-                options.own.suppliers.push(own);
+                let custom =
+                    Arc::new(ForeignSupplier::new(supplier, name, platforms, kind, supplier_timeout));
+                options.suppliers.add_custom(custom.as_ref());
+                options.custom.suppliers.push(custom);
             }
         }
     }
     Ok(())
 }
 
-unsaid!(SupplierChoice, ModelService, ServerSource, TranscriptsOptions);
+redacted_debug!(SupplierSpec, ModelService, RemoteServer, TranscriptsOptions);

@@ -1,4 +1,4 @@
-//! Who hears how far a call is.
+//! Delivery of progress to listeners of the app.
 
 use std::{
     fmt,
@@ -15,64 +15,68 @@ use transcript_core::{
 
 use crate::{
     error::{VerbatimError, count},
-    transcripts::Answer,
+    transcripts::BatchResult,
 };
 
-/// How many stages may wait for a listener; more are left out, for the work waits for nobody.
-const WAITING_MAX: usize = 256;
-/// How long a call that is done waits for its listener to hear the rest.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Maximum of queued events per listener.
+///
+/// Further stages are dropped, because work does not wait for listeners.
+const QUEUED_MAX: usize = 256;
+/// How long a finished call waits for its listener to receive queued events.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How far a fetch is.
+/// Progress of a fetch.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Stage {
-    /// Where the video is.
+    /// Platform of the video.
     pub platform: Platform,
-    /// Its id there.
+    /// The video's id on its platform.
     pub video_id: String,
-    /// The supplier that is at work.
+    /// The active supplier.
     pub supplier: String,
-    /// The stage, as the supplier names it: `tracks`, `captions`, `audio`, `transcribing`, …
+    /// Name of the stage, set by the supplier: `tracks`, `captions`, `audio`, `transcribing`, …
     pub name: String,
-    /// How much of it is done.
+    /// Completed units.
     pub done: i64,
-    /// How much there is to do; 0 when nobody knows.
-    pub of: i64,
+    /// All units; 0 if unknown.
+    pub total: i64,
 }
 
-/// Hears how far a call is. What it throws changes nothing, and one that never returns hears no more.
+/// Receives the progress of a call.
+///
+/// Errors are ignored. A listener that never returns receives no further events.
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait ProgressListener: Send + Sync {
-    /// The fetch of a video has come so far.
+    /// The fetch of a video reached a stage.
     async fn on_stage(&self, stage: Stage) -> Result<(), VerbatimError>;
 
-    /// One of several links has its answer.
-    async fn on_answer(&self, answer: Answer) -> Result<(), VerbatimError>;
+    /// One link of a batch is finished.
+    async fn on_result(&self, result: BatchResult) -> Result<(), VerbatimError>;
 }
 
-/// What a listener hears.
-enum Event {
+/// Event for a listener.
+enum ListenerEvent {
     Stage(Stage),
-    Answer(Box<Answer>),
+    Result(Box<BatchResult>),
 }
 
-/// One who listens, and to which video; none: to all.
-struct Ear {
+/// A listener and its video; `None`: all videos.
+struct ListenerEntry {
     id: u64,
     video: Option<VideoId>,
-    tell: mpsc::Sender<Event>,
+    events: mpsc::Sender<ListenerEvent>,
 }
 
 #[derive(Default)]
-struct Ears {
-    next: u64,
-    list: Vec<Ear>,
+struct ListenerTable {
+    last_id: u64,
+    entries: Vec<ListenerEntry>,
 }
 
-/// Hands what the engine tells to those who listen.
+/// Passes events of the engine to listeners.
 #[derive(Default)]
-pub(crate) struct Progress(Mutex<Ears>);
+pub(crate) struct Progress(Mutex<ListenerTable>);
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,83 +84,83 @@ impl fmt::Debug for Progress {
     }
 }
 
-impl engine::Observer for Progress {
-    fn stage(&self, stage: engine::Stage) {
-        let ears = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let hear = |ear: &&Ear| ear.video.as_ref().is_none_or(|video| *video == stage.video);
-        for ear in ears.list.iter().filter(hear) {
-            let told = Stage {
+impl engine::EngineObserver for Progress {
+    fn on_stage(&self, stage: engine::FetchStage) {
+        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_for = |entry: &&ListenerEntry| entry.video.as_ref().is_none_or(|video| *video == stage.video);
+        for entry in table.entries.iter().filter(is_for) {
+            let event = Stage {
                 platform: stage.video.platform(),
                 video_id: stage.video.id().to_owned(),
                 supplier: stage.supplier.clone(),
                 name: stage.name.clone(),
                 done: count(stage.done),
-                of: count(stage.of),
+                total: count(stage.total),
             };
-            // A listener that is slow misses stages; the answer itself comes from the call.
-            let _left_out = ear.tell.try_send(Event::Stage(told));
+            // A slow listener misses stages; the call itself returns the result.
+            let _dropped = entry.events.try_send(ListenerEvent::Stage(event));
         }
     }
 }
 
 impl Progress {
-    /// Lets a listener hear of a video, or of all, until what is returned is ended or dropped.
-    pub(crate) fn listen(
+    /// Subscribes a listener to one video or to all, until the guard is finished or dropped.
+    pub(crate) fn subscribe(
         self: &Arc<Self>,
         listener: Arc<dyn ProgressListener>,
         video: Option<VideoId>,
-    ) -> Listening {
-        let (tell, mut told) = mpsc::channel(WAITING_MAX);
+    ) -> ListeningGuard {
+        let (events, mut queue) = mpsc::channel(QUEUED_MAX);
         let task = tokio::spawn(async move {
-            while let Some(event) = told.recv().await {
-                // What the app's code throws is its own affair.
-                let _thrown = match event {
-                    Event::Stage(stage) => listener.on_stage(stage).await,
-                    Event::Answer(answer) => listener.on_answer(*answer).await,
+            while let Some(event) = queue.recv().await {
+                // Errors of the listener do not affect the call.
+                let _ignored = match event {
+                    ListenerEvent::Stage(stage) => listener.on_stage(stage).await,
+                    ListenerEvent::Result(result) => listener.on_result(*result).await,
                 };
             }
         });
-        let mut ears = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ears.next += 1;
-        let id = ears.next;
-        ears.list.push(Ear { id, video, tell: tell.clone() });
-        Listening { id, progress: Arc::clone(self), tell: Some(tell), task }
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.last_id += 1;
+        let id = table.last_id;
+        table.entries.push(ListenerEntry { id, video, events: events.clone() });
+        ListeningGuard { id, progress: Arc::clone(self), events: Some(events), task }
     }
 }
 
-/// Somebody listens as long as this lives.
-pub(crate) struct Listening {
+/// Subscription of a listener; drop ends it.
+pub(crate) struct ListeningGuard {
     id: u64,
     progress: Arc<Progress>,
-    tell: Option<mpsc::Sender<Event>>,
+    events: Option<mpsc::Sender<ListenerEvent>>,
     task: JoinHandle<()>,
 }
 
-impl Listening {
-    /// Tells of an answer, in its turn.
-    pub(crate) async fn answered(&self, answer: Answer) {
-        if let Some(tell) = &self.tell {
-            let told = tell.send(Event::Answer(Box::new(answer)));
-            let _slow = tokio::time::timeout(LAST_WORDS, told).await;
+impl ListeningGuard {
+    /// Queues the result of a link.
+    pub(crate) async fn send_result(&self, result: BatchResult) {
+        if let Some(events) = &self.events {
+            let sent = events.send(ListenerEvent::Result(Box::new(result)));
+            let _slow = tokio::time::timeout(FLUSH_TIMEOUT, sent).await;
         }
     }
 
-    /// Lets the listener hear what is left, for a moment.
-    pub(crate) async fn end(mut self) {
-        self.leave();
-        let _late = tokio::time::timeout(LAST_WORDS, &mut self.task).await;
+    /// Ends the subscription after the queued events are delivered, or after [`FLUSH_TIMEOUT`].
+    pub(crate) async fn finish(mut self) {
+        self.unsubscribe();
+        let _slow = tokio::time::timeout(FLUSH_TIMEOUT, &mut self.task).await;
     }
 
-    fn leave(&mut self) {
-        self.tell = None;
-        let mut ears = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
-        ears.list.retain(|ear| ear.id != self.id);
+    fn unsubscribe(&mut self) {
+        self.events = None;
+        let mut table = self.progress.0.lock().unwrap_or_else(PoisonError::into_inner);
+        table.entries.retain(|entry| entry.id != self.id);
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningGuard {
     fn drop(&mut self) {
-        self.leave();
+        self.unsubscribe();
         self.task.abort();
     }
 }

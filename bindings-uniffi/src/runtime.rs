@@ -1,6 +1,6 @@
-//! The runtime that all work runs on: one for the process, made when it is first needed.
+//! The runtime of all work: one for the process, started on first use.
 //!
-//! Futures of the exported calls only wait for tasks on it, so that any dispatcher of Kotlin or Swift may poll them.
+//! Futures of the exported calls only wait for tasks on it, so any dispatcher of Kotlin or Swift can poll them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,19 +8,19 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::{Failure, FailureKind, VerbatimError};
 
-/// The most threads that drive the work: it waits for the network and the disk, mostly.
+/// Maximum of worker threads: the work mostly waits for the network and the disk.
 const THREADS_MAX: usize = 4;
 
-/// Never ended: an app ends with its process.
+/// Never shut down: it ends with the process.
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
-/// The runtime.
+/// Handle of the runtime.
 ///
 /// # Errors
-/// [`FailureKind::Unavailable`] when the system gives no threads.
+/// [`FailureKind::Unavailable`] if the system cannot start threads.
 pub(crate) fn handle() -> Result<Handle, VerbatimError> {
-    let mut kept = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(runtime) = kept.as_ref() {
+    let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = slot.as_ref() {
         return Ok(runtime.handle().clone());
     }
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
@@ -30,9 +30,9 @@ pub(crate) fn handle() -> Result<Handle, VerbatimError> {
         .enable_all()
         .build()
         .map_err(|error| {
-            Failure::of(FailureKind::Unavailable, format!("no threads for the work: {error}"))
+            Failure::error(FailureKind::Unavailable, format!("cannot start threads: {error}"))
         })?;
     let handle = runtime.handle().clone();
-    *kept = Some(runtime);
+    *slot = Some(runtime);
     Ok(handle)
 }

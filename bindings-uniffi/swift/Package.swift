@@ -2,10 +2,10 @@
 import PackageDescription
 
 #if os(Linux)
-// The header and its module map; the library is where the linker is told to look.
+// The header and its module map; the linker gets the location of the library as an option.
 let library = Target.systemLibrary(name: "VerbatimFFI", path: "VerbatimFFI")
 #else
-// Static libraries for devices, simulators and Macs, with the header that the sources call.
+// Static libraries for devices, simulators and Macs, with the header.
 let library = Target.binaryTarget(name: "VerbatimFFI", path: "VerbatimFFI.xcframework")
 #endif
 

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
 # Swift on Linux, for the tests.
 #
-#   toolchain.sh install                 gets it where it is missing: the package swiftlang of Debian 13 or newer. On an
-#                                        older Debian what that package takes is unpacked below the target folder, for it
-#                                        would not go with the system's C library; the system stays as it is.
-#   toolchain.sh run FOLDER COMMAND...   runs a command of it in a folder. NAME=VALUE may come before the command.
+#   toolchain.sh install                 installs Swift if it is missing: the package swiftlang of Debian 13 or newer. On
+#                                        an older Debian, whose C library is too old, the package and its dependencies
+#                                        are unpacked below the target folder; the system is not changed.
+#   toolchain.sh run FOLDER COMMAND...   runs a Swift command in a folder. NAME=VALUE may precede the command.
 #
-# Both want root where the system has no Swift: apt-get does, and so do the mounts of a folder that is a system.
+# Both need root if the system has no Swift: for apt-get, and for the mounts of the unpacked system.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/swift-toolchain"
-# Debian has no command `swift`, for another package has one; its other commands are here.
+# Debian's package installs no command `swift`, a name of another package. The commands are in this folder.
 programs=/usr/libexec/swift/bin
-# What compiles, and what the compiler runs; linking takes a C compiler and its libraries.
+# The compiler, and the C libraries for linking.
 packages=(swiftlang libc6-dev libstdc++-14-dev)
-# Nobody debugs, formats or edits in the tests: a gigabyte less.
+# Debuggers, formatters and editor support, which the tests do not use: saves a gigabyte.
 left_out=(lldb\* liblldb\* clangd docc sourcekit-lsp libsourcekitdInProc.so swift-format swift_static)
 
-# unpack WORK: the packages of Debian 13, and whatever they want, into the folder that becomes the system.
+# unpack WORK: unpacks the packages of Debian 13 and their dependencies into WORK/system.
 unpack() {
   local work="$1" mirror package exclude=(--exclude='./usr/share/doc' --exclude='./usr/share/locale')
   mirror="$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 'Label: Debian' | head -n 1)"
@@ -36,10 +36,10 @@ APT::Sandbox::User "root";
 CONF
   export APT_CONFIG="$work/apt.conf"
   apt-get update -q
-  # Beside them what every Debian has: a shell, and env.
+  # Also a shell and `env`, which every Debian has installed.
   apt-get install -qy --download-only "${packages[@]}" base-files dash coreutils
   for package in "${left_out[@]}"; do exclude+=(--exclude="$package"); done
-  # The links from /lib to /usr/lib come first.
+  # base-files first: it contains the links from /lib to /usr/lib.
   for package in "$work"/cache/archives/base-files_*.deb "$work"/cache/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$work/system" "${exclude[@]}"
   done
@@ -67,15 +67,15 @@ case "${1:-}" in
       exec env PATH="$programs:$PATH" "$@"
     fi
     if [ ! -d "$root" ]; then
-      echo "there is no Swift here: ${BASH_SOURCE[0]} install" >&2
+      echo "Swift is not installed: run ${BASH_SOURCE[0]} install" >&2
       exit 1
     fi
-    # The mounts end with the command.
+    # The mount namespace ends with the command.
     exec unshare --mount bash -euc '
       root="$1"; folder="$2"; programs="$3"; shift 3
-      for place in /proc /dev /etc/ssl "$folder"; do
-        mkdir -p "$root$place"
-        mount --rbind "$place" "$root$place"
+      for path in /proc /dev /etc/ssl "$folder"; do
+        mkdir -p "$root$path"
+        mount --rbind "$path" "$root$path"
       done
       exec chroot "$root" /usr/bin/env -i -C "$folder" HOME=/tmp PATH="$programs:/usr/bin" "$@"
     ' run "$root" "$folder" "$programs" "$@"

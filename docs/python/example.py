@@ -1,6 +1,6 @@
-"""A walk through the package, as in a notebook: `python example.py [ARCHIVE]`.
+"""Example of the package, in notebook cells: `python example.py [ARCHIVE]`.
 
-Proxies and certificates come from the environment, as for `verbatim.get`.
+Proxies and certificates come from the environment, as for `verbatim_transcripts.get`.
 """
 
 # %% One transcript
@@ -8,9 +8,9 @@ import asyncio
 import os
 import sys
 
-import verbatim
+import verbatim_transcripts as vt
 
-transcripts = verbatim.Transcripts(
+transcripts = vt.Transcripts(
     archive=sys.argv[1] if len(sys.argv) > 1 else None,
     proxies=os.environ.get("VERBATIM_UPSTREAM__PROXY"),
     ca_file=os.environ.get("VERBATIM_UPSTREAM__CA_FILE"),
@@ -24,27 +24,27 @@ for segment in transcript.segments[:2]:
 print(transcript.markdown())
 print(transcripts.get("vb-tracks-0", lang="de").text)
 
-# %% Many at once, failures among them
+# %% Many videos, with failures
 LINKS = ["vb-tracks-0", "vb-asronly0", "vb-private0", "https://example.com"]
 for result in transcripts.get_many(LINKS, progress=lambda done, _: print(f"{done} of {len(LINKS)}")):
     match result:
-        case (link, verbatim.Transcript() as found, None):
+        case (link, vt.Transcript() as found, None):
             print(f"{link}: {len(found)} segments, {'archived' if found.from_cache else 'fetched'}")
-        case (link, None, verbatim.TranscriptUnavailable(reason=reason) as error):
+        case (link, None, vt.TranscriptUnavailable(reason=reason) as error):
             print(f"{link}: {reason}: {error}")
         case (link, None, error):
             print(f"{link}: {error}")
 
 
 # %% In an event loop
-async def together() -> None:
-    one, two = await asyncio.gather(transcripts.aget("vb-tracks-0"), transcripts.aget("vb-french-0"))
-    print(one.language, two.language)
+async def get_both() -> None:
+    first, second = await asyncio.gather(transcripts.aget("vb-tracks-0"), transcripts.aget("vb-french-0"))
+    print(first.language, second.language)
 
 
-asyncio.run(together())
+asyncio.run(get_both())
 
-# %% What the archive has
+# %% Search and totals of the archive
 for hit in transcripts.search("sea"):
     print(hit.url, hit.text)
 print(transcripts.stats())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs this package beside the wheel of the tests (bindings-python/test.sh), and runs its own tests and those of
-# youtube-transcript-api, which are taken out of its source distribution as they are.
+# Installs this package next to the wheel of bindings-python/test.sh, and runs its tests and the unmodified tests from
+# the source distribution of youtube-transcript-api.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target="$(realpath -m "${CARGO_TARGET_DIR:-../../target}")"
@@ -19,12 +19,12 @@ if [ ! -e "$peer/$version" ]; then
   tar -xzf "$peer"/*.tar.gz -C "$peer" --strip-components=2 --wildcards '*/youtube_transcript_api/test'
   touch "$peer/$version"
 fi
-# Beside our conftest, under which they run.
+# The peer's tests run with the conftest.py of this package.
 rm -rf "$peer/run"
 mkdir -p "$peer/run"
 cp -r "$peer/test" "$peer/run/peer"
-cp tests/conftest.py tests/platform_server.py tests/test_stand_in.py "$peer/run/"
+cp tests/conftest.py tests/platform_server.py tests/test_compatibility.py "$peer/run/"
 cd "$peer/run"
-# Its command is called by name.
+# The tests call the command by name.
 PATH="$venv/bin:$PATH" timeout --kill-after=10 600 "$venv/bin/python" -m pytest -q -p no:cacheprovider --timeout 60 \
-  --rootdir . test_stand_in.py peer "$@"
+  --rootdir . test_compatibility.py peer "$@"

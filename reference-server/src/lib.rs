@@ -1,18 +1,18 @@
-//! The `verbatim` command: both API surfaces over HTTP, and the tools of an operator.
+//! The `verbatim` command: both APIs over HTTP, and the operator's tools.
 
-mod bodies;
+mod altcha;
 mod command;
 pub mod config;
 mod docs;
 mod http;
-mod human;
 mod log;
 mod mail;
 mod mcp;
 mod metrics;
 mod openapi;
 mod page;
-mod ready;
+mod readiness;
+mod response_cache;
 mod routes;
 #[cfg(test)]
 mod testing;

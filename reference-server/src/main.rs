@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-/// Bodies are made on one thread and dropped on another, which the system's allocator is slow at.
+/// The system's allocator is slow at freeing memory that another thread allocated.
+///
+/// Response bodies are allocated and freed on different threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: the whole router over stores in memory.
+//! Test fixture of this crate: the whole router over in-memory stores.
 
 mod selling;
 
@@ -22,61 +22,67 @@ use tokio::{
 use transcript_core::{
     Clock, Random, Timestamp,
     accounts::{
-        Accounts, AccountsOptions, AccountsParts, StepByStep,
-        mail::{Bell, Letterhead, Mail, MailSender, Mailer, RingingOutbox, RunningSender, SenderParts},
+        Accounts, AccountsDeps, AccountsOptions, SequentialCharges,
+        mail::{
+            MailBranding, MailMessage, MailSender, MailSenderDeps, MailSenderHandle, Mailer, NotifyingOutbox,
+            OutboxNotifier,
+        },
     },
-    archive::{Archive, Keep, Wish},
+    archive::{Archive, PutRequest, TrackSelector},
     chat::Chat,
     engine::{EngineOptions, Transcripts},
-    lookup::{Lookup, LookupOptions, LookupParts},
+    lookup::{Lookup, LookupDeps, LookupOptions},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
-        MemoryReplies, MemorySecrets,
+        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryLedger, MemoryOrders, MemoryOutbox,
+        MemoryRateLimiter, MemorySecrets,
     },
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
 use crate::{
-    config::{LogFormat, Settings, Sources},
-    http::Front,
-    log::{Log, LogGuard},
-    routes::{App, router},
+    config::{LogFormat, SettingSources, Settings},
+    http::HttpService,
+    log::{LogGuard, LogQueue},
+    routes::{AppState, router},
 };
 
-pub(crate) use selling::Selling;
+pub(crate) use selling::PaymentSetup;
 
 const BASE_URL: &str = "https://v.example";
-/// A video that is archived from the start.
+/// Video that is archived from the start.
 pub(crate) const ARCHIVED: &str = "dQw4w9WgXcQ";
-/// A video that the supplier has.
+/// Video that the supplier has.
 pub(crate) const NEW: &str = "aaaaaaaaaaa";
-/// A video that has no captions.
+/// Video without captions.
 pub(crate) const SILENT: &str = "sssssssssss";
-/// A video whose supplier panics.
+/// Video for which the supplier panics.
 pub(crate) const DEFECT: &str = "ppppppppppp";
 
-/// The router over stores in memory, with a clock that stands still until it is moved.
-pub(crate) struct Service {
-    pub(crate) front: Front,
-    pub(crate) clock: Arc<StoppedClock>,
+/// Router over in-memory stores, with a manual clock.
+pub(crate) struct ServiceFixture {
+    pub(crate) http: HttpService,
+    pub(crate) clock: Arc<FrozenClock>,
     pub(crate) archive: Arc<MemoryArchive>,
-    pub(crate) asked: Arc<AtomicU32>,
-    mails: Mutex<mpsc::UnboundedReceiver<Mail>>,
-    _sender: RunningSender,
+    pub(crate) supplier_calls: Arc<AtomicU32>,
+    mails: Mutex<mpsc::UnboundedReceiver<MailMessage>>,
+    _sender: MailSenderHandle,
     _log: LogGuard,
 }
 
-/// An answer, whole.
+/// Complete response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TestResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-impl Answer {
+impl TestResponse {
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -86,25 +92,25 @@ impl Answer {
     }
 }
 
-impl Service {
+impl ServiceFixture {
     pub(crate) async fn start() -> Self {
-        Self::with(LookupOptions::default()).await
+        Self::with_options(LookupOptions::default()).await
     }
 
-    pub(crate) async fn with(options: LookupOptions) -> Self {
-        Self::made(options, Selling::Sandbox).await
+    pub(crate) async fn with_options(options: LookupOptions) -> Self {
+        Self::build(options, PaymentSetup::Sandbox).await
     }
 
-    /// A service that sells so.
-    pub(crate) async fn selling(selling: Selling) -> Self {
-        Self::made(LookupOptions::default(), selling).await
+    /// Service with these payments.
+    pub(crate) async fn with_payments(payment_setup: PaymentSetup) -> Self {
+        Self::build(LookupOptions::default(), payment_setup).await
     }
 
-    async fn made(options: LookupOptions, selling: Selling) -> Self {
-        let clock = Arc::new(StoppedClock(AtomicI64::new(1_795_132_800_000)));
-        let random = Arc::new(CountingRandom(AtomicU32::new(0)));
+    async fn build(options: LookupOptions, payment_setup: PaymentSetup) -> Self {
+        let clock = Arc::new(FrozenClock(AtomicI64::new(1_795_132_800_000)));
+        let random = Arc::new(SequentialRandom(AtomicU32::new(0)));
         let (archive, ledger) = (Arc::new(MemoryArchive::default()), Arc::new(MemoryLedger::default()));
-        let asked = Arc::new(AtomicU32::new(0));
+        let supplier_calls = Arc::new(AtomicU32::new(0));
         let transcripts = Transcripts::builder(
             Arc::clone(&archive) as _,
             Arc::clone(&clock) as _,
@@ -112,42 +118,42 @@ impl Service {
             Handle::current(),
         )
         .ledger(Arc::clone(&ledger) as _)
-        .supplier(Platform::VideoSite, Arc::new(Shelf(Arc::clone(&asked))))
-        .options(EngineOptions { wait: Duration::from_secs(5), ..EngineOptions::default() })
+        .supplier(Platform::YouTube, Arc::new(FakeSupplier(Arc::clone(&supplier_calls))))
+        .options(EngineOptions { wait_timeout: Duration::from_secs(5), ..EngineOptions::default() })
         .build();
         let (secrets, limiter) = (MemorySecrets::default(), Arc::new(MemoryRateLimiter::default()));
         let directory = Arc::new(MemoryDirectory::default());
-        let bell = Bell::default();
-        let outbox = Arc::new(RingingOutbox::new(Arc::new(MemoryOutbox::default()), bell.clone()));
-        let (tray, mails) = mpsc::unbounded_channel();
-        let sender = SenderParts {
+        let notifier = OutboxNotifier::default();
+        let outbox = Arc::new(NotifyingOutbox::new(Arc::new(MemoryOutbox::default()), notifier.clone()));
+        let (sent_mails, mails) = mpsc::unbounded_channel();
+        let sender = MailSenderDeps {
             outbox: Arc::clone(&outbox) as _,
             directory: Arc::clone(&directory) as _,
-            mailer: Arc::new(Tray(tray)),
+            mailer: Arc::new(FakeMailer(sent_mails)),
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
-            letterhead: Letterhead { base_url: BASE_URL.to_owned(), ..Letterhead::default() },
+            branding: MailBranding { base_url: BASE_URL.to_owned(), ..MailBranding::default() },
         };
-        let sender = MailSender::new(sender, bell).start(&Handle::current());
-        let accounts = AccountsParts {
+        let sender = MailSender::new(sender, notifier).start(&Handle::current());
+        let accounts = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger) as _,
             directory: Arc::clone(&directory) as _,
-            charges: steps(&directory, &limiter, &ledger),
+            charges: charges(&directory, &limiter, &ledger),
             orders: Arc::new(MemoryOrders::default()),
             outbox,
-            replies: Arc::new(MemoryReplies::default()),
+            replies: Arc::new(MemoryIdempotencyStore::default()),
             limiter: Arc::clone(&limiter) as _,
             clock: Arc::clone(&clock) as _,
             random: Arc::clone(&random) as _,
             options: AccountsOptions {
                 base_url: BASE_URL.to_owned(),
-                sells: selling != Selling::Nothing,
+                sells: payment_setup != PaymentSetup::Nothing,
                 ..AccountsOptions::default()
             },
         };
         let accounts = Accounts::open(accounts, &secrets).await.unwrap();
-        let parts = LookupParts {
+        let parts = LookupDeps {
             transcripts,
             ledger,
             directory,
@@ -157,61 +163,61 @@ impl Service {
             options: LookupOptions { base_url: BASE_URL.to_owned(), ..options },
         };
         let lookup = Lookup::open(parts, &secrets).await.unwrap();
-        let (log, guard) = Log::start(std::io::sink(), LogFormat::Text, true);
+        let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
         let environment = vec![("VERBATIM_SERVER__CORS_ORIGINS".into(), "https://app.example".into())];
-        let sources = Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
+        let sources = SettingSources { data: "/data".into(), file: None, environment, flags: Vec::new() };
         let settings = Settings::load(sources).unwrap();
-        let (payments, sandbox) = selling.till(accounts.parts(), &secrets).await;
-        let app = App::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
+        let (payments, sandbox) = payment_setup.build(accounts.deps(), &secrets).await;
+        let app = AppState::new(lookup, accounts, Chat::extractive(Handle::current()), payments, sandbox);
         let routes = router(app.clone(), &settings.server.cors_origins);
-        let front = Front::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_ready(app);
+        let http = HttpService::new(routes, vec!["10.0.0.0/8".parse().unwrap()], log).with_app(app);
         let mails = Mutex::new(mails);
-        let service = Self { front, clock, archive, asked, mails, _sender: sender, _log: guard };
-        service.keep(transcript(&VideoId::new(Platform::VideoSite, ARCHIVED).unwrap())).await;
+        let service = Self { http, clock, archive, supplier_calls, mails, _sender: sender, _log: guard };
+        service.keep(transcript(&VideoId::new(Platform::YouTube, ARCHIVED).unwrap())).await;
         service
     }
 
     /// Archives a transcript as its video's default.
     pub(crate) async fn keep(&self, transcript: Transcript) {
-        let keep = Keep {
+        let request = PutRequest {
             video: transcript.video.clone(),
-            wishes: vec![Wish::Default],
+            selectors: vec![TrackSelector::Default],
             known_tracks: vec![transcript.track.clone()],
             transcript: Arc::new(transcript),
             parser_version: 1,
             replace: false,
             now: self.clock.now(),
         };
-        self.archive.keep(keep).await.unwrap();
+        self.archive.put(request).await.unwrap();
     }
 
-    pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
+    pub(crate) async fn send(&self, request: Request<Body>) -> TestResponse {
         self.send_from("192.0.2.1", request).await
     }
 
-    pub(crate) async fn send_from(&self, peer: &str, request: Request<Body>) -> Answer {
+    pub(crate) async fn send_from(&self, peer: &str, request: Request<Body>) -> TestResponse {
         let peer: IpAddr = peer.parse().unwrap();
-        let (head, body) = self.front.answer(request, peer).await.into_parts();
+        let (head, body) = self.http.answer(request, peer).await.into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
         let text = String::from_utf8(bytes.to_vec()).unwrap();
-        Answer { status: head.status, headers: head.headers, text }
+        TestResponse { status: head.status, headers: head.headers, text }
     }
 
-    pub(crate) async fn get(&self, target: &str) -> Answer {
+    pub(crate) async fn get(&self, target: &str) -> TestResponse {
         self.send(request("GET", target, &[], "")).await
     }
 
-    pub(crate) async fn get_with(&self, target: &str, key: &str) -> Answer {
+    pub(crate) async fn get_with(&self, target: &str, key: &str) -> TestResponse {
         let bearer = format!("Bearer {key}");
         self.send(request("GET", target, &[("authorization", &bearer)], "")).await
     }
 
-    /// The next mail that was sent: it waits for one.
-    pub(crate) async fn mail(&self) -> Mail {
+    /// Waits for the next sent mail.
+    pub(crate) async fn mail(&self) -> MailMessage {
         self.mails.lock().await.recv().await.unwrap()
     }
 
-    /// The token in the mail that a registration leads to.
+    /// Registers an address and returns the token of its mail.
     pub(crate) async fn token(&self, email: &str) -> String {
         let body = serde_json::json!({ "email": email }).to_string();
         let answer = self.send(request("POST", "/api/v1/register", &[], &body)).await;
@@ -221,7 +227,7 @@ impl Service {
         rest.lines().next().unwrap().to_owned()
     }
 
-    /// The key of a new account.
+    /// Creates an account and returns its key.
     pub(crate) async fn account(&self, email: &str) -> String {
         let token = self.token(email).await;
         let answer = self.get(&format!("/api/v1/verify?token={token}")).await;
@@ -229,7 +235,7 @@ impl Service {
         answer.json()["api_key"].as_str().unwrap().to_owned()
     }
 
-    /// A new key, in the clear.
+    /// Creates a lookup API key.
     pub(crate) async fn key(&self) -> String {
         let answer = self.send(request("POST", "/api/keys", &[], "")).await;
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -238,18 +244,22 @@ impl Service {
 }
 
 /// Charges over these stores.
-fn steps(
+fn charges(
     directory: &Arc<MemoryDirectory>,
     limiter: &Arc<MemoryRateLimiter>,
     ledger: &Arc<MemoryLedger>,
-) -> Arc<StepByStep> {
+) -> Arc<SequentialCharges> {
     let directory = Arc::clone(directory) as _;
-    Arc::new(StepByStep { directory, limiter: Arc::clone(limiter) as _, ledger: Arc::clone(ledger) as _ })
+    Arc::new(SequentialCharges {
+        directory,
+        limiter: Arc::clone(limiter) as _,
+        ledger: Arc::clone(ledger) as _,
+    })
 }
 
-/// A request; its target and headers may hold any bytes that HTTP can carry.
+/// Creates a request; target and headers may hold any bytes that HTTP can carry.
 pub(crate) fn request(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Request<Body> {
-    // As every client of HTTP/1.1 does.
+    // HTTP/1.1 requires a host.
     let mut request = Request::builder().method(method).uri(target).header("host", "v.example");
     for (name, value) in headers {
         request = request.header(*name, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -270,37 +280,37 @@ pub(crate) fn transcript(video: &VideoId) -> Transcript {
 }
 
 #[derive(Debug)]
-pub(crate) struct StoppedClock(AtomicI64);
+pub(crate) struct FrozenClock(AtomicI64);
 
-impl StoppedClock {
+impl FrozenClock {
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(by.as_millis() as i64, Ordering::Relaxed);
     }
 }
 
-impl Clock for StoppedClock {
+impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// Where mails end.
+/// Mailer that sends into a channel.
 #[derive(Debug)]
-struct Tray(mpsc::UnboundedSender<Mail>);
+struct FakeMailer(mpsc::UnboundedSender<MailMessage>);
 
 #[async_trait]
-impl Mailer for Tray {
-    async fn send(&self, mail: Mail) -> transcript_core::Result<()> {
-        // A test that is over looks into it no more.
+impl Mailer for FakeMailer {
+    async fn send(&self, mail: MailMessage) -> transcript_core::Result<()> {
+        // The receiver is dropped when the test ends.
         let _ = self.0.send(mail);
         Ok(())
     }
 }
 
 #[derive(Debug)]
-struct CountingRandom(AtomicU32);
+struct SequentialRandom(AtomicU32);
 
-impl Random for CountingRandom {
+impl Random for SequentialRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {
         (0..count)
             .map(|_| (self.0.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8)
@@ -308,26 +318,30 @@ impl Random for CountingRandom {
     }
 }
 
-/// A supplier with a few videos.
+/// Supplier with a few videos.
 #[derive(Debug)]
-struct Shelf(Arc<AtomicU32>);
+struct FakeSupplier(Arc<AtomicU32>);
 
 #[async_trait]
-impl Supplier for Shelf {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+impl Supplier for FakeSupplier {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: "youtube-captions".to_owned(),
-            platforms: vec![Platform::VideoSite],
+            platforms: vec![Platform::YouTube],
             kind: SupplierKind::Captions,
         }
     }
 
-    async fn supply(&self, ask: Ask, _: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        _: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        match ask.video.id() {
+        match request.video.id() {
             SILENT => Err(SupplyError::new(SupplyReason::NoCaptions, "This video\nhas no captions.")),
             DEFECT => panic!("a supplier's defect"),
-            _ => Ok(Supplied { tracks: vec![transcript(&ask.video)], known_tracks: Vec::new() }),
+            _ => Ok(SupplyOutput { transcripts: vec![transcript(&request.video)], known_tracks: Vec::new() }),
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Traces for a collector of the operator's, by OTLP over HTTP.
+//! Request traces for an operator's collector, as OTLP over HTTP.
 //!
-//! A request that the router is asked for is a span, and so is a supplier that works for it, wherever in the engine that
-//! happens. Answers that are ready, or put around what is stored, are none: there is nothing in them to look into. A
-//! span says which route it was, with what status it ended, which supplier worked and for which platform; never an
-//! address that was asked for, a key, or a word of a transcript. Events (lines of the log) are not sent.
+//! A request that reaches the router is a span, and so is each supplier call for it, anywhere in the engine. Responses
+//! from the cache or built around stored bodies have no span. A span contains the route, the status, the supplier and
+//! the platform; never a requested address, a key or a word of a transcript. Log events are not exported.
 //!
-//! Spans wait in a bounded queue for a thread of the library; where the collector is away they are dropped.
+//! Spans are queued in a bounded queue of the library's thread and dropped while the collector is unreachable.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -37,30 +36,33 @@ use tracing_subscriber::{Layer as _, filter::filter_fn, fmt::MakeWriter, layer::
 
 use crate::config::{self, LogFormat};
 
-/// How long the collector may take for one batch.
+/// Timeout of one batch.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How long what waits may take to be sent when the server stops.
+/// How long the server waits for queued spans when it stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer of a collector that is read, in bytes.
+/// Largest collector response that is read, in bytes.
 const ANSWER_MAX: usize = 64 * 1024;
-/// Whose spans are sent: ours, and not those of the libraries below.
-const OURS: [&str; 5] =
+/// Crates whose spans are exported.
+const EXPORTED_CRATES: [&str; 5] =
     ["reference_server", "transcript_core", "verbatim", "upstream_reqwest", "storage_sqlx"];
 
-/// What makes spans of ours into the collector's.
-pub(crate) type Tracer = opentelemetry_sdk::trace::SdkTracer;
+/// Converts spans of `tracing` to OpenTelemetry.
+pub(crate) type TracerHandle = opentelemetry_sdk::trace::SdkTracer;
 
-/// The traces of this process.
+/// Trace export of this process.
 #[derive(Debug)]
-pub(crate) struct Traces(SdkTracerProvider);
+pub(crate) struct RequestTraces(SdkTracerProvider);
 
-/// Begins to send traces where the settings name a collector. Nothing is sent before the first span ends.
+/// Starts the export if the settings name a collector. Nothing is sent before the first span ends.
 ///
 /// # Errors
-/// A sentence, when the collector's address cannot be used.
-pub(crate) fn start(settings: &config::Log, runtime: Handle) -> Result<Option<(Traces, Tracer)>, String> {
+/// The collector's address is invalid.
+pub(crate) fn start(
+    settings: &config::LogSettings,
+    runtime: Handle,
+) -> Result<Option<(RequestTraces, TracerHandle)>, String> {
     let Some(endpoint) = &settings.traces else { return Ok(None) };
-    let client = Collector { runtime, client: Client::builder(TokioExecutor::new()).build_http() };
+    let client = CollectorClient { runtime, client: Client::builder(TokioExecutor::new()).build_http() };
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(client)
@@ -68,10 +70,7 @@ pub(crate) fn start(settings: &config::Log, runtime: Handle) -> Result<Option<(T
         .with_timeout(TIMEOUT)
         .build()
         .map_err(|error| format!("traces.endpoint: {error}"))?;
-    let sampler = match settings.traces_one_in {
-        1 => Sampler::AlwaysOn,
-        one_in => Sampler::TraceIdRatioBased(1.0 / one_in as f64),
-    };
+    let sampler = Sampler::TraceIdRatioBased(settings.traces_sample_ratio);
     let version = opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let resource = Resource::builder().with_service_name("verbatim").with_attribute(version).build();
     let provider = SdkTracerProvider::builder()
@@ -80,25 +79,25 @@ pub(crate) fn start(settings: &config::Log, runtime: Handle) -> Result<Option<(T
         .with_resource(resource)
         .build();
     let tracer = provider.tracer("verbatim");
-    Ok(Some((Traces(provider), tracer)))
+    Ok(Some((RequestTraces(provider), tracer)))
 }
 
-impl Traces {
-    /// Sends what waits, and ends.
+impl RequestTraces {
+    /// Exports queued spans and stops.
     pub(crate) async fn stop(self) {
-        // It waits on the thread that calls it.
+        // The shutdown blocks its thread.
         let stop = move || self.0.shutdown_with_timeout(STOP_TIMEOUT);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(stop).await {
-            tracing::warn!(%error, "some traces were not sent");
+            tracing::warn!(%error, "trace export stopped early");
         }
     }
 }
 
-/// Starts the log with lines and traces side by side: each hears what it is for.
+/// Installs log and traces, each with its own filter.
 pub(crate) fn log_and_trace(
-    settings: &config::Log,
+    settings: &config::LogSettings,
     ansi: bool,
-    tracer: Tracer,
+    tracer: TracerHandle,
     lines: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
 ) {
     let level = LevelFilter::from_level(settings.level.0);
@@ -107,8 +106,8 @@ pub(crate) fn log_and_trace(
         LogFormat::Text => layer.with_target(false).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).with_current_span(false).boxed(),
     };
-    let is_ours = |target: &str| OURS.contains(&target.split("::").next().unwrap_or_default());
-    let spans = filter_fn(move |seen| seen.is_span() && is_ours(seen.target()))
+    let is_exported = |target: &str| EXPORTED_CRATES.contains(&target.split("::").next().unwrap_or_default());
+    let spans = filter_fn(move |metadata| metadata.is_span() && is_exported(metadata.target()))
         .with_max_level_hint(LevelFilter::DEBUG);
     let traces = tracing_opentelemetry::layer()
         .with_tracer(tracer)
@@ -117,26 +116,26 @@ pub(crate) fn log_and_trace(
         .with_level(false)
         .with_target(false);
     let all = tracing_subscriber::registry()
-        .with(filter_fn(crate::log::is_sayable))
+        .with(filter_fn(crate::log::is_loggable))
         .with(lines.with_filter(level))
         .with(traces.with_filter(spans));
-    // A second start in one process keeps the first subscriber: lines go on to be written there.
+    // A second start in one process keeps the first subscriber.
     let _ = set_global_default(all);
 }
 
-/// Notes what a request is. The trace that it belongs to is believed of proxies that are trusted.
+/// Sets the attributes of a request. A trace parent is accepted from trusted proxies only.
 pub(crate) fn begin(span: &Span, head: &Parts, peer: IpAddr, trusted_proxies: &[IpNet]) {
     span.set_attribute("http.request.method", known_method(&head.method));
     if trusted_proxies.iter().any(|network| network.contains(&peer)) {
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(&head.headers));
         if parent.span().span_context().is_valid() {
-            // Without a collector there is nothing to set it in.
+            // Fails without a collector.
             let _ = span.set_parent(parent);
         }
     }
 }
 
-/// Notes how a request ended.
+/// Sets the attributes of a response.
 pub(crate) fn end<B>(span: &Span, response: &Response<B>) {
     if let Some(route) = response.extensions().get::<MatchedPath>() {
         span.set_attribute("http.route", route.as_str().to_owned());
@@ -148,21 +147,21 @@ pub(crate) fn end<B>(span: &Span, response: &Response<B>) {
     }
 }
 
-/// A method by its name; those that nobody knows are one.
+/// Returns the name of a known method, otherwise `_OTHER`.
 fn known_method(method: &http::Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("_OTHER")
 }
 
-/// How the collector is reached: by the server's own runtime, whichever thread asks.
+/// HTTP client for the collector, which runs on the server's runtime, whichever thread calls it.
 #[derive(Debug)]
-struct Collector {
+struct CollectorClient {
     runtime: Handle,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
 #[async_trait]
-impl HttpClient for Collector {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let client = self.client.clone();
         let send = async move {
@@ -171,7 +170,7 @@ impl HttpClient for Collector {
             let body = Limited::new(body, ANSWER_MAX).collect().await?.to_bytes();
             Ok(Response::from_parts(head, body))
         };
-        // No span of ours is about sending spans.
+        // Spawned, so that no span of a caller contains the export.
         let sent = self.runtime.spawn(async move { tokio::time::timeout(TIMEOUT, send).await });
         sent.await??
     }

@@ -1,35 +1,42 @@
-//! From the settings to the options of the parts.
+//! Maps settings to the options of the library.
 
 use transcript_core::{
     accounts::{AccountsOptions, PlanTable, PlanTerms},
-    engine::{AbsencePolicy, HealthPolicy},
+    engine::{AbsencePolicy, BreakerPolicy},
     lookup::LookupOptions,
     video::Platform,
 };
 use verbatim::{
-    AtOnceOptions, ChatModelOptions, CheckoutOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts,
-    ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount, SupplierOptions,
-    UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    ChatModelOptions, ConcurrencyOptions, CustomPorts, DatabaseOptions, EntitlementOptions, Options,
+    PaymentOptions, ServiceOptions, SoundFormat, SpeechOptions, StorageOptions, StripeAccount,
+    SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
 };
 
-use crate::config::{Format, Problem, SecretUrl, Settings, Storage, StoreUrl, SupplierName, Till};
+use crate::config::{
+    ConfigErrors, PaymentBackend, SecretUrl, Settings, SpeechFormat, StorageSettings, StoreUrl, SupplierName,
+};
 
-/// The options that these settings mean, with links that begin with `base_url`.
+/// Returns the options for these settings; links begin with `base_url`.
 ///
 /// # Errors
-/// A database that this version cannot use.
-pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, Problem> {
+/// The two databases are of different kinds.
+pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, ConfigErrors> {
     let limits = &settings.limits;
     let suppliers = |platform| {
-        settings.suppliers.of(platform).iter().map(|supplier| supplier.as_str().to_owned()).collect()
+        settings
+            .suppliers
+            .for_platform(platform)
+            .iter()
+            .map(|supplier| supplier.as_str().to_owned())
+            .collect()
     };
     Ok(Options {
         storage: storage(&settings.storage)?,
         suppliers: SupplierOptions {
-            video_site: suppliers(Platform::VideoSite),
-            short_video: suppliers(Platform::ShortVideo),
-            reels: suppliers(Platform::Reels),
-            microblog: suppliers(Platform::Microblog),
+            youtube: suppliers(Platform::YouTube),
+            tiktok: suppliers(Platform::TikTok),
+            instagram: suppliers(Platform::Instagram),
+            x: suppliers(Platform::X),
         },
         upstream: UpstreamOptions {
             proxies: settings.upstream.proxies.iter().map(|proxy| proxy.0.reveal().to_owned()).collect(),
@@ -44,15 +51,15 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
         speech: speech(settings),
         chat: chat(settings),
         service: service(settings),
-        at_once: at_once(settings),
-        health: HealthPolicy {
-            failures: settings.suppliers.rest_after,
-            rest: settings.suppliers.rest,
-            rest_max: settings.suppliers.rest_max,
+        concurrency: concurrency(settings),
+        breaker: BreakerPolicy {
+            failures: settings.suppliers.breaker_threshold,
+            cooldown: settings.suppliers.breaker_cooldown,
+            cooldown_max: settings.suppliers.breaker_cooldown_max,
         },
         observer: None,
-        outlives: true,
-        own: OwnParts::default(),
+        detach_unpaid: true,
+        custom: CustomPorts::default(),
         wait: limits.wait,
         absence: AbsencePolicy {
             no_captions: settings.absence.no_captions,
@@ -81,10 +88,10 @@ pub(crate) fn options(settings: &Settings, base_url: String) -> Result<Options, 
     })
 }
 
-/// With how many videos at once each supplier works.
-fn at_once(settings: &Settings) -> AtOnceOptions {
-    let videos = |supplier| settings.suppliers.videos(supplier);
-    AtOnceOptions {
+/// Maximum number of concurrent videos of each supplier.
+fn concurrency(settings: &Settings) -> ConcurrencyOptions {
+    let videos = |supplier| settings.suppliers.max_concurrent_videos(supplier);
+    ConcurrencyOptions {
         youtube_captions: videos(SupplierName::YoutubeCaptions),
         tiktok_captions: videos(SupplierName::TiktokCaptions),
         x_captions: videos(SupplierName::XCaptions),
@@ -94,7 +101,7 @@ fn at_once(settings: &Settings) -> AtOnceOptions {
     }
 }
 
-/// Who listens to videos.
+/// Speech-to-text options.
 fn speech(settings: &Settings) -> Option<SpeechOptions> {
     let speech = &settings.speech;
     let (base_url, model) = speech.base_url.as_ref().zip(speech.model.as_ref())?;
@@ -103,11 +110,11 @@ fn speech(settings: &Settings) -> Option<SpeechOptions> {
         max_duration: speech.max_duration,
         max_bytes: speech.max_bytes,
         max_download: speech.max_download,
-        part: speech.part,
+        part: speech.chunk_duration,
         format: match speech.format {
-            Format::Ogg => SoundFormat::Ogg,
-            Format::Flac => SoundFormat::Flac,
-            Format::Wav => SoundFormat::Wav,
+            SpeechFormat::Ogg => SoundFormat::Ogg,
+            SpeechFormat::Flac => SoundFormat::Flac,
+            SpeechFormat::Wav => SoundFormat::Wav,
         },
         timeout: speech.timeout,
         retries: speech.retries,
@@ -117,14 +124,14 @@ fn speech(settings: &Settings) -> Option<SpeechOptions> {
     })
 }
 
-/// The other server that is asked.
+/// Options of the other Verbatim server.
 fn service(settings: &Settings) -> Option<ServiceOptions> {
     let service = &settings.service;
     let (base_url, key) = service.base_url.as_ref().zip(service.api_key.as_ref())?;
     Some(ServiceOptions { timeout: service.timeout, ..ServiceOptions::new(base_url.as_str(), key.reveal()) })
 }
 
-/// Which model answers questions about videos.
+/// Chat model options.
 fn chat(settings: &Settings) -> Option<ChatModelOptions> {
     let chat = &settings.chat;
     let (base_url, model) = chat.base_url.as_ref().zip(chat.model.as_ref())?;
@@ -136,11 +143,11 @@ fn chat(settings: &Settings) -> Option<ChatModelOptions> {
     })
 }
 
-/// The settings of Surface B.
+/// Options of the v1 API.
 fn accounts(settings: &Settings, base_url: String) -> AccountsOptions {
     let mut plans = PlanTable::default();
     for plan in &settings.plans.plans {
-        *plans.of_mut(plan.plan) = PlanTerms {
+        *plans.terms_mut(plan.plan) = PlanTerms {
             credits: plan.credits,
             requests_per_minute: plan.requests_per_minute,
             price_cents: plan.price.map(|price| price.cents),
@@ -157,21 +164,21 @@ fn accounts(settings: &Settings, base_url: String) -> AccountsOptions {
     }
 }
 
-/// Who takes the money.
-fn checkout(settings: &Settings) -> CheckoutOptions {
+/// Payment options.
+fn checkout(settings: &Settings) -> PaymentOptions {
     let payment = &settings.payment;
-    match (settings.till(), &payment.secret_key) {
-        (Till::Stripe, Some(key)) => CheckoutOptions::Stripe(StripeAccount {
+    match (settings.payment_backend(), &payment.secret_key) {
+        (PaymentBackend::Stripe, Some(key)) => PaymentOptions::Stripe(StripeAccount {
             secret_key: key.reveal().to_owned(),
             webhook_secrets: payment.webhook_secrets.iter().map(|one| one.reveal().to_owned()).collect(),
             api_url: payment.api_url.as_ref().map(|url| url.as_str().to_owned()),
         }),
-        (Till::Sandbox, _) => CheckoutOptions::Sandbox,
-        (Till::Stripe | Till::None, _) => CheckoutOptions::None,
+        (PaymentBackend::Sandbox, _) => PaymentOptions::Sandbox,
+        (PaymentBackend::Stripe | PaymentBackend::None, _) => PaymentOptions::None,
     }
 }
 
-pub(crate) fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
+pub(crate) fn storage(settings: &StorageSettings) -> Result<StorageOptions, ConfigErrors> {
     let database = |url: &SecretUrl| DatabaseOptions {
         url: url.reveal().to_owned(),
         connections: settings.connections,
@@ -186,7 +193,7 @@ pub(crate) fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
         (StoreUrl::Postgres(main), StoreUrl::Postgres(archive)) => {
             Ok(StorageOptions::Postgres { main: database(main), archive: database(archive) })
         }
-        _ => Err(Problem::new(
+        _ => Err(ConfigErrors::new(
             "storage.archive_url: it must be of the same kind as storage.url: sqlite:// or postgres:// for both",
         )),
     }
@@ -195,29 +202,30 @@ pub(crate) fn storage(settings: &Storage) -> Result<StorageOptions, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Sources;
+    use crate::config::SettingSources;
 
     fn load(environment: &[(&str, &str)]) -> Settings {
         let environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Settings::load(Sources { data: "/data".into(), file: None, environment, flags: Vec::new() }).unwrap()
+        Settings::load(SettingSources { data: "/data".into(), file: None, environment, flags: Vec::new() })
+            .unwrap()
     }
 
     #[test]
-    fn the_defaults_of_the_settings_are_those_of_the_library() {
+    fn options_default_settings_equal_library_defaults() {
         let library = Options::default();
         let server = options(&load(&[]), library.lookup.base_url.clone()).unwrap();
         let files =
             StorageOptions::Files { main: "/data/verbatim.db".into(), archive: "/data/archive.db".into() };
         assert_eq!(server.storage, files);
         assert_eq!(
-            // A server that only this machine reaches lets payments be tried out.
+            // The sandbox is open while links lead to this machine.
             format!("{:?}", Options { storage: StorageOptions::Memory, ..server }),
-            format!("{:?}", Options { checkout: CheckoutOptions::Sandbox, ..library })
+            format!("{:?}", Options { checkout: PaymentOptions::Sandbox, ..library })
         );
     }
 
     #[test]
-    fn two_databases_are_of_one_kind() {
+    fn storage_mixed_databases_are_refused() {
         let settings = load(&[
             ("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v"),
             ("VERBATIM_STORAGE__ARCHIVE_URL", "sqlite:///data/archive.db"),
@@ -227,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_is_enough_for_a_database_server() {
+    fn storage_archive_url_defaults_to_postgres_url() {
         let settings = load(&[
             ("VERBATIM_STORAGE__URL", "postgres://me:hush@db/v"),
             ("VERBATIM_STORAGE__CONNECTIONS", "7"),

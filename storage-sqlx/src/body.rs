@@ -1,14 +1,14 @@
-//! The stored form of a transcript: its segments as they are sent, and beside them the rest.
+//! The stored body of a transcript: its compressed segments and a JSON header.
 //!
-//! The segments are the JSON list that stands in an answer, as one zstd frame: whoever accepts zstd is sent
-//! the frame's blocks as they lie in the database. On an automatic transcript of 50 minutes that takes 0.28
-//! of the JSON; columns of texts and times ([`crate::columns`]) took 0.21, and had to be decompressed, read,
-//! checked, written and compressed again before every answer. The rest is a small JSON document, so any
-//! zstd and JSON tool can read it all.
+//! The segments are the JSON list of a response, as one zstd frame. A client that accepts zstd receives the
+//! frame's blocks as stored. On an automatic transcript of 50 minutes that takes 0.28 of the JSON; columns of
+//! texts and times ([`crate::body_v1`]) took 0.21, but had to be decompressed, parsed, checked, serialised and
+//! compressed again for every response. The header is a small JSON document, so any zstd and JSON tool can read
+//! a whole body.
 //!
-//! What is read back is checked against the digest that is stored beside it: a body that changed on disk
-//! is an error, never other words. Where a body is sent unread, a checksum of the stored bytes tells, which
-//! also covers the video: a body in another one's place does not have it.
+//! A decoded body is checked against the digest in its row: a body that changed on disk is an error, never a
+//! different text. A body that is sent without decoding is checked against a checksum of the stored bytes. The
+//! checksum also covers the video, so a body stored under another video fails.
 
 use serde::{Deserialize, Serialize};
 use transcript_core::{
@@ -21,32 +21,34 @@ use transcript_core::{
 
 use crate::{codec, error::corrupt};
 
-/// The form after [`crate::columns`].
-const FORM: u32 = 2;
-/// The longest segments before compression, in bytes: as much text as a transcript may have, with room for
-/// the times.
+/// The version of this form; [`crate::body_v1`] is version 1.
+const FORM_VERSION: u32 = 2;
+/// The longest segments before compression, in bytes: the longest text, with room for the times.
 const LENGTH_MAX: usize = 48 << 20;
-/// A body is compressed while somebody waits for their transcript. On the transcript above, level 9 took
-/// 5 % less than 3 does, and level 19 another 5 %, for ten and two hundred times the time.
+/// The compression level: low, because a caller waits while a new transcript is compressed.
+///
+/// On the transcript above, level 9 took 5 % less space than 3, and level 19 another 5 %, for ten and two
+/// hundred times the time.
 const LEVEL: i32 = 3;
 
-/// A transcript as it is stored.
+/// An encoded transcript: compressed segments and a JSON header.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct EncodedBody {
     /// The digest of the content.
     pub(crate) content_sha256: Vec<u8>,
     /// The supplier.
     pub(crate) source: String,
-    /// How many bytes the segments had before compression.
+    /// Length of the segments before compression, in bytes.
     pub(crate) length: u64,
-    /// The rest of the transcript as JSON.
+    /// The header: the rest of the transcript as JSON.
     pub(crate) about: String,
     /// The compressed segments.
     pub(crate) segments: Vec<u8>,
 }
 
+/// The metadata of a transcript, in the column `about`.
 #[derive(Serialize, Deserialize)]
-struct About {
+struct BodyHeader {
     form: u32,
     video: String,
     title: Option<String>,
@@ -58,8 +60,8 @@ struct About {
     original: bool,
 }
 
-impl Body {
-    /// Serialises and compresses a transcript. It takes a fraction of a millisecond for half an hour of speech.
+impl EncodedBody {
+    /// Serialises and compresses a transcript: a fraction of a millisecond for half an hour of speech.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when the transcript is larger than 48 MiB.
@@ -74,22 +76,22 @@ impl Body {
             content_sha256: content_digest(transcript),
             source: transcript.source.clone(),
             length: json.len() as u64,
-            about: codec::json(&About::of(transcript))?,
+            about: codec::json(&BodyHeader::from_transcript(transcript))?,
             segments,
         })
     }
 
-    /// How many bytes it takes.
+    /// Stored size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.segments.len() + self.about.len()) as u64
     }
 
-    /// The checksum that is stored beside it.
+    /// The checksum to store with the body of this video.
     pub(crate) fn checksum(&self, video: &VideoId) -> u32 {
         checksum(video, &self.source, &self.content_sha256, self.length, &self.segments)
     }
 
-    /// The same as whoever sends it takes it.
+    /// The body in the form of the archive port.
     pub(crate) fn stored(self, video: &VideoId) -> StoredBody {
         let checksum = self.checksum(video);
         let Self { content_sha256, source, length, segments, .. } = self;
@@ -99,30 +101,30 @@ impl Body {
     /// The segments before compression.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Corrupt`] when they do not decompress, or are longer than they say.
+    /// [`transcript_core::ErrorKind::Corrupt`] if they do not decompress, or exceed the stored length.
     pub(crate) fn json(&self) -> Result<Vec<u8>> {
         let length = usize::try_from(self.length).ok().filter(|length| *length <= LENGTH_MAX);
         zstd::bulk::decompress(&self.segments, length.ok_or_else(damaged)?).map_err(|_| damaged())
     }
 
-    /// Reads a transcript back.
+    /// Decodes the transcript.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Corrupt`] when the body is damaged in any way, or longer than it says.
+    /// [`transcript_core::ErrorKind::Corrupt`] if the body is damaged, or exceeds the stored length.
     pub(crate) fn unpack(&self) -> Result<Transcript> {
         let segments = segments::read(&self.json()?).ok_or_else(damaged)?;
-        let about: About = serde_json::from_str(&self.about).map_err(|_| damaged())?;
+        let about: BodyHeader = serde_json::from_str(&self.about).map_err(|_| damaged())?;
         let transcript = about.transcript(&self.source).ok_or_else(damaged)?;
         let transcript = Transcript { segments, ..transcript };
         if content_digest(&transcript) == self.content_sha256 { Ok(transcript) } else { Err(damaged()) }
     }
 }
 
-/// What is sent of a stored body, when its checksum is the one that is stored beside it.
+/// Checks the stored checksum and returns the body without decoding it.
 ///
 /// # Errors
-/// [`transcript_core::ErrorKind::Corrupt`] when it is another one.
-pub(crate) fn sent(
+/// [`transcript_core::ErrorKind::Corrupt`] if the checksum differs.
+pub(crate) fn check_stored(
     video: &VideoId,
     source: String,
     content_sha256: Vec<u8>,
@@ -137,36 +139,36 @@ pub(crate) fn sent(
     Ok(StoredBody { content_sha256, source, segments: segments.into(), length, checksum })
 }
 
-/// A checksum over all that an answer is made of.
+/// The checksum of a stored body: its video, supplier, digest, length and compressed segments.
 fn checksum(video: &VideoId, source: &str, content_sha256: &[u8], length: u64, segments: &[u8]) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
+    let mut hasher = crc32fast::Hasher::new();
     for part in [video.platform().as_str(), video.id(), source] {
-        sum.update(part.as_bytes());
-        sum.update(b"\n");
+        hasher.update(part.as_bytes());
+        hasher.update(b"\n");
     }
-    sum.update(content_sha256);
-    sum.update(&length.to_be_bytes());
-    sum.update(segments);
-    sum.finalize()
+    hasher.update(content_sha256);
+    hasher.update(&length.to_be_bytes());
+    hasher.update(segments);
+    hasher.finalize()
 }
 
-/// What is said of a body that does not read back.
+/// The error for a body that does not decode.
 #[cold]
 pub(crate) fn damaged() -> Error {
-    corrupt("an archived transcript is damaged: delete it, and it is fetched again")
+    corrupt("an archived transcript is damaged: delete it to fetch it again")
 }
 
-/// What is said of one that reads back, but is of another video than it lies under.
+/// The error for a body that decodes, but belongs to another video.
 #[cold]
 pub(crate) fn misplaced() -> Error {
-    corrupt("a transcript lies in the place of another video's")
+    corrupt("an archived transcript belongs to another video")
 }
 
-impl About {
-    fn of(transcript: &Transcript) -> Self {
+impl BodyHeader {
+    fn from_transcript(transcript: &Transcript) -> Self {
         let track = &transcript.track;
         Self {
-            form: FORM,
+            form: FORM_VERSION,
             video: transcript.video.to_string(),
             title: transcript.title.clone(),
             author: transcript.author.clone(),
@@ -178,9 +180,9 @@ impl About {
         }
     }
 
-    /// The transcript, still without segments.
+    /// The transcript without its segments.
     fn transcript(self, source: &str) -> Option<Transcript> {
-        if self.form != FORM {
+        if self.form != FORM_VERSION {
             return None;
         }
         Some(Transcript {
@@ -212,7 +214,7 @@ mod tests {
 
     fn transcript(segments: Vec<Segment>) -> Transcript {
         Transcript {
-            video: VideoId::new(Platform::VideoSite, "aaaaaaaaaaa").unwrap(),
+            video: VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap(),
             title: Some("A \"title\"\u{0}\u{1F600}".to_owned()),
             author: None,
             duration_ms: Some(u64::MAX),
@@ -227,27 +229,27 @@ mod tests {
     }
 
     #[test]
-    fn a_body_reads_back_to_the_last_character() {
+    fn body_packed_unpacks_to_equal_transcript() {
         for segments in [
             vec![Segment::new("one", 0, 0)],
             vec![Segment::new("\u{2028}\n\\ </x>", 5, 7), Segment::new("", 5, 3_600_000_000)],
         ] {
             let transcript = transcript(segments);
-            assert_eq!(Body::pack(&transcript).unwrap().unpack().unwrap(), transcript);
+            assert_eq!(EncodedBody::pack(&transcript).unwrap().unpack().unwrap(), transcript);
         }
     }
 
     #[test]
-    fn what_cannot_be_stored_is_refused() {
+    fn body_over_48_mib_is_rejected() {
         let large = transcript(vec![Segment::new("x".repeat(LENGTH_MAX), 0, 0)]);
-        assert_eq!(Body::pack(&large).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(EncodedBody::pack(&large).unwrap_err().kind(), ErrorKind::Invalid);
     }
 
     #[test]
-    fn a_damaged_body_is_an_error_never_other_words() {
+    fn body_damaged_unpack_returns_corrupt() {
         let transcript = transcript((0..40).map(|n| Segment::new(format!("word {n}"), n * 9, 8)).collect());
-        let check = |damage: &dyn Fn(&mut Body)| {
-            let mut body = Body::pack(&transcript).unwrap();
+        let check = |damage: &dyn Fn(&mut EncodedBody)| {
+            let mut body = EncodedBody::pack(&transcript).unwrap();
             damage(&mut body);
             assert_eq!(body.unpack().unwrap_err().kind(), ErrorKind::Corrupt);
         };
@@ -261,28 +263,28 @@ mod tests {
         check(&|body| body.about = body.about.replace("\"form\":2", "\"form\":3"));
         check(&|body| body.segments = zstd::bulk::compress(b"[]", 1).unwrap());
         let other = self::transcript(vec![Segment::new("others", 0, 1)]);
-        let other = Body::pack(&other).unwrap();
+        let other = EncodedBody::pack(&other).unwrap();
         check(&|body| body.segments.clone_from(&other.segments));
     }
 
     #[test]
-    fn whatever_is_damaged_shows_in_the_checksum() {
+    fn body_damaged_changes_checksum() {
         let transcript = transcript((0..40).map(|n| Segment::new(format!("word {n}"), n * 9, 8)).collect());
         let video = &transcript.video;
-        let whole = Body::pack(&transcript).unwrap();
+        let whole = EncodedBody::pack(&transcript).unwrap();
         let checksum = whole.checksum(video);
-        let check = |damage: &dyn Fn(&mut Body)| {
-            let mut body = Body::pack(&transcript).unwrap();
+        let check = |damage: &dyn Fn(&mut EncodedBody)| {
+            let mut body = EncodedBody::pack(&transcript).unwrap();
             damage(&mut body);
             assert_ne!(body.checksum(video), checksum);
         };
-        for place in 0..whole.segments.len() {
-            check(&|body| body.segments[place] ^= 0x10);
+        for index in 0..whole.segments.len() {
+            check(&|body| body.segments[index] ^= 0x10);
         }
         check(&|body| body.content_sha256[31] ^= 1);
         check(&|body| body.length += 1);
         check(&|body| body.source.push('s'));
-        let other = VideoId::new(Platform::VideoSite, "bbbbbbbbbbb").unwrap();
+        let other = VideoId::new(Platform::YouTube, "bbbbbbbbbbb").unwrap();
         assert_ne!(whole.checksum(&other), checksum);
     }
 }

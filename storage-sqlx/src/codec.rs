@@ -1,4 +1,4 @@
-//! How values become columns, and columns values again; the same for every database.
+//! Conversions between values and columns, the same for every database.
 
 use serde::Serialize;
 use transcript_core::{
@@ -9,39 +9,41 @@ use transcript_core::{
 
 use crate::error::corrupt;
 
-/// A value as the JSON text that a statement takes.
+/// A value as the JSON text of a statement's parameter.
 pub(crate) fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::unexpected(format!("a value is no JSON: {error}")))
+    serde_json::to_string(value)
+        .map_err(|error| Error::unexpected(format!("cannot write a value as JSON: {error}")))
 }
 
-/// A column that is never negative.
+/// Decodes a column that is never negative.
 pub(crate) fn number(column: i64) -> Result<u64> {
     u64::try_from(column).map_err(|_| corrupt("a stored number is negative"))
 }
 
-/// A small column that is never negative.
+/// Decodes a small column that is never negative.
 pub(crate) fn small(column: i64) -> Result<u32> {
     u32::try_from(column).map_err(|_| corrupt("a stored number is out of its range"))
 }
 
-/// A number as a column takes it.
+/// Encodes a number for a column.
 pub(crate) fn column(number: u64) -> Result<i64> {
-    i64::try_from(number).map_err(|_| Error::invalid("a number is larger than a database can store"))
+    i64::try_from(number)
+        .map_err(|_| Error::invalid("a number is too large for the database: at most 2^63 - 1"))
 }
 
-/// The video that a column names.
+/// Decodes the video name of a column.
 pub(crate) fn video(name: &str) -> Result<VideoId> {
     name.split_once('/')
         .and_then(|(platform, id)| VideoId::new(Platform::from_wire(platform)?, id).ok())
-        .ok_or_else(|| corrupt("a stored video has no well-formed name"))
+        .ok_or_else(|| corrupt("a stored video name is malformed"))
 }
 
-/// How many rows to ask for: one more than a page holds tells whether there are more.
+/// The limit of a page query: one more row than the page holds shows whether there is a next page.
 pub(crate) fn one_more(page: &PageRequest) -> i64 {
     i64::try_from(page.size()).unwrap_or(i64::MAX).saturating_add(1)
 }
 
-/// The page of what [`one_more`] found.
+/// The page of the rows that a query with [`one_more`] found.
 pub(crate) fn page_of<T>(mut found: Vec<T>, page: &PageRequest, cursor: impl Fn(&T) -> String) -> Page<T> {
     let more = found.len() > page.size();
     found.truncate(page.size());
@@ -49,9 +51,9 @@ pub(crate) fn page_of<T>(mut found: Vec<T>, page: &PageRequest, cursor: impl Fn(
     Page { items: found, next }
 }
 
-/// The number in the cursor of a list that only grows; 0 on the first page.
+/// The number in the cursor of an append-only list; 0 for the first page.
 pub(crate) fn numbered(after: Option<&Cursor>) -> Result<i64> {
     after.map_or(Ok(0), |cursor| {
-        cursor.as_str().parse().map_err(|_| Error::invalid("this is no cursor of this store"))
+        cursor.as_str().parse().map_err(|_| Error::invalid("the cursor is not from this store"))
     })
 }

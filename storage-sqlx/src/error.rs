@@ -1,72 +1,72 @@
-//! What can go wrong in a database, and what the ports say about it.
+//! Database errors and their mapping to errors of the ports.
 
 #[cfg(feature = "sqlite")]
 use std::path::Path;
 
 use transcript_core::{Error, ErrorKind, Retry};
 
-/// What ends a transaction early: a refusal of our own, or a fault of the database.
+/// An error that ends a transaction early: a rejection by this crate, or an error of the database.
 #[derive(Debug)]
-pub(crate) enum Fault {
-    /// The port's own answer, found while the transaction ran; its connection is sound.
-    Refused(Error),
+pub(crate) enum DbError {
+    /// An error of the port, found while the transaction ran; the connection is intact.
+    Rejected(Error),
     /// A statement or the database failed.
     Sql(sqlx::Error),
-    /// The same, on a connection that is read on the caller's own thread.
+    /// A point read on the caller's thread failed.
     #[cfg(feature = "sqlite")]
-    LookUp(rusqlite::Error),
-    /// A defect of our own ended the work in its middle; the connection is not used again.
+    PointRead(rusqlite::Error),
+    /// The work panicked; its connection is not reused.
     #[cfg(feature = "sqlite")]
     Panicked,
 }
 
 /// The result of work inside the database.
-pub(crate) type Work<T> = Result<T, Fault>;
+pub(crate) type DbResult<T> = Result<T, DbError>;
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
     }
 }
 
 #[cfg(feature = "sqlite")]
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for DbError {
     fn from(error: rusqlite::Error) -> Self {
-        Self::LookUp(error)
+        Self::PointRead(error)
     }
 }
 
-impl From<Error> for Fault {
+impl From<Error> for DbError {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Rejected(error)
     }
 }
 
 #[cfg(feature = "sqlite")]
-impl Fault {
-    /// Whether another connection holds the lock that was needed: waiting may help.
+impl DbError {
+    /// Whether another connection holds a needed lock: a retry can succeed.
     pub(crate) fn is_busy(&self) -> bool {
         let code = match self {
             Self::Sql(error) => code(error),
-            Self::LookUp(error) => code_of_look_up(error),
-            Self::Refused(_) | Self::Panicked => None,
+            Self::PointRead(error) => point_read_code(error),
+            Self::Rejected(_) | Self::Panicked => None,
         };
         matches!(code.map(primary), Some(5 | 6))
     }
 
-    /// Whether the disk has refused to keep what was written (`SQLITE_IOERR_FSYNC`): what came before it may be lost as well.
-    pub(crate) fn is_of_the_disk(&self) -> bool {
+    /// Whether the disk failed to sync (`SQLITE_IOERR_FSYNC`): earlier writes may be lost as well.
+    pub(crate) fn is_sync_failure(&self) -> bool {
         matches!(self, Self::Sql(error) if code(error) == Some(1034))
     }
 
-    /// Whether undoing the one change is enough: the transaction and its connection are sound.
+    /// Whether it is enough to undo one write: the transaction and its connection are intact.
     ///
-    /// The numbers are SQLite's result codes for a wrong statement, a value that is too big, a broken
-    /// constraint, a value of the wrong type, and a wrong parameter. After others SQLite may have rolled the
-    /// transaction back by itself.
-    pub(crate) fn is_of_one_change(&self) -> bool {
+    /// The numbers are SQLite's result codes for a wrong statement, a value that is too big, a violated
+    /// constraint, a value of the wrong type, and a wrong parameter. After other errors SQLite may have rolled
+    /// the transaction back.
+    pub(crate) fn is_limited_to_write(&self) -> bool {
         match self {
-            Self::Refused(_) => true,
+            Self::Rejected(_) => true,
             Self::Sql(error) => match code(error).map(primary) {
                 Some(code) => matches!(code, 1 | 18 | 19 | 20 | 25),
                 None => matches!(
@@ -79,62 +79,64 @@ impl Fault {
                         | sqlx::Error::Encode(_)
                 ),
             },
-            // Nothing is changed there.
-            Self::LookUp(_) | Self::Panicked => false,
+            // A point read changes nothing.
+            Self::PointRead(_) | Self::Panicked => false,
         }
     }
 
-    /// The error that a port returns; its sentence names the file.
+    /// The error that a port returns; its message names the file.
     #[cold]
     pub(crate) fn into_error(self, file: &Path) -> Error {
         match self {
-            Self::Refused(error) => error,
+            Self::Rejected(error) => error,
             Self::Sql(error) => from_sql(&error, file),
-            Self::LookUp(error) => from_look_up(&error, file),
-            Self::Panicked => {
-                Error::unexpected(format!("a defect ended a change to the database {}", file.display()))
-            }
+            Self::PointRead(error) => from_point_read(&error, file),
+            Self::Panicked => Error::unexpected(format!(
+                "an internal error ended a write to the database {}",
+                file.display()
+            )),
         }
     }
 }
 
-/// A request that contradicts what is stored.
+/// The error for a request that contradicts stored data.
 #[cold]
 pub(crate) fn conflict(message: &str) -> Error {
     Error::new(ErrorKind::Conflict, Retry::Never, message)
 }
 
-/// Stored data that cannot be read back.
+/// The error for stored data that cannot be decoded.
 #[cold]
 pub(crate) fn corrupt(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Corrupt, Retry::Never, message)
 }
 
-/// The version of a schema whose rows are still being copied. It is larger than any that there will be, so programs of
-/// every version refuse it.
-pub(crate) const HALF_COPIED: u32 = 1_000_000_000;
+/// The schema version while rows are being copied.
+///
+/// It is larger than any real version, so every version of the program rejects it.
+pub(crate) const INCOMPLETE_COPY: u32 = 1_000_000_000;
 
-/// What is said of a database whose copy has not ended.
+/// The error for a database whose copy is incomplete.
 #[cold]
-pub(crate) fn half_copied(name: impl std::fmt::Display) -> Error {
+pub(crate) fn incomplete_copy(name: impl std::fmt::Display) -> Error {
     Error::new(
         ErrorKind::Unsupported,
         Retry::Never,
         format!(
-            "{name} is half copied: run the same `verbatim storage copy` again, which goes on where it stopped, or \
-             remove what is there and begin anew"
+            "the copy to {name} is incomplete: run the same `verbatim storage copy` again to continue it, or delete \
+             the copied data and start over"
         ),
     )
 }
 
-/// SQLite's result code, with its extension.
+/// SQLite's extended result code.
 #[cfg(feature = "sqlite")]
 fn code(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }
 
 #[cfg(feature = "sqlite")]
-fn code_of_look_up(error: &rusqlite::Error) -> Option<i32> {
+fn point_read_code(error: &rusqlite::Error) -> Option<i32> {
     Some(error.sqlite_error()?.extended_code)
 }
 
@@ -144,9 +146,9 @@ fn primary(code: i32) -> i32 {
     code & 0xff
 }
 
-/// The one place where SQLite's result codes become errors of the ports.
+/// Maps SQLite's result codes to errors of the ports.
 ///
-/// Its own messages are left out where they add nothing: they may quote what was stored.
+/// SQLite's messages are omitted where they add nothing: they may quote stored data.
 #[cfg(feature = "sqlite")]
 fn from_code(code: i32, file: &Path) -> Error {
     use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
@@ -155,7 +157,7 @@ fn from_code(code: i32, file: &Path) -> Error {
         5 | 6 => (
             Unavailable,
             Retry::Backoff,
-            format!("the database {file} is locked by another process: try again in a moment"),
+            format!("the database {file} is locked by another process: retry in a few seconds"),
         ),
         3 | 8 | 23 => (
             Unsupported,
@@ -179,21 +181,21 @@ fn from_code(code: i32, file: &Path) -> Error {
                 "the database {file} cannot be opened: check that the file and its folder are this user's"
             ),
         ),
-        7 => (Unavailable, Retry::Backoff, format!("no memory was left to work on {file}")),
+        7 => (Unavailable, Retry::Backoff, format!("out of memory while using the database {file}")),
         10 => (
             Unavailable,
             Retry::Backoff,
             format!("the disk failed to read or write the database {file}: check the disk and its space"),
         ),
-        _ => (Unexpected, Retry::Never, format!("the database {file} refused a statement (code {code})")),
+        _ => (Unexpected, Retry::Never, format!("the database {file} rejected a statement (code {code})")),
     };
     Error::new(kind, retry, message)
 }
 
-/// What is said where no result code tells more.
+/// Maps an error of sqlx.
 #[cfg(feature = "sqlite")]
 fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
-    tracing::debug!(%error, "a database fault");
+    tracing::debug!(%error, "database call failed");
     match (code(error), error) {
         (Some(code), _) => from_code(code, file),
         (None, sqlx::Error::Io(_)) => Error::new(
@@ -207,18 +209,18 @@ fn from_sql(error: &sqlx::Error, file: &Path) -> Error {
             format!("the connection to the database {} was lost", file.display()),
         ),
         (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => unreadable(file),
-        (None, _) => asked_wrongly(file),
+        (None, _) => invalid_query(file),
     }
 }
 
-/// The same for a look-up.
+/// Maps an error of a point read.
 #[cfg(feature = "sqlite")]
-fn from_look_up(error: &rusqlite::Error, file: &Path) -> Error {
-    tracing::debug!(%error, "a database fault");
-    match (code_of_look_up(error), error) {
+fn from_point_read(error: &rusqlite::Error, file: &Path) -> Error {
+    tracing::debug!(%error, "database call failed");
+    match (point_read_code(error), error) {
         (Some(code), _) => from_code(code, file),
         (None, rusqlite::Error::FromSqlConversionFailure(..)) => unreadable(file),
-        (None, _) => asked_wrongly(file),
+        (None, _) => invalid_query(file),
     }
 }
 
@@ -228,8 +230,9 @@ fn unreadable(file: &Path) -> Error {
 }
 
 #[cfg(feature = "sqlite")]
-fn asked_wrongly(file: &Path) -> Error {
-    let message = format!("the database {} was asked in a wrong way", file.display());
+fn invalid_query(file: &Path) -> Error {
+    let message =
+        format!("invalid query on the database {}: this is a defect, please report it", file.display());
     Error::new(ErrorKind::Unexpected, Retry::Never, message)
 }
 
@@ -242,8 +245,8 @@ mod tests {
 
     use super::*;
 
-    /// What a statement fails with, on a connection of its own to a small file.
-    async fn fails(
+    /// The error of a statement, on a new connection to a small file.
+    async fn failure(
         options: impl FnOnce(SqliteConnectOptions) -> SqliteConnectOptions,
         statements: &'static str,
     ) -> Error {
@@ -259,35 +262,35 @@ mod tests {
         }
         let statements = if statements.is_empty() { "BEGIN IMMEDIATE" } else { statements };
         let error = sqlx::raw_sql(statements).execute(&mut connection).await.unwrap_err();
-        let fault = Fault::from(error);
+        let fault = DbError::from(error);
         assert_eq!(fault.is_busy(), statements == "BEGIN IMMEDIATE");
         fault.into_error(&file)
     }
 
-    fn check(error: &Error, kind: ErrorKind, retry: Retry, says: &str) {
+    fn check(error: &Error, kind: ErrorKind, retry: Retry, expected: &str) {
         assert_eq!((error.kind(), error.retry()), (kind, retry), "{error}");
-        assert!(error.message().contains(says), "{error}");
+        assert!(error.message().contains(expected), "{error}");
         assert!(error.message().contains("small.db"), "{error}");
     }
 
     #[tokio::test]
-    async fn faults_of_sqlite_become_sentences_that_help() {
+    async fn sqlite_error_message_names_cause() {
         use ErrorKind::{Unavailable, Unexpected, Unsupported};
         let same = |options| options;
-        check(&fails(same, "").await, Unavailable, Retry::Backoff, "locked by another process");
+        check(&failure(same, "").await, Unavailable, Retry::Backoff, "locked by another process");
         let read_only = |options: SqliteConnectOptions| options.read_only(true);
-        let error = fails(read_only, "INSERT INTO small VALUES (x'00')").await;
+        let error = failure(read_only, "INSERT INTO small VALUES (x'00')").await;
         check(&error, Unsupported, Retry::Never, "read-only");
         let full = "PRAGMA max_page_count = 3; INSERT INTO small VALUES (zeroblob(100000))";
-        check(&fails(same, full).await, Unavailable, Retry::Backoff, "the disk is full");
+        check(&failure(same, full).await, Unavailable, Retry::Backoff, "the disk is full");
         let twice = "INSERT INTO small VALUES (x'5E'), (x'5E')";
-        check(&fails(same, twice).await, Unexpected, Retry::Never, "code 2067");
+        check(&failure(same, twice).await, Unexpected, Retry::Never, "code 2067");
     }
 
     #[test]
-    fn faults_of_sqlx_are_told_apart() {
+    fn sqlx_error_kind_is_mapped() {
         let file = Path::new("small.db");
-        let error = |fault: sqlx::Error| Fault::from(fault).into_error(file);
+        let error = |fault: sqlx::Error| DbError::from(fault).into_error(file);
         check(&error(sqlx::Error::WorkerCrashed), ErrorKind::Unavailable, Retry::Backoff, "was lost");
         check(
             &error(sqlx::Error::Decode("x".into())),
@@ -295,6 +298,6 @@ mod tests {
             Retry::Never,
             "cannot be read back",
         );
-        check(&error(sqlx::Error::RowNotFound), ErrorKind::Unexpected, Retry::Never, "in a wrong way");
+        check(&error(sqlx::Error::RowNotFound), ErrorKind::Unexpected, Retry::Never, "invalid query");
     }
 }

@@ -1,11 +1,11 @@
-//! The storage ports of Verbatim on SQLite and on PostgreSQL, through sqlx.
+//! The storage ports of Verbatim on SQLite and PostgreSQL, with sqlx.
 //!
-//! Two files hold everything: [`SqliteStore`] is the one of money and people, [`SqliteArchive`] the one of
-//! transcripts. Each opens in one call, which makes the file or brings its schema up to date:
+//! Two files hold all data: [`SqliteStore`] has keys, accounts and the ledger, [`SqliteArchive`] has the
+//! transcripts. Each opens in one call, which creates the file or migrates its schema:
 //!
 //! ```
 //! use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
-//! use transcript_core::{archive::Archive, directory::Secrets};
+//! use transcript_core::{archive::Archive, directory::SecretStore};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! # let folder = tempfile::tempdir()?;
@@ -14,7 +14,7 @@
 //! let archive = SqliteArchive::open(SqliteOptions::new(data.join("archive.db"))).await?;
 //!
 //! assert_eq!(archive.stats().await?.transcripts, 0);
-//! assert_eq!(store.secret("cookies", vec![7; 32]).await?, [7; 32]);
+//! assert_eq!(store.get_or_create("cookies", vec![7; 32]).await?, [7; 32]);
 //!
 //! store.close().await;
 //! archive.close().await;
@@ -23,39 +23,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is acknowledged is on disk: a commit is synchronised before its call returns. Commits that wait at
-//! the same time share one. Several processes may have the same files open.
+//! Acknowledged writes are on disk: a commit is synchronised before its call returns. Commits that wait at the
+//! same time share one sync. Several processes can open the same files.
 //!
 //! # Crate features
 //! - `sqlite` (default): the stores on SQLite, which is compiled in.
-//! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers at once.
+//! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod batch;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
+#[cfg(feature = "sqlite")]
+mod body_v1;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod books;
+mod charge_batch;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod codec;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub mod cold;
-#[cfg(feature = "sqlite")]
-mod columns;
+#[cfg(all(feature = "postgres", feature = "sqlite"))]
+mod copy;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
-#[cfg(all(feature = "postgres", feature = "sqlite"))]
-mod moving;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod ledger_rows;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod sliding_window;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod window;
 
 #[cfg(all(feature = "postgres", feature = "sqlite"))]
-pub use moving::{Copied, CopyStep, Stores, copy_stores};
+pub use copy::{CopyProgress, CopySummary, StorageLocation, copy_stores};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresArchive, PostgresOptions, PostgresStore};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteArchive, SqliteOptions, SqliteStore};
+
+/// Doc tests of the crate's README.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

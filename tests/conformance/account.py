@@ -1,4 +1,4 @@
-"""Makes an account of the v1 API and prints its key: registers, reads the mail, and opens its link.
+"""Creates an account of the v1 API and prints its key: registers, reads the mail, and opens its link.
 
 usage: account.py ADDRESS OUTBOX EMAIL
 """
@@ -23,14 +23,14 @@ def call(path, body=None):
 
 
 def mail():
-    """The text of the mail: the server writes it into its outbox folder a moment later."""
+    """Returns the text of the mail, which the server writes to its outbox folder asynchronously."""
     for _ in range(3000):
         for path in sorted(pathlib.Path(outbox).glob("*.eml")):
             message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
             if message["To"] == mailbox:
                 return message.get_body(("plain",)).get_content()
         time.sleep(0.01)
-    sys.exit("no mail came")
+    sys.exit("no mail arrived")
 
 
 call("/api/v1/register", {"email": mailbox})

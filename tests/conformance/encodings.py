@@ -1,4 +1,4 @@
-"""Archived answers in every encoding, read by decoders that are not ours: each must have the words of the plain one.
+"""Decodes archived responses in every encoding with independent decoders; each must equal the identity response.
 
 usage: encodings.py ADDRESS VIDEO...
 """
@@ -12,20 +12,20 @@ import urllib.request
 
 import zstandard
 
-# The window that clients of HTTP must have at least (RFC 9659).
+# The window that every HTTP client must support (RFC 9659).
 WINDOW_MAX = 8 << 20
 
 
-def ask(address, video, encoding):
+def fetch(address, video, encoding):
     request = urllib.request.Request(
         f"{address}/api/transcript?v={video}", headers={"Accept-Encoding": encoding}
     )
-    with urllib.request.urlopen(request) as answer:
-        return answer.headers, answer.read()
+    with urllib.request.urlopen(request) as response:
+        return response.headers, response.read()
 
 
 def by_parts(frame):
-    """As a browser reads it: in parts, and no more than one frame."""
+    """Decodes as a browser does: in parts, and exactly one frame."""
     decoder = zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).decompressobj()
     text = b"".join(decoder.decompress(frame[at : at + 1_000]) for at in range(0, len(frame), 1_000))
     if not decoder.eof or decoder.unused_data:
@@ -33,7 +33,7 @@ def by_parts(frame):
     return text
 
 
-# Each of them was seen to read bodies in another way.
+# These decoder APIs were observed to treat bodies differently.
 ZSTD = {
     "at once": lambda frame: zstandard.ZstdDecompressor(max_window_size=WINDOW_MAX).decompress(frame),
     "by parts": by_parts,
@@ -46,31 +46,31 @@ def by_curl(address, video, encoding):
     return subprocess.run([*command, f"{address}/api/transcript?v={video}"], check=True, stdout=subprocess.PIPE).stdout
 
 
-def wrong(address, video):
-    headers, plain = ask(address, video, "identity")
+def mismatches(address, video):
+    headers, plain = fetch(address, video, "identity")
     if not json.loads(plain)["available"] or "Content-Encoding" in headers:
-        yield "the plain answer is none"
-    # Twice: made, and then ready.
-    for time in ("at first", "again"):
+        yield "the identity response is not an available transcript"
+    # Twice: rendered, then from the response cache.
+    for time in ("first request", "second request"):
         for encoding, readers in (("zstd", ZSTD), ("gzip", {"at once": gzip.decompress})):
-            headers, body = ask(address, video, encoding)
+            headers, body = fetch(address, video, encoding)
             if headers["Content-Encoding"] != encoding or int(headers["Content-Length"]) != len(body):
-                yield f"{encoding} {time}: the headers say otherwise"
+                yield f"{encoding}, {time}: wrong Content-Encoding or Content-Length"
             for name, read in readers.items():
                 if read(body) != plain:
-                    yield f"{encoding} {time}, read {name}: other words"
+                    yield f"{encoding}, {time}, decoded {name}: differs from the identity response"
         for encoding in ("zstd", "br", "gzip"):
             if by_curl(address, video, encoding) != plain:
-                yield f"{encoding} {time}, read by curl: other words"
+                yield f"{encoding}, {time}, decoded by curl: differs from the identity response"
 
 
 def main():
     address, *videos = sys.argv[1:]
-    found = [f"{video}: {what}" for video in videos for what in wrong(address, video)]
+    found = [f"{video}: {mismatch}" for video in videos for mismatch in mismatches(address, video)]
     for line in found:
         print(line, file=sys.stderr)
     if found:
-        sys.exit(f"{len(found)} bodies are not what they should be")
+        sys.exit(f"{len(found)} mismatches")
     print(f"{len(videos)} videos, each in 4 encodings")
 
 

@@ -1,8 +1,8 @@
-"""What a document of OpenAPI 3.1 cannot say about a request, told to the generator of requests.
+"""Schemathesis hooks for request rules that OpenAPI 3.1 cannot express.
 
-A look-up takes exactly one of two ways to name a video, not every text is the link of a video or the address of a
-mailbox, and a name for repeats is for one request only. Requests that are meant to be valid are made so here; those
-that are meant to be wrong are left alone.
+A lookup takes exactly one of two parameters for the video, not every string is a video link or a mail address, and an
+Idempotency-Key belongs to one request. The hooks adjust requests generated as valid; requests generated as invalid are
+not changed.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ LINKS = (
 )
 
 
-# The v1 API is for one platform, and answers 500 when that cannot be reached: what is asked for is archived.
+# The v1 API returns 500 if the platform is unreachable, so requests name archived videos.
 V1_LINKS = (
     "https://www.youtube.com/watch?v=dQw4w9WgXcQ",
     "https://youtu.be/dQw4w9WgXcQ?t=43",
@@ -35,26 +35,26 @@ V1_LINKS = (
     "see (https://www.youtube.com/watch?v=dQw4w9WgXcQ&list=x#y) for it",
 )
 V1_LANGUAGES = ("en", "en-GB", "EN-us")
-# The parameter that names a video by its id, and the links that are taken.
-LOOK_UPS = {"/api/transcript": ("v", LINKS), "/api/v1/transcript": ("video_id", V1_LINKS)}
+# Path: the parameter of a video id, and the links in use.
+LOOKUPS = {"/api/transcript": ("v", LINKS), "/api/v1/transcript": ("video_id", V1_LINKS)}
 
 names = itertools.count()
 
 
-def name_one_video(case):
-    by_id, links = LOOK_UPS[case.operation.path]
+def use_one_video_parameter(case):
+    by_id, links = LOOKUPS[case.operation.path]
     query = dict(case.query or {})
     url = query.pop("url", None)
     if url is not None and by_id not in query:
-        # The same text always gives the same link, so that a run can be repeated.
+        # Equal values map to equal links, so that runs are reproducible.
         query["url"] = url if url in links else links[sum(str(url).encode()) % len(links)]
     elif by_id not in query:
         query[by_id] = "dQw4w9WgXcQ"
     case.query = query
 
 
-def ask_for_what_is_archived(case):
-    """Also where something else is wrong with the request: what is right is what the archive has."""
+def use_archived_video(case):
+    """Replaces valid ids and languages with archived ones, also in requests that are invalid otherwise."""
     query = dict(case.query or {})
     video, language = query.get("video_id"), query.get("lang")
     if isinstance(video, str) and re.fullmatch(r"[A-Za-z0-9_-]{11}", video):
@@ -64,31 +64,31 @@ def ask_for_what_is_archived(case):
     case.query = query
 
 
-def talk_of_what_is_archived(case):
-    """The same for a question about a video."""
+def use_archived_video_in_chat(case):
+    """Replaces a valid video id in a chat request with the archived one."""
     video = case.body.get("video_id") if isinstance(case.body, dict) else None
     if isinstance(video, str) and re.fullmatch(r"[A-Za-z0-9_-]{11}", video):
         case.body["video_id"] = "dQw4w9WgXcQ"
 
 
-def name_this_request(case):
+def set_idempotency_key(case):
     if case.headers and "Idempotency-Key" in case.headers:
         case.headers["Idempotency-Key"] = f"request-{next(names)}"
 
 
-def name_a_mailbox(case):
+def use_valid_email(case):
     if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
-        # A few mails go to each address, then it is limited.
+        # Each address has a mail limit, so addresses vary.
         case.body["email"] = f"box{sum(case.body['email'].encode())}@example.org"
 
 
-# The page of an order in the sandbox, and what Stripe's events are signed with, where the server has them.
+# Order id and token of a sandbox page, and the signing secret of webhook events, if the server has them.
 ORDER, TOKEN = os.environ.get("SANDBOX_PAGE", "/").split("/", 1)
 SECRET = os.environ.get("WEBHOOK_SECRET", "")
 REPEATABLE = ("/api/v1/subscribe", "/api/v1/buy-credits", "/api/v1/chat")
 
 
-def open_the_page(case):
+def use_sandbox_order(case):
     if ORDER:
         case.path_parameters["order"] = ORDER
         for part in (case.query, case.body):
@@ -96,60 +96,60 @@ def open_the_page(case):
                 part["token"] = TOKEN
 
 
-def sign_the_event(case):
+def sign_event(case):
     if SECRET and isinstance(case.body, dict):
-        # About nothing that Stripe, which is not there, would be asked about.
+        # An event type for which the server does not call Stripe, which is unreachable here.
         case.body["type"] = "customer.created"
-        moment = int(time.time())
-        signed = f"{moment}.".encode() + json.dumps(case.body).encode()
+        timestamp = int(time.time())
+        signed = f"{timestamp}.".encode() + json.dumps(case.body).encode()
         digits = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
-        case.headers["Stripe-Signature"] = f"t={moment},v1={digits}"
+        case.headers["Stripe-Signature"] = f"t={timestamp},v1={digits}"
 
 
-def is_look_up(operation):
-    return operation.path in LOOK_UPS
+def is_lookup(operation):
+    return operation.path in LOOKUPS
 
 
 @schemathesis.hook
 def map_case(context, case):
     if case.meta is not None and not case.meta.generation.mode.is_negative:
-        if is_look_up(case.operation):
-            name_one_video(case)
-            name_this_request(case)
+        if is_lookup(case.operation):
+            use_one_video_parameter(case)
+            set_idempotency_key(case)
         elif case.operation.path == "/api/v1/register":
-            name_a_mailbox(case)
+            use_valid_email(case)
         elif case.operation.path in REPEATABLE:
-            name_this_request(case)
+            set_idempotency_key(case)
         elif case.operation.path.startswith("/checkout/"):
-            open_the_page(case)
+            use_sandbox_order(case)
         elif case.operation.path == "/api/v1/webhooks/stripe":
-            sign_the_event(case)
+            sign_event(case)
     if case.operation.path == "/api/v1/transcript":
-        ask_for_what_is_archived(case)
+        use_archived_video(case)
     elif case.operation.path == "/api/v1/chat":
-        talk_of_what_is_archived(case)
+        use_archived_video_in_chat(case)
     return case
 
 
 @schemathesis.hook
 def before_add_examples(context, examples):
-    # Each example of `url` comes together with one of `v`: both are tried, each by itself.
-    if is_look_up(context.operation):
-        by_id, _ = LOOK_UPS[context.operation.path]
-        for place, case in enumerate(examples):
-            if case.query and "url" in case.query and place > 0:
+    # Examples combine `url` with `v`: each parameter is tried separately.
+    if is_lookup(context.operation):
+        by_id, _ = LOOKUPS[context.operation.path]
+        for index, case in enumerate(examples):
+            if case.query and "url" in case.query and index > 0:
                 case.query = {name: value for name, value in case.query.items() if name != by_id}
-            name_one_video(case)
-            name_this_request(case)
+            use_one_video_parameter(case)
+            set_idempotency_key(case)
             if context.operation.path == "/api/v1/transcript":
-                ask_for_what_is_archived(case)
+                use_archived_video(case)
     for case in examples:
         if context.operation.path in REPEATABLE:
-            name_this_request(case)
+            set_idempotency_key(case)
         elif context.operation.path.startswith("/checkout/"):
-            open_the_page(case)
+            use_sandbox_order(case)
         elif context.operation.path == "/api/v1/webhooks/stripe":
-            sign_the_event(case)
+            sign_event(case)
 
 
 @schemathesis.deserializer("text/plain", "text/markdown")

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
-# Holds the running server to the OpenAPI document that it serves: the document is validated, and schemathesis
-# sends what the document allows and what it forbids, with all checks. SEED=n makes other requests. Archived answers
-# are read in every encoding by decoders that are not ours.
+# Checks the running server against the OpenAPI document it serves: validates the document, and lets schemathesis send
+# valid and invalid requests with all checks. SEED=n selects other requests. Archived responses are decoded in every
+# encoding by independent decoders, and subtitle files are parsed by independent libraries.
 #
-# What the command writes as subtitles is given to other people's readers of them.
-#
-# No request leaves this machine: the platforms are reached through a proxy that is not there.
+# No request leaves this machine: the proxy setting for the platforms names a closed port.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$(pwd)"
@@ -32,7 +30,7 @@ fail() {
 
 verbatim() { env "${clean[@]}" "$target/debug/verbatim" "$@" --data "$work/data"; }
 
-# start NAME=VALUE...: a server with these settings; sets $server and $address.
+# start NAME=VALUE...: starts a server with these settings; sets $server and $address.
 start() {
   : >"$work/out"
   env "${clean[@]}" VERBATIM_LOG__LEVEL=warn VERBATIM_UPSTREAM__PROXY=http://127.0.0.1:1 \
@@ -48,7 +46,7 @@ start() {
   fail "the server did not start in time"
 }
 
-# A server that was treated badly still ends well, and says nothing of a panic.
+# stop: stops the server, which must exit with status 0 and must not have panicked.
 stop() {
   kill -TERM "$server"
   local code=0
@@ -56,14 +54,14 @@ stop() {
   server=""
   if [ "$code" -ne 0 ] || grep -q panicked "$work/err"; then
     cat "$work/err" >&2
-    fail "the server ended with code $code, or something in it panicked"
+    fail "the server exited with status $code or panicked"
   fi
 }
 
-# account EMAIL: a new account; prints its key.
+# account EMAIL: creates an account; prints its key.
 account() { "$venv/bin/python" account.py "$address" "$work/data/outbox" "$1"; }
 
-# order KEY: a new order of an account in the sandbox; prints its id and the secret of its page, parted by a slash.
+# order KEY: creates an order in the sandbox; prints its id and the token of its page, separated by a slash.
 order() {
   "$venv/bin/python" -c '
 import json, sys, urllib.request
@@ -74,26 +72,26 @@ page = json.load(urllib.request.urlopen(request))["checkout_url"]
 print(page.split("/checkout/")[1].replace("/sandbox?token=", "/"))' "$address" "$1"
 }
 
-# check NAME ARGUMENT...: one run of schemathesis against the server.
+# check NAME ARGUMENT...: runs schemathesis against the server.
 check() {
   local name="$1" began=$SECONDS
   shift
   if ! "$venv/bin/st" --config-file schemathesis.toml --no-color run "$work/openapi.json" --url "$address" \
     --seed "$seed" "$@" >"$work/log" 2>&1; then
-    # A request that reproduces a finding may be as long as a book.
+    # A request that reproduces a finding may be very long.
     cut -c1-2000 "$work/log"
     fail "$name: schemathesis has findings (seed $seed)"
   fi
   printf '  %-36s %s in %ss\n' "$name" "$(sed -n '/^Test cases:/{n;s/^ *//p}' "$work/log")" $((SECONDS - began))
 }
 
-# Settings of whoever runs this are not the server's that is checked.
+# The caller's VERBATIM_ settings must not affect the server.
 clean=()
 while IFS= read -r name; do clean+=(-u "$name"); done < <(compgen -e VERBATIM_ || true)
 
-# The tools, at the versions of requirements.txt, in a folder of their own.
+# The tools, in the versions of requirements.txt.
 ../venv.sh "$venv" requirements.txt
-(cd "$root" && cargo build --quiet --package reference-server --bin verbatim)
+(cd "$root" && cargo build --quiet --package verbatim-reference-server --bin verbatim)
 verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/dQw4w9WgXcQ --lang en >/dev/null
 "$venv/bin/python" -c 'for n in range(3500): print(f"{n+1}\n00:{n//60:02}:{n%60:02},000 --> 00:{n//60:02}:{n%60:02},900\nThis is line {n*n}.\n")' \
   >"$work/long.srt"
@@ -102,7 +100,7 @@ verbatim import "$root/docs/examples/lighthouse.vtt" --video https://youtu.be/wi
 verbatim archive withdraw https://youtu.be/withdrawn00 >/dev/null
 key="$(verbatim keys create)"
 
-# Every recording of captions that has words, and those beyond our own where they are.
+# Every caption recording with text, and the additional recordings if present.
 recordings=()
 for file in "$root"/tests/recordings/youtube/captions/*.{json3,xml} \
   "${VERBATIM_RECORDINGS:-none}"/{youtube/timedtext,tiktok,x}/*.{json3,xml,vtt}; do
@@ -110,29 +108,29 @@ for file in "$root"/tests/recordings/youtube/captions/*.{json3,xml} \
 done
 "$venv/bin/python" subtitles.py "$target/debug/verbatim" "${recordings[@]}"
 
-# High limits, so that being limited does not hide everything else.
-plenty=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
+# High limits, so that rate limits do not hide other findings.
+high_limits=(VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY=100000 VERBATIM_LIMITS__ATTEMPTS_PER_KEY_PER_HOUR=100000
   VERBATIM_LIMITS__MISSES_PER_NETWORK_PER_MINUTE=100000 VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR=100000
   VERBATIM_PLANS__FREE__CREDITS=100000 VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE=100000)
-# client NAME ARGUMENT...: a client of the v1 API that knows the interface specification and nothing else.
+# client NAME ARGUMENT...: runs the v1 API client that was written from the specification.
 client() {
-  printf '  %-36s ' "the specification, $1"
+  printf '  %-36s ' "specification, $1"
   shift
-  "$venv/bin/python" surface_b.py "$1" "$address" "$work/data/outbox" "${@:2}"
+  "$venv/bin/python" v1_api.py "$1" "$address" "$work/data/outbox" "${@:2}"
 }
 
-# A call that ends the key which all calls of a run share.
+# This call invalidates the key that all calls of a run share.
 rotation=/api/v1/rotate-key
-start "${plenty[@]}"
+start "${high_limits[@]}"
 "$venv/bin/python" -c 'import sys, urllib.request; sys.stdout.buffer.write(urllib.request.urlopen(sys.argv[1]).read())' \
   "$address/openapi.json" >"$work/openapi.json"
 for document in "$work/openapi.json" "$root/docs/openapi.json"; do
-  printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo the docs)"
+  printf '  %-36s ' "${document##*/} of $([ "$document" = "$work/openapi.json" ] && echo the server || echo docs/)"
   "$venv/bin/python" validate.py "$document"
 done
-printf '  %-36s ' "archived answers"
+printf '  %-36s ' "archived responses"
 "$venv/bin/python" encodings.py "$address" dQw4w9WgXcQ longlonglon
-# Accounts come first: the checks try more tokens in a minute than a network may.
+# Accounts first: the checks use up the network's limit of verification attempts per minute.
 ann="$(account ann@example.org)"
 ben="$(account ben@example.org)"
 cem="$(account cem@example.org)"
@@ -142,17 +140,17 @@ check "without a key" --warnings off
 check "with a key" --header "Authorization: Bearer $key" --exclude-path-regex '^/api/v1/'
 check "with an account's key" --header "Authorization: Bearer $ann" --include-path-regex '^/api/v1/' \
   --exclude-path "$rotation" --phases examples,coverage,fuzzing --warnings off
-check "with an account's key, rotated" --header "Authorization: Bearer $ben" --include-path "$rotation" \
+check "rotating an account's key" --header "Authorization: Bearer $ben" --include-path "$rotation" \
   --phases examples,coverage,fuzzing --warnings off
 stop
 
-start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=200
-client "word by word" all dQw4w9WgXcQ withdrawn00 unreachable
+start "${high_limits[@]}" VERBATIM_PLANS__FREE__CREDITS=200
+client "all endpoints" all dQw4w9WgXcQ withdrawn00 unreachable
 stop
 
-# The accounts before came from the same network; the limits are otherwise those of everybody.
+# Earlier accounts came from the same network, so the registration limit is raised; other limits are the defaults.
 start VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR=100000
-client "its limits" limited
+client "limits" limited
 stop
 
 start
@@ -160,22 +158,22 @@ check "with the default limits" --warnings off --phases examples,coverage
 stop
 
 export WEBHOOK_SECRET=whsec_conformance
-start "${plenty[@]}" VERBATIM_STRIPE__SECRET_KEY=sk_conformance "VERBATIM_STRIPE__WEBHOOK_SECRETS=$WEBHOOK_SECRET" \
+start "${high_limits[@]}" VERBATIM_STRIPE__SECRET_KEY=sk_conformance "VERBATIM_STRIPE__WEBHOOK_SECRETS=$WEBHOOK_SECRET" \
   VERBATIM_STRIPE__API_URL=http://127.0.0.1:1
-check "events of Stripe" --include-path /api/v1/webhooks/stripe --phases examples,coverage,fuzzing
+check "Stripe events" --include-path /api/v1/webhooks/stripe --phases examples,coverage,fuzzing
 stop
 
-start "${plenty[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
-check "with a key that has spent everything" --header "Authorization: Bearer $key" --include-path /api/transcript \
+start "${high_limits[@]}" VERBATIM_LIMITS__FREE_PER_MONTH=0
+check "with a spent allowance" --header "Authorization: Bearer $key" --include-path /api/transcript \
   --phases examples,coverage
 stop
 
-start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=1
+start "${high_limits[@]}" VERBATIM_PLANS__FREE__CREDITS=1
 client "without credits" spent dQw4w9WgXcQ
 stop
 
-start "${plenty[@]}" VERBATIM_PLANS__FREE__CREDITS=0
+start "${high_limits[@]}" VERBATIM_PLANS__FREE__CREDITS=0
 check "with an account without credits" --header "Authorization: Bearer $cem" \
   --include-path /api/v1/transcript --phases examples,coverage
 stop
-echo "conformance: the server keeps to its document, and subtitles are what others read"
+echo "conformance: the server matches its OpenAPI document, and subtitles parse in other libraries"

@@ -1,10 +1,10 @@
-"""Whether the subtitles that we write give other people's readers the cues that were archived.
+"""Checks that independent libraries parse the exported subtitles into the archived cues.
 
     subtitles.py VERBATIM RECORDING...
 
-Imports texts that try to break out of their cue, and every recording, into a fresh archive; prints each as SRT
-and as WebVTT, and reads it with four libraries. A cue must have the same words, and start at the same
-millisecond. The libraries give text back without decoding references, as old players show it.
+Imports texts that try to break out of their cue, and every recording, into a new archive; exports each as SRT and
+WebVTT, and parses it with four libraries. A cue must have the same text and start at the same millisecond. The
+libraries return character references undecoded, as old players show them.
 """
 
 import html
@@ -53,15 +53,15 @@ HOSTILE = [
 
 
 def segments():
-    """The hostile texts, a second apart; each third one lasts no time, each third one overlaps the next."""
+    """Returns the hostile texts, a second apart; one third has no duration, one third overlaps the next."""
     timed = [
-        {"text": text, "start": place, "duration": (1.0, 0.0, 2.5)[place % 3]} for place, text in enumerate(HOSTILE)
+        {"text": text, "start": index, "duration": (1.0, 0.0, 2.5)[index % 3]} for index, text in enumerate(HOSTILE)
     ]
     after = float(len(HOSTILE))
     return timed + [
         {"text": "two at", "start": after, "duration": 1.0},
         {"text": "the same time", "start": after, "duration": 2.0},
-        # Some readers know no more than two digits of hours.
+        # Some libraries support only two digits of hours.
         {"text": "late", "start": 359_990.999, "duration": 1.0},
     ]
 
@@ -84,11 +84,11 @@ def read_pysubs2(text, form):
 
 
 def read_webvtt_py(text, form):
-    def moment(time):
+    def to_ms(time):
         return ((time.hours * 60 + time.minutes) * 60 + time.seconds) * 1000 + time.milliseconds
 
     cues = webvtt.from_buffer(io.StringIO(text), format=form)
-    return [(moment(cue.start_time), moment(cue.end_time), cue.raw_text) for cue in cues]
+    return [(to_ms(cue.start_time), to_ms(cue.end_time), cue.raw_text) for cue in cues]
 
 
 READERS = {
@@ -101,10 +101,10 @@ READERS = {
 }
 
 
-def words(text):
-    """A text as far as readers agree on it: its lines without blanks around them, whatever ends them.
+def normalize(text):
+    """Normalizes a text to what all libraries agree on: lines, stripped, with any line ending.
 
-    To pysubs2 a line may also end with a backslash and an N.
+    pysubs2 also reads a backslash followed by N as a line ending.
     """
     lines = text.replace("\u200b", "").replace("\0", "\ufffd").replace("\\N", "\n").splitlines()
     return "\n".join(line.strip() for line in lines).strip()
@@ -122,7 +122,7 @@ def check(name, cues, expected):
             sys.exit(f"{name}: cue {number} starts at {start} ms: {segment}")
         if not start <= end <= round((segment["start"] + segment["duration"]) * 1000):
             sys.exit(f"{name}: cue {number} ends at {end} ms: {segment}")
-        if words(html.unescape(text)) != words(segment["text"]):
+        if normalize(html.unescape(text)) != normalize(segment["text"]):
             sys.exit(f"{name}: cue {number} reads {text!r} for {segment['text']!r}")
 
 

@@ -1,6 +1,6 @@
-/* A disk that does not keep what is written: preloaded, it fails whatever waits for the disk while the file that
- * DISK_REFUSES names is there, as a disk with a damaged place does; only for files in whose path stands what that file
- * says. What was written can still be read. */
+/* A disk that does not keep written data: preloaded, it fails every sync while the file named by DISK_REFUSES exists,
+ * as a disk with a damaged block does. Only files whose path contains the content of that file are affected. Written
+ * data can still be read. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

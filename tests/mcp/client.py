@@ -1,9 +1,9 @@
-"""Calls tools with the official client of the Model Context Protocol, as an order on standard input says:
+"""Calls tools with the official client of the Model Context Protocol. Reads one JSON object from standard input:
 
 {"url": …, "headers": {…}} or {"command": …, "args": […], "env": {…}}, "mode": "auto" or "legacy",
 "calls": [{"tool": …, "arguments": {…}, "follow": true}, …]
 
-A call that is followed is repeated with the cursor that it gave, until it gives none. What came is printed as JSON.
+A call with `follow` is repeated with the returned cursor until no cursor is returned. Prints the results as JSON.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 
-async def called(client, call):
-    """The results of a call: one, or all of its pages."""
+async def call_tool(client, call):
+    """Returns the results of a call: one, or all pages."""
     results, arguments = [], dict(call["arguments"])
     while True:
         try:
@@ -33,22 +33,22 @@ async def called(client, call):
 
 
 async def main():
-    order = json.load(sys.stdin)
-    if "url" in order:
-        http = httpx2.AsyncClient(headers=order.get("headers", {}), timeout=60)
-        server = streamable_http_client(order["url"], http_client=http)
+    request = json.load(sys.stdin)
+    if "url" in request:
+        http = httpx2.AsyncClient(headers=request.get("headers", {}), timeout=60)
+        server = streamable_http_client(request["url"], http_client=http)
     else:
-        server = StdioServerParameters(command=order["command"], args=order["args"], env=order["env"])
-    async with Client(server, mode=order["mode"], read_timeout_seconds=60) as client:
+        server = StdioServerParameters(command=request["command"], args=request["args"], env=request["env"])
+    async with Client(server, mode=request["mode"], read_timeout_seconds=60) as client:
         tools = await client.list_tools()
-        told = {
+        output = {
             "version": client.protocol_version,
             "server": client.server_info.name,
             "instructions": client.instructions,
             "tools": [tool.name for tool in tools.tools],
-            "results": [await called(client, call) for call in order["calls"]],
+            "results": [await call_tool(client, call) for call in request["calls"]],
         }
-    print(json.dumps(told))
+    print(json.dumps(output))
 
 
 asyncio.run(main())

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the official client of the Model Context Protocol into target/mcp, and prints the Python that runs it.
+# Installs the official client of the Model Context Protocol into target/mcp, and prints the path of its Python.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/mcp"

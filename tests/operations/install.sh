@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what reads metrics for the tests into target/operations, and prints the Python that runs it.
+# Installs the OpenMetrics parser of Prometheus into target/operations, and prints the path of its Python.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/operations"

@@ -1,6 +1,6 @@
-"""Reads metrics on standard input with Prometheus' own parser, which is strict, and prints them as JSON.
+"""Parses metrics on standard input with Prometheus' strict OpenMetrics parser, and prints them as JSON.
 
-Each family with its type, unit and samples: [name, labels, value].
+Each family has its type, unit, help and samples: [name, labels, value].
 """
 
 import json

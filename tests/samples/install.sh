@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what runs the samples of the documentation: curl, Python, and Node with its fetch (18 or newer).
+# Installs the runtimes of the documentation samples: curl, Python, and Node 18 or newer, for `fetch`.
 set -euo pipefail
 missing=()
 command -v curl >/dev/null || missing+=(curl)

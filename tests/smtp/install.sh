@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the mail server of the tests into target/smtp, and prints the Python that runs it.
+# Installs the SMTP server for the tests into target/smtp, and prints the path of its Python.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/smtp"

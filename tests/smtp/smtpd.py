@@ -1,13 +1,13 @@
-"""A mail server for tests: aiosmtpd, which takes mails, or fails in the way that it is told.
+"""An SMTP server for tests: aiosmtpd, which accepts mails or fails as its mode specifies.
 
 usage: smtpd.py [--tls starttls|wrapper --cert FILE --key FILE] [--user NAME --password TEXT] [--mode MODE]
 
-It prints one line of JSON when it listens, {"port": N}, and one for each mail that it takes. A line on standard
-input is its mode from then on; when that ends, it ends.
+Prints one line of JSON when it listens, {"port": N}, and one for each accepted mail. A line on standard input sets the
+mode; the server exits at the end of standard input.
 
-modes: accept; mail:CODE, rcpt:CODE, data:CODE (refuses with that code); stall:greeting, stall:data (never
-answers); drop:greeting, drop:data (hangs up); greeting:CODE (refuses every connection); late:data (takes the
-mail, and hangs up before it says so)
+modes: accept; mail:CODE, rcpt:CODE, data:CODE (rejects with that code); stall:greeting, stall:data (never responds);
+drop:greeting, drop:data (closes the connection); greeting:CODE (rejects every connection); late:data (accepts the
+mail, and closes the connection before the response)
 """
 
 import argparse
@@ -19,8 +19,8 @@ import sys
 from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 
-class Refusing(asyncio.Protocol):
-    """A server that does not get as far as to speak SMTP."""
+class RejectingProtocol(asyncio.Protocol):
+    """Fails a connection at the greeting."""
 
     def __init__(self, how):
         self.how = how
@@ -32,14 +32,14 @@ class Refusing(asyncio.Protocol):
             transport.close()
 
 
-class Mails:
+class MailHandler:
     def __init__(self, mode):
         self.mode = mode
 
     async def step(self, name, server):
-        place, _, what = self.mode.partition(":")
-        if place == name and what:
-            return f"{what} refused by the test, <ann@example.org>"
+        command, _, code = self.mode.partition(":")
+        if command == name and code:
+            return f"{code} refused by the test, <ann@example.org>"
         if self.mode == f"stall:{name}":
             await asyncio.Event().wait()
         if self.mode == f"drop:{name}":
@@ -48,22 +48,22 @@ class Mails:
         return None
 
     async def handle_MAIL(self, server, session, envelope, address, options):
-        refusal = await self.step("mail", server)
-        if refusal is None:
+        rejection = await self.step("mail", server)
+        if rejection is None:
             envelope.mail_from = address
             envelope.mail_options.extend(options)
-        return refusal or "250 OK"
+        return rejection or "250 OK"
 
     async def handle_RCPT(self, server, session, envelope, address, options):
-        refusal = await self.step("rcpt", server)
-        if refusal is None:
+        rejection = await self.step("rcpt", server)
+        if rejection is None:
             envelope.rcpt_tos.append(address)
-        return refusal or "250 OK"
+        return rejection or "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
-        refusal = await self.step("data", server)
-        if refusal is not None:
-            return refusal
+        rejection = await self.step("data", server)
+        if rejection is not None:
+            return rejection
         mail = {
             "from": envelope.mail_from,
             "to": envelope.rcpt_tos,
@@ -88,25 +88,25 @@ async def main():
     parser.add_argument("--utf8", action="store_true")
     parser.add_argument("--mode", default="accept")
     arguments = parser.parse_args()
-    mails = Mails(arguments.mode)
+    handler = MailHandler(arguments.mode)
     context = None
     if arguments.tls:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(arguments.cert, arguments.key)
 
     def authenticate(server, session, envelope, mechanism, data):
-        known = (arguments.user.encode(), arguments.password.encode())
-        fits = isinstance(data, LoginPassword) and (data.login, data.password) == known
-        return AuthResult(success=fits, handled=False, auth_data=data)
+        expected = (arguments.user.encode(), arguments.password.encode())
+        matches = isinstance(data, LoginPassword) and (data.login, data.password) == expected
+        return AuthResult(success=matches, handled=False, auth_data=data)
 
     def connection():
-        what, _, place = mails.mode.partition(":")
-        if place == "greeting":
-            return Refusing(what)
-        if what == "greeting":
-            return Refusing(place)
+        first, _, second = handler.mode.partition(":")
+        if second == "greeting":
+            return RejectingProtocol(first)
+        if first == "greeting":
+            return RejectingProtocol(second)
         return SMTP(
-            mails,
+            handler,
             hostname="mail.example",
             enable_SMTPUTF8=arguments.utf8,
             tls_context=context if arguments.tls == "starttls" else None,
@@ -123,8 +123,8 @@ async def main():
     lines = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
     while line := await lines.readline():
-        mails.mode = line.decode().strip()
-        print(json.dumps({"mode": mails.mode}), flush=True)
+        handler.mode = line.decode().strip()
+        print(json.dumps({"mode": handler.mode}), flush=True)
 
 
 asyncio.run(main())

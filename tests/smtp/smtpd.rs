@@ -1,4 +1,4 @@
-//! A real mail server in a process of its own: `smtpd.py`, for whoever sends mail in a test.
+//! A real mail server for tests: runs `smtpd.py` as a child process.
 
 use std::{
     io::{BufRead, BufReader, Lines, Write},
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/smtp");
 
-/// The Python that has the server. The first caller has it installed.
+/// Path of the Python interpreter with the mail server; the first call installs it.
 fn python() -> Result<&'static PathBuf> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let installed = PYTHON.get_or_init(|| {
@@ -22,22 +22,24 @@ fn python() -> Result<&'static PathBuf> {
         let path = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| PathBuf::from(path.trim()))
     });
-    installed.as_ref().context("the mail server of the tests cannot be installed")
+    installed
+        .as_ref()
+        .context("cannot install the mail server of the tests: see the output of tests/smtp/install.sh")
 }
 
-/// A running mail server. Dropping it ends it.
+/// A running mail server; drop stops it.
 pub(crate) struct Smtpd {
     child: Child,
     input: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
     pub(crate) port: u16,
-    /// The certificate of whoever vouches for the server, in PEM.
+    /// Certificate of the authority that signed the server's certificate, in PEM.
     pub(crate) authority: String,
     _files: TempDir,
 }
 
 impl Smtpd {
-    /// A server with these arguments; with `--tls`, its certificate is that of `localhost`.
+    /// Starts a server with these arguments; with `--tls` it presents a certificate for `localhost`.
     pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
         let files = TempDir::new()?;
         let (authority, certificate, key) = certificates()?;
@@ -53,7 +55,7 @@ impl Smtpd {
             .arg(key_file)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // It complains about connections that were dropped, which is what they were dropped for.
+            // Tests drop connections on purpose, and the server logs each.
             .stderr(Stdio::null())
             .spawn()?;
         let (input, output) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
@@ -63,31 +65,31 @@ impl Smtpd {
         Ok(server)
     }
 
-    /// What it says next: it waits for that.
+    /// Waits for the server's next line and parses it.
     pub(crate) fn line(&mut self) -> Result<Value> {
-        let line = self.lines.next().context("the mail server has ended")??;
+        let line = self.lines.next().context("the mail server has exited")??;
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// From now on it does this; what it has taken before was told before.
+    /// Sets the server's mode; the server has reported every earlier mail when this returns.
     pub(crate) fn mode(&mut self, mode: &str) -> Result<()> {
         writeln!(self.input, "{mode}")?;
         self.input.flush()?;
-        let told = self.line()?;
-        ensure!(told["mode"] == mode, "{told}");
+        let reply = self.line()?;
+        ensure!(reply["mode"] == mode, "{reply}");
         Ok(())
     }
 }
 
 impl Drop for Smtpd {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An authority, and the certificate and key of `localhost`, in PEM.
+/// Creates an authority, and a certificate and key for `localhost`, in PEM.
 fn certificates() -> Result<(String, String, String)> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs ffmpeg, and the speech recogniser of the tests into target/speech; prints the Python that runs it.
+# Installs ffmpeg, and speech recognition for the tests into target/speech; prints the path of its Python.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 venv="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/speech"
 "$here/../venv.sh" "$venv" "$here/requirements.txt"
-# Tests run beside each other: one of them installs, the others wait.
+# Tests run in parallel: one installs, the others wait.
 exec 9>"$venv.lock"
 flock 9
-# It speaks, and it reads whatever is listened to.
+# ffmpeg synthesises the speech of the tests, and decodes audio.
 if ! command -v ffmpeg >/dev/null; then
   { apt-get update -q && apt-get install -qy --no-install-recommends ffmpeg; } >&2
 fi

@@ -1,9 +1,9 @@
-"""A speech-to-text service for tests: pocketsphinx behind OpenAI's way of transcription.
+"""A speech-to-text service for tests: pocketsphinx behind OpenAI's transcription API.
 
 usage: recogniser.py
 
-It prints one line of JSON when it listens, {"port": N}, and ends when its standard input does. Voices are found
-before words are looked for, so that silence and tones have none.
+Prints one line of JSON when it listens, {"port": N}, and exits at the end of standard input. Voice activity detection
+runs before recognition, so that silence and tones produce no text.
 """
 
 import json
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pocketsphinx import Decoder, Endpointer
 
 RATE = 16_000
-ONE_AT_A_TIME = threading.Lock()
+DECODER_LOCK = threading.Lock()
 
 
 def samples(audio):
@@ -26,19 +26,19 @@ def samples(audio):
 
 
 def utterances(audio):
-    """The stretches in which somebody speaks: where each begins, in seconds, and its samples."""
+    """Yields the start in seconds and the samples of each stretch with speech."""
     voices = Endpointer(sample_rate=RATE)
     spoken, start = b"", 0.0
-    for place in range(0, len(audio), voices.frame_bytes):
-        frame = audio[place : place + voices.frame_bytes]
-        is_last = place + voices.frame_bytes >= len(audio)
+    for offset in range(0, len(audio), voices.frame_bytes):
+        frame = audio[offset : offset + voices.frame_bytes]
+        is_last = offset + voices.frame_bytes >= len(audio)
         was_speaking = voices.in_speech
-        heard = voices.end_stream(frame) if is_last else voices.process(frame)
-        if heard is None:
+        speech = voices.end_stream(frame) if is_last else voices.process(frame)
+        if speech is None:
             continue
         if not was_speaking:
             start = voices.speech_start
-        spoken += heard
+        spoken += speech
         if not voices.in_speech:
             yield start, spoken
             spoken = b""
@@ -77,15 +77,15 @@ class Service(BaseHTTPRequestHandler):
             for part in BytesParser(policy=HTTP).parsebytes(head + body).iter_parts()
         }
         if self.path != "/v1/audio/transcriptions" or self.headers["authorization"] != "Bearer test-key":
-            return self.answer(401, {"error": {"message": "who is asking?"}})
+            return self.respond(401, {"error": {"message": "invalid API key"}})
         if form["model"] != b"sphinx" or form["response_format"] != b"verbose_json":
-            return self.answer(400, {"error": {"message": "unknown model or response_format"}})
-        with ONE_AT_A_TIME:
-            answer = transcribe(samples(form["file"]))
-        print(json.dumps({"seconds": answer["duration"], "text": answer["text"]}), flush=True)
-        self.answer(200, answer)
+            return self.respond(400, {"error": {"message": "unknown model or response_format"}})
+        with DECODER_LOCK:
+            result = transcribe(samples(form["file"]))
+        print(json.dumps({"seconds": result["duration"], "text": result["text"]}), flush=True)
+        self.respond(200, result)
 
-    def answer(self, status, value):
+    def respond(self, status, value):
         body = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")

@@ -1,22 +1,22 @@
-//! Cargo, from within a program that Cargo has started.
+//! Cargo, started by a program that Cargo has started.
 
 use std::process::Command;
 
-/// Cargo as a person runs it, in the folder of the workspace.
+/// Cargo as a user runs it, in the folder of the workspace.
 ///
-/// A program that Cargo starts is told of its own package, in variables. Build scripts of others watch some of these, and
-/// would be run anew with all that rests on them built again; and once more when a person's own command comes next.
+/// Cargo describes a program's own package to it in variables. Build scripts of dependencies watch some of these: with
+/// other values they, and all that depends on them, would be built again, and once more in the user's next build.
 ///
 /// # Examples
 /// ```no_run
-/// let built = verbatim_tests::cargo().args(["build", "--package", "reference-server"]).status()?.success();
+/// let built = verbatim_tests::cargo().args(["build", "--package", "verbatim-reference-server"]).status()?.success();
 /// # std::io::Result::Ok(())
 /// ```
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     for (name, _) in std::env::vars_os() {
-        let told = name.to_string_lossy();
-        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| told.starts_with(prefix)) {
+        let variable = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix)) {
             cargo.env_remove(&name);
         }
     }

@@ -1,4 +1,4 @@
-//! Programs that tests put in place of real ones.
+//! Scripts that tests use instead of real programs.
 
 use std::{
     io::{self, Write as _},
@@ -6,14 +6,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Writes a shell script that can be run at once.
+/// Writes a shell script that can be executed at once.
 ///
-/// Another program writes it: a file that this process has open for writing while a thread of its starts some
-/// program is open in that program too until it runs, and a file that is open for writing cannot be run.
+/// Another program writes it. A file that this process has open for writing while one of its threads starts a program
+/// is also open in the new process until its exec, and a file that is open for writing cannot be executed.
 ///
 /// # Errors
 ///
-/// Where it cannot be written.
+/// The file cannot be written.
 pub fn write_script(path: &Path, text: &str) -> io::Result<()> {
     let mut install =
         Command::new("install").args(["-m", "700", "/dev/stdin"]).arg(path).stdin(Stdio::piped()).spawn()?;

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Installs what Stripe publishes for tests into target/stripe, and prints that folder: stripe-mock, which knows
-# every request of Stripe's interface, its description of all answers, and its Python library.
+# Installs Stripe's test tools into target/stripe, and prints that folder: stripe-mock, which accepts every request of
+# Stripe's API, the OpenAPI description, and the Python library.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 folder="$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/stripe"
 mock=v0.203.0
-# What stripe-mock is compiled with where the machine's Go is older than it needs.
+# The Go toolchain for stripe-mock if the installed Go is older than `go_minor_min`.
 go_minor_min=22
 toolchain=v0.0.1-go1.24.4.linux
 cd "$here"
 mkdir -p "$folder"
-# Tests run beside each other: one of them installs, the others wait.
+# Tests run in parallel: one installs, the others wait.
 exec 9>"$folder.lock"
 flock 9
 
@@ -23,7 +23,7 @@ if [ "$(cat "$folder/mock.txt" 2>/dev/null)" != "$mock" ]; then
   export GOPATH="$folder/go" GOBIN="$folder/bin" GOFLAGS=-modcacherw
   go=go
   if [ "$(go env GOVERSION | sed 's/^go1\.\([0-9]*\).*/\1/')" -lt "$go_minor_min" ]; then
-    # A newer Go, which is a module like others; its programs only have to be made programs.
+    # A newer Go, which is available as a module; its programs must be made executable.
     name="golang.org/toolchain@$toolchain-$(go env GOARCH)"
     (cd "$folder" && go mod download "$name")
     chmod -R +x "$GOPATH/pkg/mod/$name/bin" "$GOPATH/pkg/mod/$name/pkg/tool"

@@ -1,8 +1,8 @@
-"""What Stripe itself says: of signatures by its own library, of answers by its own description.
+"""Checks with Stripe's Python library and OpenAPI description.
 
     tools.py sign SECRET < body            prints the header Stripe-Signature
-    tools.py verify SECRET HEADER < body   prints the event's name, or fails
-    tools.py shapes SPEC < exchanges       prints what differs from the description, line by line
+    tools.py verify SECRET HEADER < body   prints the event's id, or fails
+    tools.py shapes SPEC < exchanges       prints each difference from the description, one a line
 """
 
 import json
@@ -24,20 +24,20 @@ def verify(secret, header):
 
 
 def strict(schema):
-    """The same schema, with `nullable` as JSON Schema has it, nothing required, and nothing unknown allowed.
+    """Returns the schema with `nullable` as in JSON Schema, nothing required, and no unknown properties.
 
-    The stand-in leaves out what nobody reads; what it has must have Stripe's names and types.
+    The fake Stripe omits unused fields; the fields it sends must have Stripe's names and types.
     """
     if isinstance(schema, list):
         return [strict(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: strict(value) for key, value in schema.items() if key not in ("required", "nullable")}
+    converted = {key: strict(value) for key, value in schema.items() if key not in ("required", "nullable")}
     if isinstance(schema.get("properties"), dict) and "additionalProperties" not in schema:
-        made["additionalProperties"] = False
+        converted["additionalProperties"] = False
     if schema.get("nullable"):
-        return {"anyOf": [made, {"type": "null"}]}
-    return made
+        return {"anyOf": [converted, {"type": "null"}]}
+    return converted
 
 
 def operation(spec, method, path):
@@ -56,15 +56,15 @@ def shapes(spec_file):
         name = f"{exchange['method']} {exchange['path']}"
         found = operation(spec, exchange["method"].lower(), exchange["path"])
         if found is None:
-            print(f"{name}: there is no such operation")
+            print(f"{name}: unknown operation")
             continue
         schema = strict(found["responses"]["200"]["content"]["application/json"]["schema"])
         validator = jsonschema.Draft4Validator({**schema, "components": components})
         for error in validator.iter_errors(exchange["answer"]):
-            # Of several forms that a value may have, the nearest one tells what is wrong.
+            # For a value with several allowed forms, report the error of the closest one.
             error = jsonschema.exceptions.best_match([error])
-            place = "/".join(str(part) for part in error.absolute_path)
-            print(f"{name}: {place}: {error.message[:300]}")
+            path = "/".join(str(part) for part in error.absolute_path)
+            print(f"{name}: {path}: {error.message[:300]}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! All acceptance tests, as one program: one link, and one place to see what holds.
+//! All acceptance tests as one program, which links once.
 
 mod browser;
 mod chat;

@@ -1,36 +1,36 @@
-//! The one error of every port.
+//! The error type of every port.
 //!
-//! A port's implementation may live in another crate or another language, so the error carries no
-//! type of a backend: a kind to decide by, a verdict on retrying, and a sentence. Expected business
-//! answers (a refused hold, a stale version) are values of the methods, never errors.
+//! A port's implementation may live in another crate or another language, so the error carries no backend
+//! type: only a kind, a retry hint and a message. Expected business results (a rejected hold, a stale
+//! version) are values of the methods, never errors.
 
 use std::{fmt, time::Duration};
 
-/// The result of a port's method, or of anything else that fails with [`Error`].
+/// The result of a port's method, or of any other function that fails with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What kind of fault it was.
+/// The category of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The backend cannot be reached or is too slow; the call may or may not have taken effect.
     Unavailable,
-    /// The caller's request breaks the method's contract; nothing was done.
+    /// The caller's request breaks the method's contract; nothing was changed.
     Invalid,
-    /// What was named does not exist, where its absence is a fault.
+    /// The named item does not exist, where that is an error.
     NotFound,
-    /// The request contradicts what is stored; nothing was done.
+    /// The request contradicts what is stored; nothing was changed.
     Conflict,
     /// Stored data cannot be read back.
     Corrupt,
-    /// The backend cannot do what was asked, for example a read-only file or a newer schema.
+    /// The backend does not support the operation, for example on a read-only file or a newer schema.
     Unsupported,
     /// Anything else: a defect.
     Unexpected,
 }
 
 impl ErrorKind {
-    /// Every kind, so that a binding can prove that its mapping is total.
+    /// All kinds, so that a binding can prove that its mapping is total.
     pub const ALL: [Self; 7] = [
         Self::Unavailable,
         Self::Invalid,
@@ -45,17 +45,17 @@ impl ErrorKind {
 /// Whether the same call may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Repeating the call gives the same fault.
+    /// Repeating the call fails in the same way.
     Never,
-    /// Repeat it, waiting a little longer each time.
+    /// Repeat it with growing pauses.
     Backoff,
-    /// Repeat it not earlier than this.
+    /// Repeat it no earlier than after this duration.
     After(Duration),
 }
 
-/// A fault of a port: kind, verdict on retrying, and one sentence.
+/// A port's error: kind, retry hint and message.
 ///
-/// The sentence names no key, no token, no transcript text and no URL with a query.
+/// The message contains no key, token, transcript text or URL with a query.
 ///
 /// ```
 /// use transcript_core::{Error, ErrorKind, Retry};
@@ -72,31 +72,31 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error of the given kind.
+    /// Creates an error of the given kind.
     #[cold]
     pub fn new(kind: ErrorKind, retry: Retry, message: impl Into<String>) -> Self {
         Self { kind, retry, message: message.into() }
     }
 
-    /// A request that breaks a contract: [`ErrorKind::Invalid`], never retried.
+    /// Creates an error for a request that breaks a contract: [`ErrorKind::Invalid`], never retried.
     #[cold]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, Retry::Never, message)
     }
 
-    /// A backend that is away for now: [`ErrorKind::Unavailable`], retried with back-off.
+    /// Creates an error for an unreachable backend: [`ErrorKind::Unavailable`], retried with backoff.
     #[cold]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, Retry::Backoff, message)
     }
 
-    /// A defect: [`ErrorKind::Unexpected`], never retried.
+    /// Creates an error for a defect: [`ErrorKind::Unexpected`], never retried.
     #[cold]
     pub fn unexpected(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unexpected, Retry::Never, message)
     }
 
-    /// What kind of fault it was.
+    /// The category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -106,7 +106,7 @@ impl Error {
         self.retry
     }
 
-    /// The sentence, as [`fmt::Display`] prints it.
+    /// The message, as [`fmt::Display`] prints it.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! Names of things: each kind of identifier is a type of its own, so that no two are mixed up.
+//! Typed identifiers: each kind of id is its own type, so that they cannot be confused.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ macro_rules! ids {
         pub struct $name(String);
 
         impl $name {
-            /// The identifier with this text.
+            /// Creates the identifier with this text.
             pub fn new(text: impl Into<String>) -> Self {
                 Self(text.into())
             }
@@ -36,36 +36,36 @@ macro_rules! ids {
 ids! {
     /// A wallet of the ledger: of a key, an account, a visitor or the service.
     WalletId;
-    /// A hold, chosen by the caller; the same id never takes effect twice.
+    /// A hold; the caller chooses the id. The same id takes effect at most once.
     HoldId;
-    /// A grant or a revocation, chosen by the caller; an order's id for what was bought.
+    /// A grant or a revocation; the caller chooses the id. For a purchase it is the order's id.
     GrantId;
     /// The public name of a key; not the key itself.
     KeyId;
-    /// An account of Surface B.
+    /// An account of the v1 API.
     AccountId;
-    /// An order: what was sold, at what price.
+    /// An order: the item sold and its price.
     OrderId;
-    /// Whoever holds a lease: one worker of one process.
+    /// The holder of a lease: one worker of one process.
     Holder;
-    /// Where the next page begins; opaque to everyone but the store that made it.
+    /// Where the next page begins; opaque to every component except the store that made it.
     Cursor;
 }
 
 impl GrantId {
-    /// The name of what an operator grants: a prefix of its own keeps these apart from orders'.
-    pub fn of_operator(name: impl fmt::Display) -> Self {
+    /// The id of an operator's grant. Its prefix separates it from grants that have an order's id.
+    pub fn operator_grant(name: impl fmt::Display) -> Self {
         Self::new(format!("operator-{name}"))
     }
 }
 
-/// A name that nobody else has: a prefix that says what it names, and 128 random bits.
-pub(crate) fn random_name(random: &dyn Random, prefix: &str) -> String {
+/// Creates a unique id: a prefix for the kind of item, and 128 random bits.
+pub(crate) fn random_id(random: &dyn Random, prefix: &str) -> String {
     let bytes = random.bytes(16);
     let mut name = String::with_capacity(prefix.len() + 1 + 2 * bytes.len());
     name.push_str(prefix);
     name.push('-');
-    // Several are made for every request that is charged: a formatter takes many times as long.
+    // Hot path: several ids are made per charged request, and a formatter takes many times as long.
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     name.extend(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
     name

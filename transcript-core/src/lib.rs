@@ -1,10 +1,10 @@
-//! The rules of Verbatim: from a link to a video's words, with the time of each.
+//! Core rules of Verbatim: from a video link to a timestamped transcript. No I/O.
 //!
-//! This crate has no sockets, files, clock, environment or randomness of its own. What it needs comes in
-//! through small object-safe traits: the stores ([`archive::Archive`], [`ledger::Ledger`],
-//! [`directory::Directory`], …), the sources ([`supplier::Supplier`]), [`Clock`] and [`Random`].
-//! In-memory stores are in [`memory`]; with the feature `testing`, the `testing` module has the
-//! conformance suite that every other implementation must pass.
+//! The crate opens no sockets or files and reads no clock, environment or randomness. Small object-safe
+//! traits provide them: the stores ([`archive::Archive`], [`ledger::Ledger`], [`directory::Directory`], …),
+//! the suppliers ([`supplier::Supplier`]), [`Clock`] and [`Random`].
+//! [`memory`] has in-memory stores. With the feature `testing`, the `testing` module has the conformance
+//! suite that every other implementation must pass.
 
 pub mod accounts;
 pub mod archive;
@@ -30,3 +30,8 @@ pub mod wire;
 pub use error::{Error, ErrorKind, Result, Retry};
 pub use page::{Page, PageRequest};
 pub use time::{Clock, Random, Timestamp};
+
+/// Doc tests of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,29 +1,29 @@
-//! Moments, and the clock that brings them in.
+//! Timestamps, and the traits for clock and randomness.
 
 use std::{fmt, time::Duration};
 
 use jiff::{civil, tz::Offset};
 use serde::{Deserialize, Serialize};
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// ```
 /// use transcript_core::Timestamp;
 ///
-/// let moment = Timestamp::from_millis(1_795_132_800_000);
-/// assert_eq!(moment.to_string(), "2026-11-20T00:00:00Z");
+/// let time = Timestamp::from_millis(1_795_132_800_000);
+/// assert_eq!(time.to_string(), "2026-11-20T00:00:00Z");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
 
-/// The last moment that the calendar functions reach: 9999-12-30T22:00:00Z, where jiff's range ends.
+/// The latest time that the calendar functions support: 9999-12-30T22:00:00Z, the end of jiff's range.
 const LATEST_MS: i64 = 253_402_207_200_000;
 
 impl Timestamp {
-    /// The moment this many milliseconds after 1970-01-01T00:00:00Z.
+    /// The time this many milliseconds after 1970-01-01T00:00:00Z.
     ///
-    /// It is brought between that moment and 9999-12-30T22:00:00Z.
+    /// It is clamped to the range from that time to 9999-12-30T22:00:00Z.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LATEST_MS))
     }
@@ -33,21 +33,21 @@ impl Timestamp {
         self.0
     }
 
-    /// The moment this much later.
+    /// The time that is `duration` later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(millis))
     }
 
-    /// The moment this much earlier.
+    /// The time that is `duration` earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_sub(millis))
     }
 
-    /// How long it is from `earlier` to this moment; zero when it lies before.
+    /// The duration from `earlier` to this time; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0).try_into().unwrap_or(0))
     }
@@ -56,18 +56,18 @@ impl Timestamp {
     pub(crate) fn civil(self) -> civil::DateTime {
         // Every value between 1970 and 9999 is a valid jiff timestamp; see `from_millis`.
         jiff::Timestamp::from_millisecond(self.0)
-            .map(|moment| Offset::UTC.to_datetime(moment))
+            .map(|time| Offset::UTC.to_datetime(time))
             .unwrap_or(civil::DateTime::MIN)
     }
 
-    /// The moment of a UTC calendar date and time.
-    pub(crate) fn from_civil(moment: civil::DateTime) -> Self {
-        Offset::UTC.to_timestamp(moment).map_or(Self(LATEST_MS), |t| Self::from_millis(t.as_millisecond()))
+    /// The timestamp of a UTC calendar date and time.
+    pub(crate) fn from_civil(time: civil::DateTime) -> Self {
+        Offset::UTC.to_timestamp(time).map_or(Self(LATEST_MS), |t| Self::from_millis(t.as_millisecond()))
     }
 }
 
-/// A wait of whole seconds as people say it, rounded up: `1 second`, `59 seconds`, `2 minutes`.
-pub(crate) fn in_words(seconds: u64) -> String {
+/// Formats a wait of whole seconds for a message, rounded up: `1 second`, `59 seconds`, `2 minutes`.
+pub(crate) fn format_wait(seconds: u64) -> String {
     let counted = |count: u64, unit: &str| match count {
         1 => format!("1 {unit}"),
         count => format!("{count} {unit}s"),
@@ -79,41 +79,41 @@ pub(crate) fn in_words(seconds: u64) -> String {
     }
 }
 
-/// Whole seconds that suffice; at least 1.
-pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+/// The duration in whole seconds, rounded up; at least 1.
+pub(crate) fn ceil_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, with a `Z`; milliseconds only where there are any.
+    /// RFC 3339 in UTC with `Z`; milliseconds only if they are not zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = self.civil();
+        let time = self.civil();
         write!(
             f,
             "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-            moment.year(),
-            moment.month(),
-            moment.day(),
-            moment.hour(),
-            moment.minute(),
-            moment.second()
+            time.year(),
+            time.month(),
+            time.day(),
+            time.hour(),
+            time.minute(),
+            time.second()
         )?;
-        match moment.millisecond() {
+        match time.millisecond() {
             0 => f.write_str("Z"),
             millis => write!(f, ".{millis:03}Z"),
         }
     }
 }
 
-/// Where moments come from. The core reads no clock of its own.
+/// The source of the current time. The core reads no clock itself.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
-    /// The moment it is now. It never runs backwards.
+    /// The current time. It never goes backwards.
     fn now(&self) -> Timestamp;
 }
 
-/// Where randomness comes from. The core draws none of its own.
+/// The source of randomness. The core generates none itself.
 pub trait Random: fmt::Debug + Send + Sync + 'static {
-    /// This many unpredictable bytes, no fewer: ids and keys are made of them.
+    /// Exactly `count` unpredictable bytes: ids and keys are made of them.
     fn bytes(&self, count: u32) -> Vec<u8>;
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_printed_as_rfc_3339() {
+    fn timestamp_displays_as_rfc_3339() {
         assert_eq!(Timestamp::from_millis(0).to_string(), "1970-01-01T00:00:00Z");
         assert_eq!(Timestamp::from_millis(1_234).to_string(), "1970-01-01T00:00:01.234Z");
         assert_eq!(Timestamp::from_millis(i64::MAX).civil().year(), 9999);
@@ -130,17 +130,17 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_told_so_that_they_suffice() {
-        let words = [1, 59, 91, 3_600, 5_401].map(in_words);
+    fn wait_formats_round_up() {
+        let words = [1, 59, 91, 3_600, 5_401].map(format_wait);
         assert_eq!(words, ["1 second", "59 seconds", "2 minutes", "60 minutes", "2 hours"]);
-        let seconds = [0, 1_000, 1_001].map(|millis| whole_seconds(Duration::from_millis(millis)));
+        let seconds = [0, 1_000, 1_001].map(|millis| ceil_seconds(Duration::from_millis(millis)));
         assert_eq!(seconds, [1, 1, 2]);
     }
 
     #[test]
-    fn calendar_and_moment_agree() {
-        let moment = Timestamp::from_millis(1_709_164_799_000);
-        assert_eq!(moment.to_string(), "2024-02-28T23:59:59Z");
-        assert_eq!(Timestamp::from_civil(moment.civil()), moment);
+    fn timestamp_round_trips_through_calendar() {
+        let time = Timestamp::from_millis(1_709_164_799_000);
+        assert_eq!(time.to_string(), "2024-02-28T23:59:59Z");
+        assert_eq!(Timestamp::from_civil(time.civil()), time);
     }
 }

@@ -1,31 +1,31 @@
-//! What Verbatim reaches over HTTP: the platforms' captions, where their short links lead, and payments.
+//! Adapters of Verbatim for HTTP services.
 //!
-//! [`Http`] is the transport that every supplier of this crate uses: it decides where a request may go,
-//! through which proxy, how often and how long it is tried, and how much of an answer is read.
-//! [`YouTubeCaptions`] is the supplier of the long-form site, [`TikTokCaptions`] that of the short-video site and
-//! [`XCaptions`] that of the microblog site. [`InstagramVideos`] finds what can be listened to where there are no
-//! captions; the suppliers of TikTok and X do so too ([`MediaSource`]). [`ShortLinks`] follows the short links of
-//! all but the first.
+//! They connect platforms, short links, speech-to-text services, chat models and Stripe.
 //!
-//! With the feature `ytdlp`, `YtDlp` asks the program of that name, for all four, and `YtDlpSound` has it find what
-//! can be listened to.
-//! `SpeechToText` (feature `speech`, on Unix) hears what is said where nobody wrote it down.
+//! [`HttpTransport`] is the transport that every supplier of this crate uses. It checks the host of a request,
+//! selects the egress route, limits attempts and time, and bounds the size of a response.
+//! [`YouTubeCaptions`], [`TikTokCaptions`] and [`XCaptions`] are the caption suppliers of their platforms.
+//! [`InstagramMedia`] finds the media of a video for speech-to-text; the suppliers of TikTok and X do so too
+//! ([`MediaSource`]). [`HttpShortLinkResolver`] follows the short links of TikTok, Instagram and X.
 //!
-//! `OpenAiChat` (feature `chat_model`) has any OpenAI-compatible model answer questions about videos.
+//! With the feature `ytdlp`, `YtDlp` runs the program of that name for all four platforms, and `YtDlpMedia` uses it
+//! to find media. `SpeechToText` (feature `speech`, on Unix) transcribes videos without captions.
 //!
-//! With the feature `service`, `service` asks other Verbatim servers: as a typed client, and as a supplier.
+//! `OpenAiChat` (feature `chat_model`) answers questions about videos with any OpenAI-compatible model.
 //!
-//! [`StripeCheckout`] is how credits and plans are paid for. It is no platform and has a client of its own.
+//! With the feature `service`, `service` calls other Verbatim servers, as a typed client and as a supplier.
+//!
+//! [`StripeProvider`] is the payment provider of credits and plans. It has a separate HTTP client.
 
 #[cfg(feature = "chat_model")]
 mod chat;
 mod http;
 mod instagram;
-mod links;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
-mod program;
+mod process;
 #[cfg(feature = "service")]
 pub mod service;
+mod short_links;
 mod social;
 #[cfg(all(feature = "speech", unix))]
 mod speech;
@@ -38,17 +38,24 @@ mod ytdlp;
 
 #[cfg(feature = "chat_model")]
 pub use chat::{ChatModelOptions, OpenAiChat};
-pub use http::{Http, HttpOptions, Page, PageAsk, PageHeader, Pages, PagesOptions};
-pub use instagram::InstagramVideos;
-pub use links::ShortLinks;
+pub use http::{
+    HttpOptions, HttpTransport, PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse,
+};
+pub use instagram::InstagramMedia;
 #[cfg(any(feature = "ytdlp", feature = "speech"))]
-pub use program::find_program;
+pub use process::find_program;
+pub use short_links::HttpShortLinkResolver;
 pub use social::{Media, MediaAddress, MediaSource};
 #[cfg(all(feature = "speech", unix))]
-pub use speech::{SoundFormat, SpeechOptions, SpeechToText};
-pub use stripe::{StripeCheckout, StripeOptions};
+pub use speech::{AudioFormat, SpeechOptions, SpeechToText};
+pub use stripe::{StripeOptions, StripeProvider};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};
 pub use youtube::{ClientIdentity, YouTubeCaptions, YouTubeOptions};
 #[cfg(feature = "ytdlp")]
-pub use ytdlp::{YtDlp, YtDlpSound};
+pub use ytdlp::{YtDlp, YtDlpMedia};
+
+/// Doc tests of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

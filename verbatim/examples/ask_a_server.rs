@@ -1,17 +1,18 @@
-//! Asks a Verbatim server for the transcript of a video.
+//! Requests the transcript of a video from a Verbatim server.
 //!
 //! ```sh
-//! VERBATIM_KEY=vbk_… cargo run -p verbatim --example ask_a_server -- https://verbatim.example https://youtu.be/dQw4w9WgXcQ
+//! VERBATIM_KEY=vbk_… cargo run -p verbatim-transcripts --example ask_a_server -- https://verbatim.example https://youtu.be/dQw4w9WgXcQ
 //! ```
 //!
-//! It prints one segment a line, each behind its start in seconds. Where there is no transcript it says why on standard
-//! error, and last the address of the page for people, and ends with 3. Without a key only what is archived is found.
+//! It prints one segment per line, after its start in seconds. If there is no transcript, it prints the reason and,
+//! last, the address of the watch page on standard error, and exits with status 3. Without an API key only archived
+//! transcripts are found.
 
 use std::{error::Error, process::ExitCode};
 
-use verbatim::service::{LookupRequest, ServiceClient, ServiceOptions};
+use verbatim::service::{ServiceClient, ServiceLookup, ServiceOptions};
 
-#[expect(clippy::print_stdout, reason = "its output is what it is for")]
+#[expect(clippy::print_stdout, reason = "its purpose is to print")]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -19,20 +20,20 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         return Err("give the address of a server, and a link to a video".into());
     };
     let key = std::env::var("VERBATIM_KEY").ok();
-    match ask(&server, key.as_deref(), &link).await? {
+    match fetch_lines(&server, key.as_deref(), &link).await? {
         Ok(lines) => {
             lines.iter().for_each(|line| println!("{line}"));
             Ok(ExitCode::SUCCESS)
         }
-        Err(why) => {
-            eprintln!("{why}");
+        Err(reason) => {
+            eprintln!("{reason}");
             Ok(ExitCode::from(3))
         }
     }
 }
 
-/// The lines of the transcript; or why there is none, and on the last line the page for people.
-pub(crate) async fn ask(
+/// Returns the lines of the transcript, or the reason and, on the last line, the watch page.
+pub(crate) async fn fetch_lines(
     server: &str,
     key: Option<&str>,
     link: &str,
@@ -41,12 +42,12 @@ pub(crate) async fn ask(
     if let Some(key) = key {
         client = client.with_key(key)?;
     }
-    let answer = client.look_up(&LookupRequest::url(link)).await?.body;
-    if !answer.available {
-        // The address goes to a person as the server sent it.
-        return Ok(Err(format!("{}\n{}", answer.failure_message.unwrap_or_default(), answer.watch_url)));
+    let response = client.look_up(&ServiceLookup::url(link)).await?.body;
+    if !response.available {
+        // The address is printed as the server sent it.
+        return Ok(Err(format!("{}\n{}", response.failure_message.unwrap_or_default(), response.watch_url)));
     }
     let line =
         |segment: &verbatim::core::wire::lookup::Segment| format!("{} {}", segment.start, segment.text);
-    Ok(Ok(answer.transcript.iter().map(line).collect()))
+    Ok(Ok(response.transcript.iter().map(line).collect()))
 }

@@ -1,4 +1,4 @@
-//! The audit of the ledger, also while others write to it.
+//! Audit of the ledger, also during writes by others.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -10,92 +10,92 @@ use transcript_core::{
     ids::{Cursor, WalletId},
     ledger::{
         Balance, Entry, EntryKind, Ledger, Pool, Terms,
-        audit::{Difference, Tally},
+        audit::{BalanceMismatch, EntryTally},
     },
     page::{PAGE_LIMIT, PageRequest},
 };
 
 use crate::Verbatim;
 
-/// How often a wallet that others write to is read again before it is given up.
-const READINGS_MAX: u32 = 100;
-/// How many pools a ledger is asked for at once: as many as terms may have.
-const POOLS_AT_ONCE: usize = 8;
-/// The longest pause between two readings.
+/// Maximum number of reads of a wallet that changes during the audit.
+const READS_MAX: u32 = 100;
+/// Number of pools per balance call: the maximum of one `Terms`.
+const POOLS_PER_CALL: usize = 8;
+/// Longest pause between two reads.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// What an audit found.
+/// Result of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// How many wallets were checked.
+pub struct AuditReport {
+    /// Number of checked wallets.
     pub wallets: u64,
-    /// How many entries were added up.
+    /// Number of added entries.
     pub entries: u64,
-    /// How many holds were open.
+    /// Number of open holds.
     pub open_holds: u64,
-    /// What all pools have spent, together.
+    /// Spent amount over all pools.
     pub spent: u64,
-    /// What all pools hold, together.
+    /// Held amount over all pools.
     pub held: u64,
-    /// What was granted to all pools and not taken back, together.
+    /// Granted and not revoked amount over all pools.
     pub granted: u64,
-    /// Where the ledger contradicts itself; empty when it does not.
-    pub disagreements: Vec<Disagreement>,
+    /// Contradictions in the ledger; empty if there are none.
+    pub disagreements: Vec<AuditFinding>,
 }
 
 /// A contradiction in one wallet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Disagreement {
-    /// A balance is not what its entries add up to.
+pub enum AuditFinding {
+    /// A balance differs from the sum of its entries.
     Balance {
         /// The wallet.
         wallet: WalletId,
-        /// Both sides.
-        difference: Difference,
+        /// The stored and the recomputed balance.
+        difference: BalanceMismatch,
     },
-    /// An entry takes more out of a pool than there is.
-    Entry {
+    /// An entry takes more from a pool than is available.
+    Overdraw {
         /// The wallet.
         wallet: WalletId,
-        /// The entry's number.
+        /// Number of the entry.
         entry: u64,
     },
-    /// A hold is open in the wallet, but neither a pool nor an entry knows of it.
-    Baseless {
+    /// A hold is open in the wallet, but neither a pool nor an entry records it.
+    OrphanHold {
         /// The wallet.
         wallet: WalletId,
     },
-    /// The wallet changed each time that it was read, so that nothing can be said about it.
-    Restless {
+    /// The wallet changed during every read, so it could not be checked.
+    Unstable {
         /// The wallet.
         wallet: WalletId,
     },
 }
 
 impl Verbatim {
-    /// Checks that every balance of the ledger is what its entries add up to.
+    /// Checks that every balance of the ledger equals the sum of its entries.
     ///
-    /// Others may write at the same time: a balance counts only when no entry was added to its wallet
-    /// since its entries were read. Wallets that appear meanwhile may be left out.
+    /// Others may write during the audit: a balance is compared only if no entry was added to its wallet since its
+    /// entries were read. Wallets created during the audit may be left out.
     ///
     /// # Errors
-    /// The storage's faults.
-    pub async fn audit(&self) -> Result<Audit> {
+    /// Errors of the storage.
+    pub async fn audit(&self) -> Result<AuditReport> {
         let ledger = self.ledger();
-        let mut audit = Audit::default();
+        let mut audit = AuditReport::default();
         let mut open = HashSet::new();
         let mut page = PageRequest::first();
         loop {
             let wallets = ledger.wallets(page).await?;
             for balance in &wallets.items {
                 audit.wallets += 1;
-                let mut reading = Reading::new(ledger.as_ref(), balance);
-                let mut found = reading.run().await?;
-                if balance.pools.is_empty() && reading.entries == 0 {
-                    found.disagreements.push(Disagreement::Baseless { wallet: balance.wallet.clone() });
+                let mut scan = WalletScan::new(ledger.as_ref(), balance);
+                let mut found = scan.run().await?;
+                if balance.pools.is_empty() && scan.entries == 0 {
+                    found.disagreements.push(AuditFinding::OrphanHold { wallet: balance.wallet.clone() });
                 }
-                audit.entries = audit.entries.saturating_add(reading.entries);
-                open.extend(reading.open.into_keys());
+                audit.entries = audit.entries.saturating_add(scan.entries);
+                open.extend(scan.open.into_keys());
                 audit.take(found);
             }
             match wallets.next {
@@ -108,8 +108,8 @@ impl Verbatim {
     }
 }
 
-impl Audit {
-    fn take(&mut self, found: Found) {
+impl AuditReport {
+    fn take(&mut self, found: AuditedWallet) {
         for pool in &found.balance.pools {
             self.spent = self.spent.saturating_add(pool.spent);
             self.held = self.held.saturating_add(pool.held);
@@ -119,34 +119,34 @@ impl Audit {
     }
 }
 
-/// What was found in one wallet.
-struct Found {
+/// Result for one wallet.
+struct AuditedWallet {
     balance: Balance,
-    disagreements: Vec<Disagreement>,
+    disagreements: Vec<AuditFinding>,
 }
 
-/// The reading of one wallet.
-struct Reading<'a> {
+/// Scan of one wallet.
+struct WalletScan<'a> {
     ledger: &'a dyn Ledger,
     wallet: WalletId,
-    /// The pools that the ledger has, beside those that entries name.
+    /// Pools of the ledger, in addition to those that entries name.
     pools: Vec<Pool>,
-    tally: Tally,
-    /// What each open hold still holds.
+    tally: EntryTally,
+    /// Amount still held by each open hold.
     open: HashMap<String, u64>,
     entries: u64,
-    /// Where the last page of entries began, and the number of the last entry that was added up.
+    /// Cursor of the last page of entries, and number of the last added entry.
     page: Option<Cursor>,
     last: Option<u64>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> WalletScan<'a> {
     fn new(ledger: &'a dyn Ledger, balance: &Balance) -> Self {
         Self {
             ledger,
             wallet: balance.wallet.clone(),
             pools: balance.pools.iter().map(|pool| pool.pool.clone()).collect(),
-            tally: Tally::default(),
+            tally: EntryTally::default(),
             open: HashMap::new(),
             entries: 0,
             page: None,
@@ -154,56 +154,60 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads entries, then the balance, then entries again: when there are no new ones, the balance is
-    /// the one that belongs to those that were read.
-    async fn run(&mut self) -> Result<Found> {
-        let impossible =
-            |wallet: &WalletId, entry| vec![Disagreement::Entry { wallet: wallet.clone(), entry }];
+    /// Reads the entries, then the balance, then new entries.
+    ///
+    /// Without new entries the balance belongs to the entries that were read.
+    async fn run(&mut self) -> Result<AuditedWallet> {
+        let overdraw =
+            |wallet: &WalletId, entry| vec![AuditFinding::Overdraw { wallet: wallet.clone(), entry }];
         if let Err(entry) = self.advance().await? {
-            return Ok(Found {
+            return Ok(AuditedWallet {
                 balance: self.balance().await?,
-                disagreements: impossible(&self.wallet, entry),
+                disagreements: overdraw(&self.wallet, entry),
             });
         }
         let mut pause = Duration::from_millis(1);
-        let mut is_read_anew = false;
-        for _ in 0..READINGS_MAX {
+        let mut is_reread = false;
+        for _ in 0..READS_MAX {
             let balance = self.balance().await?;
             match self.advance().await? {
                 Ok(0) => {
                     let differences = self.tally.differences(&balance);
-                    if !differences.is_empty() && !is_read_anew {
+                    if !differences.is_empty() && !is_reread {
                         // An entry of another pool may have been stored after one with a higher number was read.
-                        is_read_anew = true;
-                        self.forget();
+                        is_reread = true;
+                        self.reset();
                         continue;
                     }
                     let wallet = || self.wallet.clone();
                     let disagreements = differences
                         .into_iter()
-                        .map(|difference| Disagreement::Balance { wallet: wallet(), difference })
+                        .map(|difference| AuditFinding::Balance { wallet: wallet(), difference })
                         .collect();
-                    return Ok(Found { balance, disagreements });
+                    return Ok(AuditedWallet { balance, disagreements });
                 }
                 Ok(_) => tokio::time::sleep(pause).await,
                 Err(entry) => {
-                    return Ok(Found { balance, disagreements: impossible(&self.wallet, entry) });
+                    return Ok(AuditedWallet { balance, disagreements: overdraw(&self.wallet, entry) });
                 }
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
         let wallet = self.wallet.clone();
-        Ok(Found { balance: self.balance().await?, disagreements: vec![Disagreement::Restless { wallet }] })
+        Ok(AuditedWallet {
+            balance: self.balance().await?,
+            disagreements: vec![AuditFinding::Unstable { wallet }],
+        })
     }
 
-    /// Forgets what was read, so that it is read anew from the first entry.
-    fn forget(&mut self) {
-        (self.tally, self.entries) = (Tally::default(), 0);
+    /// Discards everything read, to start again at the first entry.
+    fn reset(&mut self) {
+        (self.tally, self.entries) = (EntryTally::default(), 0);
         (self.page, self.last) = (None, None);
         self.open.clear();
     }
 
-    /// Adds up the entries that were not read yet; returns how many, or the first impossible one.
+    /// Adds the entries that are not read yet; returns their number, or the first impossible entry.
     async fn advance(&mut self) -> Result<std::result::Result<u64, u64>> {
         let mut added = 0;
         loop {
@@ -213,7 +217,7 @@ impl<'a> Reading<'a> {
                 if let Err(entry) = self.tally.add(entry) {
                     return Ok(Err(entry));
                 }
-                follow(&mut self.open, entry);
+                track_hold(&mut self.open, entry);
                 added += 1;
             }
             if let Some(entry) = entries.items.last() {
@@ -229,7 +233,7 @@ impl<'a> Reading<'a> {
         Ok(Ok(added))
     }
 
-    /// The balance of every pool that the ledger or the entries name.
+    /// Balance of every pool that the ledger or the entries name.
     async fn balance(&self) -> Result<Balance> {
         let mut pools = self.pools.clone();
         for pool in self.tally.pools() {
@@ -237,10 +241,10 @@ impl<'a> Reading<'a> {
                 pools.push(pool.pool.clone());
             }
         }
-        // A wallet gets a pool a day, and terms have a few: it is asked for in parts. They belong together, since a
-        // balance only counts where no entry came since.
+        // A wallet gets one pool a day, and terms have a few, so the balance is read in parts. The parts belong
+        // together, since a balance only counts if no entry was added after the entries were read.
         let mut balance = Balance { wallet: self.wallet.clone(), pools: Vec::new() };
-        for pools in pools.chunks(POOLS_AT_ONCE) {
+        for pools in pools.chunks(POOLS_PER_CALL) {
             let terms = Terms { pools: pools.to_vec(), resets_at: None };
             balance.pools.extend(self.ledger.balance(&self.wallet, &terms).await?.pools);
         }
@@ -248,8 +252,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Follows what a hold still holds, for as long as it is open.
-fn follow(open: &mut HashMap<String, u64>, entry: &Entry) {
+/// Tracks the amount that each open hold still holds.
+fn track_hold(open: &mut HashMap<String, u64>, entry: &Entry) {
     match entry.kind {
         EntryKind::Held => {
             let held = open.entry(entry.cause.clone()).or_default();
@@ -263,7 +267,7 @@ fn follow(open: &mut HashMap<String, u64>, entry: &Entry) {
                 }
             }
         }
-        // What is charged is held no longer.
+        // A charge is never held.
         EntryKind::Charged | EntryKind::Granted | EntryKind::Revoked { .. } => {}
     }
 }

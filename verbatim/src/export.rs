@@ -1,59 +1,64 @@
-//! What the archive has of a video, whole: to be shown, and to be exported without loss.
+//! Complete archived data of a video, for display and for lossless export.
 
 use serde::Serialize;
 use transcript_core::{
     Error, Result,
-    archive::{Found, StoredTranscript, Wish},
+    archive::{FindOutcome, StoredTranscript, TrackSelector},
     transcript::{Segment, TrackInfo},
     video::VideoId,
 };
 
 use crate::Verbatim;
 
-/// The name and version of the form in which [`Archived::to_json`] writes.
+/// Name and version of the format that [`TranscriptExport::to_json`] writes.
 pub(crate) const FORMAT: &str = "verbatim-export/1";
 
-/// A transcript of a video, with everything that the archive knows about it.
+/// A transcript of a video with all its archived data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Archived {
-    /// The wishes that it answers, in order; at least one.
-    pub wishes: Vec<Wish>,
+pub struct TranscriptExport {
+    /// Selectors that it answers, in order; at least one.
+    pub selectors: Vec<TrackSelector>,
     /// The transcript.
     pub stored: StoredTranscript,
-    /// All tracks that the video is known to have.
+    /// All known tracks of the video.
     pub known_tracks: Vec<TrackInfo>,
 }
 
 impl Verbatim {
-    /// All transcripts that are archived of a video; none of a withdrawn one.
+    /// Returns all archived transcripts of a video; none of a withdrawn one.
     ///
     /// # Errors
-    /// The storage's faults.
-    pub async fn archived(&self, video: &VideoId) -> Result<Vec<Archived>> {
+    /// Errors of the storage.
+    pub async fn archived(&self, video: &VideoId) -> Result<Vec<TranscriptExport>> {
         let tracks = self.archive().tracks(video).await?;
         let known: Vec<TrackInfo> = tracks.iter().map(|track| track.track.clone()).collect();
-        let mut archived: Vec<Archived> = Vec::new();
-        for wish in tracks.into_iter().flat_map(|track| track.wishes) {
-            let Found::Transcript(stored) = self.archive().find(video, &wish, self.now()).await? else {
+        let mut archived: Vec<TranscriptExport> = Vec::new();
+        for selector in tracks.into_iter().flat_map(|track| track.selectors) {
+            let FindOutcome::Transcript(stored) = self.archive().find(video, &selector, self.now()).await?
+            else {
                 continue;
             };
             let same = archived.iter_mut().find(|one| one.stored.content_sha256 == stored.content_sha256);
             match same {
-                Some(one) => one.wishes.push(wish),
-                None => archived.push(Archived { wishes: vec![wish], stored, known_tracks: known.clone() }),
+                Some(one) => one.selectors.push(selector),
+                None => archived.push(TranscriptExport {
+                    selectors: vec![selector],
+                    stored,
+                    known_tracks: known.clone(),
+                }),
             }
         }
-        archived.iter_mut().for_each(|one| one.wishes.sort());
+        archived.iter_mut().for_each(|one| one.selectors.sort());
         Ok(archived)
     }
 }
 
-/// A withdrawal as JSON, from which [`crate::Draft::read`] gives it back: nothing of the video's words is in it.
+/// Returns a withdrawal as JSON, which [`crate::ImportDraft::read`] reads; it contains no text.
 ///
 /// # Errors
-/// None that is known.
+/// None known.
 pub fn withdrawal_to_json(video: &VideoId) -> Result<String> {
-    let document = Withdrawal {
+    let document = ExportedWithdrawal {
         format: FORMAT,
         platform: video.platform().as_str(),
         video_id: video.id(),
@@ -65,30 +70,31 @@ pub fn withdrawal_to_json(video: &VideoId) -> Result<String> {
     json.map(|json| json + "\n").map_err(|error| Error::unexpected(error.to_string()))
 }
 
-impl Archived {
-    /// A name for it that no other transcript of the video has, of letters, digits, `-`, `_` and `.` only:
-    /// its language, with the wish that it answers in front where that is another one.
+impl TranscriptExport {
+    /// Name that is unique among the transcripts of the video, for use in file names.
+    ///
+    /// It has letters, digits, `-`, `_` and `.` only: the language, with the first selector in front if that differs.
     pub fn name(&self) -> String {
         let language = &self.stored.transcript.track.language;
-        let own = Wish::Language(language.clone());
-        let name = match self.wishes.first() {
-            Some(wish) if !self.wishes.contains(&own) => format!("{wish}.{language}"),
+        let own = TrackSelector::Language(language.clone());
+        let name = match self.selectors.first() {
+            Some(selector) if !self.selectors.contains(&own) => format!("{selector}.{language}"),
             _ => language.to_string(),
         };
         let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
     }
 
-    /// The transcript as JSON, from which [`crate::Draft::read`] gives it back without loss; only the
-    /// revision and the moment of storing are another archive's own.
+    /// Returns the transcript as JSON, which [`crate::ImportDraft::read`] reads without loss.
     ///
-    /// It has all fields of the look-up API's answer that are about the transcript, with the same meaning.
+    /// Only the revision and the storage time depend on the archive. The JSON has all transcript fields of the lookup
+    /// API's response, with the same meaning.
     ///
     /// # Errors
-    /// None that is known: everything in a transcript can be written as JSON.
+    /// None known: every transcript can be written as JSON.
     pub fn to_json(&self) -> Result<String> {
         let transcript = &self.stored.transcript;
-        let document = Document {
+        let document = ExportDocument {
             format: FORMAT,
             platform: transcript.video.platform().as_str(),
             video_id: transcript.video.id(),
@@ -102,12 +108,12 @@ impl Archived {
             is_generated: transcript.track.is_generated(),
             track_name: transcript.track.name.as_deref(),
             original: transcript.track.original,
-            wishes: self.wishes.iter().map(Wish::as_str).collect(),
-            tracks: self.known_tracks.iter().map(Track::from).collect(),
+            selectors: self.selectors.iter().map(TrackSelector::as_str).collect(),
+            tracks: self.known_tracks.iter().map(ExportedTrack::from).collect(),
             revision: self.stored.revision,
             stored_at: self.stored.stored_at.to_string(),
             parser_version: self.stored.parser_version,
-            transcript: transcript.segments.iter().map(Snippet::from).collect(),
+            transcript: transcript.segments.iter().map(ExportedSnippet::from).collect(),
         };
         let json = serde_json::to_string_pretty(&document);
         json.map(|json| json + "\n").map_err(|error| Error::unexpected(error.to_string()))
@@ -116,7 +122,7 @@ impl Archived {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct ExportDocument<'a> {
     format: &'a str,
     platform: &'a str,
     video_id: &'a str,
@@ -130,17 +136,18 @@ struct Document<'a> {
     is_generated: bool,
     track_name: Option<&'a str>,
     original: bool,
-    wishes: Vec<&'a str>,
-    tracks: Vec<Track<'a>>,
+    #[serde(rename = "wishes")]
+    selectors: Vec<&'a str>,
+    tracks: Vec<ExportedTrack<'a>>,
     revision: u32,
     stored_at: String,
     parser_version: u32,
-    transcript: Vec<Snippet<'a>>,
+    transcript: Vec<ExportedSnippet<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Withdrawal<'a> {
+struct ExportedWithdrawal<'a> {
     format: &'a str,
     platform: &'a str,
     video_id: &'a str,
@@ -150,14 +157,14 @@ struct Withdrawal<'a> {
 }
 
 #[derive(Serialize)]
-struct Track<'a> {
+struct ExportedTrack<'a> {
     language: &'a str,
     kind: &'a str,
     name: Option<&'a str>,
     original: bool,
 }
 
-impl<'a> From<&'a TrackInfo> for Track<'a> {
+impl<'a> From<&'a TrackInfo> for ExportedTrack<'a> {
     fn from(track: &'a TrackInfo) -> Self {
         Self {
             language: track.language.as_str(),
@@ -169,19 +176,19 @@ impl<'a> From<&'a TrackInfo> for Track<'a> {
 }
 
 #[derive(Serialize)]
-struct Snippet<'a> {
+struct ExportedSnippet<'a> {
     text: &'a str,
     start: f64,
     duration: f64,
 }
 
-impl<'a> From<&'a Segment> for Snippet<'a> {
+impl<'a> From<&'a Segment> for ExportedSnippet<'a> {
     fn from(segment: &'a Segment) -> Self {
         Self { text: &segment.text, start: seconds(segment.start_ms), duration: seconds(segment.duration_ms) }
     }
 }
 
-/// Milliseconds as seconds, from which the nearest millisecond gives back the same number.
+/// Milliseconds as seconds; rounding to milliseconds restores the number.
 fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }

@@ -1,4 +1,4 @@
-//! The working parts, put together.
+//! The facade: ports and services, assembled from options.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use tokio::runtime::Handle;
 use transcript_core::{
     Clock, Result,
     accounts::{
-        Accounts, AccountsOptions, AccountsParts,
-        mail::{Bell, RingingOutbox},
+        Accounts, AccountsDeps, AccountsOptions,
+        mail::{NotifyingOutbox, OutboxNotifier},
         payments::{Payments, Sandbox},
     },
     archive::Archive,
     chat::Chat,
     engine::{EngineOptions, Transcripts},
     ledger::Ledger,
-    lookup::{Entitlements, Lookup, LookupParts},
+    lookup::{EntitlementVerifier, Lookup, LookupDeps},
 };
 
 use crate::{
@@ -22,13 +22,13 @@ use crate::{
     housekeeping::Housekeeping,
     options::Options,
     payments::payments,
-    servers::Servers,
+    server_group::ServerGroup,
     storage::Stores,
-    suppliers::{Shared, supply},
+    suppliers::{SharedTransports, add_suppliers},
     system::{SystemClock, SystemRandom},
 };
 
-/// A link in, the words of its video out. A clone is a handle to the same parts.
+/// Timestamped transcripts of videos. A clone is a handle to the same parts.
 #[derive(Clone, Debug)]
 pub struct Verbatim {
     stores: Arc<Stores>,
@@ -38,32 +38,31 @@ pub struct Verbatim {
     chat: Chat,
     pub(crate) payments: Payments,
     pub(crate) sandbox: Option<Sandbox>,
-    /// What suppliers and faces tell each other.
+    /// State that suppliers and front ends share.
     #[cfg(feature = "service")]
-    shared: Shared,
-    /// Others on the same database.
-    pub(crate) servers: Servers,
-    /// Wakes whoever sends mails.
-    pub(crate) bell: Bell,
-    /// Ends with the last handle.
+    shared: SharedTransports,
+    /// The servers that share the database.
+    pub(crate) servers: ServerGroup,
+    /// Wakes the mail sender.
+    pub(crate) outbox_notifier: OutboxNotifier,
+    /// Stops with the last handle.
     _housekeeping: Arc<Housekeeping>,
 }
 
 impl Verbatim {
-    /// Opens the storage and puts everything together.
+    /// Opens the storage and assembles all parts.
     ///
-    /// It must be called inside a tokio runtime: on that one all work runs, whoever waits for it.
+    /// Must be called inside a Tokio runtime; all work runs on that runtime.
     ///
     /// # Errors
-    /// The storage's faults, each naming the file: locked or unreachable
-    /// ([`transcript_core::ErrorKind::Unavailable`]), damaged (`Corrupt`), read-only or of a newer version
-    /// (`Unsupported`); `Invalid` when an option is wrong.
+    /// Errors of the storage, which name the file: locked or unreachable ([`transcript_core::ErrorKind::Unavailable`]),
+    /// damaged (`Corrupt`), read-only or of a newer version (`Unsupported`); `Invalid` if an option is invalid.
     pub async fn open(options: Options) -> Result<Self> {
         let clock = Arc::new(SystemClock::default());
         let random = Arc::new(SystemRandom::open()?);
         let entitlements = entitlements(&options)?;
-        let stores = Stores::open(&options.storage).await?.with(&options.own);
-        let stores = Arc::new(stores.heard_by(options.observer.as_ref()));
+        let stores = Stores::open(&options.storage).await?.with_custom(&options.custom);
+        let stores = Arc::new(stores.with_observer(options.observer.as_ref()));
         let servers = stores.servers(random.as_ref(), &clock).await?;
         let engine = Transcripts::builder(
             Arc::clone(&stores.archive),
@@ -72,28 +71,28 @@ impl Verbatim {
             Handle::current(),
         )
         .ledger(Arc::clone(&stores.ledger))
-        .options(patience(&options));
+        .options(engine_options(&options));
         let engine = match &options.observer {
             Some(observer) => engine.observer(Arc::clone(observer)),
             None => engine,
         };
-        let engine = match &options.own.beside {
-            Some(beside) => engine.beside(beside.clone()),
+        let engine = match &options.custom.caller_runtime {
+            Some(beside) => engine.caller_runtime(beside.clone()),
             None => engine,
         };
-        let shared = Shared::default();
-        let transcripts = supply(engine, &options, Arc::clone(&clock) as _, &shared)?.build();
+        let shared = SharedTransports::default();
+        let transcripts = add_suppliers(engine, &options, Arc::clone(&clock) as _, &shared)?.build();
         let (payments, sandbox) =
             payments(&options, &stores, Arc::clone(&clock) as _, random.as_ref()).await?;
         let chat = chat(&options, Handle::current())?;
-        let bell = Bell::default();
-        let accounts = AccountsParts {
+        let outbox_notifier = OutboxNotifier::default();
+        let accounts = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
             charges: Arc::clone(&stores.charges),
             orders: Arc::clone(&stores.orders),
-            outbox: Arc::new(RingingOutbox::new(Arc::clone(&stores.outbox), bell.clone())),
+            outbox: Arc::new(NotifyingOutbox::new(Arc::clone(&stores.outbox), outbox_notifier.clone())),
             replies: Arc::clone(&stores.replies),
             limiter: Arc::clone(&stores.limiter),
             clock: Arc::clone(&clock) as _,
@@ -101,7 +100,7 @@ impl Verbatim {
             options: AccountsOptions { sells: payments.is_configured(), ..options.accounts },
         };
         let accounts = Accounts::open(accounts, stores.secrets.as_ref()).await?;
-        let parts = LookupParts {
+        let parts = LookupDeps {
             transcripts,
             ledger: Arc::clone(&stores.ledger),
             directory: Arc::clone(&stores.directory),
@@ -110,7 +109,7 @@ impl Verbatim {
             random,
             options: options.lookup,
         };
-        let lookup = entitled(Lookup::open(parts, stores.secrets.as_ref()).await?, entitlements);
+        let lookup = with_entitlements(Lookup::open(parts, stores.secrets.as_ref()).await?, entitlements);
         let housekeeping =
             Housekeeping::start(Arc::clone(&stores.ledger), Arc::clone(&clock), servers.clone());
         Ok(Self {
@@ -124,27 +123,27 @@ impl Verbatim {
             #[cfg(feature = "service")]
             shared,
             servers,
-            bell,
+            outbox_notifier,
             _housekeeping: Arc::new(housekeeping),
         })
     }
 
-    /// The clock that all parts go by.
+    /// Clock of all parts.
     pub(crate) fn system_clock(&self) -> Arc<SystemClock> {
         Arc::clone(&self.clock)
     }
 
-    /// Surface A: who may have what.
+    /// The lookup API: keys with allowances.
     pub fn lookup(&self) -> &Lookup {
         &self.lookup
     }
 
-    /// Surface B: accounts with credits.
+    /// The v1 API: accounts with credits.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }
 
-    /// Who answers questions about videos.
+    /// Answers to questions about videos.
     pub fn chat(&self) -> &Chat {
         &self.chat
     }
@@ -159,24 +158,24 @@ impl Verbatim {
         &self.stores.archive
     }
 
-    /// Where a face notes that another server asks for a video, so that no server waits for itself.
+    /// Registry of the videos that other servers request, so that no server waits for itself.
     #[cfg(feature = "service")]
-    pub fn asked_by_servers(&self) -> &crate::service::AskedByServers {
-        &self.shared.asked
+    pub fn peer_requests(&self) -> &crate::service::PeerRequests {
+        &self.shared.peer_requests
     }
 
-    /// Waits for the work that is under way, then closes the storage.
+    /// Waits for running work, then closes the storage.
     pub async fn close(&self) {
         self.transcripts().close().await;
         self.stores.close().await;
     }
 
-    /// How many mails wait to be sent, counted up to [`transcript_core::accounts::WAITING_MAX`].
+    /// Number of unsent mails, counted up to [`transcript_core::accounts::WAITING_MAX`].
     ///
     /// # Errors
-    /// The storage's faults.
+    /// Errors of the storage.
     pub async fn waiting_mails(&self) -> Result<u64> {
-        self.stores.outbox.waiting().await
+        self.stores.outbox.count_waiting().await
     }
 
     pub(crate) fn ledger(&self) -> &Arc<dyn Ledger> {
@@ -188,40 +187,40 @@ impl Verbatim {
     }
 }
 
-fn entitled(lookup: Lookup, entitlements: Option<Arc<dyn Entitlements>>) -> Lookup {
+fn with_entitlements(lookup: Lookup, entitlements: Option<Arc<dyn EntitlementVerifier>>) -> Lookup {
     match entitlements {
         Some(entitlements) => lookup.with_entitlements(entitlements),
         None => lookup,
     }
 }
 
-/// How patient the engine is.
-fn patience(options: &Options) -> EngineOptions {
+/// Timeouts and limits of the engine.
+fn engine_options(options: &Options) -> EngineOptions {
     EngineOptions {
-        wait: options.wait,
+        wait_timeout: options.wait,
         absence: options.absence,
-        health: options.health,
-        outlives: options.outlives,
+        breaker: options.breaker,
+        detach_unpaid: options.detach_unpaid,
         ..EngineOptions::default()
     }
 }
 
-/// Whose proofs of paid plans are believed.
+/// Verifier of entitlements.
 #[cfg(feature = "entitlement")]
-pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn Entitlements>>> {
-    let believed = options.entitlement.as_ref().map(crate::TokenEntitlements::new).transpose()?;
-    Ok(believed.map(|believed| Arc::new(believed) as _))
+pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
+    let verifier = options.entitlement.as_ref().map(crate::TokenEntitlements::new).transpose()?;
+    Ok(verifier.map(|verifier| Arc::new(verifier) as _))
 }
 
-/// Whose proofs of paid plans are believed: nobody's.
+/// Verifier of entitlements: `None` in this build.
 #[cfg(not(feature = "entitlement"))]
-pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn Entitlements>>> {
+pub(crate) fn entitlements(options: &Options) -> Result<Option<Arc<dyn EntitlementVerifier>>> {
     match options.entitlement {
         None => Ok(None),
         Some(_) => Err(transcript_core::Error::new(
             transcript_core::ErrorKind::Unsupported,
             transcript_core::Retry::Never,
-            "this build believes no proofs of paid plans: it lacks the feature entitlement",
+            "this build cannot verify entitlements: it lacks the feature entitlement",
         )),
     }
 }

@@ -1,131 +1,139 @@
-//! A link in, a transcript out.
+//! Gets the transcript of a link: from the archive, or fetched from a supplier.
 
 use transcript_core::{
     Error, ErrorKind, Result,
-    archive::{self, StoredTranscript, Wish},
-    engine::{Fetch, Outcome},
+    archive::{self, StoredTranscript, TrackSelector},
+    engine::{FetchOutcome, FetchRequest},
     lookup::FailureReason,
-    supplier::Resolved,
+    supplier::ResolveOutcome,
     transcript::LanguageTag,
     video::{Platform, VideoId, VideoLink},
 };
 
 use crate::Verbatim;
 
-/// What is wanted.
+/// Request for a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Get {
-    /// The link to the video, in any form that people use, or a YouTube id.
+pub struct GetRequest {
+    /// Link to the video in any common form, or a YouTube id.
     pub link: String,
-    /// The language as a BCP 47 tag; none: English where there is English, else the spoken language.
+    /// Language as a BCP 47 tag; `None`: English if there is English, else the spoken language.
     pub language: Option<String>,
 }
 
-impl Get {
-    /// What is wished: a language, or the default.
+impl GetRequest {
+    /// Track selector of the request: a language, or the default track.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the language is none.
-    pub(crate) fn wish(&self) -> Result<Wish> {
+    /// [`ErrorKind::Invalid`] if the language is not a valid tag.
+    pub(crate) fn selector(&self) -> Result<TrackSelector> {
         Ok(match &self.language {
-            Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
-            None => Wish::Default,
+            Some(tag) => TrackSelector::Language(LanguageTag::parse(tag)?),
+            None => TrackSelector::Default,
         })
     }
 }
 
-/// What came of it.
+/// Outcome of [`Verbatim::get`].
 #[derive(Clone, Debug)]
 pub enum GetOutcome {
-    /// There is a transcript.
-    Found(Found),
-    /// There is none.
-    Missing(Missing),
+    /// The transcript.
+    Found(FoundTranscript),
+    /// No transcript.
+    Missing(UnavailableTranscript),
 }
 
-/// A transcript.
+/// A transcript, and whether it was archived.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundTranscript {
     /// The transcript.
     pub stored: StoredTranscript,
-    /// Whether it was archived already.
+    /// Whether it was archived before the request.
     pub from_cache: bool,
 }
 
-/// No transcript, and why.
+/// A missing transcript, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct UnavailableTranscript {
     /// The platform.
     pub platform: Platform,
-    /// The video's id; the code of a short link that could not be followed.
+    /// Id of the video, or the code of a short link that could not be resolved.
     pub video_id: String,
-    /// Why, in one word of the wire.
+    /// Reason code, as on the wire.
     pub reason: FailureReason,
-    /// Why, in a sentence for people.
+    /// Reason as a sentence for users.
     pub message: String,
-    /// Where a person can read the transcript once there is one.
+    /// Page on which a user can read the transcript once there is one.
     pub watch_url: String,
 }
 
-/// Where work ends with who waits for it, nothing goes on that is worth asking after.
-const OUT_OF_TIME: &str =
-    "The transcript was not there within the time that was given for it. Please give it more time.";
+/// Message after a timeout if work ends with its last waiter: a retry finds no running work.
+const TIMEOUT_MESSAGE: &str = "The transcript was not ready within the timeout. Retry with more time.";
 
 impl Verbatim {
-    /// The transcript of a video: archived, or fetched and archived. Nobody is charged.
+    /// Returns the transcript of a video: archived, or fetched and archived. Free of charge.
     ///
-    /// In place of none it is an archived one that answers the wish less well: in a language that matches the
-    /// wished one, or any where no language was wished. Its track says which language it is in.
+    /// If there is none, an archived transcript that matches less well is returned: in a language that matches the
+    /// requested one, or in any language if none was requested. Its track names the language.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the link or the language is none; otherwise the storage's faults.
-    pub async fn get(&self, ask: Get) -> Result<GetOutcome> {
-        let wish = ask.wish()?;
-        let video = match self.video(&ask.link).await? {
+    /// [`ErrorKind::Invalid`] if the link or the language is invalid; otherwise errors of the storage.
+    pub async fn get(&self, request: GetRequest) -> Result<GetOutcome> {
+        let selector = request.selector()?;
+        let video = match self.video(&request.link).await? {
             Ok(video) => video,
             Err(missing) => return Ok(GetOutcome::Missing(missing)),
         };
-        let is_any_welcome = wish == Wish::Default;
-        let outcome = self.transcripts().get(Fetch { video: video.clone(), wish, payment: None }).await;
-        if is_any_welcome
-            && matches!(outcome, Outcome::Failed(_) | Outcome::Absent(_) | Outcome::Unsupplied)
-            && let Ok(archive::Found::Transcript(stored)) = self.transcripts().find_any(&video).await
+        let accepts_any = selector == TrackSelector::Default;
+        let outcome =
+            self.transcripts().get(FetchRequest { video: video.clone(), selector, payment: None }).await;
+        if accepts_any
+            && matches!(
+                outcome,
+                FetchOutcome::SupplyFailed(_) | FetchOutcome::Absent(_) | FetchOutcome::NoSupplier
+            )
+            && let Ok(archive::FindOutcome::Transcript(stored)) =
+                self.transcripts().find_best_available(&video).await
         {
-            return Ok(GetOutcome::Found(Found { stored, from_cache: true }));
+            return Ok(GetOutcome::Found(FoundTranscript { stored, from_cache: true }));
         }
-        self.told(&video, outcome)
+        self.to_get_outcome(&video, outcome)
     }
 
-    /// What an outcome of the engine means to somebody who does not pay.
-    pub(crate) fn told(&self, video: &VideoId, outcome: Outcome) -> Result<GetOutcome> {
+    /// Converts an engine outcome for a request without payment.
+    pub(crate) fn to_get_outcome(&self, video: &VideoId, outcome: FetchOutcome) -> Result<GetOutcome> {
         let missing = |reason, message: &str| {
             Ok(GetOutcome::Missing(self.missing(VideoLink::Video(video.clone()), reason, message)))
         };
-        let found = |stored, from_cache| Ok(GetOutcome::Found(Found { stored, from_cache }));
+        let found = |stored, from_cache| Ok(GetOutcome::Found(FoundTranscript { stored, from_cache }));
         match outcome {
-            Outcome::Archived(stored) => found(stored, true),
-            Outcome::Fetched(stored) => found(stored, false),
-            Outcome::Absent(absence) => missing(FailureReason::NoCaptions, &absence.message),
-            Outcome::Withdrawn => missing(
+            FetchOutcome::Archived(stored) => found(stored, true),
+            FetchOutcome::Fetched(stored) => found(stored, false),
+            FetchOutcome::Absent(absence) => missing(FailureReason::NoCaptions, &absence.message),
+            FetchOutcome::Withdrawn => missing(
                 FailureReason::NoCaptions,
                 "This transcript was withdrawn by the operator of the service.",
             ),
-            Outcome::Failed(failure) => missing(FailureReason::of_supply(&failure), failure.message()),
-            Outcome::Unsupplied => missing(
+            FetchOutcome::SupplyFailed(failure) => {
+                missing(FailureReason::for_supply_error(&failure), failure.message())
+            }
+            FetchOutcome::NoSupplier => missing(
                 FailureReason::ConfigError,
                 &format!("There is no source of new transcripts for {}.", video.platform().name()),
             ),
-            Outcome::StillWorking(still) if self.transcripts().options().outlives => {
-                missing(FailureReason::FetchError, &still.sentence(None))
+            FetchOutcome::InProgress(progress) if self.transcripts().options().detach_unpaid => {
+                missing(FailureReason::FetchError, &progress.message(None))
             }
-            Outcome::StillWorking(_) => missing(FailureReason::FetchError, OUT_OF_TIME),
-            Outcome::Refused { .. } => Err(Error::unexpected("a free fetch was refused for want of credit")),
-            Outcome::Broken(error) => Err(fault(error)),
+            FetchOutcome::InProgress(_) => missing(FailureReason::FetchError, TIMEOUT_MESSAGE),
+            FetchOutcome::Refused { .. } => {
+                Err(Error::unexpected("a free fetch was rejected for lack of credits"))
+            }
+            FetchOutcome::StoreFailed(error) => Err(store_error(error)),
         }
     }
 
-    /// The video that a link names; a short link is followed.
-    pub(crate) async fn video(&self, link: &str) -> Result<Result<VideoId, Missing>> {
+    /// Returns the video of a link; a short link is resolved.
+    pub(crate) async fn video(&self, link: &str) -> Result<Result<VideoId, UnavailableTranscript>> {
         let short = match VideoLink::parse(link).map_err(|error| Error::invalid(error.to_string()))? {
             VideoLink::Video(video) => return Ok(Ok(video)),
             VideoLink::Short(short) => short,
@@ -133,19 +141,19 @@ impl Verbatim {
         let missing =
             |reason, message: &str| Ok(Err(self.missing(VideoLink::Short(short.clone()), reason, message)));
         match self.transcripts().resolve(&short, true).await {
-            Ok(Some(Resolved::Video(video))) => Ok(Ok(video)),
-            Ok(Some(Resolved::Nowhere(why))) => Err(Error::invalid(why)),
+            Ok(Some(ResolveOutcome::Video(video))) => Ok(Ok(video)),
+            Ok(Some(ResolveOutcome::NotAVideo(why))) => Err(Error::invalid(why)),
             Ok(None) => missing(FailureReason::FetchError, "The short link could not be followed."),
-            Err(failure) => missing(FailureReason::of_supply(&failure), failure.message()),
+            Err(failure) => missing(FailureReason::for_supply_error(&failure), failure.message()),
         }
     }
 
-    fn missing(&self, link: VideoLink, reason: FailureReason, message: &str) -> Missing {
+    fn missing(&self, link: VideoLink, reason: FailureReason, message: &str) -> UnavailableTranscript {
         let (platform, id) = match &link {
             VideoLink::Video(video) => (video.platform(), video.id()),
             VideoLink::Short(short) => (short.platform(), short.code()),
         };
-        Missing {
+        UnavailableTranscript {
             platform,
             video_id: id.to_owned(),
             reason,
@@ -155,8 +163,8 @@ impl Verbatim {
     }
 }
 
-/// A store's fault. `Invalid` would blame the caller's link for a defect of ours.
-fn fault(error: Error) -> Error {
+/// Maps an error of a store: `Invalid` becomes `Unexpected`, as the caller's link is not the cause.
+fn store_error(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => Error::unexpected(error.to_string()),
         _ => error,

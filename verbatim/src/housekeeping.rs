@@ -1,42 +1,44 @@
-//! What must happen now and then, whoever calls: abandoned holds are returned.
+//! Periodic task that expires abandoned holds.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::{runtime::Handle, task::AbortHandle};
 use transcript_core::{Clock, Result, ledger::Ledger};
 
-use crate::{servers::Servers, system::SystemClock};
+use crate::{server_group::ServerGroup, system::SystemClock};
 
-/// How often it is looked for abandoned holds. Each wallet's own are returned with its next hold anyway.
-const EVERY: Duration = Duration::from_secs(30);
-/// What it is called among servers that share a database: one of them at a time looks.
-const TURN: &str = "abandoned-holds";
-/// How many are returned in one transaction.
+/// Interval of the sweeps. A new hold also expires the overdue holds of its wallets.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// Name of the leader lease: of the servers on one database, one at a time sweeps.
+const LEADER_NAME: &str = "abandoned-holds";
+/// Number of holds expired in one transaction.
 const BATCH: u32 = 500;
 
-/// The housekeeping of one process. Dropping it ends it; others that share the storage go on.
+/// The periodic task of one process. Drop stops it; other processes on the storage continue.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
     task: AbortHandle,
 }
 
 impl Housekeeping {
-    /// Begins at once, so that what a crash left is returned at the next start. It must be called inside a runtime.
-    pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: Servers) -> Self {
+    /// Starts the task. Must be called inside a runtime.
+    ///
+    /// The first sweep runs at once, to expire holds left by a crash.
+    pub(crate) fn start(ledger: Arc<dyn Ledger>, clock: Arc<SystemClock>, servers: ServerGroup) -> Self {
         let work = async move {
-            let mut ticks = tokio::time::interval(EVERY);
+            let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
             loop {
                 ticks.tick().await;
-                if let Err(error) = servers.set(&clock).await {
-                    tracing::debug!(%error, "the database could not be asked for the time");
+                if let Err(error) = servers.sync_clock(&clock).await {
+                    tracing::debug!(%error, "database time read failed");
                 }
-                if !servers.is_my_turn(TURN, clock.as_ref(), EVERY).await {
+                if !servers.try_lead(LEADER_NAME, clock.as_ref(), SWEEP_INTERVAL).await {
                     continue;
                 }
                 if let Err(error) = sweep(ledger.as_ref(), clock.as_ref()).await {
-                    tracing::warn!(%error, "abandoned holds could not be returned; it is tried again");
+                    tracing::warn!(%error, "hold sweep failed");
                 }
-                servers.end_turn(TURN, clock.as_ref()).await;
+                servers.release_lead(LEADER_NAME, clock.as_ref()).await;
             }
         };
         Self { task: Handle::current().spawn(work).abort_handle() }
@@ -49,12 +51,12 @@ impl Drop for Housekeeping {
     }
 }
 
-/// Returns everything that overdue holds have held.
+/// Expires all overdue holds.
 async fn sweep(ledger: &dyn Ledger, clock: &dyn Clock) -> Result<()> {
     loop {
         let returned = ledger.expire(clock.now(), BATCH).await?;
         if returned > 0 {
-            tracing::info!(holds = returned, "abandoned holds were returned");
+            tracing::info!(holds = returned, "abandoned holds expired");
         }
         if returned < BATCH {
             return Ok(());
@@ -74,16 +76,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct At(i64);
+    struct FrozenClock(i64);
 
-    impl Clock for At {
+    impl Clock for FrozenClock {
         fn now(&self) -> Timestamp {
             Timestamp::from_millis(self.0)
         }
     }
 
     #[tokio::test]
-    async fn what_a_crash_left_is_returned() -> Result<()> {
+    async fn sweep_expires_overdue_holds() -> Result<()> {
         let ledger = MemoryLedger::default();
         let terms = Terms {
             pools: vec![Pool::Allowance { bucket: "month/2026-11".to_owned(), limit: 5_000 }],
@@ -91,18 +93,18 @@ mod tests {
         };
         let wallet = WalletId::new("w");
         for number in 0..2 * BATCH + 1 {
-            let ask = HoldRequest {
+            let hold_request = HoldRequest {
                 id: HoldId::new(format!("hold-{number}")),
                 legs: vec![Leg { wallet: wallet.clone(), terms: terms.clone(), amount: 1 }],
                 now: Timestamp::from_millis(0),
                 expires_at: Timestamp::from_millis(60_000),
                 memo: String::new(),
             };
-            ledger.hold(ask).await?;
+            ledger.hold(hold_request).await?;
         }
-        sweep(&ledger, &At(59_999)).await?;
+        sweep(&ledger, &FrozenClock(59_999)).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000 - u64::from(2 * BATCH + 1));
-        sweep(&ledger, &At(60_000)).await?;
+        sweep(&ledger, &FrozenClock(60_000)).await?;
         assert_eq!(ledger.balance(&wallet, &terms).await?.available(), 5_000);
         Ok(())
     }

@@ -1,215 +1,223 @@
-//! Transcripts that somebody has, into the archive. Nobody is asked for anything.
+//! Import of existing transcripts into the archive, without network access.
 
 use std::{mem, sync::Arc};
 
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
-    archive::{Found, Keep, StoredTranscript, Wish, content_digest},
+    archive::{FindOutcome, PutRequest, StoredTranscript, TrackSelector, content_digest},
     captions::{self, Occurrences},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
-use crate::{Draft, Verbatim};
+use crate::{ImportDraft, Verbatim};
 
-/// The `source` of what does not say where it comes from.
+/// `source` of transcripts that name none.
 const SOURCE: &str = "import";
 
-/// Captions to import, and what they are of.
+/// Captions to import, with their metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Import {
-    /// The link to the video. A short link must be known already: nobody is asked.
+pub struct ImportRequest {
+    /// Link to the video. A short link must be known, since there is no network access.
     pub link: String,
-    /// The captions in any format that [`Draft::read`] knows; one transcript.
+    /// The captions in any format that [`ImportDraft::read`] knows; one transcript.
     pub captions: Vec<u8>,
-    /// Their language as a BCP 47 tag, where it is known; otherwise the one that their header names.
+    /// Language as a BCP 47 tag; `None`: the one that the header of the captions names.
     pub language: Option<String>,
-    /// The video's title.
+    /// Title of the video.
     pub title: Option<String>,
-    /// Who published the video.
+    /// Publisher of the video.
     pub author: Option<String>,
-    /// Whether a machine recognised the words.
+    /// Whether the captions are machine-generated.
     pub generated: bool,
-    /// Whether they replace what is archived.
+    /// Whether the captions replace an archived transcript.
     pub replace: bool,
 }
 
-/// A draft to take into the archive.
+/// Request to import a draft.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Admit {
-    /// The transcript and what is known of it; its video must be known.
-    pub draft: Draft,
-    /// Whether it replaces what is archived.
+pub struct ImportDraftRequest {
+    /// The transcript and its metadata; its video must be set.
+    pub draft: ImportDraft,
+    /// Whether the draft replaces an archived transcript.
     pub replace: bool,
-    /// Whether it is only told what would be done.
+    /// Whether the import only reports what it would do.
     pub dry_run: bool,
 }
 
-/// What was imported.
+/// Outcome of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportOutcome {
     /// The video.
     pub video: VideoId,
     /// The language.
     pub language: LanguageTag,
-    /// How many segments the captions have.
+    /// Number of segments.
     pub segments: u64,
-    /// The characters that could not be read, and are U+FFFD in the segments.
+    /// Unreadable characters, which are U+FFFD in the segments.
     pub unreadable: Occurrences,
-    /// The cues with words that are no segments, since their times could not be read.
+    /// Cues with text that are omitted, because their times are unreadable.
     pub left_out: Occurrences,
-    /// What the import did for each wish that the captions can answer.
-    pub wishes: Vec<ImportedWish>,
-    /// What became of a withdrawal that was imported in place of a transcript.
-    pub withdrawal: Option<Effect>,
+    /// Effect on each selector that the captions answer.
+    pub selectors: Vec<SelectorImport>,
+    /// Effect of an imported withdrawal.
+    pub withdrawal: Option<ImportEffect>,
 }
 
-impl Imported {
-    /// What the import did, of all wishes together: whoever imports wants to know whether the words are found from now on.
-    /// Without a wish it did nothing.
-    pub fn effect(&self) -> Effect {
-        [Effect::Added, Effect::Replaced, Effect::Kept]
+impl ImportOutcome {
+    /// Strongest effect over all selectors; `Unchanged` without selectors.
+    ///
+    /// After `Added` and `Replaced`, lookups return the imported text.
+    pub fn effect(&self) -> ImportEffect {
+        [ImportEffect::Added, ImportEffect::Replaced, ImportEffect::Kept]
             .into_iter()
-            .find(|effect| self.wishes.iter().any(|wish| wish.effect == *effect))
-            .unwrap_or(Effect::Unchanged)
+            .find(|effect| self.selectors.iter().any(|selector| selector.effect == *effect))
+            .unwrap_or(ImportEffect::Unchanged)
     }
 }
 
-/// What an import did for one wish.
+/// Effect of an import on one selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportedWish {
-    /// The wish: `default`, or a language.
-    pub wish: String,
-    /// What became of it.
-    pub effect: Effect,
+pub struct SelectorImport {
+    /// The selector: `default`, or a language.
+    pub selector: String,
+    /// The effect.
+    pub effect: ImportEffect,
 }
 
-/// What an import did for a wish.
+/// What an import changed for a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It had no transcript, and has this one now.
+pub enum ImportEffect {
+    /// The selector had no transcript and has this one now.
     Added,
-    /// It had another transcript, and has this one now.
+    /// The selector had another transcript and has this one now.
     Replaced,
-    /// It had another transcript, and keeps it.
+    /// The selector had another transcript and keeps it.
     Kept,
-    /// It had this very transcript already.
+    /// The selector had this transcript already.
     Unchanged,
 }
 
 impl Verbatim {
-    /// Imports captions into the archive, where they are found from then on like any other transcript.
+    /// Imports captions into the archive, where they are found like any other transcript.
     ///
-    /// They answer their own language, and the default too when they are the best of the tracks that the
-    /// video is known to have.
+    /// They answer their own language, and also the default if they are the best known track of the video.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when the link, the language or the captions are none;
-    /// [`transcript_core::ErrorKind::Conflict`] when the video was withdrawn; the storage's faults.
-    pub async fn import(&self, ask: Import) -> Result<Imported> {
-        let video = self.known_video(&ask.link).await?;
-        let language = ask.language.as_deref().map(LanguageTag::parse).transpose()?;
-        let mut drafts = Draft::read(&ask.captions)?;
+    /// [`transcript_core::ErrorKind::Invalid`] if the link, the language or the captions are invalid;
+    /// [`transcript_core::ErrorKind::Conflict`] if the video is withdrawn; errors of the storage.
+    pub async fn import(&self, request: ImportRequest) -> Result<ImportOutcome> {
+        let video = self.known_video(&request.link).await?;
+        let language = request.language.as_deref().map(LanguageTag::parse).transpose()?;
+        let mut drafts = ImportDraft::read(&request.captions)?;
         let (Some(mut draft), None) = (drafts.pop(), drafts.pop()) else {
-            return Err(Error::invalid("several transcripts cannot be of one video in one language"));
-        };
-        draft.be_of(video)?;
-        if let Some(language) = language {
-            draft.be_in(language);
-        }
-        if ask.generated {
-            draft.kind = Some(TrackKind::Generated);
-        }
-        draft.describe(ask.title.as_deref(), ask.author.as_deref())?;
-        self.admit(Admit { draft, replace: ask.replace, dry_run: false }).await
-    }
-
-    /// Takes a draft into the archive, or tells what that would do.
-    ///
-    /// It answers the wishes that it names; a draft that names none answers its own language, and the
-    /// default too when it is the best of the tracks that the video is known to have.
-    ///
-    /// # Errors
-    /// As [`Verbatim::import`]; `Invalid` also when the draft's video is not known.
-    pub async fn admit(&self, ask: Admit) -> Result<Imported> {
-        let Admit { mut draft, replace, dry_run } = ask;
-        let (unreadable, left_out) = (mem::take(&mut draft.unreadable), mem::take(&mut draft.left_out));
-        let Some(video) = draft.video.clone() else {
             return Err(Error::invalid(
-                "it does not say which video it is of, and neither does the file's name",
+                "the captions contain several transcripts: import one per video and language",
             ));
         };
-        if draft.withdrawn {
-            return self.admit_withdrawal(video, dry_run).await;
+        draft.set_video(video)?;
+        if let Some(language) = language {
+            draft.set_language(language);
         }
-        let named_wishes = draft.wishes.clone();
+        if request.generated {
+            draft.kind = Some(TrackKind::Generated);
+        }
+        draft.set_metadata(request.title.as_deref(), request.author.as_deref())?;
+        self.import_draft(ImportDraftRequest { draft, replace: request.replace, dry_run: false }).await
+    }
+
+    /// Imports a draft into the archive, or reports what that would do.
+    ///
+    /// It answers the selectors that it names. A draft without selectors answers its own language, and also the default
+    /// if it is the best known track of the video.
+    ///
+    /// # Errors
+    /// As [`Verbatim::import`]; `Invalid` also if the draft has no video.
+    pub async fn import_draft(&self, request: ImportDraftRequest) -> Result<ImportOutcome> {
+        let ImportDraftRequest { mut draft, replace, dry_run } = request;
+        let (unreadable, left_out) = (mem::take(&mut draft.unreadable), mem::take(&mut draft.left_out));
+        let Some(video) = draft.video.clone() else {
+            return Err(Error::invalid("neither the content nor the file name names the video"));
+        };
+        if draft.withdrawn {
+            return self.import_withdrawal(video, dry_run).await;
+        }
+        let named_selectors = draft.selectors.clone();
         let mut known: Vec<TrackInfo> =
             self.archive().tracks(&video).await?.into_iter().map(|archived| archived.track).collect();
         let parser_version = draft.parser_version.unwrap_or(captions::PARSER_VERSION);
-        let mut told = draft.known_tracks.clone();
+        let mut tracks = draft.known_tracks.clone();
         let transcript = transcript(&video, draft)?;
-        told.push(transcript.track.clone());
-        for track in told {
+        tracks.push(transcript.track.clone());
+        for track in tracks {
             if !known.iter().any(|known| known.is_same(&track)) {
                 known.push(track);
             }
         }
-        let wishes = if named_wishes.is_empty() { wishes(&transcript.track, &known) } else { named_wishes };
-        let before = self.stored(&video, &wishes).await?;
+        let selectors = if named_selectors.is_empty() {
+            track_selectors(&transcript.track, &known)
+        } else {
+            named_selectors
+        };
+        let before = self.stored(&video, &selectors).await?;
         let digest = content_digest(&transcript);
         let language = transcript.track.language.clone();
         let segments = transcript.segments.len() as u64;
-        let keep = Keep {
+        let put = PutRequest {
             video: video.clone(),
-            wishes: wishes.clone(),
+            selectors: selectors.clone(),
             transcript: Arc::new(transcript),
             known_tracks: known,
             parser_version,
             replace,
             now: self.now(),
         };
-        keep.check()?;
+        put.check()?;
         if !dry_run {
-            self.archive().keep(keep).await?;
+            self.archive().put(put).await?;
         }
-        let wishes = wishes.iter().zip(before).map(|(wish, before)| ImportedWish {
-            wish: wish.as_str().to_owned(),
+        let selectors = selectors.iter().zip(before).map(|(selector, before)| SelectorImport {
+            selector: selector.as_str().to_owned(),
             effect: effect(before.as_ref(), &digest, replace),
         });
-        let (wishes, withdrawal) = (wishes.collect(), None);
-        Ok(Imported { video, language, segments, unreadable, left_out, wishes, withdrawal })
+        let (selectors, withdrawal) = (selectors.collect(), None);
+        Ok(ImportOutcome { video, language, segments, unreadable, left_out, selectors, withdrawal })
     }
 
-    /// Takes a video down that was taken down in the archive that the draft comes from.
-    async fn admit_withdrawal(&self, video: VideoId, dry_run: bool) -> Result<Imported> {
-        let found = self.archive().find(&video, &Wish::Default, self.now()).await?;
-        let is_withdrawn = found == Found::Withdrawn;
+    /// Withdraws a video that was withdrawn in the archive that the draft comes from.
+    async fn import_withdrawal(&self, video: VideoId, dry_run: bool) -> Result<ImportOutcome> {
+        let found = self.archive().find(&video, &TrackSelector::Default, self.now()).await?;
+        let is_withdrawn = found == FindOutcome::Withdrawn;
         if !is_withdrawn && !dry_run {
             self.archive().withdraw(&video, true, self.now()).await?;
         }
-        Ok(Imported {
+        Ok(ImportOutcome {
             video,
             language: LanguageTag::unknown(),
             segments: 0,
             unreadable: Occurrences::default(),
             left_out: Occurrences::default(),
-            wishes: Vec::new(),
-            withdrawal: Some(if is_withdrawn { Effect::Unchanged } else { Effect::Added }),
+            selectors: Vec::new(),
+            withdrawal: Some(if is_withdrawn { ImportEffect::Unchanged } else { ImportEffect::Added }),
         })
     }
 
-    /// What each wish has in the archive.
+    /// Stored transcript of each selector.
     ///
     /// # Errors
-    /// Conflict when the video was withdrawn.
-    async fn stored(&self, video: &VideoId, wishes: &[Wish]) -> Result<Vec<Option<StoredTranscript>>> {
-        let mut stored = Vec::with_capacity(wishes.len());
-        for wish in wishes {
-            stored.push(match self.archive().find(video, wish, self.now()).await? {
-                Found::Transcript(transcript) => Some(transcript),
-                Found::Absent(_) | Found::Nothing => None,
-                Found::Withdrawn => {
-                    let message = "the video was withdrawn by the operator, so nothing of it is archived";
+    /// `Conflict` if the video is withdrawn.
+    async fn stored(
+        &self,
+        video: &VideoId,
+        selectors: &[TrackSelector],
+    ) -> Result<Vec<Option<StoredTranscript>>> {
+        let mut stored = Vec::with_capacity(selectors.len());
+        for selector in selectors {
+            stored.push(match self.archive().find(video, selector, self.now()).await? {
+                FindOutcome::Transcript(transcript) => Some(transcript),
+                FindOutcome::Absence(_) | FindOutcome::NotFound => None,
+                FindOutcome::Withdrawn => {
+                    let message = "the video was withdrawn by the operator, so nothing of it can be imported";
                     return Err(Error::new(ErrorKind::Conflict, Retry::Never, message));
                 }
             });
@@ -218,17 +226,17 @@ impl Verbatim {
     }
 }
 
-/// What keeping a transcript with this digest does for a wish that has `before`.
-fn effect(before: Option<&StoredTranscript>, digest: &[u8], replace: bool) -> Effect {
+/// Effect of storing a transcript with this digest on a selector that has `before`.
+fn effect(before: Option<&StoredTranscript>, digest: &[u8], replace: bool) -> ImportEffect {
     match before {
-        None => Effect::Added,
-        Some(before) if before.content_sha256 == digest => Effect::Unchanged,
-        Some(_) if replace => Effect::Replaced,
-        Some(_) => Effect::Kept,
+        None => ImportEffect::Added,
+        Some(before) if before.content_sha256 == digest => ImportEffect::Unchanged,
+        Some(_) if replace => ImportEffect::Replaced,
+        Some(_) => ImportEffect::Kept,
     }
 }
 
-fn transcript(video: &VideoId, draft: Draft) -> Result<Transcript> {
+fn transcript(video: &VideoId, draft: ImportDraft) -> Result<Transcript> {
     let transcript = Transcript {
         video: video.clone(),
         title: draft.title,
@@ -246,19 +254,22 @@ fn transcript(video: &VideoId, draft: Draft) -> Result<Transcript> {
     transcript.check().map(|()| transcript)
 }
 
-/// The wishes that a track answers: its own language always; its language without a region and the
-/// default where it is the best of the known tracks.
-fn wishes(track: &TrackInfo, known: &[TrackInfo]) -> Vec<Wish> {
-    let is_best = |wish: &Wish| best_track(known, wish).is_some_and(|place| known[place].is_same(track));
-    let own = Wish::Language(track.language.clone());
-    let mut wishes = vec![own];
-    let primary = LanguageTag::parse(track.language.primary()).map(Wish::Language);
-    for wish in [Ok(Wish::Default), primary].into_iter().flatten() {
-        if !wishes.contains(&wish) && is_best(&wish) {
-            wishes.push(wish);
+/// Selectors that a track answers.
+///
+/// Its own language always; its language without a region and the default if it is the best known track.
+fn track_selectors(track: &TrackInfo, known: &[TrackInfo]) -> Vec<TrackSelector> {
+    let is_best = |selector: &TrackSelector| {
+        best_track(known, selector).is_some_and(|index| known[index].is_same(track))
+    };
+    let own = TrackSelector::Language(track.language.clone());
+    let mut selectors = vec![own];
+    let primary = LanguageTag::parse(track.language.primary()).map(TrackSelector::Language);
+    for selector in [Ok(TrackSelector::Default), primary].into_iter().flatten() {
+        if !selectors.contains(&selector) && is_best(&selector) {
+            selectors.push(selector);
         }
     }
-    wishes
+    selectors
 }
 
 #[cfg(test)]

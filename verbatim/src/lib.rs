@@ -1,62 +1,68 @@
 #![doc = include_str!("../README.md")]
 
-mod at_hand;
+mod admin;
 mod audit;
-mod charged;
 mod chat;
-mod copying;
-mod draft;
 #[cfg(feature = "entitlement")]
 mod entitlement;
 mod export;
 mod facade;
 mod get;
+mod health;
 mod housekeeping;
 mod import;
+mod import_draft;
 mod mail;
-mod operate;
+mod observed_ledger;
 mod options;
+mod payment_sweep;
 mod payments;
-mod ready;
+mod purchases;
 mod search;
-mod servers;
+mod server_group;
 mod storage;
+mod storage_copy;
 mod suppliers;
-mod sweep;
 mod system;
-mod watched;
+mod transcript_cache;
 
-pub use at_hand::{AtHand, Shelved};
-pub use audit::{Audit, Disagreement};
-pub use charged::{BoughtAnswer, BoughtTranscript, Charged, Payer};
+pub use admin::{RefreshOutcome, VideoReport};
+pub use audit::{AuditFinding, AuditReport};
 pub use chat::ChatModelOptions;
-pub use copying::{Copied, CopyStep, copy_storage};
-pub use draft::{DRAFT_BYTES_MAX, Draft};
 #[cfg(feature = "entitlement")]
 pub use entitlement::TokenEntitlements;
-pub use export::{Archived, withdrawal_to_json};
+pub use export::{TranscriptExport, withdrawal_to_json};
 pub use facade::Verbatim;
-pub use get::{Found, Get, GetOutcome, Missing};
-pub use import::{Admit, Effect, Import, Imported, ImportedWish};
-pub use operate::{Refreshed, Shown};
+pub use get::{FoundTranscript, GetOutcome, GetRequest, UnavailableTranscript};
+pub use health::StoreHealth;
+pub use import::{ImportDraftRequest, ImportEffect, ImportOutcome, ImportRequest, SelectorImport};
+pub use import_draft::{DRAFT_BYTES_MAX, ImportDraft};
 pub use options::{
-    AtOnceOptions, DatabaseOptions, EntitlementOptions, Options, OwnParts, ServiceOptions, SoundFormat,
-    SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions, YtDlpOptions,
+    ConcurrencyOptions, CustomPorts, DatabaseOptions, EntitlementOptions, Options, ServiceOptions,
+    SoundFormat, SpeechOptions, StorageOptions, SupplierOptions, UpstreamOptions, XOptions, YouTubeOptions,
+    YtDlpOptions,
 };
-pub use payments::{CheckoutOptions, SAMPLE_PRICES, StripeAccount};
-pub use ready::Ready;
-pub use search::{Search, SearchHit};
-pub use sweep::RunningSweep;
+pub use payment_sweep::PaymentSweepHandle;
+pub use payments::{PaymentOptions, SAMPLE_PRICES, StripeAccount};
+pub use purchases::{PurchaseAuth, PurchaseReceipt, PurchasedAnswer, PurchasedTranscript};
+pub use search::{SearchHit, SearchRequest};
+pub use storage_copy::{CopyProgress, CopySummary, copy_storage};
 pub use system::{SystemClock, SystemRandom};
+pub use transcript_cache::{ArchivedTranscript, TranscriptCache};
 #[cfg(any(feature = "speech", feature = "ytdlp"))]
 pub use upstream_reqwest::find_program;
 
-/// A client of other Verbatim servers, for programs that have none of the parts above.
+/// Client of other Verbatim servers, for programs that do not use the rest of this crate.
 #[cfg(feature = "service")]
 pub use upstream_reqwest::service;
-/// YouTube's pages, for programs that follow a way of their own.
+/// Page client of YouTube, for programs with a fetching flow different from the suppliers'.
 #[cfg(feature = "upstream")]
-pub use upstream_reqwest::{Page, PageAsk, PageHeader, Pages, PagesOptions};
+pub use upstream_reqwest::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};
 
-/// The core, whose types this facade takes and gives.
+/// The core, whose types this facade uses.
 pub use transcript_core as core;
+
+/// Doc tests of the repository's README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod repository_readme {}

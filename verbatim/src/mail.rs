@@ -1,29 +1,28 @@
-//! Sending the mails that registrations queue.
+//! Starts the mail sender.
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use transcript_core::accounts::mail::{Letterhead, MailSender, Mailer, RunningSender, SenderParts};
+use transcript_core::accounts::mail::{MailBranding, MailSender, MailSenderDeps, MailSenderHandle, Mailer};
 
 use crate::Verbatim;
 
 impl Verbatim {
-    /// Begins to send the mails that wait, and every one that is queued from now on, through `mailer`.
+    /// Starts sending the queued mails, and every later one, through `mailer`.
     ///
-    /// Without it mails wait: whoever serves Surface B calls this once. It must be called inside a tokio
-    /// runtime.
-    pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> RunningSender {
-        let parts = self.accounts().parts();
-        let letterhead = Letterhead { base_url: parts.options.base_url.clone(), ..Letterhead::default() };
-        let parts = SenderParts {
+    /// Without it mails stay queued, so a server of the v1 API calls this once. Must be called inside a Tokio runtime.
+    pub fn start_mail(&self, mailer: Arc<dyn Mailer>) -> MailSenderHandle {
+        let parts = self.accounts().deps();
+        let branding = MailBranding { base_url: parts.options.base_url.clone(), ..MailBranding::default() };
+        let parts = MailSenderDeps {
             outbox: Arc::clone(&parts.outbox),
             directory: Arc::clone(&parts.directory),
             mailer,
             clock: Arc::clone(&parts.clock),
             random: Arc::clone(&parts.random),
-            letterhead,
+            branding,
         };
-        MailSender::new(parts, self.bell.clone()).start(&Handle::current())
+        MailSender::new(parts, self.outbox_notifier.clone()).start(&Handle::current())
     }
 }
 
@@ -31,32 +30,32 @@ impl Verbatim {
 mod tests {
     use async_trait::async_trait;
     use tokio::sync::mpsc;
-    use transcript_core::{Result, accounts::mail::Mail};
+    use transcript_core::{Result, accounts::mail::MailMessage};
 
     use super::*;
     use crate::Options;
 
     #[derive(Debug)]
-    struct Tray(mpsc::UnboundedSender<Mail>);
+    struct FakeMailer(mpsc::UnboundedSender<MailMessage>);
 
     #[async_trait]
-    impl Mailer for Tray {
-        async fn send(&self, mail: Mail) -> Result<()> {
-            // Nobody may look into the tray any more.
+    impl Mailer for FakeMailer {
+        async fn send(&self, mail: MailMessage) -> Result<()> {
+            // The receiver may be closed.
             let _ = self.0.send(mail);
             Ok(())
         }
     }
 
     #[tokio::test]
-    async fn a_registration_is_followed_by_its_mail() {
+    async fn registration_sends_its_mail() {
         let verbatim = Verbatim::open(Options::default()).await.unwrap();
         let register = async |name: &str| {
             verbatim.accounts().register(&format!("{name}@example.org"), None).await.unwrap();
         };
         register("before").await;
-        let (tray, mut mails) = mpsc::unbounded_channel();
-        let sender = verbatim.start_mail(Arc::new(Tray(tray)));
+        let (sent, mut mails) = mpsc::unbounded_channel();
+        let sender = verbatim.start_mail(Arc::new(FakeMailer(sent)));
         for name in ["before", "after"] {
             if name == "after" {
                 register(name).await;

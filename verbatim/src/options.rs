@@ -1,4 +1,4 @@
-//! What a [`crate::Verbatim`] is made of.
+//! Options of a [`crate::Verbatim`].
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -8,82 +8,90 @@ use transcript_core::{
     archive::Archive,
     chat::ChatModel,
     directory::Directory,
-    engine::{AbsencePolicy, HealthPolicy, Observer},
+    engine::{AbsencePolicy, BreakerPolicy, EngineObserver},
     ledger::Ledger,
     lookup::LookupOptions,
     supplier::Supplier,
     video::Platform,
 };
 
-use crate::{chat::ChatModelOptions, payments::CheckoutOptions};
+use crate::{chat::ChatModelOptions, payments::PaymentOptions};
 
-/// Everything that can be chosen. The defaults keep nothing beyond the process, and ask the platforms
-/// directly.
+mod entitlement;
+
+pub use entitlement::EntitlementOptions;
+
+/// Options of the facade.
+///
+/// The defaults store nothing beyond the process and fetch directly from the platforms.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where everything is kept.
+    /// Where data is stored.
     pub storage: StorageOptions,
-    /// Who is asked for transcripts that are not archived.
+    /// Suppliers of transcripts that are not archived.
     pub suppliers: SupplierOptions,
-    /// How the platforms are reached.
+    /// Network access to the platforms.
     pub upstream: UpstreamOptions,
-    /// As whom YouTube is asked.
+    /// Client identities for YouTube.
     pub youtube: YouTubeOptions,
-    /// How X is asked.
+    /// Query of X.
     pub x: XOptions,
     /// The yt-dlp program.
     pub ytdlp: YtDlpOptions,
-    /// Who listens to videos without captions; none: nobody does.
+    /// Speech-to-text for videos without captions; `None`: disabled.
     pub speech: Option<SpeechOptions>,
-    /// Which model answers questions about videos; none: the transcript's own passages are the answers.
+    /// Model that answers questions about videos; `None`: the answers are passages of the transcript.
     pub chat: Option<ChatModelOptions>,
-    /// Another Verbatim server that is asked for transcripts; none: no other.
+    /// Another Verbatim server as a supplier; `None`: no other server.
     pub service: Option<ServiceOptions>,
-    /// With how many videos at once each supplier works.
-    pub at_once: AtOnceOptions,
-    /// When a supplier that keeps failing rests, and for how long.
-    pub health: HealthPolicy,
-    /// Who hears how far fetches are, and how well suppliers are.
-    pub observer: Option<Arc<dyn Observer>>,
+    /// Number of videos that each supplier processes concurrently.
+    pub concurrency: ConcurrencyOptions,
+    /// When and for how long the circuit breaker of a failing supplier opens.
+    pub breaker: BreakerPolicy,
+    /// Observer of the progress of fetches and of the state of suppliers.
+    pub observer: Option<Arc<dyn EngineObserver>>,
     /// How long a caller waits for a new transcript (`limits.wait`).
     pub wait: Duration,
-    /// For how long it is remembered that a video has nothing.
+    /// How long absences are stored.
     pub absence: AbsencePolicy,
-    /// Limits and addresses of Surface A.
+    /// Limits and addresses of the lookup API.
     pub lookup: LookupOptions,
-    /// Plans, prices and limits of Surface B.
+    /// Plans, prices and limits of the v1 API.
     pub accounts: AccountsOptions,
-    /// Who takes the money for packs and plans.
-    pub checkout: CheckoutOptions,
-    /// Whose proofs of paid plans are believed; none: nobody's, and every key is free.
+    /// Payment provider for packs and plans.
+    pub checkout: PaymentOptions,
+    /// Keys that sign entitlements; `None`: no entitlement is accepted, and every key is free.
     pub entitlement: Option<EntitlementOptions>,
-    /// Whether a fetch that nobody pays for goes on when nobody waits for it any more.
-    pub outlives: bool,
-    /// What the caller brings along.
-    pub own: OwnParts,
+    /// Whether a fetch without payment continues after its last waiter disconnects.
+    pub detach_unpaid: bool,
+    /// Ports of the caller.
+    pub custom: CustomPorts,
 }
 
-/// Parts that the caller brings along, in place of those that the other options name.
+/// Ports of the caller, in place of those that the other options select.
 #[derive(Clone, Debug, Default)]
-pub struct OwnParts {
-    /// The archive; none: that of [`Options::storage`].
+pub struct CustomPorts {
+    /// The archive; `None`: that of [`Options::storage`].
     pub archive: Option<Arc<dyn Archive>>,
-    /// The ledger; none: that of [`Options::storage`].
+    /// The ledger; `None`: that of [`Options::storage`].
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// The keys and accounts; none: those of [`Options::storage`].
+    /// The keys and accounts; `None`: those of [`Options::storage`].
     pub directory: Option<Arc<dyn Directory>>,
-    /// Suppliers, which [`SupplierOptions`] names as their cards do. One of a built-in supplier's name takes its place.
+    /// Suppliers; [`SupplierOptions`] names them like built-in ones. One with a built-in name replaces it.
     pub suppliers: Vec<Arc<dyn Supplier>>,
-    /// The model that answers questions; none: that of [`Options::chat`].
+    /// The model that answers questions; `None`: that of [`Options::chat`].
     pub chat_model: Option<Arc<dyn ChatModel>>,
-    /// A runtime beside the one on which the parts are opened: transcripts that are asked for from within it are fetched
-    /// there ([`transcript_core::engine::Builder::beside`]).
-    pub beside: Option<Handle>,
+    /// Runtime of the caller, in addition to the one on which the ports are opened.
+    ///
+    /// Transcripts requested from within it are fetched there
+    /// ([`transcript_core::engine::EngineBuilder::caller_runtime`]).
+    pub caller_runtime: Option<Handle>,
 }
 
 impl Options {
-    /// Adds the sources that other options name ([`Options::ytdlp`], [`Options::service`], [`Options::speech`]) to the
-    /// suppliers: whoever names one means it to be asked, after those that are there.
+    /// Adds `yt-dlp`, `verbatim-service` and `speech-to-text` as suppliers if their options are set.
+    ///
+    /// They are called after the suppliers already listed. Setting the options of a supplier is enough to use it.
     pub fn add_named_sources(&mut self) {
         let named = [
             (self.ytdlp.program.is_some(), "yt-dlp"),
@@ -93,11 +101,11 @@ impl Options {
         self.suppliers.add(named.into_iter().filter(|(is_named, _)| *is_named).map(|(_, name)| name));
     }
 
-    /// The address that all links of both surfaces begin with.
+    /// Sets the base address of all links in both APIs.
     pub fn set_base_url(&mut self, address: &str) {
         let address = address.trim_end_matches('/');
-        for place in [&mut self.lookup.base_url, &mut self.accounts.base_url] {
-            address.clone_into(place);
+        for base_url in [&mut self.lookup.base_url, &mut self.accounts.base_url] {
+            address.clone_into(base_url);
         }
     }
 }
@@ -114,68 +122,69 @@ impl Default for Options {
             speech: None,
             chat: None,
             service: None,
-            at_once: AtOnceOptions::default(),
-            health: HealthPolicy::default(),
+            concurrency: ConcurrencyOptions::default(),
+            breaker: BreakerPolicy::default(),
             observer: None,
             wait: Duration::from_secs(25),
             absence: AbsencePolicy::default(),
             lookup: LookupOptions::default(),
             accounts: AccountsOptions::default(),
-            checkout: CheckoutOptions::default(),
+            checkout: PaymentOptions::default(),
             entitlement: None,
-            outlives: true,
-            own: OwnParts::default(),
+            detach_unpaid: true,
+            custom: CustomPorts::default(),
         }
     }
 }
 
-/// Where transcripts, keys and the ledger are kept.
+/// Storage of transcripts, keys and the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageOptions {
-    /// In memory: gone with the process.
+    /// In memory; lost when the process ends.
     Memory,
-    /// In memory, of which transcripts take about this many bytes at most: beyond, those of which nothing was kept
-    /// for longest are forgotten.
-    MemoryUpTo(u64),
-    /// In SQLite files, which several processes may share (feature `sqlite`).
+    /// In memory, with about this many bytes for transcripts.
+    ///
+    /// Above that, the videos whose last stored transcript is oldest are evicted.
+    BoundedMemory(u64),
+    /// In SQLite files, which several processes can share (feature `sqlite`).
     Files {
-        /// The file of keys and the ledger.
+        /// File of the keys and the ledger.
         main: PathBuf,
-        /// The file of transcripts.
+        /// File of the transcripts.
         archive: PathBuf,
     },
-    /// Transcripts in a SQLite file, the rest in memory: for work that costs nobody anything, and must not
-    /// depend on whether the file of keys and the ledger can be used (feature `sqlite`).
+    /// Transcripts in a SQLite file, the rest in memory (feature `sqlite`).
+    ///
+    /// For work without charges that must not depend on the file of the keys and the ledger.
     ArchiveFile(PathBuf),
-    /// In PostgreSQL databases, which any number of servers may share (feature `postgres`).
+    /// In PostgreSQL databases, which any number of servers can share (feature `postgres`).
     Postgres {
-        /// The database of keys and the ledger.
+        /// Database of the keys and the ledger.
         main: DatabaseOptions,
-        /// The database of transcripts; it may be the same one.
+        /// Database of the transcripts; it may be the same one.
         archive: DatabaseOptions,
     },
-    /// As [`StorageOptions::ArchiveFile`], in a PostgreSQL database (feature `postgres`).
+    /// Like [`StorageOptions::ArchiveFile`], in a PostgreSQL database (feature `postgres`).
     ArchivePostgres(DatabaseOptions),
 }
 
-/// How a database server is reached.
+/// Connection settings of a database server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseOptions {
-    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `sslmode` and `sslrootcert` in its query where they are
-    /// wanted.
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, with `sslmode` and `sslrootcert` as query options.
     pub url: String,
-    /// How many connections are open at the same time at most, from 1 to 256.
+    /// Maximum number of open connections, from 1 to 256.
     pub connections: u32,
-    /// How long a connection may take to open.
+    /// Timeout for opening a connection.
     pub connect_timeout: Duration,
-    /// How long a call waits for the database, repeats included.
+    /// Timeout of a database call, retries included.
     pub timeout: Duration,
-    /// Whether connections go by way of a pooler that lends a server connection for each transaction.
+    /// Whether connections go through a pooler that assigns a server connection per transaction.
     pub pooler: bool,
 }
 
 impl DatabaseOptions {
-    /// This database, with what is usual for the rest.
+    /// This database, with default values for the rest.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -189,7 +198,7 @@ impl DatabaseOptions {
 
 impl fmt::Debug for DatabaseOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address may carry a password.
+        // The URL may contain a password.
         f.debug_struct("DatabaseOptions")
             .field("connections", &self.connections)
             .field("connect_timeout", &self.connect_timeout)
@@ -199,38 +208,39 @@ impl fmt::Debug for DatabaseOptions {
     }
 }
 
-/// The suppliers of each platform by name, in the order in which they are asked.
+/// Suppliers of each platform by name, in the order in which they are called.
 ///
-/// The names are those of `source` on the wire. This version has `youtube-captions`, `tiktok-captions`,
-/// `x-captions`, for every platform and where its program is named `yt-dlp`, where [`Options::service`] names a server
-/// `verbatim-service`, and where [`Options::speech`] says who listens `speech-to-text`.
+/// The names are those of `source` on the wire. Built in are `youtube-captions`, `tiktok-captions` and `x-captions`;
+/// for every platform `yt-dlp` if its program is set, `verbatim-service` if [`Options::service`] is set, and
+/// `speech-to-text` if [`Options::speech`] is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierOptions {
-    /// For the long-form video site.
-    pub video_site: Vec<String>,
-    /// For the short-video site.
-    pub short_video: Vec<String>,
-    /// For the reels site.
-    pub reels: Vec<String>,
-    /// For the microblog site.
-    pub microblog: Vec<String>,
+    /// Suppliers for YouTube.
+    pub youtube: Vec<String>,
+    /// Suppliers for TikTok.
+    pub tiktok: Vec<String>,
+    /// Suppliers for Instagram.
+    pub instagram: Vec<String>,
+    /// Suppliers for X.
+    pub x: Vec<String>,
 }
 
 impl SupplierOptions {
-    /// No supplier at all: only what is archived or imported is found.
+    /// No suppliers: only archived or imported transcripts are found.
     pub fn none() -> Self {
-        Self { video_site: Vec::new(), short_video: Vec::new(), reels: Vec::new(), microblog: Vec::new() }
+        Self { youtube: Vec::new(), tiktok: Vec::new(), instagram: Vec::new(), x: Vec::new() }
     }
 
-    /// Adds built-in suppliers by name, each for every platform that it covers, after those that are there.
-    /// Returns whether there is one of every name.
+    /// Adds built-in suppliers by name to every platform that they cover, after the present ones.
+    ///
+    /// Returns whether every name is known.
     pub fn add<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> bool {
         let mut all_known = true;
         for name in names {
             let platforms: &[Platform] = match name {
-                "youtube-captions" => &[Platform::VideoSite],
-                "tiktok-captions" => &[Platform::ShortVideo],
-                "x-captions" => &[Platform::Microblog],
+                "youtube-captions" => &[Platform::YouTube],
+                "tiktok-captions" => &[Platform::TikTok],
+                "x-captions" => &[Platform::X],
                 "yt-dlp" | "verbatim-service" | "speech-to-text" => &Platform::ALL,
                 _ => &[],
             };
@@ -240,19 +250,19 @@ impl SupplierOptions {
         all_known
     }
 
-    /// Adds a supplier that the caller brings along ([`OwnParts::suppliers`]), after those that are there.
-    pub fn add_own(&mut self, own: &dyn Supplier) {
-        let card = own.card();
-        self.add_for(&card.name, &card.platforms);
+    /// Adds a supplier of the caller ([`CustomPorts::suppliers`]), after the present ones.
+    pub fn add_custom(&mut self, custom: &dyn Supplier) {
+        let info = custom.info();
+        self.add_for(&info.name, &info.platforms);
     }
 
     fn add_for(&mut self, name: &str, platforms: &[Platform]) {
         for platform in platforms {
             match platform {
-                Platform::VideoSite => &mut self.video_site,
-                Platform::ShortVideo => &mut self.short_video,
-                Platform::Reels => &mut self.reels,
-                Platform::Microblog => &mut self.microblog,
+                Platform::YouTube => &mut self.youtube,
+                Platform::TikTok => &mut self.tiktok,
+                Platform::Instagram => &mut self.instagram,
+                Platform::X => &mut self.x,
             }
             .push(name.to_owned());
         }
@@ -266,33 +276,35 @@ impl Default for SupplierOptions {
         }
         let captions = |name: &str| vec![name.to_owned()];
         Self {
-            video_site: captions("youtube-captions"),
-            short_video: captions("tiktok-captions"),
-            reels: Vec::new(),
-            microblog: captions("x-captions"),
+            youtube: captions("youtube-captions"),
+            tiktok: captions("tiktok-captions"),
+            instagram: Vec::new(),
+            x: captions("x-captions"),
         }
     }
 }
 
-/// With how many videos at once each supplier works, of all platforms together; at least 1. The others wait in order.
+/// Number of videos that each supplier processes concurrently, over all platforms; at least 1.
+///
+/// Further videos wait in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtOnceOptions {
+pub struct ConcurrencyOptions {
     /// `youtube-captions`
     pub youtube_captions: u32,
     /// `tiktok-captions`
     pub tiktok_captions: u32,
     /// `x-captions`
     pub x_captions: u32,
-    /// `yt-dlp`: each is a Python interpreter of its own.
+    /// `yt-dlp`: each video runs a Python interpreter.
     pub ytdlp: u32,
     /// `verbatim-service`
     pub verbatim_service: u32,
-    /// `speech-to-text`: each takes room on the disk, and runs ffmpeg.
+    /// `speech-to-text`: each video needs disk space and runs ffmpeg.
     pub speech_to_text: u32,
 }
 
-impl AtOnceOptions {
-    /// Each with its supplier's name.
+impl ConcurrencyOptions {
+    /// Limit of each supplier, with its name.
     pub(crate) fn named(self) -> [(&'static str, u32); 6] {
         [
             ("youtube-captions", self.youtube_captions),
@@ -305,8 +317,8 @@ impl AtOnceOptions {
     }
 }
 
-impl Default for AtOnceOptions {
-    /// 32 for those that only make requests, 2 for yt-dlp, 4 for who listens.
+impl Default for ConcurrencyOptions {
+    /// 32 for suppliers that only make requests, 2 for yt-dlp, 4 for speech-to-text.
     fn default() -> Self {
         Self {
             youtube_captions: 32,
@@ -319,18 +331,18 @@ impl Default for AtOnceOptions {
     }
 }
 
-/// How the platforms are reached (feature `upstream`).
+/// Network access to the platforms (feature `upstream`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamOptions {
-    /// Proxies through which every request leaves, used in turn; none: directly.
+    /// Proxies for all requests, used in rotation; empty: direct connections.
     pub proxies: Vec<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// How long one request may take.
+    /// Timeout of one request.
     pub timeout: Duration,
-    /// How often a request that failed in passing is repeated.
+    /// Maximum number of retries after a transient error.
     pub retries: u32,
-    /// How many requests run at once.
+    /// Maximum number of concurrent requests.
     pub concurrency: u32,
 }
 
@@ -346,73 +358,75 @@ impl Default for UpstreamOptions {
     }
 }
 
-/// As whom YouTube is asked.
+/// Client identities for YouTube.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct YouTubeOptions {
-    /// The client identities to try, in order, such as `android@21.26.364`; none: those built in.
+    /// Client identities to try in order, such as `android@21.26.364`; empty: the built-in ones.
     pub clients: Vec<String>,
 }
 
-/// How X is asked: what its servers understand changes every few months.
+/// Query of X; its servers change the accepted values every few months.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XOptions {
-    /// The id of the query that gives one post; none: the one built in.
+    /// Id of the query for one post; `None`: the built-in one.
     pub query_id: Option<String>,
-    /// The switches that the query is asked with, such as `vibe_api_enabled` or `vibe_api_enabled=false`; none:
-    /// those built in.
+    /// Feature switches of the query; `None`: the built-in ones.
+    ///
+    /// Each is a name such as `vibe_api_enabled`, or a name with a value such as `vibe_api_enabled=false`.
     pub features: Option<Vec<String>>,
 }
 
 /// The yt-dlp program (feature `ytdlp`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct YtDlpOptions {
-    /// Its path, or its name in the `PATH`; none: it is not asked.
+    /// Path, or name in `PATH`; `None`: yt-dlp is not used.
     pub program: Option<PathBuf>,
 }
 
-/// Who listens to videos without captions: an OpenAI-compatible speech-to-text service (feature `speech`, on Unix).
-/// The ffmpeg program reads the sound.
+/// Speech-to-text for videos without captions (feature `speech`, on Unix).
+///
+/// The service is OpenAI-compatible; the ffmpeg program decodes the audio.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SpeechOptions {
-    /// Where the service is, `/v1` included.
+    /// Address of the service, `/v1` included.
     pub base_url: String,
-    /// Its model.
+    /// Model of the service.
     pub model: String,
-    /// Its key, where it wants one.
+    /// API key, if the service needs one.
     pub api_key: Option<String>,
-    /// Longer videos are not listened to.
+    /// Maximum duration of a video; longer ones are not transcribed.
     pub max_duration: Duration,
-    /// The largest upload in bytes.
+    /// Maximum size of an upload in bytes.
     pub max_bytes: u64,
-    /// The largest file of a platform that is fetched, in bytes.
+    /// Maximum size of a media file from a platform, in bytes.
     pub max_download: u64,
-    /// The longest part of a sound that is sent at once.
+    /// Maximum duration of one audio chunk.
     pub part: Duration,
-    /// In which form parts are sent.
+    /// Encoding of the audio chunks.
     pub format: SoundFormat,
-    /// How long the service may take for one part.
+    /// Timeout of the service for one chunk.
     pub timeout: Duration,
-    /// How often a part that failed in passing is sent again.
+    /// Maximum number of retries of a chunk after a transient error.
     pub retries: u32,
-    /// How many parts are sent at once, of all videos together.
+    /// Maximum number of concurrent chunks, over all videos.
     pub concurrency: u32,
-    /// The ffmpeg program: a path, or a name that is looked for in `PATH`.
+    /// The ffmpeg program: a path, or a name in `PATH`.
     pub ffmpeg: PathBuf,
 }
 
-/// Another Verbatim server as a source of transcripts (feature `service`): it is asked with a key of its look-up API.
+/// Another Verbatim server as a supplier, called with an API key of its lookup API (feature `service`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServiceOptions {
-    /// Its address, to which `/api/…` is added.
+    /// Base address, to which `/api/…` is appended.
     pub base_url: String,
-    /// A key of it: `vbk_…`.
+    /// API key of that server: `vbk_…`.
     pub api_key: String,
-    /// How long it may take to answer once.
+    /// Timeout of one response.
     pub timeout: Duration,
 }
 
 impl ServiceOptions {
-    /// The server at this address, asked with this key, which may take 60 s to answer.
+    /// The server at this address with this API key and a timeout of 60 s.
     pub fn new(base_url: impl Into<String>, api_key: impl Into<String>) -> Self {
         Self { base_url: base_url.into(), api_key: api_key.into(), timeout: Duration::from_secs(60) }
     }
@@ -420,7 +434,7 @@ impl ServiceOptions {
 
 impl fmt::Debug for ServiceOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the key.
+        // Without the API key.
         f.debug_struct("ServiceOptions")
             .field("base_url", &self.base_url)
             .field("timeout", &self.timeout)
@@ -428,20 +442,22 @@ impl fmt::Debug for ServiceOptions {
     }
 }
 
-/// In which form a service is sent sound.
+/// Encoding of audio chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoundFormat {
     /// Opus in Ogg: the smallest.
     Ogg,
-    /// FLAC: without loss, five times as large.
+    /// FLAC: lossless, five times as large.
     Flac,
-    /// WAV: as it is, ten times as large.
+    /// WAV: uncompressed, ten times as large.
     Wav,
 }
 
 impl SpeechOptions {
-    /// A service at this address with this model, without a key, with the defaults for all else: 4 h, uploads of
-    /// 25 MB, files of 1 GB, parts of 10 min in Ogg, 10 min for a part, 3 retries, 2 parts at once.
+    /// The service at this address with this model, without an API key.
+    ///
+    /// Defaults: videos up to 4 h, uploads up to 25 MB, media files up to 1 GB, chunks up to 10 min in Ogg, a timeout
+    /// of 10 min per chunk, 3 retries, 2 concurrent chunks.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -462,33 +478,10 @@ impl SpeechOptions {
 
 impl fmt::Debug for SpeechOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the key.
+        // Without the API key.
         f.debug_struct("SpeechOptions")
             .field("base_url", &self.base_url)
             .field("model", &self.model)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whose proofs of paid plans are believed (feature `entitlement`).
-///
-/// A proof is a JSON Web Token with `sub`, `plan` (which must be `plus`) and `exp`, signed by one of the keys.
-#[derive(Clone, PartialEq, Eq)]
-pub struct EntitlementOptions {
-    /// A JSON Web Key Set, as JSON: RSA, EC (P-256, P-384), OKP (Ed25519) or oct keys.
-    pub keys: String,
-    /// The `aud` that a token must have; none: it is not looked at.
-    pub audience: Option<String>,
-    /// The `iss` that a token must have; none: it is not looked at.
-    pub issuer: Option<String>,
-}
-
-impl fmt::Debug for EntitlementOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A set may hold a secret.
-        f.debug_struct("EntitlementOptions")
-            .field("audience", &self.audience)
-            .field("issuer", &self.issuer)
             .finish_non_exhaustive()
     }
 }

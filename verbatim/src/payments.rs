@@ -1,4 +1,4 @@
-//! Who takes the money, and asking about what no event told.
+//! Payment options, the payment provider and the sandbox.
 
 use std::{fmt, sync::Arc};
 
@@ -6,33 +6,34 @@ use transcript_core::{
     Clock, Random, Result,
     accounts::{
         AccountsOptions,
-        payments::{Checkout, PaymentParts, Payments, Sandbox, SandboxParts},
+        payments::{PaymentDeps, PaymentProvider, Payments, Sandbox, SandboxDeps},
     },
 };
 
 use crate::{Verbatim, options::Options, storage::Stores};
 
-/// Who takes the money for packs and plans.
+/// Payment provider for packs and plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum CheckoutOptions {
-    /// Nobody: nothing is sold.
+pub enum PaymentOptions {
+    /// No provider: nothing is sold.
     #[default]
     None,
-    /// A checkout of our own in which nobody pays, for trying things out: whoever can open its pages gets
-    /// credits for nothing. Plans without a price have one of [`SAMPLE_PRICES`] there.
+    /// A built-in checkout without payment, for tests: every visitor of its pages gets free credits.
+    ///
+    /// Plans without a price have one of [`SAMPLE_PRICES`] there.
     Sandbox,
     /// Stripe (feature `upstream`).
     Stripe(StripeAccount),
 }
 
-/// How one is known to Stripe.
+/// Credentials of a Stripe account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeAccount {
     /// The secret key (`stripe.secret_key`).
     pub secret_key: String,
-    /// What events are signed with (`stripe.webhook_secrets`); several during a rotation.
+    /// Secrets that sign events (`stripe.webhook_secrets`); several during a rotation.
     pub webhook_secrets: Vec<String>,
-    /// Where the interface is; none: at Stripe's own address (`stripe.api_url`).
+    /// Address of the API; `None`: Stripe's own (`stripe.api_url`).
     pub api_url: Option<String>,
 }
 
@@ -42,8 +43,9 @@ impl fmt::Debug for StripeAccount {
     }
 }
 
-/// What plans cost in the sandbox where they have no price, in US cents: nobody pays it, but refunds of a part
-/// can be tried out.
+/// Prices in the sandbox of plans that have none, in US cents.
+///
+/// Nothing is paid, but partial refunds can be tested.
 pub const SAMPLE_PRICES: [(transcript_core::directory::Plan, u64); 3] = [
     (transcript_core::directory::Plan::Starter, 900),
     (transcript_core::directory::Plan::Pro, 2_900),
@@ -51,18 +53,18 @@ pub const SAMPLE_PRICES: [(transcript_core::directory::Plan, u64); 3] = [
 ];
 
 impl Verbatim {
-    /// Selling packs and plans, and giving what was paid for.
+    /// Sale of packs and plans, and fulfillment of paid orders.
     pub fn payments(&self) -> &Payments {
         &self.payments
     }
 
-    /// The checkout in which nobody pays, where it is the one in use: a server shows its pages.
+    /// The sandbox checkout, if it is in use; a server serves its pages.
     pub fn sandbox(&self) -> Option<&Sandbox> {
         self.sandbox.as_ref()
     }
 }
 
-/// Payments over these stores, and the sandbox where it is in use.
+/// Creates the payments over these stores, and the sandbox if it is in use.
 pub(crate) async fn payments(
     options: &Options,
     stores: &Stores,
@@ -72,13 +74,13 @@ pub(crate) async fn payments(
     let accounts = &options.accounts;
     let mut plans = accounts.plans;
     let mut sandbox = None;
-    let checkout: Option<Arc<dyn Checkout>> = match &options.checkout {
-        CheckoutOptions::None => None,
-        CheckoutOptions::Sandbox => {
+    let checkout: Option<Arc<dyn PaymentProvider>> = match &options.checkout {
+        PaymentOptions::None => None,
+        PaymentOptions::Sandbox => {
             for (plan, cents) in SAMPLE_PRICES {
-                plans.of_mut(plan).price_cents.get_or_insert(cents);
+                plans.terms_mut(plan).price_cents.get_or_insert(cents);
             }
-            let parts = SandboxParts {
+            let parts = SandboxDeps {
                 orders: Arc::clone(&stores.orders),
                 clock: Arc::clone(&clock),
                 base_url: accounts.base_url.clone(),
@@ -87,25 +89,25 @@ pub(crate) async fn payments(
             sandbox = Some(opened.clone());
             Some(Arc::new(opened))
         }
-        CheckoutOptions::Stripe(account) => Some(stripe(options, accounts, account)?),
+        PaymentOptions::Stripe(account) => Some(stripe(options, accounts, account)?),
     };
-    let parts = PaymentParts {
+    let parts = PaymentDeps {
         orders: Arc::clone(&stores.orders),
         directory: Arc::clone(&stores.directory),
         ledger: Arc::clone(&stores.ledger),
         limiter: Arc::clone(&stores.limiter),
-        checkout,
+        provider: checkout,
         clock,
         plans,
     };
     Ok((Payments::new(parts), sandbox))
 }
 
-/// Whether the options of payments are sound; asks nobody.
+/// Checks the options of payments without network access.
 pub(crate) fn check(options: &Options) -> Result<()> {
     match &options.checkout {
-        CheckoutOptions::Stripe(account) => stripe(options, &options.accounts, account).map(drop),
-        CheckoutOptions::None | CheckoutOptions::Sandbox => Ok(()),
+        PaymentOptions::Stripe(account) => stripe(options, &options.accounts, account).map(drop),
+        PaymentOptions::None | PaymentOptions::Sandbox => Ok(()),
     }
 }
 
@@ -114,8 +116,8 @@ fn stripe(
     options: &Options,
     accounts: &AccountsOptions,
     account: &StripeAccount,
-) -> Result<Arc<dyn Checkout>> {
-    let checkout = upstream_reqwest::StripeCheckout::new(upstream_reqwest::StripeOptions {
+) -> Result<Arc<dyn PaymentProvider>> {
+    let checkout = upstream_reqwest::StripeProvider::new(upstream_reqwest::StripeOptions {
         secret_key: account.secret_key.clone(),
         webhook_secrets: account.webhook_secrets.clone(),
         api_url: account.api_url.clone(),
@@ -128,10 +130,10 @@ fn stripe(
 }
 
 #[cfg(not(feature = "upstream"))]
-fn stripe(_: &Options, _: &AccountsOptions, _: &StripeAccount) -> Result<Arc<dyn Checkout>> {
+fn stripe(_: &Options, _: &AccountsOptions, _: &StripeAccount) -> Result<Arc<dyn PaymentProvider>> {
     Err(transcript_core::Error::new(
         transcript_core::ErrorKind::Unsupported,
         transcript_core::Retry::Never,
-        "this build reaches nobody over HTTP: it lacks the feature upstream",
+        "this build cannot make HTTP requests: it lacks the feature upstream",
     ))
 }

@@ -1,67 +1,68 @@
-//! Words in the archive: which transcripts have them, and where.
+//! Word search in the archive.
 
 use transcript_core::{
     Error, Result,
-    archive::{ArchivedTrack, Found, StoredTranscript},
-    chat::{Words, passages},
+    archive::{ArchivedTrack, FindOutcome, StoredTranscript},
+    chat::{WordQuery, passages},
     page::PageRequest,
     transcript::LanguageTag,
 };
 
 use crate::Verbatim;
 
-/// What is looked for in the archive.
+/// Request to search the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Search {
-    /// Words, in any order and however they are written: case, accents and punctuation do not count.
+pub struct SearchRequest {
+    /// Words in any order; case, accents and punctuation are ignored.
     pub query: String,
-    /// Only transcripts in a language that matches this BCP 47 tag; none: all.
+    /// Only transcripts in a language that matches this BCP 47 tag; `None`: all.
     pub language: Option<String>,
-    /// The most hits that are wanted.
+    /// Maximum number of hits.
     pub limit: u32,
 }
 
-/// A passage of an archived transcript that has all the words.
+/// A passage of an archived transcript that contains all words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
     /// The transcript.
     pub stored: StoredTranscript,
-    /// When the passage starts, in milliseconds from the video's beginning.
+    /// Start of the passage, in milliseconds from the start of the video.
     pub start_ms: u64,
-    /// When it ends, in milliseconds from the video's beginning.
+    /// End of the passage, in milliseconds from the start of the video.
     pub end_ms: u64,
-    /// Its words, on one line.
+    /// Text of the passage, on one line.
     pub text: String,
-    /// The video's address at that moment.
+    /// Address of the video at the start time.
     pub url: String,
 }
 
 impl Verbatim {
-    /// The passages of archived transcripts that have all the words, by video and then by time.
+    /// Returns the passages of archived transcripts that contain all words, by video and then by time.
     ///
-    /// Every archived transcript is read until there are enough hits: it is for archives of some thousands. Withdrawn
-    /// videos are left out.
+    /// The search reads the archived transcripts one by one until there are enough hits, so it suits archives of a few
+    /// thousand transcripts.
+    /// Withdrawn videos are left out.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when there is no word in the query or the language is none;
-    /// otherwise the storage's faults.
-    pub async fn search(&self, ask: Search) -> Result<Vec<SearchHit>> {
-        let words = Words::of(&ask.query)
-            .ok_or_else(|| Error::invalid("there is nothing to look for: give at least one word"))?;
-        let language = ask.language.as_deref().map(LanguageTag::parse).transpose()?;
-        let most = usize::try_from(ask.limit).unwrap_or(usize::MAX);
+    /// [`transcript_core::ErrorKind::Invalid`] if the query has no word or the language is invalid; otherwise errors of
+    /// the storage.
+    pub async fn search(&self, request: SearchRequest) -> Result<Vec<SearchHit>> {
+        let words = WordQuery::new(&request.query)
+            .ok_or_else(|| Error::invalid("the query has no words: give at least one word"))?;
+        let language = request.language.as_deref().map(LanguageTag::parse).transpose()?;
+        let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
         let mut hits = Vec::new();
         let mut page = PageRequest::first();
-        while hits.len() < most {
-            let found = self.archive().page(page).await?;
+        while hits.len() < limit {
+            let found = self.archive().list_tracks(page).await?;
             for track in found.items {
                 if language.as_ref().is_some_and(|wanted| !wanted.matches(&track.track.language)) {
                     continue;
                 }
-                if let Some(stored) = self.of_track(&track).await? {
-                    look(&stored, &words, most, &mut hits);
+                if let Some(stored) = self.track_transcript(&track).await? {
+                    add_hits(&stored, &words, limit, &mut hits);
                 }
-                if hits.len() >= most {
+                if hits.len() >= limit {
                     break;
                 }
             }
@@ -71,24 +72,24 @@ impl Verbatim {
         Ok(hits)
     }
 
-    /// The transcript of an archived track; none where another one answers its wishes by now.
-    async fn of_track(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
-        let Some(wish) = track.wishes.first() else { return Ok(None) };
-        match self.archive().find(&track.video, wish, self.now()).await? {
-            Found::Transcript(stored) => Ok(Some(stored)),
-            Found::Absent(_) | Found::Withdrawn | Found::Nothing => Ok(None),
+    /// Transcript of an archived track; `None` if another one has replaced it.
+    async fn track_transcript(&self, track: &ArchivedTrack) -> Result<Option<StoredTranscript>> {
+        let Some(selector) = track.selectors.first() else { return Ok(None) };
+        match self.archive().find(&track.video, selector, self.now()).await? {
+            FindOutcome::Transcript(stored) => Ok(Some(stored)),
+            FindOutcome::Absence(_) | FindOutcome::Withdrawn | FindOutcome::NotFound => Ok(None),
         }
     }
 }
 
-/// Adds the passages of a transcript that have the words.
-fn look(stored: &StoredTranscript, words: &Words, most: usize, hits: &mut Vec<SearchHit>) {
+/// Adds the passages of a transcript that contain the words.
+fn add_hits(stored: &StoredTranscript, words: &WordQuery, limit: usize, hits: &mut Vec<SearchHit>) {
     let transcript = &stored.transcript;
     for passage in passages(&transcript.segments) {
-        if hits.len() >= most {
+        if hits.len() >= limit {
             return;
         }
-        if words.are_in(&passage.text) {
+        if words.is_match(&passage.text) {
             hits.push(SearchHit {
                 start_ms: passage.start_ms,
                 end_ms: passage.end_ms,
@@ -103,10 +104,10 @@ fn look(stored: &StoredTranscript, words: &Words, most: usize, hits: &mut Vec<Se
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Import, Options};
+    use crate::{ImportRequest, Options};
 
     #[tokio::test]
-    async fn passages_with_all_the_words_are_found() {
+    async fn search_finds_passages_with_all_words() {
         let verbatim = Verbatim::open(Options::default()).await.unwrap();
         for (id, language, text) in
             [("aaaaaaaaaaa", "en", "The Café by the mill."), ("bbbbbbbbbbb", "de", "Das Café an der Mühle.")]
@@ -114,11 +115,14 @@ mod tests {
             let captions = format!("1\n00:01:01,000 --> 00:01:03,000\n{text}\n").into_bytes();
             let link = format!("https://youtu.be/{id}");
             let language = Some(language.to_owned());
-            verbatim.import(Import { link, captions, language, ..Import::default() }).await.unwrap();
+            verbatim
+                .import(ImportRequest { link, captions, language, ..ImportRequest::default() })
+                .await
+                .unwrap();
         }
         let search = async |query: &str, language: Option<&str>, limit| {
             let (query, language) = (query.to_owned(), language.map(str::to_owned));
-            let hits = verbatim.search(Search { query, language, limit }).await.unwrap();
+            let hits = verbatim.search(SearchRequest { query, language, limit }).await.unwrap();
             hits.into_iter().map(|hit| hit.url).collect::<Vec<_>>()
         };
         let at = |id: &str| format!("https://www.youtube.com/watch?v={id}&t=61s");
@@ -127,7 +131,7 @@ mod tests {
         assert_eq!(search("cafe", Some("de-AT"), 10).await, [at("bbbbbbbbbbb")]);
         assert_eq!(search("cafe", None, 1).await, [at("aaaaaaaaaaa")]);
         assert!(search("water", None, 10).await.is_empty());
-        let nothing = Search { query: " … ".to_owned(), language: None, limit: 1 };
+        let nothing = SearchRequest { query: " … ".to_owned(), language: None, limit: 1 };
         assert!(verbatim.search(nothing).await.unwrap_err().message().contains("at least one word"));
     }
 }

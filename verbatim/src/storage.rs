@@ -1,42 +1,42 @@
-//! From the choice of a storage to the ports.
+//! Opens the stores behind the ports from the storage options.
 
 use std::sync::Arc;
 
 use transcript_core::{
     Random, Result,
-    accounts::{Charges, Orders, Outbox, Replies, StepByStep},
+    accounts::{ChargeStore, IdempotencyStore, OrderStore, Outbox, SequentialCharges},
     archive::Archive,
-    directory::{Directory, Secrets},
-    engine::Observer,
+    directory::{Directory, SecretStore},
+    engine::EngineObserver,
     ledger::Ledger,
     limits::RateLimiter,
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
-        MemoryReplies, MemorySecrets,
+        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryLedger, MemoryOrders, MemoryOutbox,
+        MemoryRateLimiter, MemorySecrets,
     },
 };
 
 #[cfg(feature = "postgres")]
 use crate::options::DatabaseOptions;
 use crate::{
-    options::{OwnParts, StorageOptions},
-    servers::Servers,
+    observed_ledger::ObservedLedger,
+    options::{CustomPorts, StorageOptions},
+    server_group::ServerGroup,
     system::SystemClock,
-    watched::Watched,
 };
 
-/// The stores behind the ports, and what is closed at the end.
+/// The stores behind the ports, and the handles to close at the end.
 #[derive(Debug)]
 pub(crate) struct Stores {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) limiter: Arc<dyn RateLimiter>,
-    pub(crate) charges: Arc<dyn Charges>,
-    pub(crate) secrets: Arc<dyn Secrets>,
-    pub(crate) orders: Arc<dyn Orders>,
+    pub(crate) charges: Arc<dyn ChargeStore>,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) orders: Arc<dyn OrderStore>,
     pub(crate) outbox: Arc<dyn Outbox>,
-    pub(crate) replies: Arc<dyn Replies>,
+    pub(crate) replies: Arc<dyn IdempotencyStore>,
     #[cfg(feature = "sqlite")]
     files: Option<(Option<Arc<storage_sqlx::SqliteStore>>, Arc<storage_sqlx::SqliteArchive>)>,
     #[cfg(feature = "postgres")]
@@ -48,7 +48,9 @@ impl Stores {
     pub(crate) async fn open(options: &StorageOptions) -> Result<Self> {
         match options {
             StorageOptions::Memory => Ok(Self::memory(MemoryArchive::default())),
-            StorageOptions::MemoryUpTo(bytes_max) => Ok(Self::memory(MemoryArchive::up_to(*bytes_max))),
+            StorageOptions::BoundedMemory(bytes_max) => {
+                Ok(Self::memory(MemoryArchive::with_capacity(*bytes_max)))
+            }
             #[cfg(feature = "sqlite")]
             StorageOptions::Files { main, archive } => Self::files(main, archive).await,
             #[cfg(feature = "sqlite")]
@@ -59,17 +61,17 @@ impl Stores {
             StorageOptions::ArchivePostgres(archive) => Self::archive_database(archive).await,
             #[cfg(not(feature = "sqlite"))]
             StorageOptions::Files { .. } | StorageOptions::ArchiveFile(_) => {
-                Err(lacking("this build keeps nothing in files: it lacks the feature sqlite"))
+                Err(unsupported("this build cannot store in files: it lacks the feature sqlite"))
             }
             #[cfg(not(feature = "postgres"))]
             StorageOptions::Postgres { .. } | StorageOptions::ArchivePostgres(_) => {
-                Err(lacking("this build keeps nothing in PostgreSQL: it lacks the feature postgres"))
+                Err(unsupported("this build cannot store in PostgreSQL: it lacks the feature postgres"))
             }
         }
     }
 
     fn memory(archive: MemoryArchive) -> Self {
-        let steps = StepByStep {
+        let steps = SequentialCharges {
             directory: Arc::new(MemoryDirectory::default()),
             limiter: Arc::new(MemoryRateLimiter::default()),
             ledger: Arc::new(MemoryLedger::default()),
@@ -83,7 +85,7 @@ impl Stores {
             secrets: Arc::new(MemorySecrets::default()),
             orders: Arc::new(MemoryOrders::default()),
             outbox: Arc::new(MemoryOutbox::default()),
-            replies: Arc::new(MemoryReplies::default()),
+            replies: Arc::new(MemoryIdempotencyStore::default()),
             #[cfg(feature = "sqlite")]
             files: None,
             #[cfg(feature = "postgres")]
@@ -91,25 +93,33 @@ impl Stores {
         }
     }
 
-    /// The servers that share these stores; their time is the clock's afterwards.
-    pub(crate) async fn servers(&self, random: &dyn Random, clock: &SystemClock) -> Result<Servers> {
+    /// Returns the servers that share these stores and sets the clock to their time.
+    pub(crate) async fn servers(&self, random: &dyn Random, clock: &SystemClock) -> Result<ServerGroup> {
         #[cfg(feature = "postgres")]
         let servers = {
             let (main, archive) =
                 self.databases.clone().map_or((None, None), |(main, archive)| (main, Some(archive)));
-            Servers::new(main, archive, random)
+            ServerGroup::new(main, archive, random)
         };
         #[cfg(not(feature = "postgres"))]
-        let servers = Servers::new(random);
-        servers.set(clock).await?;
+        let servers = ServerGroup::new(random);
+        servers.sync_clock(clock).await?;
         Ok(servers)
     }
 
-    /// All ports on one store and an archive; whoever opened them adds what is to be closed.
+    /// Builds all ports from one store and an archive; the caller adds the handles to close.
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
-    fn over<M>(main: &Arc<M>, archive: Arc<dyn Archive>) -> Self
+    fn from_store<M>(main: &Arc<M>, archive: Arc<dyn Archive>) -> Self
     where
-        M: Ledger + Directory + RateLimiter + Charges + Secrets + Orders + Outbox + Replies + 'static,
+        M: Ledger
+            + Directory
+            + RateLimiter
+            + ChargeStore
+            + SecretStore
+            + OrderStore
+            + Outbox
+            + IdempotencyStore
+            + 'static,
     {
         Self {
             archive,
@@ -131,16 +141,18 @@ impl Stores {
     #[cfg(feature = "postgres")]
     async fn databases(main: &DatabaseOptions, archive: &DatabaseOptions) -> Result<Self> {
         use storage_sqlx::{PostgresArchive, PostgresStore};
-        let (main, archive) =
-            tokio::try_join!(PostgresStore::open(reached(main)), PostgresArchive::open(reached(archive)),)?;
+        let (main, archive) = tokio::try_join!(
+            PostgresStore::open(postgres_options(main)),
+            PostgresArchive::open(postgres_options(archive)),
+        )?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        let stores = Self::over(&main, Arc::clone(&archive) as _);
+        let stores = Self::from_store(&main, Arc::clone(&archive) as _);
         Ok(Self { databases: Some((Some(main), archive)), ..stores })
     }
 
     #[cfg(feature = "postgres")]
     async fn archive_database(archive: &DatabaseOptions) -> Result<Self> {
-        let archive = Arc::new(storage_sqlx::PostgresArchive::open(reached(archive)).await?);
+        let archive = Arc::new(storage_sqlx::PostgresArchive::open(postgres_options(archive)).await?);
         Ok(Self {
             archive: Arc::clone(&archive) as _,
             databases: Some((None, archive)),
@@ -156,7 +168,7 @@ impl Stores {
             SqliteArchive::open(SqliteOptions::new(archive)),
         )?;
         let (main, archive) = (Arc::new(main), Arc::new(archive));
-        let stores = Self::over(&main, Arc::clone(&archive) as _);
+        let stores = Self::from_store(&main, Arc::clone(&archive) as _);
         Ok(Self { files: Some((Some(main), archive)), ..stores })
     }
 
@@ -171,18 +183,18 @@ impl Stores {
         })
     }
 
-    /// The same, with what the caller brought along.
-    pub(crate) fn with(mut self, own: &OwnParts) -> Self {
-        if let Some(archive) = &own.archive {
+    /// Replaces stores by those of the caller.
+    pub(crate) fn with_custom(mut self, custom: &CustomPorts) -> Self {
+        if let Some(archive) = &custom.archive {
             self.archive = Arc::clone(archive);
         }
-        if own.ledger.is_none() && own.directory.is_none() {
+        if custom.ledger.is_none() && custom.directory.is_none() {
             return self;
         }
-        self.ledger = own.ledger.clone().unwrap_or(self.ledger);
-        self.directory = own.directory.clone().unwrap_or(self.directory);
-        // A charge in one step needs all of it in one store.
-        self.charges = Arc::new(StepByStep {
+        self.ledger = custom.ledger.clone().unwrap_or(self.ledger);
+        self.directory = custom.directory.clone().unwrap_or(self.directory);
+        // A single-step charge needs directory, limiter and ledger in one store.
+        self.charges = Arc::new(SequentialCharges {
             directory: Arc::clone(&self.directory),
             limiter: Arc::clone(&self.limiter),
             ledger: Arc::clone(&self.ledger),
@@ -190,16 +202,16 @@ impl Stores {
         self
     }
 
-    /// The same, whose steps of the ledger somebody hears of.
-    pub(crate) fn heard_by(mut self, observer: Option<&Arc<dyn Observer>>) -> Self {
+    /// Reports the ledger operations to the observer.
+    pub(crate) fn with_observer(mut self, observer: Option<&Arc<dyn EngineObserver>>) -> Self {
         if let Some(observer) = observer {
-            self.ledger = Watched::new(self.ledger, observer);
-            self.charges = Watched::new(self.charges, observer);
+            self.ledger = ObservedLedger::new(self.ledger, observer);
+            self.charges = ObservedLedger::new(self.charges, observer);
         }
         self
     }
 
-    /// Finishes what is under way and closes files and connections.
+    /// Finishes running work and closes files and connections.
     pub(crate) async fn close(&self) {
         #[cfg(feature = "sqlite")]
         if let Some((main, archive)) = &self.files {
@@ -219,18 +231,18 @@ impl Stores {
 }
 
 #[cfg(feature = "postgres")]
-pub(crate) fn reached(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
+pub(crate) fn postgres_options(options: &DatabaseOptions) -> storage_sqlx::PostgresOptions {
     storage_sqlx::PostgresOptions {
         connections: options.connections,
         connect_timeout: options.connect_timeout,
-        patience: options.timeout,
+        timeout: options.timeout,
         pooler: options.pooler,
         ..storage_sqlx::PostgresOptions::new(&options.url)
     }
 }
 
 #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
-pub(crate) fn lacking(message: &str) -> transcript_core::Error {
+pub(crate) fn unsupported(message: &str) -> transcript_core::Error {
     use transcript_core::{Error, ErrorKind, Retry};
     Error::new(ErrorKind::Unsupported, Retry::Never, message)
 }

@@ -1,91 +1,92 @@
-//! From the names of suppliers to the suppliers, and to who follows short links.
+//! Creates the configured suppliers by name, and the resolver of short links.
 
 use std::sync::Arc;
 
-use transcript_core::{Clock, Error, Result, engine::Builder, supplier::Supplier, video::Platform};
+use transcript_core::{Clock, Error, Result, engine::EngineBuilder, supplier::Supplier, video::Platform};
 
 #[cfg(feature = "upstream")]
 use crate::SpeechOptions;
 use crate::{SystemClock, facade::entitlements, options::Options};
 
-/// What suppliers and faces tell each other.
+/// State that suppliers and front ends share.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared {
-    /// The videos that other servers ask for.
+pub(crate) struct SharedTransports {
+    /// The videos that other servers request.
     #[cfg(feature = "service")]
-    pub(crate) asked: crate::service::AskedByServers,
+    pub(crate) peer_requests: crate::service::PeerRequests,
 }
 
-/// Adds the suppliers that the options name, in their order, and who follows short links.
+/// Adds the configured suppliers in their order, and the resolver of short links.
 ///
-/// Without any supplier no platform is asked for anything, so short links are not followed either.
-pub(crate) fn supply(
-    mut engine: Builder,
+/// Without suppliers short links are not resolved either: no platform is contacted.
+pub(crate) fn add_suppliers(
+    mut engine: EngineBuilder,
     options: &Options,
     clock: Arc<dyn Clock>,
-    shared: &Shared,
-) -> Result<Builder> {
-    if seats(options).next().is_none() {
+    shared: &SharedTransports,
+) -> Result<EngineBuilder> {
+    if supplier_names(options).next().is_none() {
         return Ok(engine);
     }
-    let sources = Sources::open(options, clock, shared)?;
-    for (platform, name) in seats(options) {
-        engine = engine.supplier(platform, supplier(&sources, options, platform, name)?);
+    let factory = SupplierFactory::open(options, clock, shared)?;
+    for (platform, name) in supplier_names(options) {
+        engine = engine.supplier(platform, supplier(&factory, options, platform, name)?);
     }
-    for (name, videos) in options.at_once.named() {
-        engine = engine.at_once(name, videos);
+    for (name, videos) in options.concurrency.named() {
+        engine = engine.concurrency(name, videos);
     }
-    Ok(sources.follow_links(engine))
+    Ok(factory.add_link_resolvers(engine))
 }
 
-/// The names of the suppliers of each platform, in the order in which they are asked.
-fn seats(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
+/// Supplier names of each platform, in the order in which they are called.
+fn supplier_names(options: &Options) -> impl Iterator<Item = (Platform, &str)> {
     let names = &options.suppliers;
     let platforms = [
-        (Platform::VideoSite, &names.video_site),
-        (Platform::ShortVideo, &names.short_video),
-        (Platform::Reels, &names.reels),
-        (Platform::Microblog, &names.microblog),
+        (Platform::YouTube, &names.youtube),
+        (Platform::TikTok, &names.tiktok),
+        (Platform::Instagram, &names.instagram),
+        (Platform::X, &names.x),
     ];
     platforms
         .into_iter()
         .flat_map(|(platform, names)| names.iter().map(move |name| (platform, name.as_str())))
 }
 
-/// The supplier of this name: the caller's own, or a built-in one.
+/// The supplier of this name: the caller's, or a built-in one.
 fn supplier(
-    sources: &Sources,
+    factory: &SupplierFactory,
     options: &Options,
     platform: Platform,
     name: &str,
 ) -> Result<Arc<dyn Supplier>> {
-    match options.own.suppliers.iter().find(|own| covers(own.as_ref(), platform, name)) {
-        Some(own) => Ok(Arc::clone(own)),
-        None => sources.named(platform, name),
+    match options.custom.suppliers.iter().find(|custom| is_match(custom.as_ref(), platform, name)) {
+        Some(custom) => Ok(Arc::clone(custom)),
+        None => factory.named(platform, name),
     }
 }
 
-/// Whether a supplier that the caller brought along is the one that is named for a platform.
-fn covers(own: &dyn Supplier, platform: Platform, name: &str) -> bool {
-    let card = own.card();
-    card.name == name && card.platforms.contains(&platform)
+/// Whether a supplier of the caller has this name and supports this platform.
+fn is_match(custom: &dyn Supplier, platform: Platform, name: &str) -> bool {
+    let info = custom.info();
+    info.name == name && info.platforms.contains(&platform)
 }
 
 impl Options {
-    /// Whether the options of suppliers, payments and entitlements are sound; asks nobody.
+    /// Checks the options of suppliers, payments and entitlements without network access.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`], naming the setting that is wrong;
-    /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
+    /// [`transcript_core::ErrorKind::Invalid`], naming the invalid setting; [`transcript_core::ErrorKind::Unsupported`]
+    /// if the system trusts no certificate.
     pub fn check(&self) -> Result<()> {
         entitlements(self)?;
         crate::payments::check(self)?;
         crate::chat::check(self)?;
-        let sources = Sources::open(self, Arc::new(SystemClock::default()), &Shared::default())?;
-        for (platform, name) in seats(self) {
-            supplier(&sources, self, platform, name)?;
+        let factory =
+            SupplierFactory::open(self, Arc::new(SystemClock::default()), &SharedTransports::default())?;
+        for (platform, name) in supplier_names(self) {
+            supplier(&factory, self, platform, name)?;
         }
-        sources.wait_for_roots()
+        factory.wait_for_roots()
     }
 }
 
@@ -94,29 +95,29 @@ fn unknown(platform: Platform, name: &str) -> Error {
     Error::invalid(format!("there is no supplier {name:?} for {}", platform.name()))
 }
 
-/// What suppliers are made of; one transport for all of them.
+/// Creates the built-in suppliers; all share one transport.
 #[cfg(feature = "upstream")]
-struct Sources {
-    http: Arc<upstream_reqwest::Http>,
+struct SupplierFactory {
+    http: Arc<upstream_reqwest::HttpTransport>,
     youtube: Arc<upstream_reqwest::YouTubeCaptions>,
     tiktok: Arc<upstream_reqwest::TikTokCaptions>,
     x: Arc<upstream_reqwest::XCaptions>,
     #[cfg(feature = "ytdlp")]
     ytdlp: Option<Arc<upstream_reqwest::YtDlp>>,
-    links: Arc<upstream_reqwest::ShortLinks>,
+    links: Arc<upstream_reqwest::HttpShortLinkResolver>,
     service: Option<Arc<dyn Supplier>>,
     speech: Option<Arc<dyn Supplier>>,
 }
 
 #[cfg(feature = "upstream")]
-impl Sources {
-    fn open(options: &Options, clock: Arc<dyn Clock>, shared: &Shared) -> Result<Self> {
+impl SupplierFactory {
+    fn open(options: &Options, clock: Arc<dyn Clock>, shared: &SharedTransports) -> Result<Self> {
         use upstream_reqwest::{
-            Http, HttpOptions, ShortLinks, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions,
-            YouTubeOptions,
+            HttpOptions, HttpShortLinkResolver, HttpTransport, TikTokCaptions, XCaptions, XOptions,
+            YouTubeCaptions, YouTubeOptions,
         };
         let upstream = &options.upstream;
-        let http = Arc::new(Http::new(HttpOptions {
+        let http = Arc::new(HttpTransport::new(HttpOptions {
             proxies: upstream.proxies.clone(),
             ca_file: upstream.ca_file.clone(),
             timeout: upstream.timeout,
@@ -130,7 +131,7 @@ impl Sources {
         } else {
             YouTubeOptions::with_clients(clients)?
         };
-        let links = ShortLinks::new(Arc::clone(&http), Arc::clone(&clock));
+        let links = HttpShortLinkResolver::new(Arc::clone(&http), Arc::clone(&clock));
         let tiktok = TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock));
         let x = XOptions::new(options.x.query_id.as_deref(), options.x.features.as_deref())?;
         let x = XCaptions::new(Arc::clone(&http), x, Arc::clone(&clock));
@@ -139,7 +140,7 @@ impl Sources {
             upstream_reqwest::YtDlp::new(program, Arc::clone(&http), Arc::clone(&clock)).map(Arc::new)
         });
         let youtube = YouTubeCaptions::new(Arc::clone(&http), youtube, Arc::clone(&clock));
-        let mut sources = Self {
+        let mut factory = Self {
             http,
             youtube: Arc::new(youtube),
             tiktok: Arc::new(tiktok),
@@ -151,29 +152,29 @@ impl Sources {
             speech: None,
         };
         if let Some(speech) = &options.speech {
-            sources.speech = Some(sources.listener(speech, options, clock)?);
+            factory.speech = Some(factory.speech_supplier(speech, options, clock)?);
         }
-        Ok(sources)
+        Ok(factory)
     }
 
-    /// Who listens, to the videos of every platform whose files are found.
+    /// Speech-to-text for the videos of every platform whose media files are found.
     #[cfg(all(feature = "speech", unix))]
-    fn listener(
+    fn speech_supplier(
         &self,
         speech: &SpeechOptions,
         options: &Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<dyn Supplier>> {
-        use upstream_reqwest::{InstagramVideos, MediaSource, SoundFormat, SpeechToText};
+        use upstream_reqwest::{AudioFormat, InstagramMedia, MediaSource, SpeechToText};
         let http = Arc::clone(&self.http);
-        let instagram = InstagramVideos::new(Arc::clone(&http), Arc::clone(&clock));
+        let instagram = InstagramMedia::new(Arc::clone(&http), Arc::clone(&clock));
         let mut videos = vec![
             Arc::clone(&self.youtube) as Arc<dyn MediaSource>,
             Arc::clone(&self.tiktok) as _,
             Arc::new(instagram) as _,
             Arc::clone(&self.x) as _,
         ];
-        videos.extend(self.found_by_ytdlp());
+        videos.extend(self.ytdlp_media());
         let speech = upstream_reqwest::SpeechOptions {
             base_url: speech.base_url.clone(),
             model: speech.model.clone(),
@@ -184,9 +185,9 @@ impl Sources {
             max_download: speech.max_download,
             part: speech.part,
             format: match speech.format {
-                crate::SoundFormat::Ogg => SoundFormat::Ogg,
-                crate::SoundFormat::Flac => SoundFormat::Flac,
-                crate::SoundFormat::Wav => SoundFormat::Wav,
+                crate::SoundFormat::Ogg => AudioFormat::Ogg,
+                crate::SoundFormat::Flac => AudioFormat::Flac,
+                crate::SoundFormat::Wav => AudioFormat::Wav,
             },
             timeout: speech.timeout,
             retries: speech.retries,
@@ -196,61 +197,66 @@ impl Sources {
         Ok(Arc::new(SpeechToText::new(http, speech, clock, videos)?))
     }
 
-    /// What yt-dlp finds to listen to, where it is configured.
+    /// Media found by yt-dlp, if it is configured.
     #[cfg(all(feature = "speech", feature = "ytdlp", unix))]
-    fn found_by_ytdlp(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
+    fn ytdlp_media(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
         let Some(ytdlp) = &self.ytdlp else { return Vec::new() };
-        let of = |platform| Arc::new(upstream_reqwest::YtDlpSound::new(Arc::clone(ytdlp), platform)) as _;
+        let of = |platform| Arc::new(upstream_reqwest::YtDlpMedia::new(Arc::clone(ytdlp), platform)) as _;
         Platform::ALL.map(of).into()
     }
 
-    /// What yt-dlp finds to listen to: nothing in this build.
+    /// Media found by yt-dlp: none in this build.
     #[cfg(all(feature = "speech", not(feature = "ytdlp"), unix))]
-    fn found_by_ytdlp(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
+    fn ytdlp_media(&self) -> Vec<Arc<dyn upstream_reqwest::MediaSource>> {
         Vec::new()
     }
 
-    /// Who listens: nobody in this build.
+    /// Speech-to-text: unavailable in this build.
     #[cfg(not(all(feature = "speech", unix)))]
-    fn listener(&self, _: &SpeechOptions, _: &Options, _: Arc<dyn Clock>) -> Result<Arc<dyn Supplier>> {
+    fn speech_supplier(
+        &self,
+        _: &SpeechOptions,
+        _: &Options,
+        _: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn Supplier>> {
         Err(Error::new(
             transcript_core::ErrorKind::Unsupported,
             transcript_core::Retry::Never,
-            "this build listens to no videos: it lacks the feature speech, or is not for Unix",
+            "this build cannot transcribe audio: it lacks the feature speech, or is not for Unix",
         ))
     }
 
-    /// Waits for the certificates that the system trusts.
+    /// Waits until the certificates that the system trusts are loaded.
     fn wait_for_roots(&self) -> Result<()> {
         self.http.wait_for_roots()
     }
 
-    /// Adds who follows short links, on each platform that has some.
-    fn follow_links(&self, engine: Builder) -> Builder {
-        upstream_reqwest::ShortLinks::PLATFORMS
+    /// Adds the resolver of short links for each platform that has some.
+    fn add_link_resolvers(&self, engine: EngineBuilder) -> EngineBuilder {
+        upstream_reqwest::HttpShortLinkResolver::PLATFORMS
             .into_iter()
-            .fold(engine, |engine, platform| engine.resolver(platform, Arc::clone(&self.links) as _))
+            .fold(engine, |engine, platform| engine.link_resolver(platform, Arc::clone(&self.links) as _))
     }
 
-    /// The supplier of this name, for a platform.
+    /// The built-in supplier of this name, for a platform.
     fn named(&self, platform: Platform, name: &str) -> Result<Arc<dyn Supplier>> {
         match (platform, name) {
-            (Platform::VideoSite, "youtube-captions") => Ok(Arc::clone(&self.youtube) as _),
-            (Platform::ShortVideo, "tiktok-captions") => Ok(Arc::clone(&self.tiktok) as _),
-            (Platform::Microblog, "x-captions") => Ok(Arc::clone(&self.x) as _),
+            (Platform::YouTube, "youtube-captions") => Ok(Arc::clone(&self.youtube) as _),
+            (Platform::TikTok, "tiktok-captions") => Ok(Arc::clone(&self.tiktok) as _),
+            (Platform::X, "x-captions") => Ok(Arc::clone(&self.x) as _),
             #[cfg(feature = "ytdlp")]
             (_, "yt-dlp") => match &self.ytdlp {
                 Some(ytdlp) => Ok(Arc::clone(ytdlp) as _),
-                None => Err(Error::invalid("yt-dlp is named as a supplier, but not where its program is")),
+                None => Err(Error::invalid("yt-dlp is configured as a supplier, but its program is not set")),
             },
             (_, "verbatim-service") => match &self.service {
                 Some(service) => Ok(Arc::clone(service)),
                 None => Err(Error::invalid(
-                    "verbatim-service is named as a supplier, but not which server that is",
+                    "verbatim-service is configured as a supplier, but its server is not set",
                 )),
             },
             (platform, "speech-to-text") => match &self.speech {
-                Some(speech) if speech.card().platforms.contains(&platform) => Ok(Arc::clone(speech)),
+                Some(speech) if speech.info().platforms.contains(&platform) => Ok(Arc::clone(speech)),
                 _ => Err(unknown(platform, name)),
             },
             _ => Err(unknown(platform, name)),
@@ -258,12 +264,12 @@ impl Sources {
     }
 }
 
-/// The other server that is asked, where one is named.
+/// The other server as a supplier, if it is configured.
 #[cfg(feature = "service")]
 fn other_server(
     options: &Options,
     clock: &Arc<dyn Clock>,
-    shared: &Shared,
+    shared: &SharedTransports,
 ) -> Result<Option<Arc<dyn Supplier>>> {
     use upstream_reqwest::service::{ServiceOptions, ServiceSupplier};
     let Some(service) = &options.service else { return Ok(None) };
@@ -272,30 +278,34 @@ fn other_server(
         timeout: service.timeout,
         ..ServiceOptions::new(&service.base_url).with_key(&service.api_key)
     };
-    let supplier = ServiceSupplier::new(&options, Arc::clone(clock), shared.asked.clone())?;
+    let supplier = ServiceSupplier::new(&options, Arc::clone(clock), shared.peer_requests.clone())?;
     Ok(Some(Arc::new(supplier)))
 }
 
-/// The other server that is asked: none in this build.
+/// The other server as a supplier: none in this build.
 #[cfg(all(feature = "upstream", not(feature = "service")))]
-fn other_server(options: &Options, _: &Arc<dyn Clock>, _: &Shared) -> Result<Option<Arc<dyn Supplier>>> {
+fn other_server(
+    options: &Options,
+    _: &Arc<dyn Clock>,
+    _: &SharedTransports,
+) -> Result<Option<Arc<dyn Supplier>>> {
     match options.service {
         None => Ok(None),
         Some(_) => Err(Error::new(
             transcript_core::ErrorKind::Unsupported,
             transcript_core::Retry::Never,
-            "this build asks no other server: it lacks the feature service",
+            "this build cannot call another server: it lacks the feature service",
         )),
     }
 }
 
 /// A build without suppliers.
 #[cfg(not(feature = "upstream"))]
-struct Sources;
+struct SupplierFactory;
 
 #[cfg(not(feature = "upstream"))]
-impl Sources {
-    fn open(_: &Options, _: Arc<dyn Clock>, _: &Shared) -> Result<Self> {
+impl SupplierFactory {
+    fn open(_: &Options, _: Arc<dyn Clock>, _: &SharedTransports) -> Result<Self> {
         Ok(Self)
     }
 
@@ -303,7 +313,7 @@ impl Sources {
         Ok(())
     }
 
-    fn follow_links(&self, engine: Builder) -> Builder {
+    fn add_link_resolvers(&self, engine: EngineBuilder) -> EngineBuilder {
         engine
     }
 

@@ -1,4 +1,4 @@
-//! The system's clock and randomness.
+//! System clock and randomness.
 
 use std::{
     sync::atomic::{AtomicI64, Ordering},
@@ -7,23 +7,23 @@ use std::{
 
 use transcript_core::{Clock, Error, Random, Result, Timestamp};
 
-/// The system's clock. Where the system's time is set back, it stands still until that time is reached.
+/// The system clock. If the system time is set back, it stands still until that time is reached.
 ///
-/// Where several servers share a database it is set by that one's, and goes by the time that has passed since: what
-/// becomes of the machine's clock is no matter then. See `Servers`.
+/// If several servers share a database, the clock is set to the database time and advances with the elapsed time; later
+/// changes of the machine clock have no effect. See `ServerGroup`.
 #[derive(Debug)]
 pub struct SystemClock {
     began: Instant,
-    /// The latest moment that was told.
+    /// The latest returned time.
     latest_ms: AtomicI64,
-    /// What the common time was when this clock began; [`UNSET`] where it goes by the machine's.
+    /// Common time when this clock started; [`UNSET`] if it follows the machine clock.
     origin_ms: AtomicI64,
 }
 
-/// How far a clock may be off before people are told, and before it steps back to the right time.
+/// Clock difference above which a warning is logged, and above which the clock steps back.
 #[cfg(any(feature = "postgres", test))]
-const OFF_MS: i64 = 2_000;
-/// The origin of a clock that was never set.
+const DIFFERENCE_MAX_MS: i64 = 2_000;
+/// Origin of a clock that was never set.
 const UNSET: i64 = i64::MIN;
 
 impl Default for SystemClock {
@@ -34,40 +34,44 @@ impl Default for SystemClock {
 }
 
 impl SystemClock {
-    /// What the machine's own clock says, in milliseconds since 1970.
-    fn of_the_machine() -> i64 {
+    /// Time of the machine clock in milliseconds since 1970.
+    fn machine_time_ms() -> i64 {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// How long ago this clock began, in milliseconds, whoever sets the machine's clock meanwhile.
-    pub(crate) fn passed(&self) -> i64 {
+    /// Milliseconds since this clock started, independent of changes of the machine clock.
+    pub(crate) fn elapsed_ms(&self) -> i64 {
         i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Sets it by another clock, which said `theirs` at some moment between `begun` and `ended`, both as
-    /// [`SystemClock::passed`] has them.
+    /// Sets this clock to another clock, which showed `theirs` at some time between `started` and `ended`.
     ///
-    /// It is left as it is where it could be right. Where it has told moments that are far ahead, it steps back: a
-    /// machine's clock that once jumped must not end everybody's leases and holds until that time is reached.
+    /// Both are on the scale of [`SystemClock::elapsed_ms`]. A clock that could be right is left unchanged. A clock
+    /// that has returned times far ahead steps back: after a jump of a machine clock, leases and holds must not end
+    /// until that time is reached.
     #[cfg(any(feature = "postgres", test))]
-    pub(crate) fn set(&self, theirs: i64, begun: i64, ended: i64) {
+    pub(crate) fn set(&self, theirs: i64, started: i64, ended: i64) {
         let known = self.origin_ms.load(Ordering::Relaxed);
         let before =
-            if known == UNSET { Self::of_the_machine().saturating_sub(self.passed()) } else { known };
-        let (least, most) = (theirs.saturating_sub(ended), theirs.saturating_sub(begun));
+            if known == UNSET { Self::machine_time_ms().saturating_sub(self.elapsed_ms()) } else { known };
+        let (least, most) = (theirs.saturating_sub(ended), theirs.saturating_sub(started));
         let origin = if (least..=most).contains(&before) { before } else { least.midpoint(most) };
         self.origin_ms.store(origin, Ordering::Relaxed);
         let off = origin.saturating_sub(before);
-        if off.unsigned_abs() > OFF_MS.unsigned_abs() {
-            let (seconds, whose) = (off.unsigned_abs() / 1_000, if off > 0 { "ahead of" } else { "behind" });
-            tracing::warn!(seconds, "the database's clock is {whose} this server's, and is followed");
+        if off.unsigned_abs() > DIFFERENCE_MAX_MS.unsigned_abs() {
+            let (seconds, relation) =
+                (off.unsigned_abs() / 1_000, if off > 0 { "ahead of" } else { "behind" });
+            tracing::warn!(
+                seconds,
+                "the database clock is {relation} the clock of this server and is used instead"
+            );
         }
-        let now = origin.saturating_add(self.passed());
-        let stepped = |latest: i64| (now.saturating_add(OFF_MS) < latest).then_some(now);
+        let now = origin.saturating_add(self.elapsed_ms());
+        let stepped = |latest: i64| (now.saturating_add(DIFFERENCE_MAX_MS) < latest).then_some(now);
         if let Ok(latest) = self.latest_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, stepped) {
             let seconds = latest.saturating_sub(now) / 1_000;
-            tracing::warn!(seconds, "this server's time was ahead of the database's, and steps back");
+            tracing::warn!(seconds, "server time was ahead of the database time and stepped back");
         }
     }
 }
@@ -75,8 +79,8 @@ impl SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let now = match self.origin_ms.load(Ordering::Relaxed) {
-            UNSET => Self::of_the_machine(),
-            origin => origin.saturating_add(self.passed()),
+            UNSET => Self::machine_time_ms(),
+            origin => origin.saturating_add(self.elapsed_ms()),
         };
         let before = self.latest_ms.fetch_max(now, Ordering::Relaxed);
         Timestamp::from_millis(now.max(before))
@@ -88,14 +92,14 @@ impl Clock for SystemClock {
 pub struct SystemRandom(());
 
 impl SystemRandom {
-    /// The source, once it has shown that it works.
+    /// Opens the source and reads one byte to check that it works.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Unavailable`] when the system has no randomness to give.
+    /// [`transcript_core::ErrorKind::Unavailable`] if the system provides no randomness.
     pub fn open() -> Result<Self> {
         let mut probe = [0; 1];
         getrandom::fill(&mut probe).map_err(|error| {
-            Error::unavailable(format!("the system gives no random numbers, and keys need them: {error}"))
+            Error::unavailable(format!("the system provides no random numbers, which keys need: {error}"))
         })?;
         Ok(Self(()))
     }
@@ -103,11 +107,11 @@ impl SystemRandom {
 
 impl Random for SystemRandom {
     /// # Panics
-    /// When a source that worked at the start has failed: keys that can be guessed must not be made.
+    /// If the source has failed since the start: guessable keys must not be created.
     fn bytes(&self, count: u32) -> Vec<u8> {
         let mut bytes = vec![0; count as usize];
         if let Err(error) = getrandom::fill(&mut bytes) {
-            panic!("the system gives no random numbers any more: {error}");
+            panic!("the system provides no more random numbers: {error}");
         }
         bytes
     }
@@ -118,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_never_runs_backwards() {
+    fn clock_never_runs_backwards() {
         let clock = SystemClock::default();
         let ahead = clock.now().as_millis() + 60_000;
         clock.latest_ms.store(ahead, Ordering::Relaxed);
@@ -126,36 +130,36 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_set_by_another_one_where_it_must_be_wrong() {
+    fn clock_set_changes_only_wrong_clock() {
         let clock = SystemClock::default();
-        let origin = |theirs, begun, ended| {
-            clock.set(theirs, begun, ended);
+        let origin = |theirs, started, ended| {
+            clock.set(theirs, started, ended);
             clock.origin_ms.load(Ordering::Relaxed)
         };
         assert_eq!(origin(301_000, 995, 1_005), 300_000);
         assert_eq!(origin(301_004, 995, 1_005), 300_000);
         assert_eq!(origin(201_000, 990, 994), 200_008);
         let right = SystemClock::default();
-        let machine = SystemClock::of_the_machine();
+        let machine = SystemClock::machine_time_ms();
         right.set(machine, -60_000, 60_000);
         assert!(
             right.now().as_millis().abs_diff(machine) < 10_000,
-            "one that could be right is left as it is"
+            "a clock that could be right is unchanged"
         );
     }
 
     #[test]
-    fn a_clock_that_jumped_ahead_is_set_back_by_the_common_one() {
+    fn clock_set_steps_back_after_jump_ahead() {
         let clock = SystemClock::default();
         let theirs = clock.now().as_millis();
         clock.latest_ms.store(theirs + 86_400_000, Ordering::Relaxed);
         assert_eq!(clock.now().as_millis(), theirs + 86_400_000);
-        clock.set(theirs, clock.passed(), clock.passed());
+        clock.set(theirs, clock.elapsed_ms(), clock.elapsed_ms());
         assert!(clock.now().as_millis().abs_diff(theirs) < 10_000);
-        // A little ahead it stands still instead.
-        let latest = clock.now().as_millis() + OFF_MS / 2;
+        // Slightly ahead, it stands still instead.
+        let latest = clock.now().as_millis() + DIFFERENCE_MAX_MS / 2;
         clock.latest_ms.store(latest, Ordering::Relaxed);
-        clock.set(theirs, 0, clock.passed());
+        clock.set(theirs, 0, clock.elapsed_ms());
         assert!(latest <= clock.now().as_millis());
     }
 

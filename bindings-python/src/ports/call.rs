@@ -1,69 +1,69 @@
-//! Asking a Python object, whose methods may be plain or async.
+//! Calls of Python methods, plain or async.
 //!
-//! A plain method runs on a thread of the package's (`verbatim/_calls.py`), since it may block; what an async one
-//! returns is awaited in the package's own event loop: who asks may have no loop, or one that ends before others who
-//! wait for the same answer. Both are threads of Python's, so that the interpreter can leave them at its exit.
-//! Dropping the future cancels what is awaited.
+//! A plain method runs on a thread of `verbatim_transcripts/_callbacks.py`, because it may block. The awaitable of an
+//! async method runs in the package's event loop: the caller may have no event loop, or one that stops while others
+//! wait for the same result. Both are Python daemon threads, which the interpreter leaves behind at its exit.
+//! Dropping the future cancels the awaitable.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyTuple};
 use tokio::sync::oneshot;
 
-use crate::ends::attached;
+use crate::lifecycle::attached;
 
-/// A Python object that is asked.
+/// A Python object whose methods are called.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct PyTarget {
     object: Arc<Py<PyAny>>,
 }
 
-/// Reads an answer and tells it.
-type Tell = Box<dyn FnOnce(Result<&Bound<'_, PyAny>, PyErr>) + Send>;
+/// Reads the result of a method and sends it.
+type CallbackSender = Box<dyn FnOnce(Result<&Bound<'_, PyAny>, PyErr>) + Send>;
 
-/// Called by the package's threads with what a method returned, or raised.
-#[pyclass(frozen, module = "verbatim._native")]
-struct Ended {
-    tell: Mutex<Option<Tell>>,
+/// Callback that receives the value or the exception of a method.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+struct CallFinished {
+    sender: Mutex<Option<CallbackSender>>,
 }
 
 #[pymethods]
-impl Ended {
+impl CallFinished {
     fn __call__(&self, value: &Bound<'_, PyAny>, error: &Bound<'_, PyAny>) {
-        if let Some(tell) = self.tell.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(sender) = self.sender.lock().unwrap_or_else(PoisonError::into_inner).take() {
             match error.is_none() {
-                true => tell(Ok(value)),
-                false => tell(Err(PyErr::from_value(error.clone()))),
+                true => sender(Ok(value)),
+                false => sender(Err(PyErr::from_value(error.clone()))),
             }
         }
     }
 }
 
-/// A call that is under way; dropping it cancels it.
-struct Calling(Option<Py<PyAny>>);
+/// A running call; drop cancels it.
+struct CallHandle(Option<Py<PyAny>>);
 
-impl Drop for Calling {
+impl Drop for CallHandle {
     fn drop(&mut self) {
         if let Some(call) = self.0.take() {
-            // Whatever is left of it ends with the interpreter.
-            let _gone = attached(|py| call.call_method0(py, "cancel").map(drop));
+            // Without an interpreter there is nothing to cancel.
+            let _exiting = attached(|py| call.call_method0(py, "cancel").map(drop));
         }
     }
 }
 
-fn on_its_way_out() -> PyErr {
-    PyRuntimeError::new_err("the interpreter is on its way out")
+fn exiting_error() -> PyErr {
+    PyRuntimeError::new_err("the interpreter is exiting")
 }
 
-impl Asked {
+impl PyTarget {
     pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
         Self { object: Arc::new(object.unbind()) }
     }
 
-    /// Calls a method and reads its answer.
+    /// Calls a method and reads its result.
     ///
     /// # Errors
-    /// Whatever it raised, or `read` did.
+    /// Its exception, or an error of `read`.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         method: &'static str,
@@ -71,26 +71,27 @@ impl Asked {
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static,
     ) -> PyResult<T> {
         let object = Arc::clone(&self.object);
-        let (tell, told) = oneshot::channel();
-        let tell = Box::new(move |ended: Result<&Bound<'_, PyAny>, PyErr>| {
-            // Whoever asked may have left.
-            let _ = tell.send(ended.and_then(read));
+        let (sender, receiver) = oneshot::channel();
+        let sender = Box::new(move |result: Result<&Bound<'_, PyAny>, PyErr>| {
+            // The receiver is gone if the caller was cancelled.
+            let _ = sender.send(result.and_then(read));
         });
-        let begin = move || {
-            let begun = attached(|py| {
+        let start_call = move || {
+            let started = attached(|py| {
                 let method = object.bind(py).getattr(method)?;
-                let ended = Ended { tell: Mutex::new(Some(tell)) };
-                let calls = py.import("verbatim._calls")?;
-                calls.call_method1("begin", (method, arguments(py)?, ended)).map(Bound::unbind)
+                let on_done = CallFinished { sender: Mutex::new(Some(sender)) };
+                let callbacks = py.import("verbatim_transcripts._callbacks")?;
+                callbacks.call_method1("start", (method, arguments(py)?, on_done)).map(Bound::unbind)
             });
-            begun.unwrap_or_else(|| Err(on_its_way_out()))
+            started.unwrap_or_else(|| Err(exiting_error()))
         };
-        // The interpreter may be held for long: nobody else waits for it meanwhile.
-        let begun = tokio::task::spawn_blocking(begin).await;
-        let mut calling = Calling(Some(begun.map_err(|_| PyRuntimeError::new_err("the call broke down"))??));
-        let answer = told.await.unwrap_or_else(|_| Err(on_its_way_out()));
-        // It has ended, so nothing is left to be cancelled.
-        calling.0 = None;
-        answer
+        // Attaching can block for long: not on a runtime thread.
+        let started = tokio::task::spawn_blocking(start_call).await;
+        let mut handle =
+            CallHandle(Some(started.map_err(|_| PyRuntimeError::new_err("the call was interrupted"))??));
+        let result = receiver.await.unwrap_or_else(|_| Err(exiting_error()));
+        // The call has ended: disarm the cancellation.
+        handle.0 = None;
+        result
     }
 }

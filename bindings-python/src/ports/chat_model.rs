@@ -1,4 +1,4 @@
-//! A Python object as the model that answers questions.
+//! A Python object as a chat model.
 
 use std::{fmt, sync::Arc};
 
@@ -10,18 +10,18 @@ use pyo3::{
 };
 use transcript_core::{
     Error, Result,
-    chat::{ChatModel, ChatReply, ChatRequest, Deltas},
+    chat::{ChatModel, DeltaSink, ModelReply, ModelRequest},
 };
 
-use super::call::Asked;
-use crate::{ends::attached, raised};
+use super::call::PyTarget;
+use crate::{exception_cause, lifecycle::attached};
 
-/// The tokens that a model takes which does not say.
+/// Default of the optional attribute `context_tokens`.
 const CONTEXT_TOKENS: u32 = 32_000;
 
-/// A Python object with a method `complete(messages, tokens_max)`, and perhaps `context_tokens`.
+/// A Python object with a method `complete(messages, tokens_max)` and an optional `context_tokens`.
 pub(crate) struct PyChatModel {
-    asked: Asked,
+    target: PyTarget,
     context_tokens: u32,
 }
 
@@ -32,10 +32,10 @@ impl fmt::Debug for PyChatModel {
 }
 
 impl PyChatModel {
-    /// Reads what the model is.
+    /// Reads the attributes of the model.
     ///
     /// # Errors
-    /// `TypeError` or `ValueError`, saying what it lacks.
+    /// `TypeError` or `ValueError`, naming the missing or invalid attribute.
     pub(crate) fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
         if !object.getattr("complete").is_ok_and(|method| method.is_callable()) {
             return Err(PyTypeError::new_err(
@@ -49,7 +49,7 @@ impl PyChatModel {
         if context_tokens == 0 {
             return Err(PyValueError::new_err("context_tokens must be more than 0"));
         }
-        Ok(Self { asked: Asked::new(object), context_tokens })
+        Ok(Self { target: PyTarget::new(object), context_tokens })
     }
 }
 
@@ -59,8 +59,12 @@ impl ChatModel for PyChatModel {
         self.context_tokens
     }
 
-    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply> {
-        let (messages, tokens_max) = (ask.messages(), ask.output_tokens_max);
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        deltas: Option<Arc<dyn DeltaSink>>,
+    ) -> Result<ModelReply> {
+        let (messages, tokens_max) = (request.messages(), request.output_tokens_max);
         let arguments = move |py: Python<'_>| {
             let list = PyList::empty(py);
             for message in messages {
@@ -71,29 +75,29 @@ impl ChatModel for PyChatModel {
             }
             PyResult::Ok((list, tokens_max).into_pyobject(py)?.into_any().unbind())
         };
-        let text = self.asked.call(
+        let text = self.target.call(
             "complete",
             move |py| Ok(arguments(py)?.into_bound(py).cast_into::<PyTuple>()?),
-            |given| {
-                given.extract::<String>().map_err(|_| {
-                    let what = given.get_type();
-                    PyTypeError::new_err(format!("a chat model returns a str, not {what}"))
+            |value| {
+                value.extract::<String>().map_err(|_| {
+                    let kind = value.get_type();
+                    PyTypeError::new_err(format!("a chat model must return a str, not {kind}"))
                 })
             },
         );
-        let text = text.await.map_err(fault)?;
+        let text = text.await.map_err(to_error)?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }
-        Ok(ChatReply { text, usage: None })
+        Ok(ModelReply { text, usage: None })
     }
 }
 
-fn fault(error: PyErr) -> Error {
-    let read = attached(|py| {
+fn to_error(error: PyErr) -> Error {
+    let error = attached(|py| {
         let message = format!("the chat model raised {error}");
-        raised::keep(&message, error.clone_ref(py));
+        exception_cause::record(&message, error.clone_ref(py));
         Error::unavailable(message)
     });
-    read.unwrap_or_else(|| Error::unavailable("the program is on its way out"))
+    error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
 }

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
 use transcript_core::{
     Error, Result,
-    accounts::mail::{Mail, Mailer},
+    accounts::mail::{MailMessage, Mailer},
 };
 
-use super::call::Asked;
+use super::call::PyTarget;
 
 /// A Python object with a method `send(to, subject, text, html)`.
-pub(crate) struct PyMailer(Asked);
+pub(crate) struct PyMailer(PyTarget);
 
 impl fmt::Debug for PyMailer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,16 +22,16 @@ impl fmt::Debug for PyMailer {
 
 impl PyMailer {
     pub(crate) fn new(object: Bound<'_, PyAny>) -> Self {
-        Self(Asked::new(object))
+        Self(PyTarget::new(object))
     }
 }
 
 #[async_trait]
 impl Mailer for PyMailer {
-    async fn send(&self, mail: Mail) -> Result<()> {
-        let Mail { to, subject, text, html } = mail;
+    async fn send(&self, mail: MailMessage) -> Result<()> {
+        let MailMessage { to, subject, text, html } = mail;
         let sent = self.0.call("send", move |py| PyTuple::new(py, [to, subject, text, html]), |_| Ok(()));
-        // What it raised may name the recipient.
+        // The exception may contain the recipient.
         sent.await.map_err(|_| Error::unavailable("the mailer raised an exception"))
     }
 }

@@ -1,4 +1,4 @@
-//! Python objects that answer for ports.
+//! Ports implemented by Python objects.
 
 mod call;
 mod chat_model;
@@ -9,4 +9,4 @@ mod supplier;
 pub(crate) use chat_model::PyChatModel;
 pub(crate) use mailer::PyMailer;
 pub(crate) use store::PyStore;
-pub(crate) use supplier::{Ask, PySupplier};
+pub(crate) use supplier::{PySupplier, SupplyRequest};

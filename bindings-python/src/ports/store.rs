@@ -1,7 +1,8 @@
-//! A Python object as an archive, a ledger or a directory of keys.
+//! Adapter from a Python object to the archive, ledger and directory ports.
 //!
-//! Its methods have the port's names. Arguments and answers are plain data, with the names of the core's records:
-//! dictionaries, lists, texts and numbers; a variant with fields is `{"held": {…}}`, one without is `"conflict"`.
+//! Its methods have the names of the port. Arguments and results are plain data with the field names of the core's
+//! records: dictionaries, lists, texts and numbers. A variant with fields is `{"held": {…}}`, one without fields is
+//! `"conflict"`.
 
 use std::fmt;
 
@@ -10,25 +11,29 @@ use pyo3::{prelude::*, types::PyTuple};
 use serde::{Serialize, de::DeserializeOwned};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
+    archive::{
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+        StoredTranscript, TrackSelector,
+    },
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
-        Owner, Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
+        NewKeyRecord, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+        VerificationToken,
     },
     ids::{AccountId, HoldId, Holder, KeyId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
-        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
     video::{ShortLink, VideoId},
 };
 
-use super::call::Asked;
-use crate::{ends::attached, raised};
+use super::call::PyTarget;
+use crate::{exception_cause, lifecycle::attached};
 
-/// A Python object as a store.
+/// A Python object that implements a storage port.
 pub(crate) struct PyStore {
-    asked: Asked,
+    target: PyTarget,
     name: &'static str,
 }
 
@@ -39,155 +44,156 @@ impl fmt::Debug for PyStore {
 }
 
 impl PyStore {
-    /// The object as what this name says.
+    /// Wraps the object as the port with this name.
     pub(crate) fn new(object: Bound<'_, PyAny>, name: &'static str) -> Self {
-        Self { asked: Asked::new(object), name }
+        Self { target: PyTarget::new(object), name }
     }
 
-    /// Calls a method with these arguments, which are a tuple.
-    async fn ask<R: DeserializeOwned + Send + 'static>(
+    /// Calls a method of the object; `arguments` is serialised as a list, which becomes the argument tuple.
+    async fn call<R: DeserializeOwned + Send + 'static>(
         &self,
         method: &'static str,
         arguments: impl Serialize + Send,
     ) -> Result<R> {
         let arguments = serde_json::to_string(&arguments)
-            .map_err(|error| Error::unexpected(format!("an argument is no JSON: {error}")))?;
+            .map_err(|error| Error::unexpected(format!("cannot encode an argument as JSON: {error}")))?;
         let name = self.name;
-        let answer = self.asked.call(
+        let result = self.target.call(
             method,
             move |py| {
                 let list = py.import("json")?.call_method1("loads", (arguments,))?;
                 Ok(py.get_type::<PyTuple>().call1((list,))?.cast_into::<PyTuple>()?)
             },
-            move |given| {
-                let json = given.py().import("json")?.call_method1("dumps", (given,))?;
+            move |value| {
+                let json = value.py().import("json")?.call_method1("dumps", (value,))?;
                 let json: String = json.extract()?;
                 serde_json::from_str(&json).map_err(|error| {
-                    let what = format!("{name}.{method} returned what is no answer: {error}");
-                    pyo3::exceptions::PyTypeError::new_err(what)
+                    let message = format!("{name}.{method} returned an invalid result: {error}");
+                    pyo3::exceptions::PyTypeError::new_err(message)
                 })
             },
         );
-        answer.await.map_err(|error| self.fault(method, error))
+        result.await.map_err(|error| self.to_error(method, error))
     }
 
-    /// The fault that an exception is.
-    fn fault(&self, method: &str, error: PyErr) -> Error {
-        let read = attached(|py| {
-            let is = |class: &str| {
-                let class = py.import("verbatim._errors").and_then(|errors| errors.getattr(class));
+    /// Maps a Python exception to an error of the port.
+    fn to_error(&self, method: &str, error: PyErr) -> Error {
+        let error = attached(|py| {
+            let is_instance = |class: &str| {
+                let class =
+                    py.import("verbatim_transcripts._errors").and_then(|errors| errors.getattr(class));
                 class.is_ok_and(|class| error.value(py).is_instance(&class).unwrap_or(false))
             };
-            let (kind, retry) = if is("StorageUnavailable") {
+            let (kind, retry) = if is_instance("StorageUnavailable") {
                 (ErrorKind::Unavailable, Retry::Backoff)
-            } else if is("InvalidInput") {
+            } else if is_instance("InvalidInput") {
                 (ErrorKind::Invalid, Retry::Never)
-            } else if is("Conflict") {
+            } else if is_instance("ConflictError") {
                 (ErrorKind::Conflict, Retry::Never)
-            } else if is("NotFound") {
+            } else if is_instance("NotFoundError") {
                 (ErrorKind::NotFound, Retry::Never)
-            } else if is("StorageCorrupt") {
+            } else if is_instance("StorageCorrupt") {
                 (ErrorKind::Corrupt, Retry::Never)
-            } else if is("Unsupported") {
+            } else if is_instance("UnsupportedError") {
                 (ErrorKind::Unsupported, Retry::Never)
             } else {
                 (ErrorKind::Unexpected, Retry::Never)
             };
             let message = format!("{}.{method} raised {error}", self.name);
-            raised::keep(&message, error.clone_ref(py));
+            exception_cause::record(&message, error.clone_ref(py));
             Error::new(kind, retry, message)
         });
-        read.unwrap_or_else(|| Error::unavailable("the program is on its way out"))
+        error.unwrap_or_else(|| Error::unavailable("the interpreter is exiting"))
     }
 }
 
 #[async_trait]
 impl Archive for PyStore {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        self.ask("find", (video, wish, now)).await
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        self.call("find", (video, selector, now)).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        self.ask("tracks", (video,)).await
+        self.call("tracks", (video,)).await
     }
 
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
-        self.ask("keep", (keep,)).await
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        self.call("put", (request,)).await
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        self.ask("keep_absence", (absence,)).await
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        self.call("put_absence", (absence,)).await
     }
 
-    async fn claim(&self, lease: Lease) -> Result<Claim> {
-        self.ask("claim", (lease,)).await
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        self.call("acquire_lease", (lease,)).await
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
-        self.ask("unclaim", (video, wish, holder)).await
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        self.call("release_lease", (video, selector, holder)).await
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        self.ask("link", (link,)).await
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        self.call("short_link", (link,)).await
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        self.ask("keep_link", (link, video)).await
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        self.call("put_short_link", (link, video)).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
-        self.ask("withdraw", (video, withdrawn, now)).await
+        self.call("withdraw", (video, withdrawn, now)).await
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
-        self.ask("forget", (video,)).await
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.call("delete", (video,)).await
     }
 
-    async fn changes(&self) -> Result<u64> {
-        self.ask("changes", [(); 0]).await
+    async fn change_counter(&self) -> Result<u64> {
+        self.call("change_counter", [(); 0]).await
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
-        self.ask("page", (page,)).await
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        self.call("list_tracks", (page,)).await
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        self.ask("withdrawn", (page,)).await
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        self.call("list_withdrawn", (page,)).await
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        self.ask("stats", [(); 0]).await
+    async fn stats(&self) -> Result<ArchiveStats> {
+        self.call("stats", [(); 0]).await
     }
 }
 
 #[async_trait]
 impl Ledger for PyStore {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        self.ask("hold", (ask,)).await
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        self.call("hold", (request,)).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        self.ask("spend", (ask,)).await
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        self.call("spend", (request,)).await
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.ask("extend", (id, until)).await
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.call("extend", (id, expires_at)).await
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        self.ask("settle", (ask,)).await
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.call("settle", (request,)).await
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
-        self.ask("grant", (grant,)).await
+    async fn grant(&self, request: GrantRequest) -> Result<GrantOutcome> {
+        self.call("grant", (request,)).await
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        self.ask("revoke", (ask,)).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        self.call("revoke", (request,)).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
-        self.ask("balance", (wallet, terms)).await
+        self.call("balance", (wallet, terms)).await
     }
 
     async fn balance_since(
@@ -195,70 +201,70 @@ impl Ledger for PyStore {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
-        self.ask("balance_since", (wallet, terms, since)).await
+    ) -> Result<PeriodBalance> {
+        self.call("balance_since", (wallet, terms, since)).await
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        self.ask("expire", (now, limit)).await
+        self.call("expire", (now, limit)).await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        self.ask("entries", (wallet, page)).await
+        self.call("entries", (wallet, page)).await
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        self.ask("wallets", (page,)).await
+        self.call("wallets", (page,)).await
     }
 }
 
 #[async_trait]
 impl Directory for PyStore {
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
-        self.ask("owner", (key_digest,)).await
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>> {
+        self.call("key_owner", (key_digest,)).await
     }
 
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
-        self.ask("add_key", (key, live_per_subject)).await
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
+        self.call("add_key", (key, live_per_subject)).await
     }
 
-    async fn entitle(&self, ask: Entitle) -> Result<bool> {
-        self.ask("entitle", (ask,)).await
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
+        self.call("renew_entitlement", (request,)).await
     }
 
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
-        self.ask("rotate", (old_digest, new)).await
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
+        self.call("rotate", (old_digest, new)).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
-        self.ask("revoke_key", (key, now)).await
+        self.call("revoke_key", (key, now)).await
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
-        self.ask("keys", (page,)).await
+        self.call("keys", (page,)).await
     }
 
-    async fn put_token(&self, token: Token) -> Result<()> {
-        self.ask("put_token", (token,)).await
+    async fn put_token(&self, token: VerificationToken) -> Result<()> {
+        self.call("put_token", (token,)).await
     }
 
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        self.ask("redeem", (ask,)).await
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        self.call("redeem", (request,)).await
     }
 
-    async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
-        self.ask("account", (who,)).await
+    async fn account(&self, account: &AccountRef) -> Result<Option<Account>> {
+        self.call("account", (account,)).await
     }
 
-    async fn change_account(&self, account: Account) -> Result<Changed> {
-        self.ask("change_account", (account,)).await
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
+        self.call("update_account", (account,)).await
     }
 
-    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
-        self.ask("erase_account", (id, version, now)).await
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<EraseOutcome> {
+        self.call("erase_account", (id, version, now)).await
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
-        self.ask("accounts", (page,)).await
+        self.call("accounts", (page,)).await
     }
 }

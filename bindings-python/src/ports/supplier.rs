@@ -1,4 +1,4 @@
-//! A Python object as a supplier.
+//! Adapter from a Python object to the supplier port.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,137 +11,143 @@ use pyo3::{
     types::{PyList, PyTuple},
 };
 use transcript_core::{
-    archive::Wish,
-    supplier::{self, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    archive::TrackSelector,
+    supplier::{
+        self, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+    },
     transcript::LanguageTag,
     video::{Platform, VideoId, VideoLink},
 };
 
-use super::call::Asked;
-use crate::{ends::attached, raised, transcript::Transcript};
+use super::call::PyTarget;
+use crate::{exception_cause, lifecycle::attached, transcript::Transcript};
 
-/// What a supplier written in Python is asked: for which video, in which language, and who wants it.
-#[pyclass(frozen, module = "verbatim._native")]
-pub(crate) struct Ask {
-    /// Whose supplier is asked.
+/// A request to a supplier written in Python: video, language and remaining time.
+#[pyclass(frozen, module = "verbatim_transcripts._native")]
+pub(crate) struct SupplyRequest {
+    /// The engine that calls the supplier.
     owner: u64,
     video: VideoId,
-    wish: Wish,
+    selector: TrackSelector,
     seconds: f64,
-    watcher: Arc<dyn Watcher>,
+    monitor: Arc<dyn SupplyMonitor>,
 }
 
 #[pymethods]
-impl Ask {
+impl SupplyRequest {
     /// The platform: `video_site`, `short_video`, `reels` or `microblog`.
     #[getter]
     fn platform(&self) -> &'static str {
         self.video.platform().as_str()
     }
 
-    /// The video's id on its platform.
+    /// The id of the video on its platform.
     #[getter]
     fn video_id(&self) -> &str {
         self.video.id()
     }
 
-    /// The video's address.
+    /// The URL of the video.
     #[getter]
     fn url(&self) -> String {
         self.video.address()
     }
 
-    /// The wished language as a BCP 47 tag; None for the default: English, else the spoken language.
+    /// The requested language as a BCP 47 tag; None for the default track: English, otherwise the spoken language.
     #[getter]
     fn lang(&self) -> Option<&str> {
-        match &self.wish {
-            Wish::Default => None,
-            Wish::Language(tag) => Some(tag.as_str()),
+        match &self.selector {
+            TrackSelector::Default => None,
+            TrackSelector::Language(tag) => Some(tag.as_str()),
         }
     }
 
-    /// How many seconds there were for it when it was asked.
+    /// Seconds until the deadline, measured at the start of the call.
     #[getter]
     fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// Whether nobody wants the answer any more. Long work asks between its steps.
+    /// Whether no caller waits any more. A long call polls it between its steps.
     #[getter]
     fn cancelled(&self) -> bool {
-        self.watcher.cancelled()
+        self.monitor.is_cancelled()
     }
 
-    /// Tells that the work reached `done` of `of` in a stage; `of` is 0 when nobody knows.
+    /// Reports that a stage has reached `done` of `of`; `of` is 0 if unknown.
     #[pyo3(signature = (name, done=0, of=0))]
     fn stage(&self, name: &str, done: u64, of: u64) {
-        self.watcher.stage(name, done, of);
+        self.monitor.report_progress(name, done, of);
     }
 
     fn __repr__(&self) -> String {
-        format!("<Ask {} {}>", self.video, self.wish)
+        format!("<SupplyRequest {} {}>", self.video, self.selector)
     }
 }
 
-impl Ask {
-    /// Refuses a call out of a supplier that would wait for the supplier's own answer.
+impl SupplyRequest {
+    /// Rejects a fetch by a supplier for the transcript that it is supplying, which would wait for itself.
     ///
     /// # Errors
     /// `RuntimeError`.
-    pub(crate) fn refuse_within(
+    pub(crate) fn reject_own_transcript(
         py: Python<'_>,
         owner: u64,
         link: &str,
         language: Option<&str>,
     ) -> PyResult<()> {
-        static WITHIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let arguments = WITHIN.import(py, "verbatim._calls", "within")?.call_method0(intern!(py, "get"))?;
-        let Ok(ask) = arguments.get_item(0).and_then(|ask| Ok(ask.cast_into::<Self>()?)) else {
+        static CURRENT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let arguments = CURRENT
+            .import(py, "verbatim_transcripts._callbacks", "current_arguments")?
+            .call_method0(intern!(py, "get"))?;
+        let Ok(request) = arguments.get_item(0).and_then(|request| Ok(request.cast_into::<Self>()?)) else {
             return Ok(());
         };
-        let ask = ask.get();
+        let request = request.get();
         let is_same_video =
-            VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(ask.video.clone()));
-        let is_same_wish = match (&ask.wish, language) {
-            (Wish::Default, None) => true,
-            (Wish::Language(wished), Some(tag)) => LanguageTag::parse(tag).is_ok_and(|tag| tag == *wished),
+            VideoLink::parse(link).is_ok_and(|link| link == VideoLink::Video(request.video.clone()));
+        let is_same_selector = match (&request.selector, language) {
+            (TrackSelector::Default, None) => true,
+            (TrackSelector::Language(requested), Some(tag)) => {
+                LanguageTag::parse(tag).is_ok_and(|tag| tag == *requested)
+            }
             _ => false,
         };
-        match ask.owner == owner && is_same_video && is_same_wish {
+        match request.owner == owner && is_same_video && is_same_selector {
             true => Err(PyRuntimeError::new_err(
-                "a supplier cannot ask for the transcript that it is asked for: it would wait for itself",
+                "a supplier cannot fetch the transcript that it is supplying: the call would wait for itself",
             )),
             false => Ok(()),
         }
     }
 }
 
-/// A Python object as a supplier: it has a `name` and a method `supply`.
+/// A Python object as a supplier, with a `name` and a method `supply`.
 pub(crate) struct PySupplier {
-    /// Who asks it.
+    /// The engine that calls it.
     owner: u64,
-    asked: Asked,
-    card: SupplierCard,
+    target: PyTarget,
+    info: SupplierInfo,
 }
 
 impl fmt::Debug for PySupplier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PySupplier").field("name", &self.card.name).finish_non_exhaustive()
+        f.debug_struct("PySupplier").field("name", &self.info.name).finish_non_exhaustive()
     }
 }
 
 impl PySupplier {
-    /// Reads who the supplier is.
+    /// Reads the attributes of the supplier.
     ///
     /// # Errors
-    /// `TypeError` or `ValueError`, saying what it lacks.
+    /// `TypeError` or `ValueError`, naming the missing or invalid attribute.
     pub(crate) fn new(owner: u64, object: Bound<'_, PyAny>) -> PyResult<Self> {
         let class = object.get_type();
-        let lacks = |what: &str| PyTypeError::new_err(format!("the supplier {class} must have {what}"));
+        let missing = |what: &str| PyTypeError::new_err(format!("the supplier {class} must have {what}"));
         let name = object.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
-        let name = name.filter(|name| !name.is_empty()).ok_or_else(|| lacks("a name: str"))?;
+        let name = name.filter(|name| !name.is_empty()).ok_or_else(|| missing("a name: str"))?;
         if !object.getattr("supply").is_ok_and(|method| method.is_callable()) {
-            return Err(lacks("a method supply(ask)"));
+            return Err(missing("a method supply(request)"));
         }
         let platforms = match object.getattr("platforms").ok() {
             None => Platform::ALL.to_vec(),
@@ -157,12 +163,12 @@ impl PySupplier {
                 "remote" => SupplierKind::Remote,
                 _ => {
                     return Err(PyValueError::new_err(
-                        "a supplier's kind is 'captions', 'speech' or 'remote'",
+                        "a supplier's kind must be 'captions', 'speech' or 'remote'",
                     ));
                 }
             },
         };
-        Ok(Self { owner, asked: Asked::new(object), card: SupplierCard { name, platforms, kind } })
+        Ok(Self { owner, target: PyTarget::new(object), info: SupplierInfo { name, platforms, kind } })
     }
 }
 
@@ -170,95 +176,111 @@ impl PySupplier {
 pub(crate) fn platform(name: &str) -> PyResult<Platform> {
     Platform::from_wire(name).ok_or_else(|| {
         let names = Platform::ALL.map(Platform::as_str).join(", ");
-        PyValueError::new_err(format!("there is no platform {name:?}: it is one of {names}"))
+        PyValueError::new_err(format!("unknown platform {name:?}; platforms: {names}"))
     })
 }
 
 #[async_trait]
 impl Supplier for PySupplier {
-    fn card(&self) -> SupplierCard {
-        self.card.clone()
+    fn info(&self) -> SupplierInfo {
+        self.info.clone()
     }
 
-    async fn supply(&self, ask: supplier::Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
+    async fn supply(
+        &self,
+        request: supplier::SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
         let now = verbatim::SystemClock::default();
-        let seconds = ask.deadline.since(transcript_core::Clock::now(&now)).as_secs_f64();
-        let ask = Ask { owner: self.owner, video: ask.video, wish: ask.wish, seconds, watcher };
-        let name = self.card.name.clone();
-        let is_remote = self.card.kind == SupplierKind::Remote;
-        let given = self.asked.call(
+        let seconds = request.deadline.since(transcript_core::Clock::now(&now)).as_secs_f64();
+        let request = SupplyRequest {
+            owner: self.owner,
+            video: request.video,
+            selector: request.selector,
+            seconds,
+            monitor,
+        };
+        let name = self.info.name.clone();
+        let is_remote = self.info.kind == SupplierKind::Remote;
+        let result = self.target.call(
             "supply",
-            move |py| PyTuple::new(py, [Bound::new(py, ask)?]),
-            move |given| tracks(given, &name, is_remote),
+            move |py| PyTuple::new(py, [Bound::new(py, request)?]),
+            move |value| read_transcripts(value, &name, is_remote),
         );
-        match given.await {
-            Ok(Some(tracks)) => {
-                let known_tracks = tracks.iter().map(|track| track.track.clone()).collect();
-                Ok(Supplied { tracks, known_tracks })
+        match result.await {
+            Ok(Some(transcripts)) => {
+                let known_tracks = transcripts.iter().map(|track| track.track.clone()).collect();
+                Ok(SupplyOutput { transcripts, known_tracks })
             }
             Ok(None) => Err(SupplyError::new(SupplyReason::NoCaptions, "The video has no captions.")),
-            Err(error) => Err(failure(&self.card.name, error)),
+            Err(error) => Err(to_supply_error(&self.info.name, error)),
         }
     }
 }
 
-/// The transcripts that a supplier returned; none for None.
-fn tracks(
-    given: &Bound<'_, PyAny>,
+/// The transcripts that a supplier returned; `None` for `None`.
+fn read_transcripts(
+    value: &Bound<'_, PyAny>,
     name: &str,
     is_remote: bool,
 ) -> PyResult<Option<Vec<transcript_core::transcript::Transcript>>> {
-    let wrong = |what: &Bound<'_, PyAny>| {
-        let what = what.get_type();
-        PyTypeError::new_err(format!("a supplier returns a Transcript, a list of them or None, not {what}"))
+    let type_error = |value: &Bound<'_, PyAny>| {
+        let class = value.get_type();
+        PyTypeError::new_err(format!(
+            "a supplier must return a Transcript, a list of them or None, not {class}"
+        ))
     };
     let read = |item: &Bound<'_, PyAny>| {
-        let transcript = item.cast::<Transcript>().map_err(|_| wrong(item))?;
+        let transcript = item.cast::<Transcript>().map_err(|_| type_error(item))?;
         let mut transcript =
             transcript_core::transcript::Transcript::clone(transcript.get().inner(item.py())?);
-        // Another service names who answered there.
+        // A remote service names its own source.
         if !is_remote {
             name.clone_into(&mut transcript.source);
         }
         Ok(transcript)
     };
-    if given.is_none() {
+    if value.is_none() {
         return Ok(None);
     }
-    match given.cast::<PyList>() {
+    match value.cast::<PyList>() {
         Ok(list) => list.iter().map(|item| read(&item)).collect::<PyResult<Vec<_>>>().map(Some),
-        Err(_) => read(given).map(|track| Some(vec![track])),
+        Err(_) => read(value).map(|track| Some(vec![track])),
     }
 }
 
-/// The failure that an exception is. `SupplyFailed` names its reason; any other is the supplier's own fault.
-fn failure(name: &str, error: PyErr) -> SupplyError {
+/// Maps a Python exception to a supply error.
+///
+/// `SupplyError` names its reason; any other exception is a fault of the supplier.
+fn to_supply_error(name: &str, error: PyErr) -> SupplyError {
     let read = attached(|py| {
         let value = error.value(py);
-        let sentence = format!("The supplier {name} raised {error}.");
+        let message = format!("The supplier {name} raised {error}.");
         let attribute = |name: &str| value.getattr(name).ok();
         let reason = attribute("reason").and_then(|reason| reason.extract::<String>().ok());
-        let after = attribute("retry_after").and_then(|after| after.extract::<f64>().ok());
-        let after = after.and_then(|after| Duration::try_from_secs_f64(after).ok());
-        let class = py.import("verbatim._errors").and_then(|errors| errors.getattr("SupplyFailed"));
-        let is_told = class.is_ok_and(|class| value.is_instance(&class).unwrap_or(false));
-        let failure = match reason.filter(|_| is_told).and_then(|reason| of_name(&reason, after)) {
-            Some(reason) => SupplyError::new(reason, value.to_string()),
-            None => SupplyError::new(SupplyReason::PlatformFault, sentence),
-        };
-        raised::keep(failure.message(), error.clone_ref(py));
-        match after {
-            Some(after) => failure.again_after(after),
+        let retry_after = attribute("retry_after").and_then(|retry_after| retry_after.extract::<f64>().ok());
+        let retry_after = retry_after.and_then(|retry_after| Duration::try_from_secs_f64(retry_after).ok());
+        let class =
+            py.import("verbatim_transcripts._errors").and_then(|errors| errors.getattr("SupplyError"));
+        let is_supply_error = class.is_ok_and(|class| value.is_instance(&class).unwrap_or(false));
+        let failure =
+            match reason.filter(|_| is_supply_error).and_then(|reason| reason_named(&reason, retry_after)) {
+                Some(reason) => SupplyError::new(reason, value.to_string()),
+                None => SupplyError::new(SupplyReason::PlatformFault, message),
+            };
+        exception_cause::record(failure.message(), error.clone_ref(py));
+        match retry_after {
+            Some(retry_after) => failure.with_retry_after(retry_after),
             None => failure,
         }
     });
-    read.unwrap_or_else(|| SupplyError::new(SupplyReason::Cancelled, "The program is on its way out."))
+    read.unwrap_or_else(|| SupplyError::new(SupplyReason::Cancelled, "The interpreter is exiting."))
 }
 
-/// The reason with this name, of those that a supplier can tell.
-fn of_name(name: &str, after: Option<Duration>) -> Option<SupplyReason> {
+/// The reason with this name, of those that a supplier can report.
+fn reason_named(name: &str, retry_after: Option<Duration>) -> Option<SupplyReason> {
     use SupplyReason as Reason;
-    let plain = [
+    let reasons = [
         Reason::NoCaptions,
         Reason::NoLanguage(Vec::new()),
         Reason::Private,
@@ -270,7 +292,7 @@ fn of_name(name: &str, after: Option<Duration>) -> Option<SupplyReason> {
         Reason::Login,
         Reason::Live,
         Reason::Upcoming(None),
-        Reason::Throttled(after),
+        Reason::Throttled(retry_after),
         Reason::BotCheck,
         Reason::OtherVideo,
         Reason::Timeout,
@@ -280,5 +302,5 @@ fn of_name(name: &str, after: Option<Duration>) -> Option<SupplyReason> {
         Reason::Stale,
         Reason::Misconfigured,
     ];
-    plain.into_iter().find(|reason| reason.as_str() == name)
+    reasons.into_iter().find(|reason| reason.as_str() == name)
 }

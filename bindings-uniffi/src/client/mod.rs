@@ -1,108 +1,110 @@
-//! A caller of the service: of a server, or of the service within the process. Both surfaces, under the same names.
+//! Client of the lookup API and the v1 API, of a server or of the service in the process.
 
+mod local;
 mod records;
 #[cfg(feature = "service")]
-mod server;
-mod within;
+mod remote;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transcript_core::{lookup::SourceTag, wire::v1::VideoTranscript};
+use transcript_core::{lookup::AttributionTag, wire::v1::VideoTranscript};
 
 pub use records::{
-    Allowance, ChatAnswer, ChatTurn, Citation, ClientOptions, CreditsPage, KeyCreated, KeyStatus, Lookup, Me,
-    NewKeyRequest, Purchase, TextLookup, Verified,
+    AccountInfo, ChatAnswer, ChatTurn, CheckoutSession, Citation, ClientOptions, CreateKeyRequest,
+    CreateKeyResponse, KeyStatus, KeyUsage, LookupResponse, PurchasedTranscript, TextResponse,
+    VerifyResponse,
 };
-pub use transcript_core::chat::Role;
+pub use transcript_core::chat::ChatRole;
 
 use crate::{
     call::{CallOptions, run},
     error::{Failure, FailureKind, VerbatimError},
-    opener::Opener,
-    transcript::{Format, Transcript},
-    unsaid::unsaid,
+    lazy_open::LazyVerbatim,
+    redacted_debug::redacted_debug,
+    transcript::{Transcript, TranscriptFormat},
 };
 
-/// Where calls go.
+/// Receiver of the calls.
 #[derive(Clone)]
-enum Place {
-    Within(within::Within),
+enum ClientBackend {
+    Local(local::LocalBackend),
     #[cfg(feature = "service")]
-    Server(server::Server),
+    Remote(remote::RemoteBackend),
 }
 
-/// Does the same call at either place.
-macro_rules! at {
-    ($place:expr, $of:ident => $call:expr) => {
-        match $place {
-            Place::Within($of) => $call.await,
+/// Runs the same call on either backend.
+macro_rules! dispatch {
+    ($backend:expr, $inner:ident => $call:expr) => {
+        match $backend {
+            ClientBackend::Local($inner) => $call.await,
             #[cfg(feature = "service")]
-            Place::Server($of) => $call.await,
+            ClientBackend::Remote($inner) => $call.await,
         }
     };
 }
 
-/// A caller with a key, or none. Calls may be made from any thread, at the same time.
+/// A client with a key or without one. It is thread-safe.
 #[derive(uniffi::Object)]
 pub struct Client {
-    place: Mutex<Place>,
+    backend: Mutex<ClientBackend>,
 }
 
-unsaid!(Client);
+redacted_debug!(Client);
 
 impl Client {
-    /// A caller of the service within the process.
-    pub(crate) fn within(opener: Arc<Opener>, key: Option<String>) -> Arc<Self> {
-        Arc::new(Self { place: Mutex::new(Place::Within(within::Within { opener, key })) })
+    /// A client of the service in the process.
+    pub(crate) fn local(lazy: Arc<LazyVerbatim>, key: Option<String>) -> Arc<Self> {
+        Arc::new(Self { backend: Mutex::new(ClientBackend::Local(local::LocalBackend { lazy, key })) })
     }
 
-    fn place(&self) -> Place {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn backend(&self) -> ClientBackend {
+        self.backend.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 #[uniffi::export]
 impl Client {
-    /// A client of a server. Nobody is asked yet.
+    /// A client of a server. It sends no request yet.
     ///
     /// # Errors
-    /// `InvalidInput`, naming the option that is wrong; `Unsupported` in a build without the feature `service`.
+    /// `InvalidInput` with the name of the invalid option; `Unsupported` in a build without the feature `service`.
     #[uniffi::constructor]
     pub fn new(options: ClientOptions) -> Result<Arc<Self>, VerbatimError> {
-        Ok(Arc::new(Self { place: Mutex::new(place(options)?) }))
+        Ok(Arc::new(Self { backend: Mutex::new(remote_backend(options)?) }))
     }
 
-    /// Goes on with another key.
+    /// Uses another key from now on.
     ///
     /// # Errors
-    /// `InvalidInput` when it is none.
+    /// `InvalidInput` if the key is invalid.
     pub fn use_key(&self, key: String) -> Result<(), VerbatimError> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *place {
-            Place::Within(within) => within.key = Some(key),
+        let mut backend = self.backend.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *backend {
+            ClientBackend::Local(local) => local.key = Some(key),
             #[cfg(feature = "service")]
-            Place::Server(server) => *server = server.with_key(&key)?,
+            ClientBackend::Remote(remote) => *remote = remote.with_key(&key)?,
         }
         Ok(())
     }
 
-    /// Looks a transcript up. That there is none is an answer, too: `reason` says why, and `watch_url` is for a person.
-    /// Without a key only what is archived can be had.
+    /// Looks up a transcript. An unavailable transcript is a normal response with `reason` and `watch_url`.
+    ///
+    /// Without a key, only archived transcripts are available.
     ///
     /// # Errors
-    /// `InvalidInput` when the link or the tag is none; a server's refusals and failures.
+    /// `InvalidInput` if the link or the tag is invalid; rejections and failures of a server.
     #[uniffi::method(default(src = None, call = None))]
     pub async fn look_up(
         &self,
         link: String,
         src: Option<String>,
         call: Option<CallOptions>,
-    ) -> Result<Lookup, VerbatimError> {
-        let (place, src) = (self.place(), tag(src)?);
-        run(call, async move { at!(place, of => of.look_up(link, src)) }).await
+    ) -> Result<LookupResponse, VerbatimError> {
+        let (backend, src) = (self.backend(), parse_tag(src)?);
+        run(call, async move { dispatch!(backend, inner => inner.look_up(link, src)) }).await
     }
 
-    /// The same as text, Markdown or subtitles.
+    /// Looks up a transcript as text, Markdown or subtitles.
     ///
     /// # Errors
     /// As [`Client::look_up`].
@@ -110,91 +112,94 @@ impl Client {
     pub async fn look_up_text(
         &self,
         link: String,
-        format: Format,
+        format: TranscriptFormat,
         src: Option<String>,
         call: Option<CallOptions>,
-    ) -> Result<TextLookup, VerbatimError> {
-        let (place, src) = (self.place(), tag(src)?);
-        run(call, async move { at!(place, of => of.text(link, format, src)) }).await
+    ) -> Result<TextResponse, VerbatimError> {
+        let (backend, src) = (self.backend(), parse_tag(src)?);
+        run(call, async move { dispatch!(backend, inner => inner.text(link, format, src)) }).await
     }
 
-    /// Makes a key for look-ups. Only this answer ever shows it.
+    /// Creates a key of the lookup API. Only this response contains it.
     ///
     /// # Errors
-    /// `InvalidInput`; `TooManyRequests`; a server's failures.
+    /// `InvalidInput`; `TooManyRequests`; failures of a server.
     #[uniffi::method(default(call = None))]
     pub async fn create_key(
         &self,
-        request: NewKeyRequest,
+        request: CreateKeyRequest,
         call: Option<CallOptions>,
-    ) -> Result<KeyCreated, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.create_key(request)) }).await
+    ) -> Result<CreateKeyResponse, VerbatimError> {
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.create_key(request)) }).await
     }
 
-    /// What the caller's key for look-ups has used of its allowance; `entitlement` is the proof of a paid plan.
+    /// Allowance and usage of the key of the lookup API; `entitlement` is the proof of a paid plan.
     ///
     /// # Errors
-    /// `Unauthorized`; a server's failures.
+    /// `Unauthorized`; failures of a server.
     #[uniffi::method(default(entitlement = None, call = None))]
     pub async fn key_status(
         &self,
         entitlement: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<KeyStatus, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.key_status(entitlement)) }).await
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.key_status(entitlement)) }).await
     }
 
-    /// Asks for an account; a mail brings the token. The sentence is for the person.
+    /// Registers an account; a mail contains the verification token. Returns a message for the user.
     ///
     /// # Errors
-    /// `Refused` when the address is none; `TooManyRequests`.
+    /// `Refused` if the address is invalid; `TooManyRequests`.
     #[uniffi::method(default(call = None))]
     pub async fn register(&self, email: String, call: Option<CallOptions>) -> Result<String, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.register(email)) }).await
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.register(email)) }).await
     }
 
-    /// Redeems the token of a mail for the account's key. `confirmed`: a key that the account has may end.
+    /// Redeems the token of a mail for the key of the account.
+    ///
+    /// With `confirmed`, it can replace an existing key.
     ///
     /// # Errors
-    /// `Conflict` when the account has a key and it was not confirmed; `Refused` when the token is none.
+    /// `Conflict` if the account has a key and `confirmed` is false; `Refused` if the token is invalid.
     #[uniffi::method(default(confirmed = false, call = None))]
     pub async fn verify(
         &self,
         token: String,
         confirmed: bool,
         call: Option<CallOptions>,
-    ) -> Result<Verified, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.verify(token, confirmed)) }).await
+    ) -> Result<VerifyResponse, VerbatimError> {
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.verify(token, confirmed)) }).await
     }
 
-    /// The account of the caller's key.
+    /// The account of the key.
     ///
     /// # Errors
-    /// `Unauthorized`; a server's failures.
+    /// `Unauthorized`; failures of a server.
     #[uniffi::method(default(call = None))]
-    pub async fn me(&self, call: Option<CallOptions>) -> Result<Me, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.me()) }).await
+    pub async fn me(&self, call: Option<CallOptions>) -> Result<AccountInfo, VerbatimError> {
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.me()) }).await
     }
 
-    /// Replaces the account's key: the old one is dead at once. [`Client::use_key`] goes on with the new one.
+    /// Replaces the account's key; the old one is invalid at once. Pass the new one to [`Client::use_key`].
     ///
     /// # Errors
-    /// `Unauthorized`; a server's failures.
+    /// `Unauthorized`; failures of a server.
     #[uniffi::method(default(call = None))]
     pub async fn rotate_key(&self, call: Option<CallOptions>) -> Result<String, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.rotate_key()) }).await
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.rotate_key()) }).await
     }
 
-    /// A transcript for credits. With an `idempotency_key` it is charged once however often it is asked for.
+    /// Buys a transcript for credits. Repeats with the same `idempotency_key` are charged once.
     ///
     /// # Errors
-    /// `Unauthorized`, `PaymentRequired`, `NotOffered` when there is none; a server's failures. Nothing is charged then.
+    /// `Unauthorized`, `PaymentRequired`, `ServiceNotFound` if there is no transcript; failures of a server. Nothing is
+    /// charged in these cases.
     #[uniffi::method(default(language = None, idempotency_key = None, call = None))]
     pub async fn transcript(
         &self,
@@ -202,12 +207,16 @@ impl Client {
         language: Option<String>,
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
-    ) -> Result<Purchase, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.transcript(link, language, idempotency_key)) }).await
+    ) -> Result<PurchasedTranscript, VerbatimError> {
+        let backend = self.backend();
+        run(
+            call,
+            async move { dispatch!(backend, inner => inner.transcript(link, language, idempotency_key)) },
+        )
+        .await
     }
 
-    /// An answer about a video for a credit, its transcript included.
+    /// Buys an answer about a video for one credit, including its transcript.
     ///
     /// # Errors
     /// As [`Client::transcript`].
@@ -220,26 +229,29 @@ impl Client {
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
     ) -> Result<ChatAnswer, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.chat(video_id, message, history, idempotency_key)) }).await
+        let backend = self.backend();
+        run(call, async move {
+            dispatch!(backend, inner => inner.chat(video_id, message, history, idempotency_key))
+        })
+        .await
     }
 
-    /// A page on which a plan is paid.
+    /// Opens a checkout session for a plan.
     ///
     /// # Errors
-    /// `Unsupported` within the process, where nothing is sold; a server's refusals and failures.
+    /// `Unsupported` for the service in the process, which sells nothing; rejections and failures of a server.
     #[uniffi::method(default(idempotency_key = None, call = None))]
     pub async fn subscribe(
         &self,
         plan: String,
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
-    ) -> Result<CreditsPage, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.subscribe(plan, idempotency_key)) }).await
+    ) -> Result<CheckoutSession, VerbatimError> {
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.subscribe(plan, idempotency_key)) }).await
     }
 
-    /// A page on which a pack of credits is paid.
+    /// Opens a checkout session for a pack of credits.
     ///
     /// # Errors
     /// As [`Client::subscribe`].
@@ -249,36 +261,36 @@ impl Client {
         pack: String,
         idempotency_key: Option<String>,
         call: Option<CallOptions>,
-    ) -> Result<CreditsPage, VerbatimError> {
-        let place = self.place();
-        run(call, async move { at!(place, of => of.buy_credits(pack, idempotency_key)) }).await
+    ) -> Result<CheckoutSession, VerbatimError> {
+        let backend = self.backend();
+        run(call, async move { dispatch!(backend, inner => inner.buy_credits(pack, idempotency_key)) }).await
     }
 }
 
 #[cfg(feature = "service")]
-fn place(options: ClientOptions) -> Result<Place, VerbatimError> {
-    Ok(Place::Server(server::Server::new(options)?))
+fn remote_backend(options: ClientOptions) -> Result<ClientBackend, VerbatimError> {
+    Ok(ClientBackend::Remote(remote::RemoteBackend::new(options)?))
 }
 
 #[cfg(not(feature = "service"))]
-fn place(_: ClientOptions) -> Result<Place, VerbatimError> {
-    Err(Failure::of(FailureKind::Unsupported, "this build asks no servers: it lacks the feature service"))
+fn remote_backend(_: ClientOptions) -> Result<ClientBackend, VerbatimError> {
+    Err(Failure::error(FailureKind::Unsupported, "this build has no client: enable the feature service"))
 }
 
-/// The attribution tag of this name.
-fn tag(name: Option<String>) -> Result<Option<SourceTag>, VerbatimError> {
+/// Parses an attribution tag.
+fn parse_tag(name: Option<String>) -> Result<Option<AttributionTag>, VerbatimError> {
     let Some(name) = name else { return Ok(None) };
-    let known = SourceTag::from_wire(&name);
-    known.map(Some).ok_or_else(|| Failure::invalid(format!("there is no attribution tag {name:?}")))
+    let tag = AttributionTag::from_wire(&name);
+    tag.map(Some).ok_or_else(|| Failure::invalid_input(format!("unknown attribution tag {name:?}")))
 }
 
-/// The name of a server as a source of words: also of the service within the process, in builds without `service`.
+/// `source` of purchased transcripts, also of those from the service in the process.
 const SERVER: &str = "verbatim-service";
 
-/// The words of an answer for credits.
-fn bought(body: VideoTranscript, from_cache: bool) -> Result<Transcript, VerbatimError> {
-    let inner = body.into_transcript(SERVER).map_err(|what| {
-        Failure::of(FailureKind::ServerUnreadable, format!("The server's answer is of no use: {what}."))
+/// The transcript of a purchase.
+fn purchased_transcript(body: VideoTranscript, from_cache: bool) -> Result<Transcript, VerbatimError> {
+    let inner = body.into_transcript(SERVER).map_err(|error| {
+        Failure::error(FailureKind::ServerUnreadable, format!("the server's response is invalid: {error}"))
     })?;
-    Ok(Transcript::of(&inner, from_cache, 0))
+    Ok(Transcript::from_core(&inner, from_cache, 0))
 }

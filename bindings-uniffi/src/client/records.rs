@@ -1,116 +1,118 @@
-//! What goes to the service and comes from it. Counts are signed, times seconds since 1970 or ISO 8601 as on the wire.
+//! Requests and responses of the client.
+//!
+//! Counts are signed; times are seconds or ISO 8601, as on the wire.
 
 use std::time::Duration;
 
 use transcript_core::{
-    chat::{Answer, Role, Turn},
+    chat::{self, ChatRole, VerifiedAnswer},
     video::Platform,
     wire::{lookup, v1},
 };
 
-use crate::{error::count, transcript::Transcript, unsaid::unsaid};
+use crate::{error::count, redacted_debug::redacted_debug, transcript::Transcript};
 
-/// Where a server is, and with which key it is asked.
+/// Address of a server, with the API key.
 #[derive(Clone, uniffi::Record)]
 pub struct ClientOptions {
-    /// The server's address, to which `/api/…` is added.
+    /// Address of the server, to which `/api/…` is appended.
     pub base_url: String,
-    /// A key: `vbk_…` for look-ups, `vba_…` for an account.
+    /// API key: `vbk_…` for the lookup API, `vba_…` for the v1 API.
     #[uniffi(default = None)]
     pub key: Option<String>,
-    /// How long one attempt may take; none: 60 s.
+    /// Timeout of one attempt; `None`: 60 s.
     #[uniffi(default = None)]
     pub timeout: Option<Duration>,
-    /// How often a request that failed in passing is sent again where that is safe; none: twice.
+    /// Retries of a request after a transient failure, if a retry is safe; `None`: 2.
     #[uniffi(default = None)]
     pub retries: Option<u32>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// PEM file with root certificates that are trusted in addition to the system's.
     #[uniffi(default = None)]
     pub ca_file: Option<String>,
 }
 
-/// What a key has used of its allowance.
+/// Usage of a key's allowance.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct Allowance {
+pub struct KeyUsage {
     /// `free`, `plus` or `plus_inactive`.
     pub plan: String,
     /// `month` or `day`.
     pub period: String,
     /// Spent and held.
     pub used: i64,
-    /// How many there are in the period.
+    /// Allowance of the period.
     pub allowance: i64,
-    /// How many are left.
+    /// Transcripts left.
     pub remaining: i64,
 }
 
-impl From<lookup::KeyObject> for Allowance {
+impl From<lookup::KeyObject> for KeyUsage {
     fn from(key: lookup::KeyObject) -> Self {
         let (used, allowance, remaining) = (count(key.used), count(key.allowance), count(key.remaining));
         Self { plan: key.plan, period: key.period, used, allowance, remaining }
     }
 }
 
-/// The answer of a look-up.
+/// Response of a lookup.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct Lookup {
-    /// The transcript; none when it is not available.
+pub struct LookupResponse {
+    /// The transcript; `None` if it is not available.
     pub transcript: Option<Transcript>,
-    /// Where the video is.
+    /// Platform of the video.
     pub platform: Option<Platform>,
-    /// Its id there; the code of a short link that could not be followed.
+    /// The video's id on its platform; for an unresolved short link, its code.
     pub video_id: String,
-    /// Where a person can read the transcript.
+    /// The watch page of the video.
     pub watch_url: String,
-    /// Why there is none, as on the wire: `needs_verification`, `no_captions`, …
+    /// Why there is no transcript, as on the wire: `needs_verification`, `no_captions`, …
     pub reason: Option<String>,
-    /// Why there is none, in a sentence for people.
-    pub sentence: Option<String>,
-    /// After how long it may be of use to ask again.
+    /// Why there is no transcript, in one sentence for people.
+    pub message: Option<String>,
+    /// Time after which a retry may succeed.
     pub retry_after: Option<Duration>,
-    /// What the caller's key has used; none without a known key.
-    pub key: Option<Allowance>,
+    /// Usage of the caller's key; `None` without a known key.
+    pub key: Option<KeyUsage>,
 }
 
 /// A transcript as text, or why there is none.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct TextLookup {
+pub struct TextResponse {
     /// The transcript.
     pub text: Option<String>,
-    /// Why there is none.
-    pub sentence: Option<String>,
-    /// Where a person can read it.
+    /// Why there is none, in one sentence for people.
+    pub message: Option<String>,
+    /// The watch page of the video.
     pub watch_url: Option<String>,
     /// Whether the key's allowance is spent.
     pub is_allowance_spent: bool,
 }
 
-/// What a new key is for.
+/// Properties of a new key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, uniffi::Record)]
-pub struct NewKeyRequest {
-    /// A name for its owner.
+pub struct CreateKeyRequest {
+    /// Label for the owner.
     #[uniffi(default = None)]
     pub label: Option<String>,
-    /// Its owner's address.
+    /// Mail address of the owner.
     #[uniffi(default = None)]
     pub email: Option<String>,
-    /// The proof of a paid plan.
+    /// Proof of a paid plan.
     #[uniffi(default = None)]
     pub entitlement: Option<String>,
 }
 
-/// A key for look-ups, and what is left of its allowance.
+/// A key of the lookup API, with its usage.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct KeyStatus {
-    /// Its id.
+    /// Id of the key.
     pub id: String,
-    /// The name for its owner.
+    /// Label for the owner.
     pub label: Option<String>,
-    /// What it has used.
-    pub usage: Allowance,
-    /// When the period ends, in ISO 8601.
+    /// Usage of the allowance.
+    pub usage: KeyUsage,
+    /// End of the period, in ISO 8601.
     pub resets_at: String,
-    /// When it was made, in ISO 8601.
+    /// Time of creation, in ISO 8601.
     pub created_at: String,
 }
 
@@ -123,90 +125,90 @@ impl From<lookup::KeyStatus> for KeyStatus {
 
 /// A new key.
 #[derive(Clone, uniffi::Record)]
-pub struct KeyCreated {
-    /// The key in the clear: `vbk_…`.
+pub struct CreateKeyResponse {
+    /// The key in plain text: `vbk_…`.
     pub key: String,
-    /// What it may do.
+    /// Status of the key.
     pub status: KeyStatus,
 }
 
 /// The key of a verified account.
 #[derive(Clone, uniffi::Record)]
-pub struct Verified {
-    /// The key in the clear: `vba_…`.
+pub struct VerifyResponse {
+    /// The key in plain text: `vba_…`.
     pub key: String,
-    /// The credits that are left.
+    /// Credits left.
     pub credits: i64,
-    /// The account's plan.
+    /// Plan of the account.
     pub plan: String,
-    /// What its owner should know.
+    /// Message for the owner.
     pub notice: Option<String>,
 }
 
-impl From<v1::Verified> for Verified {
-    fn from(verified: v1::Verified) -> Self {
-        let v1::Verified { api_key, credits, plan, notice, .. } = verified;
+impl From<v1::VerifyResponse> for VerifyResponse {
+    fn from(verified: v1::VerifyResponse) -> Self {
+        let v1::VerifyResponse { api_key, credits, plan, notice, .. } = verified;
         Self { key: api_key, credits: count(credits), plan, notice }
     }
 }
 
 /// An account.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
-pub struct Me {
-    /// Its owner's address.
+pub struct AccountInfo {
+    /// Mail address of the owner.
     pub email: String,
-    /// Its plan.
+    /// Plan of the account.
     pub plan: String,
-    /// The credits that are left.
+    /// Credits left.
     pub credits_remaining: i64,
-    /// The credits that there are in the month, and those that were bought.
+    /// Credits of the month plus purchased credits.
     pub credits_total: i64,
-    /// When the month ends, in ISO 8601.
+    /// End of the month, in ISO 8601.
     pub resets_at: String,
 }
 
-impl From<v1::Me> for Me {
-    fn from(me: v1::Me) -> Self {
+impl From<v1::AccountInfo> for AccountInfo {
+    fn from(info: v1::AccountInfo) -> Self {
         Self {
-            email: me.email,
-            plan: me.plan,
-            credits_remaining: count(me.credits_remaining),
-            credits_total: count(me.credits_total),
-            resets_at: me.resets_at,
+            email: info.email,
+            plan: info.plan,
+            credits_remaining: count(info.credits_remaining),
+            credits_total: count(info.credits_total),
+            resets_at: info.resets_at,
         }
     }
 }
 
-/// A transcript that was paid for.
+/// A purchased transcript.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct Purchase {
+pub struct PurchasedTranscript {
     /// The transcript.
     pub transcript: Transcript,
-    /// The credits that are left, where that is known.
+    /// Credits left, if known.
     pub credits_remaining: Option<i64>,
-    /// Whether the same request was answered before, and this cost nothing.
+    /// Whether this is the stored response of an earlier request, which is not charged again.
     pub is_replayed: bool,
 }
 
-/// Who said something in a conversation.
+/// Author of a message in a conversation.
 #[uniffi::remote(Enum)]
-pub enum Role {
-    /// The person who asks.
+pub enum ChatRole {
+    /// The user.
     User,
-    /// Whoever answers.
+    /// The model.
     Assistant,
 }
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct ChatTurn {
-    /// Who said it.
-    pub role: Role,
-    /// What was said.
+    /// Author of the message.
+    pub role: ChatRole,
+    /// Text of the message.
     pub content: String,
 }
 
-impl From<ChatTurn> for Turn {
+impl From<ChatTurn> for chat::ChatTurn {
     fn from(turn: ChatTurn) -> Self {
         let ChatTurn { role, content } = turn;
         Self { role, content }
@@ -216,23 +218,23 @@ impl From<ChatTurn> for Turn {
 impl From<ChatTurn> for v1::ChatTurn {
     fn from(turn: ChatTurn) -> Self {
         let role = match turn.role {
-            Role::User => v1::ChatRole::User,
-            Role::Assistant => v1::ChatRole::Assistant,
+            ChatRole::User => v1::ChatRole::User,
+            ChatRole::Assistant => v1::ChatRole::Assistant,
         };
         Self { role, content: turn.content }
     }
 }
 
-/// A moment that an answer cites.
+/// A passage that an answer cites.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
 pub struct Citation {
-    /// When it starts, in seconds.
+    /// Start in seconds.
     pub start: f64,
-    /// When it ends, in seconds.
+    /// End in seconds.
     pub end: f64,
-    /// What is said there.
+    /// Text of the passage.
     pub text: String,
-    /// The video's address at that moment.
+    /// URL of the video at the start of the passage.
     pub url: String,
 }
 
@@ -243,11 +245,11 @@ pub struct ChatAnswer {
     pub video_id: String,
     /// The text, with a marker such as `[1:05]` for each citation.
     pub response: String,
-    /// The moments that it cites.
+    /// The cited passages.
     pub citations: Vec<Citation>,
-    /// The share of the transcript's words that was looked at, from 0 to 1.
+    /// Share of the transcript that was used, from 0 to 1.
     pub coverage: f64,
-    /// The credits that are left; none where nobody was charged.
+    /// Credits left; `None` if the answer was free.
     pub credits_remaining: Option<i64>,
 }
 
@@ -271,8 +273,8 @@ impl From<v1::ChatAnswer> for ChatAnswer {
 }
 
 impl ChatAnswer {
-    /// An answer that nobody was charged for.
-    pub(crate) fn free(video_id: String, answer: Answer) -> Self {
+    /// An answer that is not charged.
+    pub(crate) fn free(video_id: String, answer: VerifiedAnswer) -> Self {
         let citations = answer.citations.iter().map(|citation| v1::ChatCitation::from(citation).into());
         Self {
             video_id,
@@ -284,15 +286,15 @@ impl ChatAnswer {
     }
 }
 
-/// A page on which something is paid.
+/// A hosted payment page.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct CreditsPage {
-    /// Its address.
+pub struct CheckoutSession {
+    /// URL of the page.
     pub checkout_url: String,
-    /// The credits that it sells; none for a plan.
+    /// Credits for sale; `None` for a plan.
     pub credits: Option<i64>,
-    /// Its price in US dollars; none for a plan.
+    /// Price in US dollars; `None` for a plan.
     pub price_usd: Option<f64>,
 }
 
-unsaid!(ClientOptions, KeyCreated, Verified, Me);
+redacted_debug!(ClientOptions, CreateKeyResponse, VerifyResponse, AccountInfo);

@@ -1,4 +1,4 @@
-//! An archive of the app's.
+//! Archive of the app.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish,
+        self as core, Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, LeaseOutcome, TrackSelector,
         content_digest,
     },
     ids::{Cursor, Holder},
@@ -14,151 +14,169 @@ use transcript_core::{
     video::{ShortLink, VideoId},
 };
 
-use super::Foreign;
+use super::ForeignStore;
 use crate::{error::VerbatimError, transcript::Transcript};
 
-/// A transcript as the archive holds it.
+/// A transcript as stored in the archive.
 #[derive(Clone, Debug, PartialEq, uniffi::Record)]
-pub struct StoredRecord {
-    /// The transcript. Its `from_cache` and `revision` mean nothing here.
+pub struct StoredTranscript {
+    /// The transcript. Its `from_cache` and `revision` are ignored.
     pub transcript: Transcript,
-    /// Counts the refreshes: 1 for the first.
+    /// Number of the revision, starting at 1.
     pub revision: u32,
-    /// The digest of its content: 32 bytes.
+    /// SHA-256 of the content: 32 bytes.
     pub content_sha256: Vec<u8>,
-    /// Which version of our parsers made it.
+    /// Version of the library's parsers that produced the transcript.
     pub parser_version: u32,
-    /// When it was stored, in milliseconds since 1970.
+    /// Time of storage, in milliseconds since 1970.
     pub stored_at: Timestamp,
 }
 
-/// What is known about a wish.
+/// Outcome of [`ArchiveStore::find`].
+///
+/// The variants do not have the names of their records, which they would hide in Kotlin.
 #[derive(Clone, Debug, PartialEq, uniffi::Enum)]
-pub enum ArchiveFind {
-    /// A transcript.
+pub enum FindOutcome {
+    /// The transcript is archived.
     Stored {
-        /// It.
-        stored: StoredRecord,
+        /// The transcript.
+        stored: StoredTranscript,
     },
-    /// It is known that there is nothing.
+    /// A fetch found no transcript.
     Absent {
-        /// Why, and until when.
+        /// Reason and expiry.
         absence: Absence,
     },
     /// The operator took the video down.
     Withdrawn,
-    /// Nothing is known.
-    Nothing,
+    /// The archive has no entry.
+    NotFound,
 }
 
-/// What to keep. It was checked: there is a wish and a segment, and the transcript is of the video.
+/// A transcript to store.
+///
+/// The library checked it: it has a selector and a segment, and belongs to the video.
 #[derive(Clone, Debug, uniffi::Record)]
-pub struct ArchiveKeep {
+pub struct PutRequest {
     /// The video.
     pub video: VideoId,
-    /// The wishes that the transcript answers; at least one.
-    pub wishes: Vec<Wish>,
+    /// The selectors of the transcript; at least one.
+    pub selectors: Vec<TrackSelector>,
     /// The transcript.
     pub transcript: Transcript,
-    /// The digest of its content, by which two are told apart.
+    /// SHA-256 of the content: equal digests mean equal content.
     pub content_sha256: Vec<u8>,
-    /// All tracks that the video is known to have.
+    /// All known tracks of the video.
     pub known_tracks: Vec<TrackInfo>,
-    /// Which version of our parsers made the transcript.
+    /// Version of the library's parsers that produced the transcript.
     pub parser_version: u32,
-    /// Whether it replaces what is stored.
+    /// Whether it replaces a stored transcript.
     pub replace: bool,
-    /// The present moment, in milliseconds since 1970.
+    /// Current time, in milliseconds since 1970.
     pub now: Timestamp,
 }
 
-/// A part of the list of archived tracks.
+/// Page of archived tracks.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct TrackPage {
     /// The items, in order.
     pub items: Vec<ArchivedTrack>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// A part of a list of videos.
+/// Page of videos.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct VideoPage {
     /// The items, in order.
     pub items: Vec<VideoId>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// An archive: the lasting store of transcripts. Its contract is the one that the conformance suite holds it to.
+/// Permanent store of transcripts. The conformance suite defines the contract.
 #[uniffi::export(rust, foreign)]
 #[async_trait]
 pub trait ArchiveStore: Send + Sync {
-    /// What is known about a wish; an absence only until its end.
-    async fn find(&self, video: VideoId, wish: Wish, now: Timestamp) -> Result<ArchiveFind, VerbatimError>;
+    /// Finds the transcript of a selector, or its absence that has not expired.
+    async fn find(
+        &self,
+        video: VideoId,
+        selector: TrackSelector,
+        now: Timestamp,
+    ) -> Result<FindOutcome, VerbatimError>;
 
-    /// The tracks that a video is known to have, and what is archived of each; none for a withdrawn video.
+    /// Known tracks of a video with their archived state; empty for a withdrawn video.
     async fn tracks(&self, video: VideoId) -> Result<Vec<ArchivedTrack>, VerbatimError>;
 
-    /// Keeps a transcript for each wish that has none; with `replace`, as a new revision where it has changed. Gives what
-    /// the first wish has then. `Conflict` for a withdrawn video.
-    async fn keep(&self, keep: ArchiveKeep) -> Result<StoredRecord, VerbatimError>;
+    /// Stores a transcript for each selector that has none.
+    ///
+    /// With `replace`, a changed transcript becomes a new revision. Returns the transcript that the first selector has afterwards. `Conflict` for a withdrawn video.
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript, VerbatimError>;
 
-    /// Remembers that a wish has nothing.
-    async fn keep_absence(&self, absence: Absence) -> Result<(), VerbatimError>;
+    /// Stores an absence.
+    async fn put_absence(&self, absence: Absence) -> Result<(), VerbatimError>;
 
-    /// Claims the right to fetch, or renews one's claim.
-    async fn claim(&self, lease: Lease) -> Result<Claim, VerbatimError>;
+    /// Acquires the lease on a fetch, or renews it for the same holder.
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome, VerbatimError>;
 
-    /// Gives a claim back, where it is the holder's.
-    async fn unclaim(&self, video: VideoId, wish: Wish, holder: Holder) -> Result<(), VerbatimError>;
+    /// Releases a lease if this holder has it.
+    async fn release_lease(
+        &self,
+        video: VideoId,
+        selector: TrackSelector,
+        holder: Holder,
+    ) -> Result<(), VerbatimError>;
 
-    /// The video that a short link means, where it was learnt.
-    async fn link(&self, link: ShortLink) -> Result<Option<VideoId>, VerbatimError>;
+    /// The video of a short link, if stored.
+    async fn short_link(&self, link: ShortLink) -> Result<Option<VideoId>, VerbatimError>;
 
-    /// Remembers what a short link means, for ever. The first answer stays.
-    async fn keep_link(&self, link: ShortLink, video: VideoId) -> Result<(), VerbatimError>;
+    /// Stores the video of a short link permanently. The first video stays.
+    async fn put_short_link(&self, link: ShortLink, video: VideoId) -> Result<(), VerbatimError>;
 
-    /// Takes a video down, or puts it back. What is stored stays stored, but is no longer found.
+    /// Withdraws a video or restores it. Stored data stays, but is not found while the video is withdrawn.
     async fn withdraw(&self, video: VideoId, withdrawn: bool, now: Timestamp) -> Result<(), VerbatimError>;
 
-    /// Deletes transcripts, absences and known tracks of a video; a withdrawal, leases and short links stay.
-    async fn forget(&self, video: VideoId) -> Result<(), VerbatimError>;
+    /// Deletes transcripts, absences and known tracks of a video.
+    ///
+    /// Its withdrawal, leases and short links stay.
+    async fn delete(&self, video: VideoId) -> Result<(), VerbatimError>;
 
-    /// Counts the changes that can make a transcript untrue that was found before.
-    async fn changes(&self) -> Result<u64, VerbatimError>;
+    /// Counter that grows with each change that can invalidate a transcript found before.
+    async fn change_counter(&self) -> Result<u64, VerbatimError>;
 
-    /// The archived tracks, by video.
-    async fn page(&self, page: PageRequest) -> Result<TrackPage, VerbatimError>;
+    /// Lists archived tracks in the order of their videos.
+    async fn list_tracks(&self, page: PageRequest) -> Result<TrackPage, VerbatimError>;
 
-    /// The withdrawn videos.
-    async fn withdrawn(&self, page: PageRequest) -> Result<VideoPage, VerbatimError>;
+    /// Lists withdrawn videos.
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<VideoPage, VerbatimError>;
 
-    /// How much there is.
-    async fn stats(&self) -> Result<Stats, VerbatimError>;
+    /// Totals of the archive.
+    async fn stats(&self) -> Result<ArchiveStats, VerbatimError>;
 }
 
-/// What a store of the core's found, as an app has it.
 #[cfg(feature = "testing")]
-pub(crate) fn archive_find(found: Found) -> ArchiveFind {
-    match found {
-        Found::Transcript(stored) => ArchiveFind::Stored { stored: stored_record(&stored) },
-        Found::Absent(absence) => ArchiveFind::Absent { absence },
-        Found::Withdrawn => ArchiveFind::Withdrawn,
-        Found::Nothing => ArchiveFind::Nothing,
+impl From<core::FindOutcome> for FindOutcome {
+    fn from(outcome: core::FindOutcome) -> Self {
+        match outcome {
+            core::FindOutcome::Transcript(stored) => Self::Stored { stored: stored.into() },
+            core::FindOutcome::Absence(absence) => Self::Absent { absence },
+            core::FindOutcome::Withdrawn => Self::Withdrawn,
+            core::FindOutcome::NotFound => Self::NotFound,
+        }
     }
 }
 
 #[cfg(feature = "testing")]
-impl ArchiveKeep {
-    /// What a store of the core's keeps.
+impl PutRequest {
+    /// The request for a store of the core.
     ///
     /// # Errors
-    /// `InvalidInput` when the transcript is none.
-    pub(crate) fn into_core(self) -> Result<Keep, VerbatimError> {
-        Ok(Keep {
+    /// `InvalidInput` if the transcript is invalid.
+    pub(crate) fn into_core(self) -> Result<core::PutRequest, VerbatimError> {
+        Ok(core::PutRequest {
             video: self.video,
-            wishes: self.wishes,
+            selectors: self.selectors,
             transcript: Arc::new(self.transcript.into_core()?),
             known_tracks: self.known_tracks,
             parser_version: self.parser_version,
@@ -168,109 +186,115 @@ impl ArchiveKeep {
     }
 }
 
-/// What a store of the core's holds, as an app has it.
 #[cfg(feature = "testing")]
-pub(crate) fn stored_record(stored: &StoredTranscript) -> StoredRecord {
-    StoredRecord {
-        transcript: Transcript::of(&stored.transcript, true, stored.revision),
-        revision: stored.revision,
-        content_sha256: stored.content_sha256.clone(),
-        parser_version: stored.parser_version,
-        stored_at: stored.stored_at,
+impl From<core::StoredTranscript> for StoredTranscript {
+    fn from(stored: core::StoredTranscript) -> Self {
+        Self {
+            transcript: Transcript::from_core(&stored.transcript, true, stored.revision),
+            revision: stored.revision,
+            content_sha256: stored.content_sha256,
+            parser_version: stored.parser_version,
+            stored_at: stored.stored_at,
+        }
     }
 }
 
-/// What the app's archive holds, as the core has it.
-fn stored(record: StoredRecord) -> Result<StoredTranscript> {
-    let nonsense = |error: VerbatimError| {
+/// The core's form of a transcript from the app's archive.
+fn into_core(stored: StoredTranscript) -> Result<core::StoredTranscript> {
+    let corrupt = |error: VerbatimError| {
         transcript_core::Error::new(
             transcript_core::ErrorKind::Corrupt,
             transcript_core::Retry::Never,
-            format!("the app's archive returned no transcript: {error}"),
+            format!("the app's archive returned an invalid transcript: {error}"),
         )
     };
-    Ok(StoredTranscript {
-        transcript: Arc::new(record.transcript.into_core().map_err(nonsense)?),
-        revision: record.revision,
-        content_sha256: record.content_sha256,
-        parser_version: record.parser_version,
-        stored_at: record.stored_at,
+    Ok(core::StoredTranscript {
+        transcript: Arc::new(stored.transcript.into_core().map_err(corrupt)?),
+        revision: stored.revision,
+        content_sha256: stored.content_sha256,
+        parser_version: stored.parser_version,
+        stored_at: stored.stored_at,
     })
 }
 
 #[async_trait]
-impl Archive for Foreign<dyn ArchiveStore> {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        Ok(match self.ask(self.store.find(video.clone(), wish.clone(), now)).await? {
-            ArchiveFind::Stored { stored: record } => Found::Transcript(stored(record)?),
-            ArchiveFind::Absent { absence } => Found::Absent(absence),
-            ArchiveFind::Withdrawn => Found::Withdrawn,
-            ArchiveFind::Nothing => Found::Nothing,
+impl Archive for ForeignStore<dyn ArchiveStore> {
+    async fn find(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+        now: Timestamp,
+    ) -> Result<core::FindOutcome> {
+        Ok(match self.call(self.store.find(video.clone(), selector.clone(), now)).await? {
+            FindOutcome::Stored { stored } => core::FindOutcome::Transcript(into_core(stored)?),
+            FindOutcome::Absent { absence } => core::FindOutcome::Absence(absence),
+            FindOutcome::Withdrawn => core::FindOutcome::Withdrawn,
+            FindOutcome::NotFound => core::FindOutcome::NotFound,
         })
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        self.ask(self.store.tracks(video.clone())).await
+        self.call(self.store.tracks(video.clone())).await
     }
 
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
-        keep.check()?;
-        let keep = ArchiveKeep {
-            video: keep.video,
-            wishes: keep.wishes,
-            content_sha256: content_digest(&keep.transcript),
-            transcript: Transcript::of(&keep.transcript, false, 0),
-            known_tracks: keep.known_tracks,
-            parser_version: keep.parser_version,
-            replace: keep.replace,
-            now: keep.now,
+    async fn put(&self, request: core::PutRequest) -> Result<core::StoredTranscript> {
+        request.check()?;
+        let request = PutRequest {
+            video: request.video,
+            selectors: request.selectors,
+            content_sha256: content_digest(&request.transcript),
+            transcript: Transcript::from_core(&request.transcript, false, 0),
+            known_tracks: request.known_tracks,
+            parser_version: request.parser_version,
+            replace: request.replace,
+            now: request.now,
         };
-        stored(self.ask(self.store.keep(keep)).await?)
+        into_core(self.call(self.store.put(request)).await?)
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        self.ask(self.store.keep_absence(absence)).await
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        self.call(self.store.put_absence(absence)).await
     }
 
-    async fn claim(&self, lease: Lease) -> Result<Claim> {
-        self.ask(self.store.claim(lease)).await
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        self.call(self.store.acquire_lease(lease)).await
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
-        self.ask(self.store.unclaim(video.clone(), wish.clone(), holder.clone())).await
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        self.call(self.store.release_lease(video.clone(), selector.clone(), holder.clone())).await
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        self.ask(self.store.link(link.clone())).await
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        self.call(self.store.short_link(link.clone())).await
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        self.ask(self.store.keep_link(link.clone(), video.clone())).await
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        self.call(self.store.put_short_link(link.clone(), video.clone())).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
-        self.ask(self.store.withdraw(video.clone(), withdrawn, now)).await
+        self.call(self.store.withdraw(video.clone(), withdrawn, now)).await
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
-        self.ask(self.store.forget(video.clone())).await
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.call(self.store.delete(video.clone())).await
     }
 
-    async fn changes(&self) -> Result<u64> {
-        self.ask(self.store.changes()).await
+    async fn change_counter(&self) -> Result<u64> {
+        self.call(self.store.change_counter()).await
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
-        let TrackPage { items, next } = self.ask(self.store.page(page)).await?;
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        let TrackPage { items, next } = self.call(self.store.list_tracks(page)).await?;
         Ok(Page { items, next })
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        let VideoPage { items, next } = self.ask(self.store.withdrawn(page)).await?;
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let VideoPage { items, next } = self.call(self.store.list_withdrawn(page)).await?;
         Ok(Page { items, next })
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        self.ask(self.store.stats()).await
+    async fn stats(&self) -> Result<ArchiveStats> {
+        self.call(self.store.stats()).await
     }
 }

@@ -1,11 +1,11 @@
-//! A model of the app's that answers questions.
+//! Chat model of the app.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use transcript_core::{
     Result, chat,
-    chat::{ChatReply, ChatRequest, Deltas},
+    chat::{DeltaSink, ModelReply, ModelRequest},
 };
 
 use crate::error::{VerbatimError, to_core};
@@ -15,19 +15,19 @@ use crate::error::{VerbatimError, to_core};
 pub struct ChatMessage {
     /// `system`, `user` or `assistant`.
     pub role: String,
-    /// What is said.
+    /// Text of the message.
     pub content: String,
 }
 
-/// A model of text. It is believed in nothing: what it writes is checked against the transcript.
+/// A text model. Its output is untrusted: quotes and citations are verified against the transcript.
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait ChatModel: Send + Sync {
-    /// Writes an answer of about so many tokens at most, in which passages are cited as `[s17]`.
+    /// Writes an answer of at most about `tokens_max` tokens, with citations of passages such as `[s17]`.
     async fn complete(&self, messages: Vec<ChatMessage>, tokens_max: u32) -> Result<String, VerbatimError>;
 }
 
-/// A model of the app's as the core's port.
+/// A model of the app as a port of the core.
 pub(crate) struct ForeignChatModel {
     model: Arc<dyn ChatModel>,
     context_tokens: u32,
@@ -53,16 +53,20 @@ impl chat::ChatModel for ForeignChatModel {
         self.context_tokens
     }
 
-    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply> {
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        deltas: Option<Arc<dyn DeltaSink>>,
+    ) -> Result<ModelReply> {
         let message = |message: chat::ChatMessage| ChatMessage {
             role: message.role.as_str().to_owned(),
             content: message.content,
         };
-        let messages = ask.messages().into_iter().map(message).collect();
-        let text = self.model.complete(messages, ask.output_tokens_max).await.map_err(to_core)?;
+        let messages = request.messages().into_iter().map(message).collect();
+        let text = self.model.complete(messages, request.output_tokens_max).await.map_err(to_core)?;
         if let Some(deltas) = deltas {
             deltas.push(&text);
         }
-        Ok(ChatReply { text, usage: None })
+        Ok(ModelReply { text, usage: None })
     }
 }

@@ -1,54 +1,54 @@
-//! Keys and accounts of the app's.
+//! Directory of keys and accounts of the app.
 
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
-        Owner, PaidPeriod, Plan, Redeem, Redeemed, Rotated, Token,
+        self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeySummary, LookupKey,
+        NewKeyRecord, PaidPeriod, Plan, RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
     },
     ids::{AccountId, Cursor, KeyId, WalletId},
 };
 
-use super::Foreign;
+use super::ForeignStore;
 use crate::error::VerbatimError;
 
-/// A key that was made: only its digest is stored.
+/// A new API key: only its digest is stored.
 #[uniffi::remote(Record)]
-pub struct NewKey {
-    /// Its id.
+pub struct NewKeyRecord {
+    /// Id of the key.
     pub id: KeyId,
-    /// The digest of the key: 32 bytes.
+    /// Digest of the key: 32 bytes.
     pub digest: Vec<u8>,
-    /// Its first characters, for display.
+    /// First characters of the key, for display.
     pub hint: String,
-    /// When it was made.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A key for look-ups.
+/// A key of the lookup API.
 #[uniffi::remote(Record)]
 pub struct LookupKey {
     /// The key.
-    pub key: NewKey,
-    /// What it spends from.
+    pub key: NewKeyRecord,
+    /// Wallet of the key.
     pub wallet: WalletId,
-    /// A name for its owner.
+    /// Label for the owner.
     pub label: Option<String>,
-    /// Its owner's address.
+    /// Mail address of the owner.
     pub email: Option<String>,
-    /// Whom a proof of a paid plan named.
+    /// Subject of the proof of a paid plan.
     pub subject: Option<String>,
-    /// Until when that proof holds.
+    /// Expiry of the entitlement.
     pub entitled_until: Option<Timestamp>,
 }
 
-/// A key for look-ups, and whether it lives.
+/// A key of the lookup API, with its revocation.
 #[uniffi::remote(Record)]
 pub struct KeySummary {
     /// The key.
     pub key: LookupKey,
-    /// When it was revoked; none while it lives.
+    /// Time of revocation; `None` for a live key.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -65,292 +65,296 @@ pub enum Plan {
     Scale,
 }
 
-/// A time that was paid for.
+/// A paid period.
 #[uniffi::remote(Record)]
 pub struct PaidPeriod {
-    /// Its beginning.
+    /// Start.
     pub from: Timestamp,
-    /// Its end.
+    /// End.
     pub through: Timestamp,
-    /// The credits that it has.
+    /// Credits of the period.
     pub credits: u64,
-    /// The credits of each month.
+    /// Credits per month.
     pub monthly_credits: u64,
-    /// From when months were counted before.
+    /// The account's anchor before the period.
     pub anchor_before: Timestamp,
 }
 
 /// An account.
 #[uniffi::remote(Record)]
 pub struct Account {
-    /// Its id.
+    /// Id of the account.
     pub id: AccountId,
-    /// Counts its changes: a change names the one that it is made on.
+    /// Version for optimistic locking: each update states the version that it changes.
     pub version: u64,
-    /// Its owner's address, in normal form; no two accounts have the same.
+    /// Normalized mail address; unique.
     pub email: String,
-    /// What it spends from.
+    /// Wallet of the account.
     pub wallet: WalletId,
-    /// Its plan.
+    /// Plan of the account.
     pub plan: Plan,
-    /// From when its months are counted.
+    /// Start of the billing months.
     pub anchor: Timestamp,
-    /// The time that was paid for.
+    /// The paid period.
     pub paid: Option<PaidPeriod>,
-    /// Its name at the payment provider; no two accounts have the same.
+    /// Customer id at the payment provider; unique.
     pub customer: Option<String>,
-    /// Its subscription there.
+    /// Subscription id at the payment provider.
     pub subscription: Option<String>,
-    /// Whether it may do nothing.
+    /// Whether the account is blocked.
     pub blocked: bool,
 }
 
-/// How an account is named.
+/// Reference to an account.
 #[uniffi::remote(Enum)]
 pub enum AccountRef {
-    /// By its id.
+    /// Id of the account.
     Id(AccountId),
-    /// By its owner's address.
+    /// Mail address of the account.
     Email(String),
-    /// By its name at the payment provider.
+    /// Customer id at the payment provider.
     Customer(String),
 }
 
-/// What came of adding a key.
+/// Outcome of adding a key.
 #[uniffi::remote(Enum)]
-pub enum AddKey {
-    /// It is there.
+pub enum AddKeyOutcome {
+    /// The key is stored.
     Added,
-    /// Its subject has as many live keys as it may.
+    /// The subject has the maximum of live keys.
     SubjectFull {
-        /// When one of them ends.
+        /// Time at which the first of them expires.
         room_at: Option<Timestamp>,
     },
 }
 
-/// To renew a key by a proof of a paid plan.
+/// Request to renew the entitlement of a key.
 #[uniffi::remote(Record)]
-pub struct Entitle {
+pub struct RenewRequest {
     /// The key.
     pub key: KeyId,
-    /// Whom the proof names.
+    /// Subject of the proof.
     pub subject: String,
-    /// Until when it holds.
+    /// Expiry of the entitlement.
     pub until: Timestamp,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// How many live keys a subject may have.
+    /// Maximum of live keys per subject.
     pub live_per_subject: u32,
 }
 
-/// A token of a mail: only its digest is stored.
+/// Verification token of a mail: only its digest is stored.
 #[uniffi::remote(Record)]
-pub struct Token {
-    /// The digest of the token.
+pub struct VerificationToken {
+    /// Digest of the token.
     pub digest: Vec<u8>,
-    /// To whom it was sent.
+    /// Recipient of the mail.
     pub email: String,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: Timestamp,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// To redeem a token.
+/// Request to redeem a token.
 #[uniffi::remote(Record)]
-pub struct Redeem {
-    /// The digest of the token.
+pub struct RedeemRequest {
+    /// Digest of the token.
     pub digest: Vec<u8>,
-    /// Whether a key that the account has may end.
+    /// Whether an existing key may be replaced.
     pub confirmed: bool,
-    /// The id of the account, where it is new.
+    /// Id for the account, if it is new.
     pub new_account: AccountId,
-    /// Its wallet, where it is new.
+    /// Wallet for the account, if it is new.
     pub new_wallet: WalletId,
-    /// The account's key from then on.
-    pub key: NewKey,
+    /// New key of the account.
+    pub key: NewKeyRecord,
 }
 
-/// What came of replacing a key.
+/// Outcome of replacing a key.
 #[uniffi::remote(Enum)]
-pub enum Rotated {
-    /// It is replaced.
+pub enum RotateOutcome {
+    /// The key is replaced.
     Rotated,
-    /// It was no account's living key.
+    /// The old key is not a live key of an account.
     Stale,
 }
 
-/// What came of erasing an account.
+/// Outcome of erasing an account.
 #[uniffi::remote(Enum)]
-pub enum Erased {
-    /// It is erased.
+pub enum EraseOutcome {
+    /// The account is erased.
     Erased,
-    /// It was changed meanwhile.
+    /// Another call changed the account first.
     Stale,
-    /// There is none.
+    /// There is no such account.
     Missing,
 }
 
-/// Whose a key is.
+/// Owner of an API key.
 #[derive(Clone, Debug, uniffi::Enum)]
 pub enum KeyOwner {
-    /// A key for look-ups.
-    OfLookups {
-        /// It.
+    /// A key of the lookup API.
+    Lookup {
+        /// The key.
         key: LookupKey,
     },
-    /// An account's.
-    OfAccount {
+    /// A key of the v1 API.
+    V1 {
         /// The key.
-        key_id: KeyId,
-        /// The account.
-        holder: Account,
+        key: KeyId,
+        /// The account of the key.
+        account: Account,
     },
 }
 
-/// What came of redeeming a token.
+/// Outcome of redeeming a token.
 #[derive(Clone, Debug, uniffi::Enum)]
-pub enum Redemption {
-    /// The key is the account's.
+pub enum RedeemOutcome {
+    /// The key is issued.
     Issued {
         /// The account.
-        holder: Account,
-        /// Whether it is new.
+        account: Account,
+        /// Whether the account is new.
         first: bool,
     },
-    /// The account has a key, which this would end.
+    /// The account has a key, and `confirmed` is false.
     NeedsConfirmation,
-    /// The token is none, or has ended or was redeemed.
+    /// The token is unknown, used or expired.
     Invalid,
 }
 
-/// What came of changing an account.
+/// Outcome of updating an account.
 #[derive(Clone, Debug, uniffi::Enum)]
-pub enum AccountChange {
-    /// It is changed.
-    Done {
-        /// How it is now.
-        holder: Account,
+pub enum UpdateOutcome {
+    /// The account is updated.
+    Changed {
+        /// The account as stored now.
+        account: Account,
     },
-    /// It was changed meanwhile.
+    /// Another call changed the account first.
     Stale,
-    /// There is none.
+    /// There is no such account.
     Missing,
 }
 
-/// A part of the list of keys.
+/// Page of keys.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct KeyPage {
     /// The items, in order.
     pub items: Vec<KeySummary>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// A part of the list of accounts.
+/// Page of accounts.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct AccountPage {
     /// The items, in order.
     pub items: Vec<Account>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// Keys, accounts and tokens. Each call is one transaction.
+/// Store of keys, accounts and verification tokens. Each call is one transaction.
 #[uniffi::export(rust, foreign)]
 #[async_trait]
 pub trait DirectoryStore: Send + Sync {
-    /// Whose a living key is.
-    async fn owner(&self, key_digest: Vec<u8>) -> Result<Option<KeyOwner>, VerbatimError>;
-    /// Adds a key for look-ups.
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey, VerbatimError>;
-    /// Renews a key by a proof of a paid plan; whether it could.
-    async fn entitle(&self, ask: Entitle) -> Result<bool, VerbatimError>;
-    /// Replaces an account's key.
-    async fn rotate(&self, old_digest: Vec<u8>, new_key: NewKey) -> Result<Rotated, VerbatimError>;
-    /// Ends a key for look-ups; whether there was one.
+    /// Owner of a live key.
+    async fn key_owner(&self, key_digest: Vec<u8>) -> Result<Option<KeyOwner>, VerbatimError>;
+    /// Adds a key of the lookup API.
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome, VerbatimError>;
+    /// Renews the entitlement of a key; false if there is no such live key.
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool, VerbatimError>;
+    /// Replaces the key of an account.
+    async fn rotate(
+        &self,
+        old_digest: Vec<u8>,
+        new_key: NewKeyRecord,
+    ) -> Result<RotateOutcome, VerbatimError>;
+    /// Revokes a key of the lookup API; false if there is no such live key.
     async fn revoke_key(&self, key: KeyId, now: Timestamp) -> Result<bool, VerbatimError>;
-    /// The keys for look-ups.
+    /// Lists the keys of the lookup API.
     async fn keys(&self, page: PageRequest) -> Result<KeyPage, VerbatimError>;
-    /// Stores a token's digest.
-    async fn put_token(&self, token: Token) -> Result<(), VerbatimError>;
-    /// Redeems a token for a key of the account, which is made where it is not there.
-    async fn redeem(&self, ask: Redeem) -> Result<Redemption, VerbatimError>;
-    /// An account.
-    async fn account(&self, who: AccountRef) -> Result<Option<Account>, VerbatimError>;
-    /// Changes an account, if it is still at the version that is named.
-    async fn change_account(&self, account: Account) -> Result<AccountChange, VerbatimError>;
-    /// Erases an account and its keys, if it is still at this version.
+    /// Stores the digest of a token.
+    async fn put_token(&self, token: VerificationToken) -> Result<(), VerbatimError>;
+    /// Redeems a token for a key of the account, which is created if it does not exist.
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome, VerbatimError>;
+    /// Finds an account.
+    async fn account(&self, reference: AccountRef) -> Result<Option<Account>, VerbatimError>;
+    /// Updates an account if its version is unchanged.
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome, VerbatimError>;
+    /// Erases an account and its keys if its version is unchanged.
     async fn erase_account(
         &self,
         id: AccountId,
         version: u64,
         now: Timestamp,
-    ) -> Result<Erased, VerbatimError>;
-    /// The accounts.
+    ) -> Result<EraseOutcome, VerbatimError>;
+    /// Lists the accounts.
     async fn accounts(&self, page: PageRequest) -> Result<AccountPage, VerbatimError>;
 }
 
 #[async_trait]
-impl Directory for Foreign<dyn DirectoryStore> {
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
-        Ok(self.ask(self.store.owner(key_digest.to_vec())).await?.map(|owner| match owner {
-            KeyOwner::OfLookups { key } => Owner::Lookup(key),
-            KeyOwner::OfAccount { key_id, holder } => Owner::Account { key: key_id, account: holder },
+impl Directory for ForeignStore<dyn DirectoryStore> {
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<core::KeyOwner>> {
+        Ok(self.call(self.store.key_owner(key_digest.to_vec())).await?.map(|owner| match owner {
+            KeyOwner::Lookup { key } => core::KeyOwner::Lookup(key),
+            KeyOwner::V1 { key, account } => core::KeyOwner::Account { key, account },
         }))
     }
 
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
-        self.ask(self.store.add_key(key, live_per_subject)).await
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
+        self.call(self.store.add_key(key, live_per_subject)).await
     }
 
-    async fn entitle(&self, ask: Entitle) -> Result<bool> {
-        self.ask(self.store.entitle(ask)).await
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
+        self.call(self.store.renew_entitlement(request)).await
     }
 
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
-        self.ask(self.store.rotate(old_digest.to_vec(), new)).await
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
+        self.call(self.store.rotate(old_digest.to_vec(), new)).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
-        self.ask(self.store.revoke_key(key.clone(), now)).await
+        self.call(self.store.revoke_key(key.clone(), now)).await
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
-        let KeyPage { items, next } = self.ask(self.store.keys(page)).await?;
+        let KeyPage { items, next } = self.call(self.store.keys(page)).await?;
         Ok(Page { items, next })
     }
 
-    async fn put_token(&self, token: Token) -> Result<()> {
-        self.ask(self.store.put_token(token)).await
+    async fn put_token(&self, token: VerificationToken) -> Result<()> {
+        self.call(self.store.put_token(token)).await
     }
 
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        Ok(match self.ask(self.store.redeem(ask)).await? {
-            Redemption::Issued { holder, first } => Redeemed::Issued { account: holder, first },
-            Redemption::NeedsConfirmation => Redeemed::NeedsConfirmation,
-            Redemption::Invalid => Redeemed::Invalid,
+    async fn redeem(&self, request: RedeemRequest) -> Result<core::RedeemOutcome> {
+        Ok(match self.call(self.store.redeem(request)).await? {
+            RedeemOutcome::Issued { account, first } => core::RedeemOutcome::Issued { account, first },
+            RedeemOutcome::NeedsConfirmation => core::RedeemOutcome::NeedsConfirmation,
+            RedeemOutcome::Invalid => core::RedeemOutcome::Invalid,
         })
     }
 
-    async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
-        self.ask(self.store.account(who.clone())).await
+    async fn account(&self, reference: &AccountRef) -> Result<Option<Account>> {
+        self.call(self.store.account(reference.clone())).await
     }
 
-    async fn change_account(&self, account: Account) -> Result<Changed> {
-        Ok(match self.ask(self.store.change_account(account)).await? {
-            AccountChange::Done { holder } => Changed::Changed(holder),
-            AccountChange::Stale => Changed::Stale,
-            AccountChange::Missing => Changed::Missing,
+    async fn update_account(&self, account: Account) -> Result<core::UpdateOutcome> {
+        Ok(match self.call(self.store.update_account(account)).await? {
+            UpdateOutcome::Changed { account } => core::UpdateOutcome::Changed(account),
+            UpdateOutcome::Stale => core::UpdateOutcome::Stale,
+            UpdateOutcome::Missing => core::UpdateOutcome::Missing,
         })
     }
 
-    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
-        self.ask(self.store.erase_account(id.clone(), version, now)).await
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<EraseOutcome> {
+        self.call(self.store.erase_account(id.clone(), version, now)).await
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
-        let AccountPage { items, next } = self.ask(self.store.accounts(page)).await?;
+        let AccountPage { items, next } = self.call(self.store.accounts(page)).await?;
         Ok(Page { items, next })
     }
 }

@@ -1,363 +1,366 @@
-//! A ledger of the app's.
+//! Ledger of the app.
 
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::{Cursor, GrantId, HoldId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState,
-        Ledger, Leg, Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, EntryKind, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        Leg, PeriodBalance, Pool, PoolBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest,
+        Terms,
     },
 };
 
-use super::Foreign;
+use super::ForeignStore;
 use crate::error::VerbatimError;
 
-/// What is spent from: an allowance of a period, or what was bought.
+/// Allowance of a period, or purchased credits.
 #[uniffi::remote(Enum)]
 pub enum Pool {
     /// An allowance.
     Allowance {
-        /// The period's name, such as `day/2026-11-20`: a reset is a new bucket.
+        /// Name of the period, such as `day/2026-11-20`: each period has its own bucket.
         bucket: String,
-        /// How much there is in all.
+        /// Limit of the period.
         limit: u64,
     },
-    /// What was bought or granted.
+    /// Purchased or granted credits.
     Purchased,
 }
 
-/// From which pools a wallet spends, in order.
+/// Pools of a wallet, in the order of spending.
 #[uniffi::remote(Record)]
 pub struct Terms {
     /// The pools.
     pub pools: Vec<Pool>,
-    /// When the allowance begins anew.
+    /// Time at which the allowance resets.
     pub resets_at: Option<Timestamp>,
 }
 
 /// One wallet's part of a hold.
 #[uniffi::remote(Record)]
 pub struct Leg {
-    /// The wallet. An unknown one is a fresh one.
+    /// The wallet. An unknown wallet is empty.
     pub wallet: WalletId,
-    /// Its pools.
+    /// Terms of the wallet.
     pub terms: Terms,
-    /// How much.
+    /// Amount to hold.
     pub amount: u64,
 }
 
-/// What to hold: all legs or none.
+/// Request to reserve an amount: all legs or none.
 #[uniffi::remote(Record)]
 pub struct HoldRequest {
-    /// The hold's id: the same one again is the same hold.
+    /// Id of the hold: a repeated id is the same hold.
     pub id: HoldId,
     /// The legs.
     pub legs: Vec<Leg>,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// When it ends unless it is extended.
+    /// Expiry, unless the hold is extended.
     pub expires_at: Timestamp,
-    /// What it is for.
+    /// Purpose.
     pub memo: String,
 }
 
-/// What a pool has.
+/// Balance of a pool.
 #[uniffi::remote(Record)]
 pub struct PoolBalance {
     /// The pool.
     pub pool: Pool,
-    /// What was spent.
+    /// Amount spent.
     pub spent: u64,
-    /// What is held.
+    /// Amount held.
     pub held: u64,
-    /// What was granted.
+    /// Amount granted.
     pub granted: u64,
 }
 
-/// What a wallet has.
+/// Balance of a wallet.
 #[uniffi::remote(Record)]
 pub struct Balance {
     /// The wallet.
     pub wallet: WalletId,
-    /// Its pools, in the order of the terms.
+    /// Balances of its pools, in the order of the terms.
     pub pools: Vec<PoolBalance>,
 }
 
-/// What a wallet has, and what it spent of what was bought since a moment.
+/// Balance of a wallet, with its purchased credits spent since a time.
 #[uniffi::remote(Record)]
-pub struct BalanceSince {
-    /// What it has.
+pub struct PeriodBalance {
+    /// The balance.
     pub balance: Balance,
-    /// What it spent of what was bought.
+    /// Purchased credits spent.
     pub purchased_spent: u64,
 }
 
-/// How a hold stands.
+/// State of a hold.
 #[uniffi::remote(Enum)]
 pub enum HoldState {
-    /// It is open.
+    /// The hold is open.
     Open {
-        /// When it ends.
+        /// Expiry.
         expires_at: Timestamp,
     },
-    /// It was settled.
-    Closed {
-        /// What was spent of each leg.
+    /// The hold is settled.
+    Settled {
+        /// Amount spent per leg.
         spent: Vec<u64>,
     },
-    /// It ended by itself.
+    /// The hold expired.
     Expired,
 }
 
-/// What came of a hold.
+/// Outcome of a hold.
 #[uniffi::remote(Enum)]
 pub enum HoldOutcome {
-    /// It holds.
+    /// The amount is held.
     Held {
-        /// What the wallets have then, in the order of the legs.
+        /// Balances of the wallets afterwards, in the order of the legs.
         balances: Vec<Balance>,
     },
-    /// A leg is too small; nothing is held.
-    Refused {
-        /// Which leg, from 0.
+    /// The balance of a leg is too small; nothing is held.
+    Insufficient {
+        /// Index of the leg, from 0.
         leg: u32,
-        /// What its wallet has.
+        /// Balance of its wallet.
         balance: Balance,
     },
-    /// The same hold was made before.
-    Known {
-        /// How it stands.
+    /// The same hold exists already.
+    Exists {
+        /// State of the hold.
         state: HoldState,
-        /// What the wallets have.
+        /// Balances of the wallets.
         balances: Vec<Balance>,
     },
     /// Another hold has this id.
     Conflict,
 }
 
-/// How to end a hold.
+/// Request to settle a hold.
 #[uniffi::remote(Record)]
-pub struct Settle {
+pub struct SettleRequest {
     /// The hold.
     pub id: HoldId,
-    /// What is spent of each leg; the rest returns.
+    /// Amount to spend per leg; the rest is released.
     pub spent: Vec<u64>,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What came of settling.
+/// Outcome of a settlement.
 #[uniffi::remote(Enum)]
 pub enum SettleOutcome {
-    /// It is settled.
+    /// The hold is settled.
     Settled {
-        /// What the wallets have then.
+        /// Balances of the wallets afterwards.
         balances: Vec<Balance>,
     },
-    /// It was no longer open.
-    Known {
-        /// How it stands.
+    /// The hold was not open any more.
+    Exists {
+        /// State of the hold.
         state: HoldState,
     },
     /// There is no such hold.
-    Unknown,
+    HoldNotFound,
 }
 
-/// Credits to add, once.
+/// Request to grant credits, once per id.
 #[uniffi::remote(Record)]
-pub struct Grant {
-    /// The grant's id.
+pub struct GrantRequest {
+    /// Id of the grant.
     pub id: GrantId,
     /// The wallet.
     pub wallet: WalletId,
-    /// How much.
+    /// Amount.
     pub amount: u64,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// What for.
+    /// Purpose.
     pub memo: String,
 }
 
-/// Credits to take back, once, as far as there are any.
+/// Request to take granted credits back, once per id, as far as they are not spent.
 #[uniffi::remote(Record)]
-pub struct Revoke {
-    /// The revocation's id.
+pub struct RevokeRequest {
+    /// Id of the revocation.
     pub id: GrantId,
-    /// The grant that it takes back from.
+    /// Id of the grant.
     pub grant: GrantId,
-    /// How much.
+    /// Amount.
     pub amount: u64,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// What for.
+    /// Purpose.
     pub memo: String,
 }
 
-/// What came of a grant.
+/// Outcome of a grant.
 #[uniffi::remote(Enum)]
 pub enum GrantOutcome {
-    /// It is added.
+    /// The credits are granted.
     Granted {
-        /// What the wallet has then.
+        /// Balance of the wallet afterwards.
         balance: Balance,
     },
-    /// It was added before.
-    Known,
+    /// The same grant exists already.
+    Exists,
     /// Another grant has this id.
     Conflict,
 }
 
-/// What came of a revocation.
+/// Outcome of a revocation.
 #[uniffi::remote(Enum)]
 pub enum RevokeOutcome {
-    /// It is taken back.
+    /// The credits are revoked.
     Revoked {
-        /// How much was there.
+        /// Amount taken back.
         taken: u64,
-        /// How much was not.
+        /// Amount already spent.
         shortfall: u64,
     },
-    /// It was taken back before.
-    Known {
-        /// How much was there.
+    /// The same revocation exists already.
+    Exists {
+        /// Amount taken back.
         taken: u64,
-        /// How much was not.
+        /// Amount already spent.
         shortfall: u64,
     },
     /// There is no such grant.
-    UnknownGrant,
+    GrantNotFound,
     /// Another revocation has this id.
     Conflict,
 }
 
-/// What an entry notes.
+/// Kind of a ledger entry.
 #[uniffi::remote(Enum)]
 pub enum EntryKind {
     /// Held.
     Held,
     /// Spent.
     Spent,
-    /// Held and spent in one step.
+    /// Held and spent in one operation.
     Charged,
-    /// Returned.
+    /// Released.
     Returned,
-    /// Returned, since the hold ended by itself.
+    /// Released because the hold expired.
     Expired,
     /// Granted.
     Granted,
-    /// Taken back.
+    /// Revoked.
     Revoked {
-        /// How much was not there.
+        /// Amount already spent.
         shortfall: u64,
     },
 }
 
-/// One immutable row of the ledger.
+/// Immutable row of one ledger operation.
 #[uniffi::remote(Record)]
 pub struct Entry {
-    /// Its place among the wallet's.
+    /// Sequence number within the wallet.
     pub seq: u64,
-    /// When.
+    /// Time of the operation.
     pub at: Timestamp,
-    /// Whose.
+    /// The wallet.
     pub wallet: WalletId,
-    /// Of which pool.
+    /// The pool.
     pub pool: Pool,
-    /// What it notes.
+    /// Kind of the operation.
     pub kind: EntryKind,
-    /// How much.
+    /// Amount.
     pub amount: u64,
-    /// The hold, grant or revocation.
+    /// Id of the hold, grant or revocation.
     pub cause: String,
-    /// What for.
+    /// Purpose.
     pub memo: String,
 }
 
-/// A part of a wallet's entries.
+/// Page of ledger entries.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct EntryPage {
     /// The items, in order.
     pub items: Vec<Entry>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// A part of the list of wallets.
+/// Page of wallets.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct BalancePage {
     /// The items, in order.
     pub items: Vec<Balance>,
-    /// What to ask for to go on; none when there is no more.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// A ledger: wallets, pools, holds, grants, entries. Each call is one transaction, and may be repeated by its id.
+/// Ledger of wallets, pools, holds, grants and entries.
+///
+/// Each call is one transaction; repeating an id is safe.
 #[uniffi::export(rust, foreign)]
 #[async_trait]
 pub trait LedgerStore: Send + Sync {
-    /// Holds an amount in several wallets at once: all legs or none. Overdue holds of these wallets expire first.
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
-    /// Holds and settles in one step, with one entry of each pool, `Charged`.
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
-    /// Puts off the end of an open hold; never brings it forward.
+    /// Holds amounts in several wallets: all legs or none. Overdue holds of these wallets expire first.
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
+    /// Holds and settles in one operation, with one `Charged` entry per pool.
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome, VerbatimError>;
+    /// Extends an open hold; an earlier expiry has no effect.
     async fn extend(&self, id: HoldId, until: Timestamp) -> Result<HoldState, VerbatimError>;
-    /// Ends a hold: so much of each leg is spent, the rest returns.
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome, VerbatimError>;
-    /// Adds credits, once for each id.
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome, VerbatimError>;
-    /// Takes credits back, once for each id.
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome, VerbatimError>;
-    /// What a wallet has on these terms.
+    /// Settles a hold: spends a part of each leg and releases the rest.
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome, VerbatimError>;
+    /// Grants credits, once per id.
+    async fn grant(&self, request: GrantRequest) -> Result<GrantOutcome, VerbatimError>;
+    /// Revokes credits, once per id.
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome, VerbatimError>;
+    /// Balance of a wallet with these terms.
     async fn balance(&self, wallet: WalletId, terms: Terms) -> Result<Balance, VerbatimError>;
-    /// The same, with what was spent since a moment of what was bought.
+    /// The same, with the purchased credits spent since a time.
     async fn balance_since(
         &self,
         wallet: WalletId,
         terms: Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince, VerbatimError>;
-    /// Ends overdue holds, at most so many; how many.
+    ) -> Result<PeriodBalance, VerbatimError>;
+    /// Expires overdue holds, at most `limit`; returns their number.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32, VerbatimError>;
-    /// A wallet's entries, oldest first.
+    /// Entries of a wallet, oldest first.
     async fn entries(&self, wallet: WalletId, page: PageRequest) -> Result<EntryPage, VerbatimError>;
-    /// All wallets with what they have.
+    /// All wallets with their balances.
     async fn wallets(&self, page: PageRequest) -> Result<BalancePage, VerbatimError>;
 }
 
 #[async_trait]
-impl Ledger for Foreign<dyn LedgerStore> {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        self.ask(self.store.hold(ask)).await
+impl Ledger for ForeignStore<dyn LedgerStore> {
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        self.call(self.store.hold(request)).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        self.ask(self.store.spend(ask)).await
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        self.call(self.store.spend(request)).await
     }
 
     async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.ask(self.store.extend(id.clone(), until)).await
+        self.call(self.store.extend(id.clone(), until)).await
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        self.ask(self.store.settle(ask)).await
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.call(self.store.settle(request)).await
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
-        grant.check()?;
-        self.ask(self.store.grant(grant)).await
+    async fn grant(&self, request: GrantRequest) -> Result<GrantOutcome> {
+        request.check()?;
+        self.call(self.store.grant(request)).await
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        ask.check()?;
-        self.ask(self.store.revoke(ask)).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        request.check()?;
+        self.call(self.store.revoke(request)).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
-        self.ask(self.store.balance(wallet.clone(), terms.clone())).await
+        self.call(self.store.balance(wallet.clone(), terms.clone())).await
     }
 
     async fn balance_since(
@@ -365,22 +368,22 @@ impl Ledger for Foreign<dyn LedgerStore> {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         terms.check()?;
-        self.ask(self.store.balance_since(wallet.clone(), terms.clone(), since)).await
+        self.call(self.store.balance_since(wallet.clone(), terms.clone(), since)).await
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        self.ask(self.store.expire(now, limit)).await
+        self.call(self.store.expire(now, limit)).await
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
-        let EntryPage { items, next } = self.ask(self.store.entries(wallet.clone(), page)).await?;
+        let EntryPage { items, next } = self.call(self.store.entries(wallet.clone(), page)).await?;
         Ok(Page { items, next })
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        let BalancePage { items, next } = self.ask(self.store.wallets(page)).await?;
+        let BalancePage { items, next } = self.call(self.store.wallets(page)).await?;
         Ok(Page { items, next })
     }
 }

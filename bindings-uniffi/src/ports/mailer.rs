@@ -1,22 +1,22 @@
-//! Who sends the mails of registrations, where the app has the service within its process.
+//! Mailer of the app, for a service in its process.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{Error, Result, accounts::mail};
 
-use crate::{error::VerbatimError, unsaid::unsaid};
+use crate::{error::VerbatimError, redacted_debug::redacted_debug};
 
-/// A mail to send.
+/// A mail message.
 #[derive(Clone, uniffi::Record)]
-pub struct Mail {
-    /// To whom.
+pub struct MailMessage {
+    /// Recipient.
     pub to: String,
-    /// Its subject.
+    /// Subject.
     pub subject: String,
-    /// Its text.
+    /// Plain text.
     pub text: String,
-    /// The same as HTML.
+    /// The same content as HTML.
     pub html: String,
 }
 
@@ -24,21 +24,21 @@ pub struct Mail {
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait Mailer: Send + Sync {
-    /// Sends a mail; it is tried again later when this fails.
-    async fn send(&self, mail: Mail) -> Result<(), VerbatimError>;
+    /// Sends a mail. The library retries after a failure.
+    async fn send(&self, mail: MailMessage) -> Result<(), VerbatimError>;
 }
 
-/// A sender of the app's as the core's port.
+/// A mailer of the app as a port of the core.
 pub(crate) struct ForeignMailer(pub(crate) Arc<dyn Mailer>);
 
-unsaid!(Mail, ForeignMailer);
+redacted_debug!(MailMessage, ForeignMailer);
 
 #[async_trait]
 impl mail::Mailer for ForeignMailer {
-    async fn send(&self, mail: mail::Mail) -> Result<()> {
-        let mail::Mail { to, subject, text, html } = mail;
-        let sent = self.0.send(Mail { to, subject, text, html }).await;
-        // What it failed with may name the recipient.
+    async fn send(&self, mail: mail::MailMessage) -> Result<()> {
+        let mail::MailMessage { to, subject, text, html } = mail;
+        let sent = self.0.send(MailMessage { to, subject, text, html }).await;
+        // The error may contain the recipient.
         sent.map_err(|_| Error::unavailable("the app's mailer failed"))
     }
 }

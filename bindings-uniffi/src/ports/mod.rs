@@ -1,6 +1,6 @@
-//! What an app implements: suppliers, stores, a chat model, who sends mails.
+//! Interfaces that an app implements: suppliers, stores, a chat model, a mailer.
 //!
-//! What the app's code throws, returns as nonsense or never returns is a fault of that part alone.
+//! Errors, invalid values and missing responses of the app's code affect only the call that uses it.
 
 mod archive;
 mod chat_model;
@@ -14,48 +14,46 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use transcript_core::{Error, Result};
 
-pub use archive::{ArchiveFind, ArchiveKeep, ArchiveStore, StoredRecord, TrackPage, VideoPage};
+pub use archive::{ArchiveStore, FindOutcome, PutRequest, StoredTranscript, TrackPage, VideoPage};
 pub use chat_model::{ChatMessage, ChatModel};
-pub use directory::{AccountChange, AccountPage, DirectoryStore, KeyOwner, KeyPage, Redemption};
+pub use directory::{AccountPage, DirectoryStore, KeyOwner, KeyPage, RedeemOutcome, UpdateOutcome};
 pub use ledger::{BalancePage, EntryPage, LedgerStore};
-pub use mailer::{Mail, Mailer};
-pub use records::{ShortLinkName, Video};
-pub use supplier::{Supplier, SupplierAsk, SupplyFailure, SupplyReason, Watcher};
+pub use mailer::{MailMessage, Mailer};
+pub use records::{ShortLink, Video};
+pub use supplier::{Supplier, SupplyFailure, SupplyMonitor, SupplyReason, SupplyRequest};
 
-#[cfg(feature = "testing")]
-pub(crate) use archive::{archive_find, stored_record};
 pub(crate) use chat_model::ForeignChatModel;
 pub(crate) use mailer::ForeignMailer;
 pub(crate) use supplier::ForeignSupplier;
 
 use crate::error::{VerbatimError, to_core};
 
-/// A store of the app's as the core's port. It is waited for, but not for ever.
-pub(crate) struct Foreign<S: ?Sized> {
+/// A store of the app as a port of the core, with a timeout per call.
+pub(crate) struct ForeignStore<S: ?Sized> {
     store: Arc<S>,
-    what: &'static str,
-    patience: Duration,
+    name: &'static str,
+    timeout: Duration,
 }
 
-impl<S: ?Sized> fmt::Debug for Foreign<S> {
+impl<S: ?Sized> fmt::Debug for ForeignStore<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Foreign").field("what", &self.what).finish_non_exhaustive()
+        f.debug_struct("ForeignStore").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl<S: ?Sized + Send + Sync> Foreign<S> {
-    /// This store, called `what` where people read of it, each of whose calls may take as long as `patience`.
-    pub(crate) fn new(what: &'static str, store: Arc<S>, patience: Duration) -> Self {
-        Self { store, what, patience }
+impl<S: ?Sized + Send + Sync> ForeignStore<S> {
+    /// Wraps a store; `name` appears in error messages, `timeout` applies to each call.
+    pub(crate) fn new(name: &'static str, store: Arc<S>, timeout: Duration) -> Self {
+        Self { store, name, timeout }
     }
 
-    async fn ask<T: Send>(
+    async fn call<T: Send>(
         &self,
         call: impl Future<Output = std::result::Result<T, VerbatimError>> + Send,
     ) -> Result<T> {
-        match tokio::time::timeout(self.patience, call).await {
-            Ok(answer) => answer.map_err(to_core),
-            Err(_) => Err(Error::unavailable(format!("the app's {} did not answer in time", self.what))),
+        match tokio::time::timeout(self.timeout, call).await {
+            Ok(result) => result.map_err(to_core),
+            Err(_) => Err(Error::unavailable(format!("the app's {} did not answer in time", self.name))),
         }
     }
 }

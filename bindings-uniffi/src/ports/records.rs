@@ -1,28 +1,28 @@
-//! The core's own records, as the stores of an app get and give them.
+//! Records of the core, as stores of an app receive and return them.
 
 use transcript_core::{
     PageRequest, Timestamp,
-    archive::{Absence, ArchivedTrack, Claim, Lease, Stats, Wish},
+    archive::{Absence, ArchiveStats, ArchivedTrack, FetchLease, LeaseOutcome, TrackSelector},
     ids::{AccountId, Cursor, GrantId, HoldId, Holder, KeyId, WalletId},
     transcript::{LanguageTag, TrackInfo, TrackKind},
-    video::{Platform, ShortLink, VideoId},
+    video::{Platform, ShortLink as ShortLinkId, VideoId},
 };
 
 /// A video.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
 pub struct Video {
-    /// Where it is.
+    /// Platform of the video.
     pub platform: Platform,
-    /// Its id there.
+    /// The video's id on its platform.
     pub id: String,
 }
 
-/// A platform's short link.
+/// A short link of a platform.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Record)]
-pub struct ShortLinkName {
-    /// Whose it is.
+pub struct ShortLink {
+    /// Platform of the link.
     pub platform: Platform,
-    /// Its lasting name.
+    /// Canonical name of the link.
     pub name: String,
 }
 
@@ -31,28 +31,28 @@ uniffi::custom_type!(VideoId, Video, {
     try_lift: |video| Ok(VideoId::new(video.platform, &video.id)?),
     lower: |id| Video { platform: id.platform(), id: id.id().to_owned() },
 });
-uniffi::custom_type!(ShortLink, ShortLinkName, {
+uniffi::custom_type!(ShortLinkId, ShortLink, {
     remote,
     try_lift: |link| {
-        ShortLink::from_name(link.platform, &link.name)
-            .ok_or_else(|| uniffi::deps::anyhow::anyhow!("this is no short link"))
+        ShortLinkId::from_name(link.platform, &link.name)
+            .ok_or_else(|| uniffi::deps::anyhow::anyhow!("the short link is invalid"))
     },
-    lower: |link| ShortLinkName { platform: link.platform(), name: link.name() },
+    lower: |link| ShortLink { platform: link.platform(), name: link.name() },
 });
 uniffi::custom_type!(Timestamp, i64, {
     remote,
     try_lift: |millis| Ok(Timestamp::from_millis(millis)),
-    lower: |moment| moment.as_millis(),
+    lower: |time| time.as_millis(),
 });
 uniffi::custom_type!(LanguageTag, String, {
     remote,
     try_lift: |tag| Ok(LanguageTag::parse(&tag)?),
     lower: |tag| tag.as_str().to_owned(),
 });
-uniffi::custom_type!(Wish, String, {
+uniffi::custom_type!(TrackSelector, String, {
     remote,
-    try_lift: |name| Ok(Wish::from_name(&name)),
-    lower: |wish| wish.as_str().to_owned(),
+    try_lift: |name| Ok(TrackSelector::from_name(&name)),
+    lower: |selector| selector.as_str().to_owned(),
 });
 
 macro_rules! names {
@@ -67,103 +67,103 @@ macro_rules! names {
 
 names!(AccountId, Cursor, GrantId, HoldId, Holder, KeyId, WalletId);
 
-/// One track of captions.
+/// A caption track.
 #[uniffi::remote(Record)]
 pub struct TrackInfo {
-    /// The language as a BCP 47 tag.
+    /// Language as a BCP 47 tag.
     pub language: LanguageTag,
-    /// How the words came to be.
+    /// Origin of the track.
     pub kind: TrackKind,
-    /// The track's own name, where it has one beside its language.
+    /// Name of the track, if it has one in addition to its language.
     pub name: Option<String>,
-    /// Whether this is the language that is spoken in the video, as far as the supplier knows.
+    /// Whether the language is the spoken one, as far as the supplier knows.
     pub original: bool,
 }
 
-/// A wish that is known to have nothing, for a while.
+/// Negative-cache entry: a fetch found no transcript.
 #[uniffi::remote(Record)]
 pub struct Absence {
     /// The video.
     pub video: VideoId,
-    /// What was wished: `default`, or a language.
-    pub wish: Wish,
-    /// The lasting name of the reason.
+    /// The selector: `default` or a language.
+    pub selector: TrackSelector,
+    /// Failure reason on the wire.
     pub reason: String,
-    /// The sentence for people.
+    /// Message for people.
     pub message: String,
-    /// The names of the suppliers that were asked.
-    pub asked: Vec<String>,
-    /// When it ends, in milliseconds since 1970.
+    /// Names of the suppliers that were called.
+    pub suppliers_tried: Vec<String>,
+    /// Expiry, in milliseconds since 1970.
     pub until: Timestamp,
 }
 
-/// A claim on the right to fetch.
+/// Lease on a fetch.
 #[uniffi::remote(Record)]
-pub struct Lease {
+pub struct FetchLease {
     /// The video.
     pub video: VideoId,
-    /// What was wished.
-    pub wish: Wish,
-    /// Who claims.
+    /// The selector.
+    pub selector: TrackSelector,
+    /// Holder of the lease.
     pub holder: Holder,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// When the claim ends unless it is renewed.
+    /// Expiry, unless the lease is renewed.
     pub until: Timestamp,
 }
 
-/// The answer to a claim.
+/// Outcome of acquiring a lease.
 #[uniffi::remote(Enum)]
-pub enum Claim {
-    /// The caller holds it now.
-    Claimed,
-    /// Another holds it.
+pub enum LeaseOutcome {
+    /// The caller holds the lease.
+    Acquired,
+    /// Another holder has the lease.
     Busy {
-        /// When the other's lease ends.
+        /// Expiry of that lease.
         until: Timestamp,
     },
 }
 
-/// A track of a video, and what the archive has of it.
+/// A track of a video, with its archived state.
 #[uniffi::remote(Record)]
 pub struct ArchivedTrack {
     /// The video.
     pub video: VideoId,
     /// The track.
     pub track: TrackInfo,
-    /// The wishes that the archived track answers, in order; none when it is only known.
-    pub wishes: Vec<Wish>,
-    /// The newest revision, where it is archived.
+    /// Selectors that the archived track serves, in order; empty if it is not archived.
+    pub selectors: Vec<TrackSelector>,
+    /// Newest revision, if archived.
     pub revision: Option<u32>,
-    /// When that was stored.
+    /// Time at which that revision was stored.
     pub stored_at: Option<Timestamp>,
 }
 
-/// How much an archive holds.
+/// Totals of an archive.
 #[uniffi::remote(Record)]
-pub struct Stats {
+pub struct ArchiveStats {
     /// Videos with at least one transcript.
     pub videos: u64,
-    /// Transcripts, all revisions counted.
+    /// Transcripts, including all revisions.
     pub transcripts: u64,
-    /// Absences, also those that have ended and were not cleared yet.
+    /// Absences, including expired ones that are not deleted yet.
     pub absences: u64,
-    /// Videos taken down by the operator.
+    /// Withdrawn videos.
     pub withdrawn: u64,
-    /// Short links that were learnt.
+    /// Stored short links.
     pub links: u64,
-    /// Bytes that the transcripts take as stored.
+    /// Bytes of the transcripts as stored.
     pub bytes: u64,
-    /// Transcripts that are in a smaller form.
+    /// Transcripts in cold storage.
     #[uniffi(default = 0)]
     pub compact: u64,
 }
 
-/// What part of a list is wanted.
+/// Request for a page of a list.
 #[uniffi::remote(Record)]
 pub struct PageRequest {
-    /// After which item, as an earlier page named it; none: from the beginning.
+    /// Cursor of the previous page; `None`: the first page.
     pub after: Option<Cursor>,
-    /// How many items at most, from 1 to 1,000.
+    /// Maximum of items, 1 to 1,000.
     pub limit: u32,
 }

@@ -1,150 +1,154 @@
-//! A supplier of the app's.
+//! Supplier of the app.
 
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{self, Supplied, SupplierCard, SupplierKind, SupplyError},
+    archive::TrackSelector,
+    supplier::{self, SupplierInfo, SupplierKind, SupplyError, SupplyOutput},
     video::Platform,
 };
 
 use crate::{error::VerbatimError, transcript::Transcript};
 
-/// Why a supplier has no transcript. The first group is remembered for a while, the second is passing, the third is for
-/// whoever runs the app.
+/// Why a supplier has no transcript.
+///
+/// `NoCaptions` to `Upcoming` concern the video and are stored as an absence; `Throttled` to `Unreadable` are
+/// transient; `Stale` and `Misconfigured` require an action of the app's developer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum SupplyReason {
-    /// The video has no captions, or no speech.
+    /// The video has no captions or no speech.
     NoCaptions,
-    /// It has transcripts, but none in the wished language.
+    /// The video has transcripts, but none in the requested language.
     NoLanguage,
-    /// It is private.
+    /// The video is private.
     Private,
-    /// It was removed, or never existed.
+    /// The video was removed or never existed.
     Removed,
-    /// It is not offered where we ask from.
+    /// The video is not available in this region.
     Region,
-    /// It is for viewers of a certain age.
+    /// The video is age-restricted.
     Age,
-    /// It is for members.
+    /// The video is for members only.
     Members,
-    /// It must be paid for.
+    /// The video must be bought.
     Payment,
-    /// It is shown to people who are logged in.
+    /// The video requires a login.
     Login,
-    /// It is live now.
+    /// The video is a running live stream.
     Live,
-    /// It has not started yet.
+    /// The live stream or premiere has not started yet.
     Upcoming,
-    /// The platform throttles us.
+    /// The platform throttles requests.
     Throttled,
-    /// The platform asks for a proof that we are human.
+    /// The platform requires a bot check.
     BotCheck,
-    /// The platform answered about another video.
+    /// The platform returned another video.
     OtherVideo,
-    /// The platform took too long.
+    /// The platform exceeded the timeout.
     Timeout,
     /// The platform could not be reached.
     Unreachable,
-    /// The platform answered with a fault of its own.
+    /// The platform failed with an internal error.
     PlatformFault,
-    /// The platform's answer cannot be read.
+    /// The platform's response cannot be parsed.
     Unreadable,
-    /// What the supplier pretends to be is too old.
+    /// The client version that the supplier imitates is outdated.
     Stale,
-    /// The supplier's settings are wrong.
+    /// The supplier's settings are invalid.
     Misconfigured,
 }
 
-/// What a supplier fails with.
+/// Error of a supplier.
 #[derive(Clone, Debug, PartialEq, uniffi::Error)]
 pub enum SupplyFailure {
-    /// It has no transcript.
+    /// There is no transcript.
     Failed {
-        /// Why.
+        /// The reason.
         reason: SupplyReason,
-        /// Why, in a sentence for people.
-        sentence: String,
-        /// After how long asking again may help.
+        /// The reason, in one sentence for people.
+        detail: String,
+        /// Time after which a retry may succeed.
         retry_after: Option<Duration>,
     },
 }
 
 impl fmt::Display for SupplyFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Failed { sentence, .. } = self;
-        f.write_str(sentence)
+        let Self::Failed { detail, .. } = self;
+        f.write_str(detail)
     }
 }
 
 impl std::error::Error for SupplyFailure {}
 
 impl From<uniffi::UnexpectedUniFFICallbackError> for SupplyFailure {
-    /// What the app's code threw that it had not declared, and what it returned that is no transcript.
+    /// An undeclared exception of the app's code, or an invalid value that it returned.
     fn from(error: uniffi::UnexpectedUniFFICallbackError) -> Self {
-        let sentence = format!("The app's own supplier failed: {}", error.reason);
-        Self::Failed { reason: SupplyReason::PlatformFault, sentence, retry_after: None }
+        let detail = format!("The app's supplier failed: {}", error.reason);
+        Self::Failed { reason: SupplyReason::PlatformFault, detail, retry_after: None }
     }
 }
 
-/// Whoever waits for a supplier: hears how far it is, and may have left.
+/// Progress and cancellation of a fetch.
 #[derive(Debug, uniffi::Object)]
-pub struct Watcher {
-    inner: Arc<dyn supplier::Watcher>,
+pub struct SupplyMonitor {
+    inner: Arc<dyn supplier::SupplyMonitor>,
 }
 
 #[uniffi::export]
-impl Watcher {
-    /// Tells that the work reached `done` of `of` in a stage; `of` is 0 when nobody knows.
-    pub fn stage(&self, name: String, done: i64, of: i64) {
+impl SupplyMonitor {
+    /// Reports the progress of a stage: `done` of `total` units; a `total` of 0 means unknown.
+    pub fn report_progress(&self, name: String, done: i64, total: i64) {
         let count = |value: i64| u64::try_from(value).unwrap_or_default();
-        self.inner.stage(&name, count(done), count(of));
+        self.inner.report_progress(&name, count(done), count(total));
     }
 
-    /// Whether nobody wants the answer any more. Long work asks between its steps.
+    /// Whether no caller waits any more. Long work should check this between its steps.
     pub fn is_cancelled(&self) -> bool {
-        self.inner.cancelled()
+        self.inner.is_cancelled()
     }
 }
 
-/// What a supplier is asked.
+/// Request to a supplier.
 #[derive(Clone, Debug, uniffi::Record)]
-pub struct SupplierAsk {
-    /// Where the video is.
+pub struct SupplyRequest {
+    /// Platform of the video.
     pub platform: Platform,
-    /// Its id there.
+    /// The video's id on its platform.
     pub video_id: String,
-    /// Its address.
+    /// URL of the video.
     pub url: String,
-    /// The wished language as a BCP 47 tag; none for the default: English, else the spoken language.
+    /// Requested language as a BCP 47 tag; `None`: English if available, otherwise the spoken language.
     pub language: Option<String>,
-    /// How long there is for it.
-    pub time: Duration,
-    /// Who waits.
-    pub watcher: Arc<Watcher>,
+    /// Maximum duration of the call.
+    pub timeout: Duration,
+    /// Progress and cancellation.
+    pub monitor: Arc<SupplyMonitor>,
 }
 
-/// Something that can produce a transcript that is not archived.
+/// Source of transcripts that are not archived.
 #[uniffi::export(foreign)]
 #[async_trait]
 pub trait Supplier: Send + Sync {
-    /// The transcripts of a video, the best for the wish first; none of them: it has no captions.
-    async fn supply(&self, ask: SupplierAsk) -> Result<Vec<Transcript>, SupplyFailure>;
+    /// Returns the transcripts of a video, best match first.
+    ///
+    /// An empty list means that the video has no captions.
+    async fn supply(&self, request: SupplyRequest) -> Result<Vec<Transcript>, SupplyFailure>;
 }
 
-/// A supplier of the app's as the core's port.
+/// A supplier of the app as a port of the core.
 pub(crate) struct ForeignSupplier {
     supplier: Arc<dyn Supplier>,
-    card: SupplierCard,
-    patience: Duration,
+    info: SupplierInfo,
+    timeout: Duration,
     clock: verbatim::SystemClock,
 }
 
 impl fmt::Debug for ForeignSupplier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForeignSupplier").field("name", &self.card.name).finish_non_exhaustive()
+        f.debug_struct("ForeignSupplier").field("name", &self.info.name).finish_non_exhaustive()
     }
 }
 
@@ -154,98 +158,99 @@ impl ForeignSupplier {
         name: String,
         platforms: Vec<Platform>,
         kind: SupplierKind,
-        patience: Duration,
+        timeout: Duration,
     ) -> Self {
         let clock = verbatim::SystemClock::default();
-        Self { supplier, card: SupplierCard { name, platforms, kind }, patience, clock }
+        Self { supplier, info: SupplierInfo { name, platforms, kind }, timeout, clock }
     }
 
-    /// The transcripts that the app's code returned, as the core has them.
-    fn tracks(&self, given: Vec<Transcript>) -> Result<Supplied, SupplyError> {
-        let read = |transcript: Transcript| {
+    /// Checks and converts the transcripts that the app's code returned.
+    fn check_transcripts(&self, transcripts: Vec<Transcript>) -> Result<SupplyOutput, SupplyError> {
+        let convert = |transcript: Transcript| {
             let mut transcript = transcript.into_core()?;
-            // Another service names who answered there.
-            if self.card.kind != SupplierKind::Remote {
-                self.card.name.clone_into(&mut transcript.source);
+            // A remote service names the supplier that it used.
+            if self.info.kind != SupplierKind::Remote {
+                self.info.name.clone_into(&mut transcript.source);
             }
             Ok(transcript)
         };
-        let tracks = given.into_iter().map(read).collect::<Result<Vec<_>, VerbatimError>>();
-        let tracks = tracks.map_err(|error| {
-            let what = format!("The supplier {} returned what is no transcript: {error}.", self.card.name);
-            SupplyError::new(supplier::SupplyReason::Unreadable, what)
+        let transcripts = transcripts.into_iter().map(convert).collect::<Result<Vec<_>, VerbatimError>>();
+        let transcripts = transcripts.map_err(|error| {
+            let message = format!("The supplier {} returned an invalid transcript: {error}.", self.info.name);
+            SupplyError::new(supplier::SupplyReason::Unreadable, message)
         })?;
-        if tracks.is_empty() {
+        if transcripts.is_empty() {
             return Err(SupplyError::new(supplier::SupplyReason::NoCaptions, "The video has no captions."));
         }
-        let known_tracks = tracks.iter().map(|track| track.track.clone()).collect();
-        Ok(Supplied { tracks, known_tracks })
+        let known_tracks = transcripts.iter().map(|transcript| transcript.track.clone()).collect();
+        Ok(SupplyOutput { transcripts, known_tracks })
     }
 }
 
 #[async_trait]
 impl supplier::Supplier for ForeignSupplier {
-    fn card(&self) -> SupplierCard {
-        self.card.clone()
+    fn info(&self) -> SupplierInfo {
+        self.info.clone()
     }
 
     async fn supply(
         &self,
-        ask: supplier::Ask,
-        watcher: Arc<dyn supplier::Watcher>,
-    ) -> Result<Supplied, SupplyError> {
-        let time = ask.deadline.since(self.clock.now()).min(self.patience);
-        let asked = SupplierAsk {
-            platform: ask.video.platform(),
-            video_id: ask.video.id().to_owned(),
-            url: ask.video.address(),
-            language: match &ask.wish {
-                Wish::Default => None,
-                Wish::Language(tag) => Some(tag.as_str().to_owned()),
+        request: supplier::SupplyRequest,
+        monitor: Arc<dyn supplier::SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        let timeout = request.deadline.since(self.clock.now()).min(self.timeout);
+        let request = SupplyRequest {
+            platform: request.video.platform(),
+            video_id: request.video.id().to_owned(),
+            url: request.video.address(),
+            language: match &request.selector {
+                TrackSelector::Default => None,
+                TrackSelector::Language(tag) => Some(tag.as_str().to_owned()),
             },
-            time,
-            watcher: Arc::new(Watcher { inner: watcher }),
+            timeout,
+            monitor: Arc::new(SupplyMonitor { inner: monitor }),
         };
-        match tokio::time::timeout(time, self.supplier.supply(asked)).await {
-            Ok(Ok(given)) => self.tracks(given),
-            Ok(Err(failure)) => Err(told(failure)),
+        match tokio::time::timeout(timeout, self.supplier.supply(request)).await {
+            Ok(Ok(transcripts)) => self.check_transcripts(transcripts),
+            Ok(Err(failure)) => Err(failure.into()),
             Err(_) => {
-                let what = format!("The supplier {} did not answer in time.", self.card.name);
-                Err(SupplyError::new(supplier::SupplyReason::Timeout, what))
+                let message = format!("The supplier {} did not answer in time.", self.info.name);
+                Err(SupplyError::new(supplier::SupplyReason::Timeout, message))
             }
         }
     }
 }
 
-/// What the app's code failed with, as the core has it.
-fn told(failure: SupplyFailure) -> SupplyError {
-    use supplier::SupplyReason as Core;
-    let SupplyFailure::Failed { reason, sentence, retry_after } = failure;
-    let reason = match reason {
-        SupplyReason::NoCaptions => Core::NoCaptions,
-        SupplyReason::NoLanguage => Core::NoLanguage(Vec::new()),
-        SupplyReason::Private => Core::Private,
-        SupplyReason::Removed => Core::Removed,
-        SupplyReason::Region => Core::Region,
-        SupplyReason::Age => Core::Age,
-        SupplyReason::Members => Core::Members,
-        SupplyReason::Payment => Core::Payment,
-        SupplyReason::Login => Core::Login,
-        SupplyReason::Live => Core::Live,
-        SupplyReason::Upcoming => Core::Upcoming(None),
-        SupplyReason::Throttled => Core::Throttled(retry_after),
-        SupplyReason::BotCheck => Core::BotCheck,
-        SupplyReason::OtherVideo => Core::OtherVideo,
-        SupplyReason::Timeout => Core::Timeout,
-        SupplyReason::Unreachable => Core::Unreachable,
-        SupplyReason::PlatformFault => Core::PlatformFault,
-        SupplyReason::Unreadable => Core::Unreadable,
-        SupplyReason::Stale => Core::Stale,
-        SupplyReason::Misconfigured => Core::Misconfigured,
-    };
-    let error = SupplyError::new(reason, sentence);
-    match retry_after {
-        Some(wait) => error.again_after(wait),
-        None => error,
+impl From<SupplyFailure> for SupplyError {
+    fn from(failure: SupplyFailure) -> Self {
+        use supplier::SupplyReason as Core;
+        let SupplyFailure::Failed { reason, detail, retry_after } = failure;
+        let reason = match reason {
+            SupplyReason::NoCaptions => Core::NoCaptions,
+            SupplyReason::NoLanguage => Core::NoLanguage(Vec::new()),
+            SupplyReason::Private => Core::Private,
+            SupplyReason::Removed => Core::Removed,
+            SupplyReason::Region => Core::Region,
+            SupplyReason::Age => Core::Age,
+            SupplyReason::Members => Core::Members,
+            SupplyReason::Payment => Core::Payment,
+            SupplyReason::Login => Core::Login,
+            SupplyReason::Live => Core::Live,
+            SupplyReason::Upcoming => Core::Upcoming(None),
+            SupplyReason::Throttled => Core::Throttled(retry_after),
+            SupplyReason::BotCheck => Core::BotCheck,
+            SupplyReason::OtherVideo => Core::OtherVideo,
+            SupplyReason::Timeout => Core::Timeout,
+            SupplyReason::Unreachable => Core::Unreachable,
+            SupplyReason::PlatformFault => Core::PlatformFault,
+            SupplyReason::Unreadable => Core::Unreadable,
+            SupplyReason::Stale => Core::Stale,
+            SupplyReason::Misconfigured => Core::Misconfigured,
+        };
+        let error = SupplyError::new(reason, detail);
+        match retry_after {
+            Some(wait) => error.with_retry_after(wait),
+            None => error,
+        }
     }
 }

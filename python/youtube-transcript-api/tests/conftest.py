@@ -1,4 +1,4 @@
-"""The other package's own tests, unmodified, on this one."""
+"""Runs the unmodified tests of youtube-transcript-api with this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLATFORM = platform_server.Platform()
 PLATFORM.as_responses()
 _CA_FILE = tempfile.NamedTemporaryFile(suffix=".pem")
 PLATFORM.authority.cert_pem.write_to_path(_CA_FILE.name)
-# As `requests` has them from the environment, so has this package.
+# As `requests`, this package reads proxies and certificates from the environment.
 for name in list(os.environ):
     if name.lower().endswith("_proxy"):
         del os.environ[name]
@@ -24,16 +24,16 @@ os.environ["REQUESTS_CA_BUNDLE"] = _CA_FILE.name
 _version = importlib.metadata.version
 
 
-def _version_of_the_stand_in(name: str) -> str:
-    """This distribution has a name of its own; the module is the other one's."""
+def _version_of_replacement(name: str) -> str:
+    """Returns the version of this distribution for the replaced one."""
     return _version("verbatim-youtube-transcript-api" if name == "youtube-transcript-api" else name)
 
 
-importlib.metadata.version = _version_of_the_stand_in
+importlib.metadata.version = _version_of_replacement
 
 
 @pytest.fixture
 def platform() -> Iterator[platform_server.Platform]:
-    PLATFORM.stage.reset()
+    PLATFORM.table.reset()
     yield PLATFORM
-    PLATFORM.stage.reset()
+    PLATFORM.table.reset()

@@ -1,7 +1,7 @@
-"""A stand-in for www.youtube.com on loopback: a proxy that answers for it over TLS.
+"""A fake www.youtube.com on loopback: a proxy that responds for it over TLS.
 
-It takes the place of the library `responses`, with as much of its interface as is needed. What the tests stub is served
-over real connections, so that the client under test is the one of production, which is not made of `requests`.
+It replaces the library `responses` and implements the part of its interface that the tests use. Stubbed responses are
+served over real connections, because the production client does not use `requests`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GET, POST = "GET", "POST"
 
 
 class Headers(dict):
-    """Headers whose names are of any case."""
+    """Headers with case-insensitive names."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         super().__init__({name.lower(): value for name, value in headers.items()})
@@ -51,14 +51,14 @@ class Stub(NamedTuple):
     headers: dict[str, str]
 
 
-class Stage:
-    """What is answered, and what was asked."""
+class StubTable:
+    """Stubbed responses and recorded requests."""
 
     def __init__(self) -> None:
         self.stubs: list[Stub] = []
         self.calls: list[Call] = []
-        #: How the paths begin whose answers are the last of their connection, without a word of that before.
-        self.hangs_up_after: tuple[str, ...] = ()
+        #: Path prefixes after whose responses the connection is closed, without a `Connection: close` header.
+        self.closes_after: tuple[str, ...] = ()
         self.lock = threading.Lock()
 
     def add(
@@ -81,33 +81,33 @@ class Stage:
         with self.lock:
             self.stubs.clear()
             self.calls.clear()
-            self.hangs_up_after = ()
+            self.closes_after = ()
 
-    def play(self, request: Request) -> Stub | None:
-        """The first stub that fits; of several it is used up, so that the next one answers next."""
+    def match(self, request: Request) -> Stub | None:
+        """Returns the first matching stub; if there are several, removes it."""
         with self.lock:
             self.calls.append(Call(request))
-            fitting = [
+            matching = [
                 stub
                 for stub in self.stubs
                 if stub.method == request.method and stub.url == request.url.split("?")[0]
             ]
-            if not fitting:
+            if not matching:
                 return None
-            if len(fitting) > 1:
-                self.stubs.remove(fitting[0])
-            return fitting[0]
+            if len(matching) > 1:
+                self.stubs.remove(matching[0])
+            return matching[0]
 
 
 class Platform:
-    """The running stand-in."""
+    """The running fake."""
 
     def __init__(self) -> None:
-        self.stage = Stage()
+        self.table = StubTable()
         self.authority = trustme.CA()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.authority.issue_cert("www.youtube.com").configure_cert(context)
-        stage = self.stage
+        table = self.table
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -123,29 +123,29 @@ class Platform:
                 self.rfile = self.connection.makefile("rb")
                 self.wfile = self.connection.makefile("wb", 0)
                 self.host = "https://www.youtube.com"
-                # Whoever asks in HTTP/1.0 means the tunnel to stay all the same.
+                # The tunnel stays open for HTTP/1.0 clients, too.
                 self.close_connection = False
 
-            def answer(self) -> None:
+            def respond(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 headers = Headers(dict(self.headers.items()))
-                stub = stage.play(Request(self.command, self.host + self.path, headers, body))
-                stub = stub or Stub("", "", b"nobody expected this", 599, {})
+                stub = table.match(Request(self.command, self.host + self.path, headers, body))
+                stub = stub or Stub("", "", b"unexpected request", 599, {})
                 self.send_response(stub.status)
                 for name, value in stub.headers.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(stub.body)))
                 self.end_headers()
                 self.wfile.write(stub.body)
-                self.close_connection |= self.path.startswith(stage.hangs_up_after)
+                self.close_connection |= self.path.startswith(table.closes_after)
 
-            do_GET = do_POST = answer
+            do_GET = do_POST = respond
 
             def handle(self) -> None:
                 try:
                     super().handle()
                 except (OSError, ssl.SSLError):
-                    pass  # a client that leaves in the middle is no fault of ours
+                    pass  # the client closed the connection early
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -156,14 +156,14 @@ class Platform:
         self.proxy = f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def as_responses(self) -> types.ModuleType:
-        """A module with the interface of `responses`, for the tests to import."""
-        stage, module = self.stage, types.ModuleType("responses")
+        """Registers a module with the interface of `responses`, which the tests import."""
+        table, module = self.table, types.ModuleType("responses")
         module.GET, module.POST = GET, POST
-        module.calls = stage.calls
-        module.add, module.replace, module.reset = stage.add, stage.replace, stage.reset
-        module.get = lambda *args, **kwargs: stage.add(GET, *args, **kwargs)
-        module.post = lambda *args, **kwargs: stage.add(POST, *args, **kwargs)
-        # They begin and end the patching of `requests`, which is not done here.
+        module.calls = table.calls
+        module.add, module.replace, module.reset = table.add, table.replace, table.reset
+        module.get = lambda *args, **kwargs: table.add(GET, *args, **kwargs)
+        module.post = lambda *args, **kwargs: table.add(POST, *args, **kwargs)
+        # In `responses` they start and stop patching `requests`, which is not needed here.
         module.start = module.stop = lambda: None
         sys.modules["responses"] = module
         return module

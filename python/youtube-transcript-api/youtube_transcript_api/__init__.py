@@ -1,4 +1,4 @@
-"""The interface of youtube-transcript-api 1.2 over Verbatim's fetching."""
+"""Drop-in replacement of youtube-transcript-api 1.2 on Verbatim."""
 
 from ._api import YouTubeTranscriptApi
 from ._errors import (

@@ -17,7 +17,7 @@ class YouTubeTranscriptCli:
         self._args = args
 
     def run(self) -> str:
-        """What the command prints: failures first, then transcripts."""
+        """Returns the output of the command: failures first, then transcripts."""
         parsed = self._parse_args()
         if parsed.exclude_manually_created and parsed.exclude_generated:
             return ""
@@ -28,7 +28,7 @@ class YouTubeTranscriptCli:
             try:
                 listed = api.list(video_id)
                 transcripts.append(listed if parsed.list_transcripts else self._fetch(parsed, listed))
-            except Exception as error:  # each video is one of several: the others are printed all the same
+            except Exception as error:  # a failed video does not stop the others
                 failures.append(error)
         parts = [str(failure) for failure in failures]
         if parsed.list_transcripts:
@@ -56,25 +56,29 @@ class YouTubeTranscriptCli:
 
     def _parse_args(self) -> argparse.Namespace:
         parser = argparse.ArgumentParser(
-            prog="youtube_transcript_api", description="Prints the transcripts of YouTube's videos."
+            prog="youtube_transcript_api", description="Print the transcripts of YouTube videos."
         )
         add = parser.add_argument
         add("--version", action="version", version=f"%(prog)s, version {self._get_version()}")
-        add("--list-transcripts", action="store_const", const=True, default=False, help="list what there is")
-        add("video_ids", nargs="+", type=str, help=r"ids of videos; one that begins with a dash as \-id")
-        add("--languages", nargs="*", default=["en"], type=str, help="languages, the dearest first")
+        add("--list-transcripts", action="store_const", const=True, default=False, help="list available transcripts")
+        add("video_ids", nargs="+", type=str, help=r"video ids; write an id that begins with a dash as \-id")
+        add("--languages", nargs="*", default=["en"], type=str, help="languages in order of preference")
         add(
-            "--exclude-generated", action="store_const", const=True, default=False, help="only what people made"
+            "--exclude-generated",
+            action="store_const",
+            const=True,
+            default=False,
+            help="only manually created transcripts",
         )
         add(
             "--exclude-manually-created",
             action="store_const",
             const=True,
             default=False,
-            help="only what was recognised",
+            help="only generated transcripts",
         )
-        add("--format", type=str, default="pretty", choices=tuple(FormatterLoader.TYPES), help="the form")
-        add("--translate", default="", metavar="LANGUAGE", help="have YouTube translate it")
+        add("--format", type=str, default="pretty", choices=tuple(FormatterLoader.TYPES), help="output format")
+        add("--translate", default="", metavar="LANGUAGE", help="translate with YouTube")
         add("--webshare-proxy-username", default=None, type=str, metavar="USERNAME")
         add("--webshare-proxy-password", default=None, type=str, metavar="PASSWORD")
         add("--http-proxy", default="", metavar="URL")

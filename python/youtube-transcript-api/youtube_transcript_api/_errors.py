@@ -1,6 +1,6 @@
-"""Why there is no transcript. The classes and attributes are those of youtube-transcript-api.
+"""Exceptions with the classes and attributes of youtube-transcript-api.
 
-The sentences are ours, around the few words of its own by which programs tell one cause from another.
+The messages differ, except for the phrases by which programs distinguish the causes.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class YouTubeTranscriptApiException(Exception):
-    """The root of all exceptions of this package."""
+    """Base class of all exceptions of this package."""
 
 
 class CookieError(YouTubeTranscriptApiException):
-    """Kept for programs that catch it: cookies cannot be given."""
+    """Never raised: cookies are not supported. Exists for programs that catch it."""
 
 
 class CookiePathInvalid(CookieError):
@@ -36,7 +36,7 @@ class CookieInvalid(CookieError):
 
 
 class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
-    """There is no transcript; `cause` says why, `video_id` of which video."""
+    """There is no transcript of the video `video_id`; `cause` is the reason."""
 
     CAUSE_MESSAGE = ""
 
@@ -54,21 +54,21 @@ class CouldNotRetrieveTranscript(YouTubeTranscriptApiException):
         return f"\nCould not retrieve a transcript of the video {address}.{because}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_restored, (type(self), dict(self.__dict__)))
+        return (_restore, (type(self), dict(self.__dict__)))
 
 
-def _restored(kind: type[CouldNotRetrieveTranscript], state: dict[str, Any]) -> CouldNotRetrieveTranscript:
+def _restore(kind: type[CouldNotRetrieveTranscript], state: dict[str, Any]) -> CouldNotRetrieveTranscript:
     error = kind.__new__(kind)
     error.__dict__.update(state)
     return error
 
 
 class YouTubeDataUnparsable(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "YouTube's answer cannot be read: it is empty, damaged, or of an unknown form."
+    CAUSE_MESSAGE = "YouTube's response cannot be parsed: it is empty, damaged, or in an unknown format."
 
 
 class YouTubeRequestFailed(CouldNotRetrieveTranscript):
-    """YouTube could not be asked, or answered with a fault; `reason` says which."""
+    """The request to YouTube failed; `reason` is the error."""
 
     CAUSE_MESSAGE = "Request to YouTube failed: {reason}"
 
@@ -82,7 +82,7 @@ class YouTubeRequestFailed(CouldNotRetrieveTranscript):
 
 
 class VideoUnplayable(CouldNotRetrieveTranscript):
-    """YouTube does not play the video; `reason` and `sub_reasons` are its own words."""
+    """YouTube does not play the video; `reason` and `sub_reasons` are its messages."""
 
     CAUSE_MESSAGE = "The video is unplayable: {reason}"
 
@@ -93,7 +93,7 @@ class VideoUnplayable(CouldNotRetrieveTranscript):
 
     @property
     def cause(self) -> str:
-        lines = [self.reason or "no reason is given", *(f" - {sub}" for sub in self.sub_reasons)]
+        lines = [self.reason or "no reason given", *(f" - {sub}" for sub in self.sub_reasons)]
         return self.CAUSE_MESSAGE.format(reason="\n".join(lines))
 
 
@@ -102,11 +102,11 @@ class VideoUnavailable(CouldNotRetrieveTranscript):
 
 
 class InvalidVideoId(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "This is an invalid video id: give the 11 characters behind v=, not the whole address."
+    CAUSE_MESSAGE = "This is an invalid video id: use the 11 characters after v=, not the URL."
 
 
 class RequestBlocked(CouldNotRetrieveTranscript):
-    """YouTube wants a proof that a person asks."""
+    """YouTube requires a bot check."""
 
     CAUSE_MESSAGE = (
         "YouTube is blocking requests from your IP: there were too many requests, or it belongs to a cloud provider. "
@@ -124,14 +124,14 @@ class RequestBlocked(CouldNotRetrieveTranscript):
     @property
     def cause(self) -> str:
         if isinstance(self._proxy_config, WebshareProxyConfig):
-            return "YouTube is blocking your requests, though they come through Webshare: it takes residential proxies."
+            return "YouTube is blocking your requests through Webshare. Use residential proxies."
         if isinstance(self._proxy_config, GenericProxyConfig):
-            return "YouTube is blocking your requests, though they come through a proxy: try another one."
+            return "YouTube is blocking your requests through this proxy. Use another one."
         return self.CAUSE_MESSAGE
 
 
 class IpBlocked(RequestBlocked):
-    """YouTube throttles the address that is asked from."""
+    """YouTube throttles the IP address of the requests."""
 
 
 class TranscriptsDisabled(CouldNotRetrieveTranscript):
@@ -139,7 +139,7 @@ class TranscriptsDisabled(CouldNotRetrieveTranscript):
 
 
 class AgeRestricted(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "This video is age-restricted: only viewers who are logged in see it."
+    CAUSE_MESSAGE = "This video is age-restricted: YouTube requires a login."
 
 
 class NotTranslatable(CouldNotRetrieveTranscript):
@@ -151,11 +151,11 @@ class TranslationLanguageNotAvailable(CouldNotRetrieveTranscript):
 
 
 class FailedToCreateConsentCookie(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "YouTube asks for consent to cookies, and does not take it."
+    CAUSE_MESSAGE = "YouTube requires consent to cookies and did not accept it."
 
 
 class NoTranscriptFound(CouldNotRetrieveTranscript):
-    """The video has transcripts, but none in these languages."""
+    """The video has no transcript in the requested languages."""
 
     CAUSE_MESSAGE = "No transcripts were found for {requested_language_codes}.\n\n{transcript_data}"
 
@@ -174,4 +174,4 @@ class NoTranscriptFound(CouldNotRetrieveTranscript):
 
 
 class PoTokenRequired(CouldNotRetrieveTranscript):
-    CAUSE_MESSAGE = "YouTube gives this transcript only to clients with a token that cannot be had."
+    CAUSE_MESSAGE = "YouTube requires a PO token for this transcript, which this package cannot create."

@@ -1,4 +1,4 @@
-"""From a video's id to the list of its transcripts: the page, then the player."""
+"""Fetches the list of transcripts of a video: the watch page, then the player response."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from ._errors import (
 )
 from ._settings import INNERTUBE_API_URL, INNERTUBE_CONTEXT, WATCH_URL
 from ._transcripts import TranscriptList
-from ._transport import Answer, Transport
+from ._transport import Response, Transport
 from .proxies import ProxyConfig
 
 CONSENT_FORM = b'action="https://consent.youtube.com/s"'
 CONSENT_VALUE = re.compile(rb'name="v" value="(.*?)"')
-#: A page that has this is no form of consent, and nothing else of it is wanted.
+#: A page with this text is not a consent form, and the rest of it is not needed.
 API_KEY_NAME = '"INNERTUBE_API_KEY":'
 API_KEY = re.compile(rb'"INNERTUBE_API_KEY":\s*"([a-zA-Z0-9_-]+)"')
-#: YouTube's words for a proof that a person asks, for an age wall, and for a video that is not there.
+#: YouTube's messages for a bot check, an age restriction and a missing video.
 BOT_CHECK = "Sign in to confirm you\u2019re not a bot"
 AGE_WALL = "This video may be inappropriate for some users."
 GONE = "This video is unavailable"
 
 
-def checked(answer: Answer, video_id: str) -> bytes:
-    """The body of an answer; a fault is raised."""
-    if answer.status == 429:
+def check_response(response: Response, video_id: str) -> bytes:
+    """Returns the body of a response, or raises its failure."""
+    if response.status == 429:
         raise IpBlocked(video_id)
-    if answer.status >= 400:
-        raise YouTubeRequestFailed(video_id, Exception(answer.error))
-    return answer.body
+    if response.status >= 400:
+        raise YouTubeRequestFailed(video_id, Exception(response.error))
+    return response.body
 
 
 class TranscriptListFetcher:
@@ -50,13 +50,13 @@ class TranscriptListFetcher:
         self._proxy_config = proxy_config
 
     def fetch(self, video_id: str) -> TranscriptList:
-        tries = 0 if self._proxy_config is None else self._proxy_config.retries_when_blocked
+        attempts = 0 if self._proxy_config is None else self._proxy_config.retries_when_blocked
         while True:
-            tries -= 1
+            attempts -= 1
             try:
                 captions = self._captions(video_id)
             except RequestBlocked as error:
-                if tries <= 0:
+                if attempts <= 0:
                     raise error.with_proxy_config(self._proxy_config) from None
             else:
                 return TranscriptList.build(self._transport, video_id, captions)
@@ -66,7 +66,7 @@ class TranscriptListFetcher:
         key = API_KEY.search(page)
         if key is None:
             raise (IpBlocked if b'class="g-recaptcha"' in page else YouTubeDataUnparsable)(video_id)
-        return self._listed(self._player(video_id, key[1].decode()), video_id)
+        return self._caption_list(self._player(video_id, key[1].decode()), video_id)
 
     def _page(self, video_id: str) -> bytes:
         page = self._get_page(video_id)
@@ -83,11 +83,11 @@ class TranscriptListFetcher:
 
     def _get_page(self, video_id: str) -> bytes:
         url = WATCH_URL.format(video_id=video_id)
-        return checked(self._transport.ask(video_id, url, until=API_KEY_NAME), video_id)
+        return check_response(self._transport.request(video_id, url, until=API_KEY_NAME), video_id)
 
     def _player(self, video_id: str, key: str) -> dict[str, Any]:
-        asked = {"context": INNERTUBE_CONTEXT, "videoId": video_id}
-        body = checked(self._transport.ask(video_id, INNERTUBE_API_URL.format(api_key=key), asked), video_id)
+        data = {"context": INNERTUBE_CONTEXT, "videoId": video_id}
+        body = check_response(self._transport.request(video_id, INNERTUBE_API_URL.format(api_key=key), data), video_id)
         try:
             player = json.loads(body)
         except ValueError:
@@ -96,7 +96,7 @@ class TranscriptListFetcher:
             raise YouTubeDataUnparsable(video_id)
         return player
 
-    def _listed(self, player: dict[str, Any], video_id: str) -> dict[str, Any]:
+    def _caption_list(self, player: dict[str, Any], video_id: str) -> dict[str, Any]:
         check_playable(player.get("playabilityStatus"), video_id)
         captions = (player.get("captions") or {}).get("playerCaptionsTracklistRenderer")
         if not captions or "captionTracks" not in captions:
@@ -106,7 +106,7 @@ class TranscriptListFetcher:
 
 
 def check_playable(playability: Any, video_id: str) -> None:
-    """Raises what YouTube says of a video that it does not play."""
+    """Raises the exception of an unplayable video."""
     if not isinstance(playability, dict) or "status" not in playability:
         raise YouTubeDataUnparsable(video_id)
     status, reason = playability["status"], playability.get("reason")

@@ -1,4 +1,4 @@
-"""Transcripts, listed and fetched."""
+"""Transcripts and lists of transcripts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any
 from xml.etree import ElementTree
 
-from verbatim._native import _plain_cues
+from verbatim_transcripts._native import _parse_raw_timedtext
 
 from ._errors import (
     NoTranscriptFound,
@@ -20,9 +20,9 @@ from ._errors import (
 )
 from ._transport import Transport
 
-#: Tags that stay in the text where formatting is preserved.
+#: Tags that are kept with `preserve_formatting`.
 KEPT_TAGS = ("strong", "em", "b", "i", "mark", "small", "del", "ins", "sub", "sup")
-#: What looks like a tag; a lone < is text.
+#: Tags; a < that starts none is text.
 TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 UNKEPT_TAG = re.compile(rf"</?(?!(?:{'|'.join(KEPT_TAGS)})\b)[a-zA-Z][^<>]*>", re.IGNORECASE)
 
@@ -30,15 +30,15 @@ UNKEPT_TAG = re.compile(rf"</?(?!(?:{'|'.join(KEPT_TAGS)})\b)[a-zA-Z][^<>]*>", r
 @dataclass
 class FetchedTranscriptSnippet:
     text: str
-    #: When it is shown, in seconds from the video's beginning.
+    #: Start, in seconds from the start of the video.
     start: float
-    #: How long it is shown, in seconds; the next one may begin before that.
+    #: Duration on screen, in seconds; the next snippet may start earlier.
     duration: float
 
 
 @dataclass
 class FetchedTranscript:
-    """A transcript, as a sequence of its snippets."""
+    """A transcript: a sequence of snippets."""
 
     snippets: list[FetchedTranscriptSnippet]
     video_id: str
@@ -56,7 +56,7 @@ class FetchedTranscript:
         return len(self.snippets)
 
     def to_raw_data(self) -> list[dict[str, Any]]:
-        """The snippets as dictionaries with `text`, `start` and `duration`."""
+        """Returns the snippets as dictionaries with `text`, `start` and `duration`."""
         return [asdict(snippet) for snippet in self]
 
 
@@ -67,7 +67,7 @@ class _TranslationLanguage:
 
 
 class Transcript:
-    """A transcript that a video has, to be fetched."""
+    """An available transcript of a video; `fetch` loads it."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class Transcript:
         self.translation_languages = translation_languages
 
     def fetch(self, preserve_formatting: bool = False) -> FetchedTranscript:
-        """Fetches the words."""
-        from ._fetcher import checked
+        """Fetches the transcript."""
+        from ._fetcher import check_response
 
         if "&exp=xpe" in self._url:
             raise PoTokenRequired(self.video_id)
-        body = checked(self._transport.ask(self.video_id, self._url), self.video_id)
+        body = check_response(self._transport.request(self.video_id, self._url), self.video_id)
         try:
             snippets = parse(body, preserve_formatting)
         except (ElementTree.ParseError, ValueError):
@@ -111,13 +111,13 @@ class Transcript:
         return len(self.translation_languages) > 0
 
     def translate(self, language_code: str) -> Transcript:
-        """The same, translated by YouTube."""
+        """Returns the transcript in a language into which YouTube translates it."""
         if not self.is_translatable:
             raise NotTranslatable(self.video_id)
-        for known in self.translation_languages:
-            if known.language_code == language_code:
+        for language in self.translation_languages:
+            if language.language_code == language_code:
                 url = f"{self._url}&tlang={language_code}"
-                return Transcript(self._transport, self.video_id, url, known.language, language_code, True, [])
+                return Transcript(self._transport, self.video_id, url, language.language, language_code, True, [])
         raise TranslationLanguageNotAvailable(self.video_id)
 
     def __str__(self) -> str:
@@ -126,29 +126,30 @@ class Transcript:
 
 
 def parse(body: bytes, preserve_formatting: bool = False) -> list[FetchedTranscriptSnippet]:
-    """The cues of YouTube's XML; `ParseError` where it is none, as for an empty body."""
+    """Parses the cues of YouTube's XML; raises `ParseError` for any other body, also an empty one."""
     tags = UNKEPT_TAG if preserve_formatting else TAG
 
-    def shown(text: str) -> str:
+    def clean(text: str) -> str:
         text = unescape(text)
         return tags.sub("", text) if "<" in text else text
 
-    # The one form that YouTube writes is read in a tenth of the time; whatever differs from it is Python's to judge.
-    plain = _plain_cues(body)
+    # The native parser reads the one form that YouTube writes, in a tenth of the time of ElementTree, which reads all
+    # others.
+    plain = _parse_raw_timedtext(body)
     if plain is not None:
         texts, starts, durations, marked = plain
-        for place in marked:
-            texts[place] = shown(texts[place])
+        for index in marked:
+            texts[index] = clean(texts[index])
         return list(map(FetchedTranscriptSnippet, texts, starts, durations))
     return [
-        FetchedTranscriptSnippet(shown(cue.text), float(cue.attrib["start"]), float(cue.attrib.get("dur", "0.0")))
+        FetchedTranscriptSnippet(clean(cue.text), float(cue.attrib["start"]), float(cue.attrib.get("dur", "0.0")))
         for cue in ElementTree.fromstring(body)
         if cue.text
     ]
 
 
 class TranscriptList:
-    """The transcripts that a video has: those that people made, then those that were recognised."""
+    """The transcripts of a video: manually created ones, then generated ones."""
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class TranscriptList:
 
     @staticmethod
     def build(http_client: Transport, video_id: str, captions_json: dict[str, Any]) -> TranscriptList:
-        """Reads the player's list of tracks."""
+        """Builds the list from the tracks of a player response."""
         languages = [
             _TranslationLanguage(_name(language["languageName"]), language["languageCode"])
             for language in captions_json.get("translationLanguages", [])
@@ -190,21 +191,21 @@ class TranscriptList:
         yield from self._generated_transcripts.values()
 
     def find_transcript(self, language_codes: Iterable[str]) -> Transcript:
-        """The first of these languages that there is, rather as people made it than recognised."""
+        """Returns the transcript in the first available language, manually created or otherwise generated."""
         return self._find(language_codes, self._manually_created_transcripts, self._generated_transcripts)
 
     def find_generated_transcript(self, language_codes: Iterable[str]) -> Transcript:
-        """The same, of those that were recognised."""
+        """Returns the generated transcript in the first available language."""
         return self._find(language_codes, self._generated_transcripts)
 
     def find_manually_created_transcript(self, language_codes: Iterable[str]) -> Transcript:
-        """The same, of those that people made."""
+        """Returns the manually created transcript in the first available language."""
         return self._find(language_codes, self._manually_created_transcripts)
 
-    def _find(self, language_codes: Iterable[str], *those: dict[str, Transcript]) -> Transcript:
+    def _find(self, language_codes: Iterable[str], *groups: dict[str, Transcript]) -> Transcript:
         codes = list(language_codes)
         for code in codes:
-            for transcripts in those:
+            for transcripts in groups:
                 if code in transcripts:
                     return transcripts[code]
         raise NoTranscriptFound(self.video_id, codes, self)
@@ -213,7 +214,7 @@ class TranscriptList:
         def lines(items: Iterable[str]) -> str:
             return "\n".join(f" - {item}" for item in items) or "None"
 
-        translations = (f'{known.language_code} ("{known.language}")' for known in self._translation_languages)
+        translations = (f'{language.language_code} ("{language.language}")' for language in self._translation_languages)
         return (
             f"The video {self.video_id} has transcripts in these languages:\n\n"
             f"(MANUALLY CREATED)\n{lines(map(str, self._manually_created_transcripts.values()))}\n\n"
@@ -223,7 +224,7 @@ class TranscriptList:
 
 
 def _name(name: dict[str, Any]) -> str:
-    """A name, in either of the forms that players have."""
+    """Returns a name, in either format of player responses."""
     if "runs" in name:
         return "".join(run.get("text", "") for run in name["runs"])
     return str(name.get("simpleText", ""))

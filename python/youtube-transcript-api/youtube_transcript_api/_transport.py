@@ -1,4 +1,4 @@
-"""How pages are asked for: by Verbatim's own client, or by a `requests.Session` of the caller's."""
+"""HTTP transports: Verbatim's client, or a `requests.Session` of the caller."""
 
 from __future__ import annotations
 
@@ -8,40 +8,42 @@ import time
 from typing import Any, NamedTuple, Protocol
 from urllib.request import getproxies, proxy_bypass
 
-from verbatim import InvalidInput, StorageUnavailable, __version__
-from verbatim._native import Pages
+from verbatim_transcripts import InvalidInput, StorageUnavailable, __version__
+from verbatim_transcripts._native import PageTransport
 
 from ._errors import YouTubeRequestFailed
 from .proxies import ProxyConfig
 
 HEADERS = {"Accept-Language": "en-US", "User-Agent": f"verbatim/{__version__}"}
-#: The longest wait that a refusal may name and that is waited for.
+#: The longest `Retry-After` of a 429 that is waited for, in seconds.
 WAIT_MAX = 60.0
 
 
-class Answer(NamedTuple):
-    """An answer, whatever its status."""
+class Response(NamedTuple):
+    """A response with any status."""
 
     status: int
     body: bytes
-    #: The status in words, as an HTTP error says it.
+    #: The message of an HTTP error with this status.
     error: str
 
 
 class Transport(Protocol):
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
-        """Gets a page, or posts JSON where there is some. The body may end soon after the text `until`."""
+    def request(
+        self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
+    ) -> Response:
+        """Sends GET, or POST with JSON `data`. The body may end soon after the text `until`."""
 
     def consent(self, value: str) -> None:
-        """Sends the consent to cookies along from now on."""
+        """Adds the cookie consent to later requests."""
 
 
-class Native:
-    """Verbatim's own client. Like `requests`, it obeys the environment's proxies and certificates."""
+class NativeTransport:
+    """Verbatim's client. As `requests`, it uses the proxies and certificates of the environment."""
 
     def __init__(self, proxy_config: ProxyConfig | None) -> None:
         proxies = proxy_config.to_requests_dict() if proxy_config is not None else {}
-        # What is no text is no proxy.
+        # Values that are not strings are ignored.
         proxy = proxies.get("https") if isinstance(proxies, dict) else None
         if not isinstance(proxy, str) and not proxy_bypass("www.youtube.com"):
             from_environment = getproxies()
@@ -53,28 +55,30 @@ class Native:
             self._retries = int(proxy_config.retries_when_blocked)
             if proxy_config.prevent_keeping_connections_alive:
                 self._headers["Connection"] = "close"
-        self._pages = Pages(proxy if isinstance(proxy, str) else None, ca_file or None)
+        self._pages = PageTransport(proxy if isinstance(proxy, str) else None, ca_file or None)
 
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
-        body = None if data is None else json.dumps(data)
-        tries = 0 if data is not None else self._retries
+    def request(
+        self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
+    ) -> Response:
+        json_body = None if data is None else json.dumps(data)
+        retries = 0 if data is not None else self._retries
         while True:
             try:
-                status, page, wait = self._pages.ask(url, list(self._headers.items()), body, until)
+                status, body, wait = self._pages.fetch(url, list(self._headers.items()), json_body, until)
             except (InvalidInput, StorageUnavailable) as error:
                 raise YouTubeRequestFailed(video_id, error) from error
-            if status != 429 or tries <= 0 or (wait or 0.0) > WAIT_MAX:
-                return Answer(status, page, f"{status} Error for url: {url}")
-            # A rotating proxy asks from elsewhere the next time.
-            tries -= 1
+            if status != 429 or retries <= 0 or (wait or 0.0) > WAIT_MAX:
+                return Response(status, body, f"{status} Error for url: {url}")
+            # A rotating proxy uses another address for the retry.
+            retries -= 1
             time.sleep(wait or 0.0)
 
     def consent(self, value: str) -> None:
         self._headers["Cookie"] = f"CONSENT={value}"
 
 
-class Borrowed:
-    """A `requests.Session` of the caller's, with its headers, cookies, adapters and settings."""
+class SessionTransport:
+    """A `requests.Session` of the caller, with its headers, cookies, adapters and settings."""
 
     def __init__(self, session: Any, proxy_config: ProxyConfig | None) -> None:
         session.headers.update({"Accept-Language": "en-US"})
@@ -91,14 +95,16 @@ class Borrowed:
                     session.mount(scheme, HTTPAdapter(max_retries=retry))
         self._session = session
 
-    def ask(self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None) -> Answer:
+    def request(
+        self, video_id: str, url: str, data: dict[str, Any] | None = None, until: str | None = None
+    ) -> Response:
         response = self._session.get(url) if data is None else self._session.post(url, json=data)
         error = ""
         try:
             response.raise_for_status()
-        except Exception as raised:  # whichever library it is: its own words
+        except Exception as raised:  # the message of the session's library
             error = str(raised)
-        return Answer(response.status_code, response.content, error)
+        return Response(response.status_code, response.content, error)
 
     def consent(self, value: str) -> None:
         self._session.cookies.set("CONSENT", value, domain=".youtube.com")

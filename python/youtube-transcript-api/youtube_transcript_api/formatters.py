@@ -1,4 +1,4 @@
-"""Transcripts as text."""
+"""Formatters of transcripts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ __all__ = [
 
 
 class Formatter:
-    """What makes text of transcripts; to be inherited from."""
+    """Base class of formatters."""
 
     def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
-        raise NotImplementedError(f"{type(self).__name__} must have format_transcript")
+        raise NotImplementedError(f"{type(self).__name__} must implement format_transcript")
 
     def format_transcripts(self, transcripts: list[FetchedTranscript], **kwargs: Any) -> str:
-        raise NotImplementedError(f"{type(self).__name__} must have format_transcripts")
+        raise NotImplementedError(f"{type(self).__name__} must implement format_transcripts")
 
 
 class PrettyPrintFormatter(Formatter):
-    """Python's own pretty print; keywords go to `pprint.pformat`."""
+    """Pretty-printed Python data; keywords are passed to `pprint.pformat`."""
 
     def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
         return pprint.pformat(transcript.to_raw_data(), **kwargs)
@@ -43,7 +43,7 @@ class PrettyPrintFormatter(Formatter):
 
 
 class JSONFormatter(Formatter):
-    """JSON; keywords go to `json.dumps`."""
+    """JSON; keywords are passed to `json.dumps`."""
 
     def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
         return json.dumps(transcript.to_raw_data(), **kwargs)
@@ -53,7 +53,7 @@ class JSONFormatter(Formatter):
 
 
 class TextFormatter(Formatter):
-    """The words, a line for each snippet."""
+    """Plain text, one line per snippet."""
 
     def format_transcript(self, transcript: FetchedTranscript, **kwargs: Any) -> str:
         return "\n".join(snippet.text for snippet in transcript)
@@ -63,7 +63,7 @@ class TextFormatter(Formatter):
 
 
 class _CueFormatter(TextFormatter):
-    """Cues with times: each ends when the next begins, at the latest."""
+    """Subtitles with times; a cue ends at the start of the next one at the latest."""
 
     def _format_timestamp(self, hours: int, mins: int, secs: int, ms: int) -> str:
         raise NotImplementedError
@@ -75,7 +75,7 @@ class _CueFormatter(TextFormatter):
         raise NotImplementedError
 
     def _seconds_to_timestamp(self, time: float) -> str:
-        # Rounded as a whole: no second has a thousand and more milliseconds.
+        # Rounded as a whole, so that milliseconds stay below 1000.
         seconds, ms = divmod(round(time * 1000), 1000)
         minutes, secs = divmod(seconds, 60)
         hours, mins = divmod(minutes, 60)
@@ -132,10 +132,10 @@ class FormatterLoader:
     class UnknownFormatterType(Exception):
         def __init__(self, formatter_type: str) -> None:
             known = ", ".join(FormatterLoader.TYPES)
-            super().__init__(f"There is no format {formatter_type!r}: it is one of {known}.")
+            super().__init__(f"Unknown format {formatter_type!r}; formats: {known}.")
 
     def load(self, formatter_type: str = "pretty") -> Formatter:
-        """The formatter of this name."""
+        """Returns the formatter with this name."""
         if formatter_type not in self.TYPES:
             raise FormatterLoader.UnknownFormatterType(formatter_type)
         return self.TYPES[formatter_type]()

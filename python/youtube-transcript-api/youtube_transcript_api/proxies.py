@@ -1,4 +1,4 @@
-"""Which proxies requests leave through."""
+"""Proxy settings."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from typing import TypedDict
 
 
 class InvalidProxyConfig(Exception):
-    """There is no proxy in it."""
+    """The settings contain no proxy."""
 
 
 class RequestsProxyConfigDict(TypedDict):
-    """A proxy for each scheme, as `requests` takes them."""
+    """Proxies by scheme, in the format of `requests`."""
 
     http: str
     https: str
 
 
 class ProxyConfig(ABC):
-    """Anything that names proxies as `requests` takes them."""
+    """Base class of proxy settings."""
 
     @abstractmethod
     def to_requests_dict(self) -> RequestsProxyConfigDict:
-        """The proxies by scheme."""
+        """Returns the proxies by scheme, in the format of `requests`."""
 
     @property
     def prevent_keeping_connections_alive(self) -> bool:
-        """Whether every request opens a connection of its own, as rotating proxies want it."""
+        """Whether every request opens a new connection, as rotating proxies require."""
         return False
 
     @property
     def retries_when_blocked(self) -> int:
-        """How often is asked in all while YouTube blocks; 0 is once."""
+        """The number of attempts while YouTube blocks requests; 0 means one attempt."""
         return 0
 
 
 class GenericProxyConfig(ProxyConfig):
-    """An HTTP, HTTPS or SOCKS proxy; one address serves both schemes.
+    """An HTTP, HTTPS or SOCKS proxy. One URL serves both schemes.
 
-    :raises InvalidProxyConfig: neither was given.
+    :raises InvalidProxyConfig: both URLs are missing.
     """
 
     def __init__(self, http_url: str | None = None, https_url: str | None = None) -> None:
         if not http_url and not https_url:
-            raise InvalidProxyConfig("give http_url, https_url, or both")
+            raise InvalidProxyConfig("no proxy: set http_url, https_url, or both")
         self.http_url = http_url
         self.https_url = https_url
 
@@ -56,7 +56,7 @@ class GenericProxyConfig(ProxyConfig):
 class WebshareProxyConfig(GenericProxyConfig):
     """Webshare's rotating residential proxies.
 
-    :param filter_ip_locations: country codes of which one is taken.
+    :param filter_ip_locations: country codes of the proxies to use.
     """
 
     DEFAULT_DOMAIN_NAME = "p.webshare.io"

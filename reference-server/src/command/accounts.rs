@@ -1,177 +1,182 @@
-//! `verbatim accounts`: the accounts of the v1 API, from the operator's hand.
+//! `verbatim accounts`: manages accounts of the v1 API.
 //!
-//! Nothing of an account is kept in memory by a server, so that a running one obeys from its next request on.
+//! Servers do not cache accounts, so a change applies to the next request of a running server.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
     Random,
-    accounts::{AccountView, Accounts, PlanState, Profile, Ties},
+    accounts::{AccountView, Accounts, PlanState, Profile, ProviderRefs},
     ids::GrantId,
     ledger::Entry,
-    wire::v1::{AccountExport, Me, StatementLine},
+    wire::v1::{AccountExport, AccountInfo, StatementLine},
 };
 use verbatim::{SystemRandom, Verbatim};
 
 use super::{
-    Failure,
-    accounts_arguments::{AccountsCommand, DeleteAccount, Grant, ListAccounts, ShowAccount},
-    confirm::confirmed,
+    CommandError,
+    accounts_arguments::{AccountsCommand, DeleteAccountArgs, GrantArgs, ListAccountsArgs, ShowAccountArgs},
+    confirm::confirm,
     listing::{print_all, seconds},
     open_existing, print, print_json, shown,
 };
 use crate::{
     config::{OUTBOX_FOLDER, Settings},
-    mail::forget_mails,
+    mail::delete_mails,
 };
 
-/// The most characters of a memo that are shown.
+/// Longest memo that is printed, in characters.
 const MEMO_MAX: usize = 200;
 
-/// Runs one of the commands about accounts.
-pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result<(), Failure> {
+/// Runs a subcommand of `accounts`.
+pub(super) async fn run(settings: &Settings, command: AccountsCommand) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
     let accounts = verbatim.accounts();
     let done = match command {
-        AccountsCommand::List(ask) => list(accounts, &ask).await,
-        AccountsCommand::Show(ask) => show(accounts, &ask).await,
-        AccountsCommand::Grant(ask) => grant(accounts, &ask).await,
-        AccountsCommand::Block(ask) => set_blocked(accounts, &ask.who, true).await,
-        AccountsCommand::Unblock(ask) => set_blocked(accounts, &ask.who, false).await,
-        AccountsCommand::Statement(ask) => statement(accounts, &ask).await,
-        AccountsCommand::Export(ask) => export(accounts, &ask.who).await,
-        AccountsCommand::Delete(ask) => delete(settings, &verbatim, &ask).await,
+        AccountsCommand::List(args) => list(accounts, &args).await,
+        AccountsCommand::Show(args) => show(accounts, &args).await,
+        AccountsCommand::Grant(args) => grant(accounts, &args).await,
+        AccountsCommand::Block(args) => set_blocked(accounts, &args.selector, true).await,
+        AccountsCommand::Unblock(args) => set_blocked(accounts, &args.selector, false).await,
+        AccountsCommand::Statement(args) => statement(accounts, &args).await,
+        AccountsCommand::Export(args) => export(accounts, &args.selector).await,
+        AccountsCommand::Delete(args) => delete(settings, &verbatim, &args).await,
     };
     verbatim.close().await;
     done
 }
 
-async fn list(accounts: &Accounts, ask: &ListAccounts) -> Result<(), Failure> {
-    print_all::<AccountRow, _, _>(ask.json, |page| accounts.list(page), table).await
+async fn list(accounts: &Accounts, args: &ListAccountsArgs) -> Result<(), CommandError> {
+    print_all::<AccountRow, _, _>(args.json, |page| accounts.list(page), table).await
 }
 
-async fn show(accounts: &Accounts, ask: &ShowAccount) -> Result<(), Failure> {
-    let view = accounts.show(&ask.account.who).await?;
-    match ask.json {
+async fn show(accounts: &Accounts, args: &ShowAccountArgs) -> Result<(), CommandError> {
+    let view = accounts.show(&args.account.selector).await?;
+    match args.json {
         true => print_json(&pretty(&AccountRow::from(&view))),
         false => print(&as_text(&view)),
     }
 }
 
-async fn grant(accounts: &Accounts, ask: &Grant) -> Result<(), Failure> {
-    let id = match &ask.id {
-        Some(name) => GrantId::of_operator(name),
+async fn grant(accounts: &Accounts, args: &GrantArgs) -> Result<(), CommandError> {
+    let id = match &args.id {
+        Some(name) => GrantId::operator_grant(name),
         None => {
             let digits = SystemRandom::open()?.bytes(16);
-            GrantId::of_operator(digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            GrantId::operator_grant(digits.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         }
     };
-    let view = accounts.grant(&ask.account.who, id, ask.credits, &ask.memo).await?;
+    let view = accounts.grant(&args.account.selector, id, args.credits, &args.memo).await?;
     print(&format!("{}: {} credits left\n", view.account.email, view.credits.remaining))
 }
 
-async fn set_blocked(accounts: &Accounts, who: &str, blocked: bool) -> Result<(), Failure> {
-    let account = accounts.set_blocked(who, blocked).await?;
+async fn set_blocked(accounts: &Accounts, selector: &str, blocked: bool) -> Result<(), CommandError> {
+    let account = accounts.set_blocked(selector, blocked).await?;
     print(&format!("{}: {}\n", account.email, if account.blocked { "blocked" } else { "not blocked" }))
 }
 
-async fn statement(accounts: &Accounts, ask: &ShowAccount) -> Result<(), Failure> {
-    let who = ask.account.who.as_str();
-    print_all::<StatementLine, _, _>(ask.json, |page| accounts.statement(who, page), statement_table).await
+async fn statement(accounts: &Accounts, args: &ShowAccountArgs) -> Result<(), CommandError> {
+    let selector = args.account.selector.as_str();
+    print_all::<StatementLine, _, _>(args.json, |page| accounts.statement(selector, page), statement_table)
+        .await
 }
 
-async fn export(accounts: &Accounts, who: &str) -> Result<(), Failure> {
-    print_json(&pretty(&AccountExport::from(&accounts.export(who).await?)))
+async fn export(accounts: &Accounts, selector: &str) -> Result<(), CommandError> {
+    print_json(&pretty(&AccountExport::from(&accounts.export(selector).await?)))
 }
 
-async fn delete(settings: &Settings, verbatim: &Verbatim, ask: &DeleteAccount) -> Result<(), Failure> {
+async fn delete(
+    settings: &Settings,
+    verbatim: &Verbatim,
+    args: &DeleteAccountArgs,
+) -> Result<(), CommandError> {
     let accounts = verbatim.accounts();
-    let view = accounts.show(&ask.account.who).await?;
-    let (account, left) = (&view.account, view.credits.remaining);
-    let question = format!("Erase the account of {}, with {left} credits left?", account.email);
-    if !ask.yes && !confirmed(&question)? {
-        return Err(Failure::Fault("nothing was deleted".to_owned()));
+    let view = accounts.show(&args.account.selector).await?;
+    let (account, remaining) = (&view.account, view.credits.remaining);
+    let question = format!("Erase the account of {}, with {remaining} credits left?", account.email);
+    if !args.yes && !confirm(&question)? {
+        return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
-    let mut told = String::new();
+    let mut text = String::new();
     let account = &match verbatim.payments().close(account).await {
         Ok(account) => account,
-        Err(error) if ask.anyway => {
-            told += &format!("its open payment pages could not be closed: {error}\n");
+        Err(error) if args.anyway => {
+            text += &format!("its open checkout sessions could not be closed: {error}\n");
             account.clone()
         }
         Err(error) => {
-            return Err(Failure::Fault(format!(
-                "nothing was deleted: its open payment pages could not be closed: {error}; try again once the payment \
-                 provider can be reached (--anyway deletes it all the same)"
+            return Err(CommandError::Fault(format!(
+                "nothing was deleted: its open checkout sessions could not be closed: {error}; try again once the \
+                 payment provider is reachable (--anyway deletes it nevertheless)"
             )));
         }
     };
-    let ties = accounts.ties(account).await?;
-    if !ties.is_empty() && !ask.anyway {
-        return Err(Failure::Fault(format!("nothing was deleted: {}", tied(&ties))));
+    let refs = accounts.provider_refs(account).await?;
+    if !refs.is_empty() && !args.anyway {
+        return Err(CommandError::Fault(format!("nothing was deleted: {}", deletion_obstacles(&refs))));
     }
-    // As it was shown: whoever changed it while the question was open is not passed over.
-    accounts.delete(account, ask.anyway).await?;
-    told += &format!("{}: deleted\n", account.id);
-    if let Some(subscription) = &ties.subscription {
-        told += &format!("the subscription {subscription} goes on: cancel it at the payment provider\n");
+    // The account as shown: a change during the confirmation makes the deletion fail.
+    accounts.delete(account, args.anyway).await?;
+    text += &format!("{}: deleted\n", account.id);
+    if let Some(subscription) = &refs.subscription {
+        text += &format!("the subscription {subscription} continues: cancel it at the payment provider\n");
     }
-    for order in &ties.orders {
+    for order in &refs.orders {
         let payment = verbatim.payments().order(order).await?.and_then(|order| order.payment);
-        // What the sandbox keeps after its name tells nothing.
+        // The sandbox stores a token after the name.
         let payment = payment.as_deref().and_then(|name| name.split(' ').next()).unwrap_or("unknown");
-        told += &format!(
-            "the order {order} may yet be paid (payment {payment}): the server's log will say so; refund it then\n"
+        text += &format!(
+            "the order {order} may still be paid (payment {payment}): the server's log reports it; refund it then\n"
         );
     }
     let folder = settings.data.join(OUTBOX_FOLDER);
-    let mails = forget_mails(&folder, &account.email).map_err(|error| {
+    let mails = delete_mails(&folder, &account.email).map_err(|error| {
         let folder = folder.display();
-        Failure::Fault(format!("{told}its mails in {folder} could not all be deleted: {error}"))
+        CommandError::Fault(format!("{text}some of its mails in {folder} could not be deleted: {error}"))
     })?;
     match mails {
         0 => {}
-        1 => told += "1 mail to it was deleted from the outbox folder\n",
-        mails => told += &format!("{mails} mails to it were deleted from the outbox folder\n"),
+        1 => text += "1 mail to it was deleted from the outbox folder\n",
+        mails => text += &format!("{mails} mails to it were deleted from the outbox folder\n"),
     }
-    print(&told)
+    print(&text)
 }
 
-/// Why an account is not deleted, and what to do.
-fn tied(ties: &Ties) -> String {
+/// Returns the reasons why an account cannot be deleted, with the remedies.
+fn deletion_obstacles(refs: &ProviderRefs) -> String {
     let mut reasons = Vec::new();
-    if let Some(subscription) = &ties.subscription {
+    if let Some(subscription) = &refs.subscription {
         reasons.push(format!(
-            "its subscription {subscription} would go on and charge somebody whom nobody knows any more; cancel it \
-             at the payment provider first"
+            "its subscription {subscription} would continue to charge a customer without an account; cancel it at the \
+             payment provider first"
         ));
     }
-    match ties.orders.as_slice() {
+    match refs.orders.as_slice() {
         [] => {}
         [order] => reasons.push(format!(
-            "its order {order} may yet be paid; wait until its page has expired, within a day or two, or expire it \
-             at the payment provider"
+            "its order {order} may still be paid; wait until its checkout session has expired, within a day or two, or \
+             expire it at the payment provider"
         )),
         orders => reasons.push(format!(
-            "{} of its orders may yet be paid, the first one is {}; wait until their pages have expired, within a \
-             day or two, or expire them at the payment provider",
+            "{} of its orders may still be paid, the first is {}; wait until their checkout sessions have expired, \
+             within a day or two, or expire them at the payment provider",
             orders.len(),
             orders[0]
         )),
     }
-    format!("{} (--anyway deletes it all the same)", reasons.join("; and "))
+    format!("{} (--anyway deletes it nevertheless)", reasons.join("; and "))
 }
 
-/// A document as people read it.
+/// Formats a document as indented JSON.
 fn pretty(document: &impl Serialize) -> String {
-    // A structure of texts and numbers is always JSON.
+    // Serialization of texts and numbers cannot fail.
     format!("{}\n", serde_json::to_string_pretty(document).unwrap_or_default())
 }
 
-/// How an account stands with its plan.
+/// Returns the plan state of an account.
 fn state(view: &AccountView) -> &'static str {
-    match (view.account.blocked, view.standing.state) {
+    match (view.account.blocked, view.effective_plan.state) {
         (true, _) => "blocked",
         (false, PlanState::Free) => "-",
         (false, PlanState::Paid) => "paid",
@@ -179,7 +184,7 @@ fn state(view: &AccountView) -> &'static str {
     }
 }
 
-/// Rows under their headings. The address comes last: it may be long.
+/// Formats accounts as a table. The address is the last column, because it may be long.
 fn table(accounts: &[AccountView], with_heading: bool) -> String {
     let mut text = String::new();
     let mut row = |columns: [&str; 6]| {
@@ -194,7 +199,7 @@ fn table(accounts: &[AccountView], with_heading: bool) -> String {
     for view in accounts {
         row([
             view.account.id.as_str(),
-            view.standing.plan.as_str(),
+            view.effective_plan.plan.as_str(),
             state(view),
             &format!("{}/{}", view.credits.remaining, view.credits.total),
             &seconds(&view.credits.resets_at.to_string()),
@@ -210,7 +215,7 @@ fn as_text(view: &AccountView) -> String {
     let lines = [
         ("email", account.email.clone()),
         ("id", account.id.to_string()),
-        ("plan", view.standing.plan.as_str().to_owned()),
+        ("plan", view.effective_plan.plan.as_str().to_owned()),
         ("state", state(view).to_owned()),
         ("credits", format!("{} of {}", view.credits.remaining, view.credits.total)),
         ("resets", view.credits.resets_at.to_string()),
@@ -239,13 +244,13 @@ fn statement_table(entries: &[Entry], with_heading: bool) -> String {
     text
 }
 
-/// An account in `accounts list --json` and `accounts show --json`.
+/// Account in `accounts list --json` and `accounts show --json`.
 #[derive(Serialize)]
 struct AccountRow {
     id: String,
     #[serde(flatten)]
-    account: Me,
-    /// How it stands with its plan: `free`, `paid` or `grace`.
+    account: AccountInfo,
+    /// Plan state: `free`, `paid` or `grace`.
     state: &'static str,
     blocked: bool,
     months_from: String,
@@ -260,8 +265,8 @@ impl From<&AccountView> for AccountRow {
         let profile = Profile { email: account.email.clone(), credits: view.credits };
         Self {
             id: account.id.to_string(),
-            account: Me::from(&profile),
-            state: match view.standing.state {
+            account: AccountInfo::from(&profile),
+            state: match view.effective_plan.state {
                 PlanState::Free => "free",
                 PlanState::Paid => "paid",
                 PlanState::Grace => "grace",

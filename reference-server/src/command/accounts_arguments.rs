@@ -1,33 +1,33 @@
-//! What `verbatim accounts` takes.
+//! Arguments of `verbatim accounts`.
 
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AccountsCommand {
-    /// List all accounts with what they have left, oldest first
-    List(ListAccounts),
+    /// List all accounts with their remaining credits, oldest first
+    List(ListAccountsArgs),
     /// Show an account
-    Show(ShowAccount),
-    /// Give an account credits, which do not expire
-    Grant(Grant),
-    /// Block an account: its key opens nothing from its next request on
-    Block(Who),
-    /// Unblock an account: its key works again
-    Unblock(Who),
-    /// Print every step of an account's credits, oldest first
-    Statement(ShowAccount),
-    /// Print an account with every step of its credits and all that it ordered, as JSON
-    Export(Who),
-    /// Erase an account: its address, keys and names elsewhere
-    Delete(DeleteAccount),
+    Show(ShowAccountArgs),
+    /// Grant credits, which do not expire, to an account
+    Grant(GrantArgs),
+    /// Block an account: its key is refused from the next request on
+    Block(AccountSelector),
+    /// Unblock an account: its key is accepted again
+    Unblock(AccountSelector),
+    /// Print all ledger entries of an account, oldest first
+    Statement(ShowAccountArgs),
+    /// Print an account with its ledger entries and orders, as JSON
+    Export(AccountSelector),
+    /// Erase an account: its address, keys and references at the payment provider
+    Delete(DeleteAccountArgs),
 }
 
-/// Whose account.
+/// Selects an account.
 #[derive(Args, Debug)]
-pub(super) struct Who {
-    /// The account's e-mail address, or its id as `accounts list` shows it
+pub(super) struct AccountSelector {
+    /// E-mail address of the account, or its id as `accounts list` prints it
     #[arg(value_name = "EMAIL|ID")]
-    pub(super) who: String,
+    pub(super) selector: String,
 }
 
 #[derive(Args, Debug)]
@@ -35,18 +35,18 @@ pub(super) struct Who {
   verbatim accounts list
   verbatim accounts list --json | jq -r '.[] | select(.plan != \"free\") | .email'
 
-Credits are those that are left, and those of the current month.")]
-pub(super) struct ListAccounts {
+Credits are the remaining ones and those of the current month.")]
+pub(super) struct ListAccountsArgs {
     /// Print a JSON array
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status 1: there is no such account.")]
-pub(super) struct ShowAccount {
+#[command(after_help = "Exit status 1: no such account.")]
+pub(super) struct ShowAccountArgs {
     #[command(flatten)]
-    pub(super) account: Who,
+    pub(super) account: AccountSelector,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -57,17 +57,17 @@ pub(super) struct ShowAccount {
   verbatim accounts grant ann@example.org 500
   verbatim accounts grant ann@example.org 500 --id ticket-4711 --memo \"for the outage of May\"
 
-With --id the same grant is made once, however often it is asked for.")]
-pub(super) struct Grant {
+With --id a repeated grant has no effect.")]
+pub(super) struct GrantArgs {
     #[command(flatten)]
-    pub(super) account: Who,
-    /// How many credits
+    pub(super) account: AccountSelector,
+    /// Number of credits
     #[arg(value_name = "CREDITS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) credits: u64,
-    /// A name for this grant [default: a fresh one]
+    /// Name of this grant [default: a new one]
     #[arg(long, value_name = "NAME")]
     pub(super) id: Option<String>,
-    /// What it is for; the account's statement shows it
+    /// Reason, shown in the account's statement
     #[arg(long, value_name = "TEXT", default_value = "from the operator")]
     pub(super) memo: String,
 }
@@ -77,23 +77,24 @@ pub(super) struct Grant {
   verbatim accounts export ann@example.org > ann.json
   verbatim accounts delete ann@example.org
 
-The address, the keys, the mails that wait or lie in the outbox folder, and the names at the payment provider
-go. What was done with the credits and what was ordered stays, without anything of the person; credits that are
-left are lost. The address may register anew. Look-up keys that name the address stay: see `verbatim keys`.
+Erases the address, the keys, queued mails, mails in the outbox folder, and the references at the payment provider.
+Ledger entries and orders are kept without personal data; remaining credits are lost. The address can register again.
+Keys of the lookup API that name the address are kept: see `verbatim keys`.
 
-Payment pages that are open are closed first. An account with a subscription, or with an order that may yet be paid,
-is not deleted: cancel the subscription at the payment provider first, and wait until the money has come or the page
-has expired, within a day or two. So is one whose pages cannot be closed now. --anyway deletes it all the same: then the subscription is to be cancelled by hand, and what is still paid is to be refunded.
+Open checkout sessions are closed first. An account is not deleted if it has a subscription, or an order that may still
+be paid, or if a checkout session cannot be closed: cancel the subscription at the payment provider, and wait until the
+money has arrived or the session has expired, within a day or two. --anyway deletes the account nevertheless; then
+cancel the subscription and refund later payments by hand.
 
-On a terminal it is asked first; elsewhere --yes must be given. Exit status 1: there is no such account, or it was
-not deleted for one of these reasons, or it has changed in the meantime.")]
-pub(super) struct DeleteAccount {
+On a terminal the command prompts for confirmation; elsewhere --yes is required. Exit status 1: no such account, or it was
+not deleted for one of these reasons, or it was changed concurrently.")]
+pub(super) struct DeleteAccountArgs {
     #[command(flatten)]
-    pub(super) account: Who,
-    /// Do not ask
+    pub(super) account: AccountSelector,
+    /// Skip the confirmation
     #[arg(long)]
     pub(super) yes: bool,
-    /// Delete it although a subscription goes on, or an order may yet be paid
+    /// Delete it despite a subscription or an order that may still be paid
     #[arg(long)]
     pub(super) anyway: bool,
 }

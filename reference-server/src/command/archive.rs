@@ -1,67 +1,67 @@
-//! `verbatim archive`: what is archived, and what becomes of it.
+//! `verbatim archive`: shows and changes archived transcripts.
 
 use serde_json::json;
 use transcript_core::{archive::ArchivedTrack, transcript::TrackKind};
-use verbatim::{Archived, Get, Refreshed, Shown, Verbatim};
+use verbatim::{GetRequest, RefreshOutcome, TranscriptExport, Verbatim, VideoReport};
 
 use super::{
-    Failure,
-    archive_arguments::{ArchiveCommand, Delete, Refresh, Show, Stats, Withdraw},
-    archive_export, archive_large,
-    confirm::confirmed,
+    CommandError,
+    archive_arguments::{ArchiveCommand, DeleteArgs, RefreshArgs, ShowArgs, StatsArgs, WithdrawArgs},
+    archive_bulk, archive_export,
+    confirm::confirm,
     open_archive, open_existing_archive, print, print_json, shown,
 };
 use crate::config::Settings;
 
-/// The most characters of a title or message that are shown.
+/// Longest title or message that is printed, in characters.
 const TEXT_MAX: usize = 300;
 
-/// Runs one of the archive's commands.
-pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<(), Failure> {
-    // What was never archived can be withdrawn, or fetched.
+/// Runs a subcommand of `archive`.
+pub(super) async fn run(settings: &Settings, command: ArchiveCommand) -> Result<(), CommandError> {
+    // A video that is not archived can be withdrawn or fetched.
     let verbatim = match command {
         ArchiveCommand::Withdraw(_) | ArchiveCommand::Refresh(_) => open_archive(settings).await?,
         _ => open_existing_archive(settings).await?,
     };
     let done = match command {
-        ArchiveCommand::Show(ask) => show(&verbatim, &ask).await,
-        ArchiveCommand::Export(ask) => archive_export::run(&verbatim, &ask).await,
-        ArchiveCommand::Delete(ask) => delete(&verbatim, &ask).await,
-        ArchiveCommand::Withdraw(ask) => withdraw(&verbatim, &ask).await,
-        ArchiveCommand::Refresh(ask) => refresh(&verbatim, ask).await,
-        ArchiveCommand::Compact(ask) => archive_large::compact(&verbatim, &ask).await,
-        ArchiveCommand::List(ask) => archive_large::list(&verbatim, &ask).await,
-        ArchiveCommand::Stats(ask) => stats(&verbatim, &ask).await,
+        ArchiveCommand::Show(args) => show(&verbatim, &args).await,
+        ArchiveCommand::Export(args) => archive_export::run(&verbatim, &args).await,
+        ArchiveCommand::Delete(args) => delete(&verbatim, &args).await,
+        ArchiveCommand::Withdraw(args) => withdraw(&verbatim, &args).await,
+        ArchiveCommand::Refresh(args) => refresh(&verbatim, args).await,
+        ArchiveCommand::Compact(args) => archive_bulk::compact(&verbatim, &args).await,
+        ArchiveCommand::List(args) => archive_bulk::list(&verbatim, &args).await,
+        ArchiveCommand::Stats(args) => stats(&verbatim, &args).await,
     };
     verbatim.close().await;
     done
 }
 
-/// Nothing is known of a video: exit 3, as when there is no transcript.
-pub(super) fn unknown(video: &Shown) -> Failure {
-    Failure::Missing(format!("nothing is archived of {}", video.video), video.watch_url.clone())
+/// The error for an unknown video: exit status 3, as for a missing transcript.
+pub(super) fn unknown_video(video: &VideoReport) -> CommandError {
+    CommandError::Missing(format!("nothing is archived of {}", video.video), video.watch_url.clone())
 }
 
-async fn show(verbatim: &Verbatim, ask: &Show) -> Result<(), Failure> {
-    let video = verbatim.show(&ask.link).await?;
+async fn show(verbatim: &Verbatim, args: &ShowArgs) -> Result<(), CommandError> {
+    let video = verbatim.show(&args.link).await?;
     if !video.is_known() {
-        return Err(unknown(&video));
+        return Err(unknown_video(&video));
     }
-    if ask.json { print_json(&format!("{:#}\n", as_json(&video))) } else { print(&as_text(&video)) }
+    if args.json { print_json(&format!("{:#}\n", as_json(&video))) } else { print(&as_text(&video)) }
 }
 
-/// The transcript that is archived of a track.
-fn of_track<'a>(video: &'a Shown, track: &ArchivedTrack) -> Option<&'a Archived> {
+/// Returns the archived transcript of a track.
+fn find_archived<'a>(video: &'a VideoReport, track: &ArchivedTrack) -> Option<&'a TranscriptExport> {
     video.archived.iter().find(|archived| {
-        track.wishes.iter().any(|wish| archived.wishes.contains(wish))
+        track.selectors.iter().any(|selector| archived.selectors.contains(selector))
             && archived.stored.transcript.track.is_same(&track.track)
     })
 }
 
-fn as_text(video: &Shown) -> String {
+fn as_text(video: &VideoReport) -> String {
     let mut text = format!("{}\n{}\n", video.video, video.video.address());
     if video.withdrawn {
-        text.push_str("withdrawn by the operator; --undo of `verbatim archive withdraw` puts it back\n");
+        text.push_str("withdrawn by the operator; `verbatim archive withdraw --undo` reverts it\n");
     }
     if let Some(absence) = &video.absence {
         let message = shown(&absence.message, TEXT_MAX);
@@ -77,37 +77,36 @@ fn as_text(video: &Shown) -> String {
         let original = if info.original { ", the spoken language" } else { "" };
         let name = info.name.as_deref().map(|name| format!(" {:?}", shown(name, TEXT_MAX)));
         text.push_str(&format!("\n{}{}{kind}{original}\n", info.language, name.unwrap_or_default()));
-        text.push_str(&match of_track(video, track) {
+        text.push_str(&match find_archived(video, track) {
             Some(archived) => archived_as_text(archived),
-            None if track.revision.is_some() => {
-                "  archived, but replaced by another one for every wish\n".to_owned()
-            }
+            None if track.revision.is_some() => "  archived, but superseded by other tracks\n".to_owned(),
             None => "  known, but not archived\n".to_owned(),
         });
     }
     text
 }
 
-fn archived_as_text(archived: &Archived) -> String {
+fn archived_as_text(archived: &TranscriptExport) -> String {
     let stored = &archived.stored;
     let transcript = &stored.transcript;
-    let wishes = archived.wishes.iter().map(|wish| wish.as_str()).collect::<Vec<_>>().join(", ");
+    let selectors =
+        archived.selectors.iter().map(|selector| selector.as_str()).collect::<Vec<_>>().join(", ");
     let segments = transcript.segments.len();
     let source = shown(&transcript.source, TEXT_MAX);
     let mut text = format!(
-        "  revision {} of {}, {segments} segments, from {source}\n  answers: {wishes}\n",
+        "  revision {} of {}, {segments} segments, from {source}\n  selectors: {selectors}\n",
         stored.revision, stored.stored_at,
     );
-    for (what, name) in [("title", &transcript.title), ("author", &transcript.author)] {
+    for (label, name) in [("title", &transcript.title), ("author", &transcript.author)] {
         if let Some(name) = name {
-            text.push_str(&format!("  {what}: {}\n", shown(name, TEXT_MAX)));
+            text.push_str(&format!("  {label}: {}\n", shown(name, TEXT_MAX)));
         }
     }
     text
 }
 
-fn as_json(video: &Shown) -> serde_json::Value {
-    let archived = |archived: &Archived| {
+fn as_json(video: &VideoReport) -> serde_json::Value {
+    let archived = |archived: &TranscriptExport| {
         let stored = &archived.stored;
         json!({
             "revision": stored.revision,
@@ -126,8 +125,8 @@ fn as_json(video: &Shown) -> serde_json::Value {
             "kind": track.track.kind.as_str(),
             "name": track.track.name,
             "original": track.track.original,
-            "wishes": track.wishes.iter().map(|wish| wish.as_str()).collect::<Vec<_>>(),
-            "archived": of_track(video, track).map(archived),
+            "wishes": track.selectors.iter().map(|selector| selector.as_str()).collect::<Vec<_>>(),
+            "archived": find_archived(video, track).map(archived),
         })
     });
     let absence = video.absence.as_ref().map(|absence| {
@@ -146,44 +145,44 @@ fn as_json(video: &Shown) -> serde_json::Value {
     })
 }
 
-async fn delete(verbatim: &Verbatim, ask: &Delete) -> Result<(), Failure> {
-    let video = verbatim.show(&ask.link).await?;
+async fn delete(verbatim: &Verbatim, args: &DeleteArgs) -> Result<(), CommandError> {
+    let video = verbatim.show(&args.link).await?;
     if !video.is_known() {
-        return Err(unknown(&video));
+        return Err(unknown_video(&video));
     }
     let question = format!("Delete all {} transcripts of {}?", video.archived.len(), video.video);
-    if !ask.yes && !confirmed(&question)? {
-        return Err(Failure::Fault("nothing was deleted".to_owned()));
+    if !args.yes && !confirm(&question)? {
+        return Err(CommandError::Fault("nothing was deleted".to_owned()));
     }
     verbatim.delete(&video.video).await?;
     print(&format!("{}: deleted\n", video.video))
 }
 
-async fn withdraw(verbatim: &Verbatim, ask: &Withdraw) -> Result<(), Failure> {
-    let video = verbatim.show(&ask.link).await?;
-    let became = match (ask.undo, video.withdrawn) {
+async fn withdraw(verbatim: &Verbatim, args: &WithdrawArgs) -> Result<(), CommandError> {
+    let video = verbatim.show(&args.link).await?;
+    let state = match (args.undo, video.withdrawn) {
         (false, false) => "withdrawn",
         (false, true) => "withdrawn already",
-        (true, true) => "put back",
+        (true, true) => "restored",
         (true, false) => "not withdrawn",
     };
-    verbatim.withdraw(&video.video, !ask.undo).await?;
-    print(&format!("{}: {became}\n", video.video))
+    verbatim.withdraw(&video.video, !args.undo).await?;
+    print(&format!("{}: {state}\n", video.video))
 }
 
-async fn refresh(verbatim: &Verbatim, ask: Refresh) -> Result<(), Failure> {
-    let refreshed = verbatim.refresh(Get { link: ask.link, language: ask.lang }).await?;
-    let (stored, what) = match refreshed {
-        Refreshed::Changed(stored) => (stored, "archived as"),
-        Refreshed::Unchanged(stored) => (stored, "unchanged, still"),
-        Refreshed::Missing(missing) => {
+async fn refresh(verbatim: &Verbatim, args: RefreshArgs) -> Result<(), CommandError> {
+    let refreshed = verbatim.refresh(GetRequest { link: args.link, language: args.lang }).await?;
+    let (stored, effect) = match refreshed {
+        RefreshOutcome::Changed(stored) => (stored, "archived as"),
+        RefreshOutcome::Unchanged(stored) => (stored, "unchanged, still"),
+        RefreshOutcome::Missing(missing) => {
             let text = format!("{}: {}", missing.reason.as_str(), missing.message);
-            return Err(Failure::Missing(text, missing.watch_url));
+            return Err(CommandError::Missing(text, missing.watch_url));
         }
     };
     let transcript = &stored.transcript;
     print(&format!(
-        "{}, {}: {what} revision {}, {} segments, from {}\n",
+        "{}, {}: {effect} revision {}, {} segments, from {}\n",
         transcript.video,
         transcript.track.language,
         stored.revision,
@@ -192,9 +191,9 @@ async fn refresh(verbatim: &Verbatim, ask: Refresh) -> Result<(), Failure> {
     ))
 }
 
-async fn stats(verbatim: &Verbatim, ask: &Stats) -> Result<(), Failure> {
+async fn stats(verbatim: &Verbatim, args: &StatsArgs) -> Result<(), CommandError> {
     let stats = verbatim.stats().await?;
-    let figures = [
+    let totals = [
         ("videos", stats.videos),
         ("transcripts", stats.transcripts),
         ("absences", stats.absences),
@@ -203,20 +202,20 @@ async fn stats(verbatim: &Verbatim, ask: &Stats) -> Result<(), Failure> {
         ("bytes", stats.bytes),
         ("compact", stats.compact),
     ];
-    if ask.json {
-        let figures: serde_json::Map<_, _> =
-            figures.into_iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect();
-        return print_json(&format!("{:#}\n", serde_json::Value::Object(figures)));
+    if args.json {
+        let totals: serde_json::Map<_, _> =
+            totals.into_iter().map(|(name, figure)| (name.to_owned(), figure.into())).collect();
+        return print_json(&format!("{:#}\n", serde_json::Value::Object(totals)));
     }
-    let what = [
+    let labels = [
         "videos with a transcript",
-        "transcripts, all revisions counted",
-        "wishes remembered to have nothing",
+        "transcripts, all revisions included",
+        "absences",
         "videos withdrawn by the operator",
-        "short links learnt",
-        "bytes that the transcripts take",
-        "transcripts in the compact form",
+        "resolved short links",
+        "bytes of stored transcripts",
+        "transcripts in cold storage",
     ];
-    let lines = figures.iter().zip(what).map(|((_, figure), what)| format!("{figure:>12}  {what}\n"));
+    let lines = totals.iter().zip(labels).map(|((_, figure), label)| format!("{figure:>12}  {label}\n"));
     print(&lines.collect::<String>())
 }

@@ -1,29 +1,29 @@
-//! What `verbatim archive` and `verbatim ledger` take.
+//! Arguments of `verbatim archive` and `verbatim ledger`.
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
-use super::arguments::Format;
+use super::arguments::OutputFormat;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArchiveCommand {
-    /// Tell what is known and archived of a video
-    Show(Show),
-    /// Write archived transcripts into files
-    Export(Export),
-    /// Forget everything that is archived of a video
-    Delete(Delete),
-    /// Take a video down: everybody is told that the operator withdrew it
-    Withdraw(Withdraw),
-    /// Fetch a transcript again, now, and keep it as a new revision when it has changed
-    Refresh(Refresh),
-    /// Bring what was archived long ago into a smaller form
-    Compact(Compact),
-    /// List what is archived
-    List(List),
-    /// Tell how much is archived
-    Stats(Stats),
+    /// Show the archived tracks of a video
+    Show(ShowArgs),
+    /// Write archived transcripts to files
+    Export(ExportArgs),
+    /// Delete everything archived of a video
+    Delete(DeleteArgs),
+    /// Take a video down
+    Withdraw(WithdrawArgs),
+    /// Fetch a transcript again and archive a new revision if it has changed
+    Refresh(RefreshArgs),
+    /// Compress old transcripts
+    Compact(CompactArgs),
+    /// List archived transcripts
+    List(ListArgs),
+    /// Print totals of the archive
+    Stats(StatsArgs),
 }
 
 #[derive(Args, Debug)]
@@ -31,9 +31,9 @@ pub(super) enum ArchiveCommand {
   verbatim archive show https://youtu.be/dQw4w9WgXcQ
   verbatim archive show dQw4w9WgXcQ --json | jq '.tracks[].language'
 
-Nobody is asked for anything. Exit status 3: nothing is known of the video.")]
-pub(super) struct Show {
-    /// The link to the video; or a YouTube id
+Reads the archive only. Exit status 3: unknown video.")]
+pub(super) struct ShowArgs {
+    /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
     pub(super) link: String,
     /// Print JSON
@@ -47,25 +47,25 @@ pub(super) struct Show {
   verbatim archive export dQw4w9WgXcQ --format srt --to subtitles
   verbatim archive export --all --format md --to notes --force
 
-Each transcript gets a file of its own, DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON keeps
-everything: `verbatim import DIR` puts it into another archive without loss. Files that exist stay as
-they are, unless --force is given; the exit status is 1 when one of them has another content.
-Of withdrawn videos no words are written, but with JSON that they are withdrawn (withdrawn.json), and importing
-that withdraws them. Exit status 3: nothing is archived of a video that was named.")]
-pub(super) struct Export {
-    /// The links to the videos; or YouTube ids (behind -- when one begins with -)
+Each transcript becomes a file DIR/PLATFORM/ID/LANGUAGE.FORMAT, whose name is printed. JSON is complete:
+`verbatim import DIR` imports it into another archive without loss. Existing files are kept, unless --force is
+given; the exit status is 1 if one of them has different content.
+Transcripts of withdrawn videos are not written. JSON records the withdrawal (withdrawn.json), and its import
+withdraws the video. Exit status 3: nothing is archived of a named video.")]
+pub(super) struct ExportArgs {
+    /// Links to the videos, or YouTube ids (after -- if one begins with -)
     #[arg(value_name = "LINK", required_unless_present = "all", conflicts_with = "all")]
     pub(super) links: Vec<String>,
-    /// Everything that is archived
+    /// Export the whole archive
     #[arg(long)]
     pub(super) all: bool,
-    /// The form of the files
-    #[arg(long, value_enum, default_value_t = Format::Json)]
-    pub(super) format: Format,
-    /// The folder that the files go into; it is made where there is none
+    /// Format of the files
+    #[arg(long, value_enum, default_value_t = OutputFormat::Json)]
+    pub(super) format: OutputFormat,
+    /// Target folder; it is created if necessary
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(super) to: PathBuf,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub(super) force: bool,
 }
@@ -75,14 +75,14 @@ pub(super) struct Export {
   verbatim archive delete https://youtu.be/dQw4w9WgXcQ
   verbatim archive delete dQw4w9WgXcQ --yes
 
-All transcripts of the video go, with all their revisions. It may be fetched and archived again: to keep
-it from being served, use `verbatim archive withdraw`. On a terminal it is asked first; elsewhere --yes
-must be given. Exit status 3: nothing is known of the video.")]
-pub(super) struct Delete {
-    /// The link to the video; or a YouTube id
+All transcripts of the video are deleted, with all their revisions. The video can be fetched and archived again; to
+prevent that, use `verbatim archive withdraw`. On a terminal the command prompts for confirmation; elsewhere --yes is
+required. Exit status 3: unknown video.")]
+pub(super) struct DeleteArgs {
+    /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
     pub(super) link: String,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long)]
     pub(super) yes: bool,
 }
@@ -92,13 +92,13 @@ pub(super) struct Delete {
   verbatim archive withdraw https://youtu.be/dQw4w9WgXcQ
   verbatim archive withdraw dQw4w9WgXcQ --undo
 
-A running server tells it at once: no_captions, withdrawn by the operator. The video is never fetched
-again. What is stored of it stays stored, and is served again after --undo.")]
-pub(super) struct Withdraw {
-    /// The link to the video; or a YouTube id
+Takes effect at once, also on running servers: lookups return no_captions, withdrawn by the operator, and the video
+is not fetched again. Its transcripts stay stored and are served again after --undo.")]
+pub(super) struct WithdrawArgs {
+    /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
     pub(super) link: String,
-    /// Put it back
+    /// Revert the withdrawal
     #[arg(long)]
     pub(super) undo: bool,
 }
@@ -108,13 +108,13 @@ pub(super) struct Withdraw {
   verbatim archive refresh https://youtu.be/dQw4w9WgXcQ
   verbatim archive refresh dQw4w9WgXcQ --lang de
 
-Earlier revisions stay stored. Nobody is charged. When nothing can be fetched, what is archived stays, and
-the exit status is 3, as with `verbatim get`.")]
-pub(super) struct Refresh {
-    /// The link to the video; or a YouTube id
+Earlier revisions stay stored. Nothing is charged. If the fetch fails, the archived transcript is kept and the exit
+status is 3, as with `verbatim get`.")]
+pub(super) struct RefreshArgs {
+    /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
     pub(super) link: String,
-    /// The language, such as en, pt-BR or zh-Hant [default: the default transcript]
+    /// Language, such as en, pt-BR or zh-Hant [default: the default transcript]
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
 }
@@ -124,12 +124,12 @@ pub(super) struct Refresh {
   verbatim archive compact
   verbatim archive compact --older-than 7d --json
 
-What is compact takes two thirds of the room, and is served to the byte as before, a little later where it is asked for the
-first time. Each transcript is read back out of the smaller form before that takes its place. Servers may run meanwhile,
-and it may be stopped at any time: begun again, it goes on with what is left. On SQLite the room becomes free within the
-file, for what comes next. Exit status 1: a transcript cannot be read as it lies there; it was left as it is.")]
-pub(super) struct Compact {
-    /// Only what was stored longer ago than this
+Moves old transcripts to cold storage, which takes two thirds of the space. Lookups return the same bytes; the first one
+takes slightly longer. Each transcript is decompressed and compared before its old form is replaced. Servers can run at
+the same time, and the command can be stopped at any time: the next run continues. On SQLite the space becomes free
+within the file. Exit status 1: a stored transcript is unreadable; it was not changed.")]
+pub(super) struct CompactArgs {
+    /// Minimum age of the transcripts
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = humantime::parse_duration)]
     pub(super) older_than: Duration,
     /// Print JSON
@@ -142,9 +142,9 @@ pub(super) struct Compact {
   verbatim archive list
   verbatim archive list --json | jq -r '.[].videoId' | head
 
-Every archived track, by video: its newest revision, also of videos that are withdrawn. It is printed as it is read, so the
-beginning of a large archive is there at once.")]
-pub(super) struct List {
+Lists every archived track with its newest revision, by video, including withdrawn videos. Output starts at once, also
+for large archives.")]
+pub(super) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -154,7 +154,7 @@ pub(super) struct List {
 #[command(after_help = "Examples:
   verbatim archive stats
   verbatim archive stats --json | jq .videos")]
-pub(super) struct Stats {
+pub(super) struct StatsArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -162,8 +162,8 @@ pub(super) struct Stats {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LedgerCommand {
-    /// Check that every balance is what its entries add up to
-    Audit(Audit),
+    /// Recompute every balance from its entries
+    Audit(AuditArgs),
 }
 
 #[derive(Args, Debug)]
@@ -171,8 +171,8 @@ pub(super) enum LedgerCommand {
   verbatim ledger audit
   verbatim ledger audit --json | jq '.differences[].wallet'
 
-It may run while a server does. Exit status 0: all agrees; 1: it does not, and every difference is told.")]
-pub(super) struct Audit {
+Can run next to a server. Exit status 0: no differences; 1: differences, all of which are printed.")]
+pub(super) struct AuditArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

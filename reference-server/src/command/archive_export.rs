@@ -1,4 +1,4 @@
-//! `verbatim archive export`: archived transcripts as files.
+//! `verbatim archive export`: writes archived transcripts to files.
 
 use std::{
     fs,
@@ -12,65 +12,70 @@ use transcript_core::{
     transcript::{markdown, prose, srt, webvtt},
     video::VideoId,
 };
-use verbatim::{Archived, Verbatim, withdrawal_to_json};
+use verbatim::{TranscriptExport, Verbatim, withdrawal_to_json};
 
 use super::{
-    Failure, WITHDRAWN, archive::unknown, archive_arguments::Export, arguments::Format, print,
-    progress::Progress, tell,
+    CommandError, WITHDRAWN, archive::unknown_video, archive_arguments::ExportArgs, arguments::OutputFormat,
+    print, print_stderr, progress::ProgressLine,
 };
 
-/// What became of the files.
+/// Number of files by result.
 #[derive(Debug, Default)]
-struct Written {
+struct WriteCounts {
     new: u64,
     same: u64,
     kept: u64,
 }
 
-/// Writes the files, and tells the name of each.
-pub(super) async fn run(verbatim: &Verbatim, ask: &Export) -> Result<(), Failure> {
-    let mut written = Written::default();
+/// Writes the files and prints the name of each.
+pub(super) async fn run(verbatim: &Verbatim, args: &ExportArgs) -> Result<(), CommandError> {
+    let mut written = WriteCounts::default();
     let mut missing = None;
-    if ask.all {
-        export_all(verbatim, ask, &mut written).await?;
+    if args.all {
+        export_all(verbatim, args, &mut written).await?;
     } else {
-        let mut progress = Progress::new("exported", Some(ask.links.len() as u64));
-        for link in &ask.links {
+        let mut progress = ProgressLine::new("exported", Some(args.links.len() as u64));
+        for link in &args.links {
             let video = verbatim.show(link).await?;
-            if video.withdrawn && ask.format == Format::Json {
-                export_withdrawal(ask, &video.video, &mut written, &progress)?;
+            if video.withdrawn && args.format == OutputFormat::Json {
+                export_withdrawal(args, &video.video, &mut written, &progress)?;
             } else if video.archived.is_empty() {
                 progress.note(&format!("nothing is archived of {}", video.video));
-                missing.get_or_insert_with(|| unknown(&video));
+                missing.get_or_insert_with(|| unknown_video(&video));
             }
-            export(ask, &video.video, &video.archived, &mut written, &progress)?;
+            export(args, &video.video, &video.archived, &mut written, &progress)?;
             progress.step(&video.video.to_string());
         }
     }
-    tell(&format!("{} files written, {} were there already", written.new, written.same));
+    print_stderr(&format!("{} files written, {} were already there", written.new, written.same));
     if written.kept > 0 {
-        return Err(Failure::Fault(format!(
-            "{} files exist with another content and stay as they are; --force overwrites them",
+        return Err(CommandError::Fault(format!(
+            "{} files exist with different content and were kept; --force overwrites them",
             written.kept
         )));
     }
     missing.map_or(Ok(()), Err)
 }
 
-/// Exports all videos, page by page: their tracks come together. Then the withdrawals, which only our own JSON
-/// can say: else whoever imports the files would serve what was taken down.
-async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) -> Result<(), Failure> {
-    let mut progress = Progress::new("exported", Some(verbatim.stats().await?.videos));
+/// Exports all videos, page by page.
+///
+/// Withdrawals follow: only Verbatim's JSON records them, and without them an import would serve withdrawn videos.
+async fn export_all(
+    verbatim: &Verbatim,
+    args: &ExportArgs,
+    written: &mut WriteCounts,
+) -> Result<(), CommandError> {
+    let mut progress = ProgressLine::new("exported", Some(verbatim.stats().await?.videos));
     let mut page = PageRequest::first();
     let mut last: Option<VideoId> = None;
     loop {
-        let tracks = verbatim.archive().page(page).await?;
+        let tracks = verbatim.archive().list_tracks(page).await?;
         for track in tracks.items {
             if last.as_ref() == Some(&track.video) {
                 continue;
             }
             let archived = verbatim.archived(&track.video).await?;
-            export(ask, &track.video, &archived, written, &progress)?;
+            export(args, &track.video, &archived, written, &progress)?;
             progress.step(&track.video.to_string());
             last = Some(track.video);
         }
@@ -79,14 +84,14 @@ async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) ->
             None => break,
         }
     }
-    if ask.format != Format::Json {
+    if args.format != OutputFormat::Json {
         return Ok(());
     }
     let mut page = PageRequest::first();
     loop {
-        let withdrawn = verbatim.archive().withdrawn(page).await?;
+        let withdrawn = verbatim.archive().list_withdrawn(page).await?;
         for video in withdrawn.items {
-            export_withdrawal(ask, &video, written, &progress)?;
+            export_withdrawal(args, &video, written, &progress)?;
         }
         match withdrawn.next {
             Some(next) => page = PageRequest { after: Some(next), limit: PAGE_LIMIT },
@@ -95,92 +100,94 @@ async fn export_all(verbatim: &Verbatim, ask: &Export, written: &mut Written) ->
     }
 }
 
-/// Writes the file that says that a video is withdrawn; nothing of its words.
+/// Writes the file that marks a video as withdrawn, without text.
 fn export_withdrawal(
-    ask: &Export,
+    args: &ExportArgs,
     video: &VideoId,
-    written: &mut Written,
-    progress: &Progress,
-) -> Result<(), Failure> {
-    let folder = folder_of(ask, video)?;
-    let is_words = |file: io::Result<fs::DirEntry>| {
+    written: &mut WriteCounts,
+    progress: &ProgressLine,
+) -> Result<(), CommandError> {
+    let folder = create_folder(args, video)?;
+    let is_transcript = |file: io::Result<fs::DirEntry>| {
         file.is_ok_and(|file| {
             file.file_name() != WITHDRAWN && !file.file_name().as_encoded_bytes().starts_with(b".")
         })
     };
-    if fs::read_dir(&folder).is_ok_and(|mut files| files.any(is_words)) {
-        progress.note(&format!("{} has files from before {video} was withdrawn", folder.display()));
+    if fs::read_dir(&folder).is_ok_and(|mut files| files.any(is_transcript)) {
+        progress.note(&format!("{} has files from before the withdrawal of {video}", folder.display()));
     }
-    put(ask, &folder, WITHDRAWN, &withdrawal_to_json(video)?, written, progress)
+    put(args, &folder, WITHDRAWN, &withdrawal_to_json(video)?, written, progress)
 }
 
 fn export(
-    ask: &Export,
+    args: &ExportArgs,
     video: &VideoId,
-    archived: &[Archived],
-    written: &mut Written,
-    progress: &Progress,
-) -> Result<(), Failure> {
+    archived: &[TranscriptExport],
+    written: &mut WriteCounts,
+    progress: &ProgressLine,
+) -> Result<(), CommandError> {
     if archived.is_empty() {
         return Ok(());
     }
-    let folder = folder_of(ask, video)?;
+    let folder = create_folder(args, video)?;
     let withdrawal = folder.join(WITHDRAWN);
-    if ask.force && withdrawal.is_file() {
+    if args.force && withdrawal.is_file() {
         fs::remove_file(&withdrawal).map_err(|error| cannot_write(&withdrawal, &error))?;
     } else if withdrawal.is_file() {
         written.kept += 1;
-        progress
-            .note(&format!("{} says that {video} is withdrawn, which it is no more", withdrawal.display()));
+        progress.note(&format!(
+            "{} says that {video} is withdrawn, which is no longer true",
+            withdrawal.display()
+        ));
     }
     for one in archived {
-        let (text, ending) = rendered(one, ask.format)?;
-        put(ask, &folder, &format!("{}.{ending}", one.name()), &text, written, progress)?;
+        let (text, extension) = render(one, args.format)?;
+        put(args, &folder, &format!("{}.{extension}", one.name()), &text, written, progress)?;
     }
     Ok(())
 }
 
-/// The folder of a video's files, which is there now.
-fn folder_of(ask: &Export, video: &VideoId) -> Result<PathBuf, Failure> {
-    // Both are letters, digits, `-` and `_` only.
-    let folder = ask.to.join(video.platform().as_str()).join(video.id());
+/// Creates the folder of a video's files.
+fn create_folder(args: &ExportArgs, video: &VideoId) -> Result<PathBuf, CommandError> {
+    // Both consist of letters, digits, `-` and `_`.
+    let folder = args.to.join(video.platform().as_str()).join(video.id());
     fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
     Ok(folder)
 }
 
-/// Writes one file, unless it is there already.
+/// Writes one file unless it exists.
 fn put(
-    ask: &Export,
+    args: &ExportArgs,
     folder: &Path,
     name: &str,
     text: &str,
-    written: &mut Written,
-    progress: &Progress,
-) -> Result<(), Failure> {
+    written: &mut WriteCounts,
+    progress: &ProgressLine,
+) -> Result<(), CommandError> {
     let file = folder.join(name);
-    if !ask.force && file.symlink_metadata().is_ok() {
+    if !args.force && file.symlink_metadata().is_ok() {
         if is_same(&file, text) {
             written.same += 1;
         } else {
             written.kept += 1;
-            progress.note(&format!("{} exists with another content", file.display()));
+            progress.note(&format!("{} exists with different content", file.display()));
         }
         return Ok(());
     }
-    write(&file, folder, text, ask.force).map_err(|error| cannot_write(&file, &error))?;
+    write(&file, folder, text, args.force).map_err(|error| cannot_write(&file, &error))?;
     written.new += 1;
     print(&format!("{}\n", file.display()))
 }
 
-/// The transcript in its form, and the ending of a file's name.
-fn rendered(archived: &Archived, format: Format) -> Result<(String, &'static str), Failure> {
+/// Renders a transcript and returns it with the file extension.
+fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<(String, &'static str), CommandError> {
     let transcript = &archived.stored.transcript;
     Ok(match format {
-        Format::Json => (archived.to_json()?, "json"),
-        Format::Text => (prose(&transcript.segments), "txt"),
-        Format::Md => (markdown(transcript), "md"),
-        Format::Srt => (srt(&transcript.segments), "srt"),
-        Format::Vtt => (webvtt(&transcript.segments), "vtt"),
+        OutputFormat::Json => (archived.to_json()?, "json"),
+        OutputFormat::Text => (prose(&transcript.segments), "txt"),
+        OutputFormat::Md => (markdown(transcript), "md"),
+        OutputFormat::Srt => (srt(&transcript.segments), "srt"),
+        OutputFormat::Vtt => (webvtt(&transcript.segments), "vtt"),
     })
 }
 
@@ -189,7 +196,7 @@ fn is_same(file: &Path, text: &str) -> bool {
     same_length && fs::read(file).is_ok_and(|found| found == text.as_bytes())
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 fn write(file: &Path, folder: &Path, text: &str, overwrite: bool) -> io::Result<()> {
     let mut draft = new_file(folder)?;
     draft.write_all(text.as_bytes())?;
@@ -197,7 +204,7 @@ fn write(file: &Path, folder: &Path, text: &str, overwrite: bool) -> io::Result<
     done.map(drop).map_err(|error| error.error)
 }
 
-/// A file without its name yet, with the rights that any new file has.
+/// Creates a temporary file with the permissions of an ordinary file.
 fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".verbatim-").suffix(".part");
@@ -209,6 +216,6 @@ fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder)
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
-    Failure::Fault(format!("{} cannot be written: {error}", PathBuf::from(path).display()))
+fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Fault(format!("{} cannot be written: {error}", PathBuf::from(path).display()))
 }

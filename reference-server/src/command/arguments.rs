@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! Arguments of the command line.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -10,7 +10,7 @@ use super::{
     storage::StorageCommand,
 };
 
-/// A link to a video in, the words that are spoken in it out, with the time of each.
+/// Get, archive and serve timestamped transcripts of YouTube, TikTok, Instagram and X videos
 #[derive(Debug, Parser)]
 #[command(
     name = "verbatim",
@@ -25,33 +25,33 @@ use super::{
   verbatim archive withdraw https://youtu.be/dQw4w9WgXcQ
   verbatim keys create --label laptop
 
-All commands share one archive, in the data folder; all of them may run at the same time.
-Exit status: 0 done; 1 something failed; 2 a wrong link, usage or setting; 3 there is no transcript."
+All commands share one archive, in the data folder, and can run at the same time.
+Exit status: 0 success; 1 a failure; 2 a wrong link, option or setting; 3 no transcript."
 )]
-pub(super) struct Arguments {
+pub(super) struct CommandArgs {
     #[command(flatten)]
-    pub(super) common: Common,
+    pub(super) common: CommonArgs,
     #[command(subcommand)]
     pub(super) command: Command,
 }
 
-/// What every command takes.
+/// Arguments of every command.
 #[derive(Args, Debug)]
-pub(super) struct Common {
-    /// The data folder.
+pub(super) struct CommonArgs {
+    /// Data folder.
     #[arg(
         long,
         global = true,
         value_name = "DIR",
-        help = "The folder with the archive, keys and ledger [default: the user's data folder; or $VERBATIM_DATA]"
+        help = "Data folder, with the archive, keys and ledger [default: $VERBATIM_DATA, otherwise the user's data folder]"
     )]
     pub(super) data: Option<PathBuf>,
-    /// The settings file.
+    /// Settings file.
     #[arg(
         long,
         global = true,
         value_name = "FILE",
-        help = "The settings file, in TOML [or $VERBATIM_CONFIG]; see `verbatim check-config` for all settings"
+        help = "Settings file, in TOML [default: $VERBATIM_CONFIG]; `verbatim check-config` prints all settings"
     )]
     pub(super) config: Option<PathBuf>,
 }
@@ -59,34 +59,34 @@ pub(super) struct Common {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Serve both APIs and the watch pages over HTTP
-    Serve(Serve),
-    /// Print the transcript of a video; fetch and archive it when it is new
-    Get(Get),
-    /// Put captions that you have into the archive: files, or whole folders
-    Import(Import),
-    /// What is archived: show, export, delete, withdraw, refresh, stats
+    Serve(ServeArgs),
+    /// Print the transcript of a video; fetch and archive it if it is new
+    Get(GetArgs),
+    /// Import caption files or folders
+    Import(ImportArgs),
+    /// Manage the archive: show, export, delete, withdraw, refresh, compact, list, stats
     #[command(subcommand)]
     Archive(ArchiveCommand),
-    /// Keys of the look-up API
+    /// Manage API keys of the lookup API: create, list, revoke
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Accounts of the v1 API: list, show, grant, block, unblock, statement, export, delete
+    /// Manage accounts of the v1 API: list, show, grant, block, unblock, statement, export, delete
     #[command(subcommand)]
     Accounts(AccountsCommand),
-    /// The ledger of what was spent
+    /// Check the ledger
     #[command(subcommand)]
     Ledger(LedgerCommand),
-    /// Give assistants the archive: the Model Context Protocol on standard input and output
+    /// Serve the archive as MCP tools on standard input and output
     #[command(after_help = "Example, as the configuration of an assistant:
   {\"mcpServers\": {\"verbatim\": {\"command\": \"verbatim\", \"args\": [\"mcp\"]}}}
 
-The tools: get_transcript, search_transcript, list_languages, ask_video. What is new is fetched and archived, and
-nobody is charged. A running server has the same tools at /mcp, for keys.")]
+Tools: get_transcript, search_transcript, list_languages, ask_video. New transcripts are fetched and archived, free of
+charge. A running server has the same tools at /mcp, for callers with a key.")]
     Mcp,
-    /// Where everything is kept: copy it from files to PostgreSQL, or back
+    /// Copy all data from files to PostgreSQL, or back
     #[command(subcommand)]
     Storage(StorageCommand),
-    /// Print every setting in effect, where it comes from, and what to watch out for
+    /// Print every effective setting, its origin, and warnings
     CheckConfig,
 }
 
@@ -96,16 +96,16 @@ nobody is charged. A running server has the same tools at /mcp, for keys.")]
   verbatim serve --listen 127.0.0.1:0 --data /tmp/trial
   VERBATIM_SERVER__BASE_URL=https://transcripts.example.org verbatim serve
 
-Once it answers, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS.
-The first SIGTERM or Ctrl-C lets running requests finish; the second ends at once.")]
-pub(super) struct Serve {
-    /// Where to listen; port 0 picks a free one [default: 127.0.0.1:8080]
+Once it serves, it prints one line on standard output: verbatim VERSION listening on http://ADDRESS.
+After the first SIGTERM or Ctrl-C running requests finish; the second ends the server at once.")]
+pub(super) struct ServeArgs {
+    /// Listening address; port 0 selects a free port [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
 }
 
-impl Serve {
-    /// The settings that the flags set.
+impl ServeArgs {
+    /// Returns the settings set by flags.
     pub(super) fn flags(&self) -> Vec<(String, String, String)> {
         let listen = self.listen.map(|address| address.to_string());
         listen
@@ -121,27 +121,27 @@ impl Serve {
   verbatim get dQw4w9WgXcQ --lang de --format json | jq .transcript
   verbatim get dQw4w9WgXcQ --format srt > talk.srt
 
-Exit status 3: there is no transcript; standard error says why, and its last line is the watch address.")]
-pub(super) struct Get {
-    /// The link to the video, in any form that people use; or a YouTube id
+Exit status 3: no transcript. Standard error has the reason and, in its last line, the watch address.")]
+pub(super) struct GetArgs {
+    /// Link to the video, or a YouTube id
     #[arg(value_name = "LINK", allow_hyphen_values = true)]
     pub(super) link: String,
-    /// The language, such as en, pt-BR or zh-Hant [default: English, else the spoken language]
+    /// Language, such as en, pt-BR or zh-Hant [default: English, otherwise the spoken language]
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
-    /// The form of the transcript
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) format: Format,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Text)]
+    pub(super) format: OutputFormat,
 }
 
-/// The forms of a transcript.
+/// Formats of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
-    /// The look-up API's JSON
+pub(super) enum OutputFormat {
+    /// JSON of the lookup API
     Json,
-    /// Plain prose
+    /// Plain text
     Text,
-    /// Markdown with times
+    /// Markdown with timestamps
     Md,
     /// SRT subtitles
     Srt,
@@ -156,54 +156,53 @@ pub(super) enum Format {
   verbatim import Downloads/subtitles --dry-run
   verbatim import transcripts.json backup
 
-Forms: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; the look-up API's JSON; what
-youtube-transcript-api writes as JSON.
-Without --video, the video comes from the file itself, from the .info.json that yt-dlp wrote beside it, or
-from its name: 'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. So does the
-language without --lang, also from the header of WebVTT (Language: en).
-What cannot be read is told: characters, which become U+FFFD, and cues without readable times, which are left
-out.
-In folders, files with other endings are passed over, and links that lead out of the folder are not
-followed. Nothing is ever fetched. What is archived already stays, unless --replace is given.
-Exit status 1: some files could not be imported; the others were.")]
-pub(super) struct Import {
+Formats: WebVTT, SRT, TTML, YouTube's XML and json3; `verbatim archive export`; JSON of the lookup API; JSON of
+youtube-transcript-api.
+Without --video, the video is read from the file, from the .info.json of yt-dlp next to it, or from its name:
+'Title [ID].en.vtt', 'Title-ID.en.vtt', 'ID.en.srt', 'video_site/ID/en.vtt'. Without --lang, so is the language,
+also from the header of WebVTT (Language: en).
+Unreadable characters, which become U+FFFD, and cues without readable times, which are left out, are reported.
+In folders, files with other endings are skipped, and links that lead out of the folder are not followed. Nothing is
+fetched. Archived transcripts are kept, unless --replace is given.
+Exit status 1: some files failed; the others were imported.")]
+pub(super) struct ImportArgs {
     /// Files and folders; - reads standard input
     #[arg(value_name = "PATH", required = true)]
     pub(super) paths: Vec<PathBuf>,
-    /// The link to the video that the one file is of
+    /// Link to the video, with one file only
     #[arg(long, value_name = "LINK", allow_hyphen_values = true)]
     pub(super) video: Option<String>,
-    /// The language, such as en, pt-BR or zh-Hant
+    /// Language, such as en, pt-BR or zh-Hant
     #[arg(long, value_name = "TAG")]
     pub(super) lang: Option<String>,
-    /// The video's title; with one file only
+    /// Title of the video, with one file only
     #[arg(long)]
     pub(super) title: Option<String>,
-    /// Who published the video; with one file only
+    /// Author of the video, with one file only
     #[arg(long)]
     pub(super) author: Option<String>,
-    /// A machine recognised the words
+    /// Mark the text as recognised by a machine
     #[arg(long)]
     pub(super) generated: bool,
-    /// Replace what is archived in that language
+    /// Replace archived transcripts in that language
     #[arg(long)]
     pub(super) replace: bool,
-    /// Only tell what would be done
+    /// Report without writing
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Print a line of JSON for each transcript
+    /// Print a line of JSON per transcript
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {
-    /// Make keys; each is printed once, on a line of its own
-    Create(CreateKeys),
-    /// List all keys with what they have used, oldest first
-    List(ListKeys),
-    /// Revoke a key; a running server refuses it from its next request on
-    Revoke(RevokeKey),
+    /// Create keys and print each on a line; a key is shown only once
+    Create(CreateKeysArgs),
+    /// List all keys with their usage, oldest first
+    List(ListKeysArgs),
+    /// Revoke a key, with effect on its next request, also on running servers
+    Revoke(RevokeKeyArgs),
 }
 
 #[derive(Args, Debug)]
@@ -211,8 +210,8 @@ pub(super) enum KeysCommand {
   verbatim keys list
   verbatim keys list --json | jq -r '.[] | select(.plan == \"plus\") | .id'
 
-Used and allowance are those of the current period: the month, or the day for plus keys (UTC).")]
-pub(super) struct ListKeys {
+Usage and allowance are those of the current UTC month, or of the day for plus keys.")]
+pub(super) struct ListKeysArgs {
     /// Print a JSON array
     #[arg(long)]
     pub(super) json: bool,
@@ -222,22 +221,22 @@ pub(super) struct ListKeys {
 #[command(after_help = "Example:
   verbatim keys revoke key-0123456789abcdef0123456789abcdef
 
-Exit status 1: there is no live key with that id.")]
-pub(super) struct RevokeKey {
-    /// The key's id, as `keys list` shows it; not the key itself
+Exit status 1: no live key has that id.")]
+pub(super) struct RevokeKeyArgs {
+    /// Id of the key, as `keys list` prints it; not the key itself
     #[arg(value_name = "ID")]
     pub(super) id: String,
 }
 
 #[derive(Args, Debug)]
-pub(super) struct CreateKeys {
-    /// What the keys are called
+pub(super) struct CreateKeysArgs {
+    /// Label of the keys
     #[arg(long)]
     pub(super) label: Option<String>,
-    /// The e-mail address of their owner
+    /// E-mail address of the owner
     #[arg(long)]
     pub(super) email: Option<String>,
-    /// How many
+    /// Number of keys
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) count: u32,
 }
@@ -249,47 +248,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
+    fn command_line_definition_is_valid() {
+        CommandArgs::command().debug_assert();
     }
 
     #[test]
-    fn the_unit_and_the_container_start_a_server() {
+    fn unit_and_container_start_server() {
         let unit = include_str!("../../../deploy/verbatim.service");
         let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
-        let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();
+        let arguments = CommandArgs::try_parse_from(line.split(' ')).unwrap();
         assert!(matches!(arguments.command, Command::Serve(_)), "{line}");
         assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/var/lib/verbatim")));
-        assert!(unit.contains("\nStateDirectory=verbatim\n"), "which is that folder");
+        assert!(unit.contains("\nStateDirectory=verbatim\n"), "the state directory must be the data folder");
 
         let container = include_str!("../../../deploy/Dockerfile");
         let command = container.lines().find_map(|line| line.strip_prefix("CMD ")).unwrap();
         let command: Vec<String> = serde_json::from_str(command).unwrap();
         let line = ["verbatim".to_owned()].into_iter().chain(command);
-        assert!(matches!(Arguments::try_parse_from(line).unwrap().command, Command::Serve(_)));
+        assert!(matches!(CommandArgs::try_parse_from(line).unwrap().command, Command::Serve(_)));
         let variables = container.lines().find_map(|line| line.strip_prefix("ENV ")).unwrap().split(' ');
         let environment = variables.map(|variable| variable.split_once('=').unwrap());
         let environment = environment.map(|(name, value)| (name.into(), value.into())).collect();
-        let sources =
-            crate::config::Sources { data: "/data".into(), file: None, environment, flags: Vec::new() };
+        let sources = crate::config::SettingSources {
+            data: "/data".into(),
+            file: None,
+            environment,
+            flags: Vec::new(),
+        };
         let settings = crate::config::Settings::load(sources).unwrap();
         assert_eq!(settings.server.listen.to_string(), "0.0.0.0:8080");
     }
 
     #[test]
-    fn ids_that_begin_with_a_hyphen_are_links() {
+    fn link_with_leading_hyphen_is_accepted() {
         let arguments =
-            Arguments::try_parse_from(["verbatim", "get", "-wtIMTCHWuI", "--format", "md"]).unwrap();
+            CommandArgs::try_parse_from(["verbatim", "get", "-wtIMTCHWuI", "--format", "md"]).unwrap();
         let Command::Get(get) = arguments.command else { panic!("{arguments:?}") };
-        assert_eq!((get.link.as_str(), get.format), ("-wtIMTCHWuI", Format::Md));
+        assert_eq!((get.link.as_str(), get.format), ("-wtIMTCHWuI", OutputFormat::Md));
     }
 
     #[test]
-    fn common_flags_stand_anywhere() {
+    fn common_flags_are_accepted_after_command() {
         for line in
             [["verbatim", "--data", "/d", "check-config"], ["verbatim", "check-config", "--data", "/d"]]
         {
-            let arguments = Arguments::try_parse_from(line).unwrap();
+            let arguments = CommandArgs::try_parse_from(line).unwrap();
             assert_eq!(arguments.common.data.as_deref(), Some(std::path::Path::new("/d")));
         }
     }

@@ -1,11 +1,11 @@
-//! `verbatim check-config`: the settings in effect.
+//! `verbatim check-config`: prints the effective settings.
 
-use super::{Failure, print};
+use super::{CommandError, print};
 use crate::{config::Settings, mail, wiring};
 
-/// Prints every setting and every warning.
-pub(super) fn run(settings: &Settings) -> Result<(), Failure> {
-    // What the parts cannot work with is as wrong as what the settings do not allow.
+/// Prints all settings and warnings.
+pub(super) fn run(settings: &Settings) -> Result<(), CommandError> {
+    // Options that the library refuses are errors too.
     wiring::options(settings, settings.server.base_url_at(settings.server.listen))?.check()?;
     mail::mailer(settings)?;
     let mut text = settings.report();

@@ -1,23 +1,23 @@
-//! Asking the person at the terminal before something is gone for good.
+//! Confirmation on the terminal before data is deleted.
 
 use std::io::{self, BufRead, IsTerminal};
 
-use super::Failure;
+use super::CommandError;
 
-/// Whether they say yes to this question.
+/// Asks a yes-or-no question.
 ///
 /// # Errors
-/// There is no terminal to ask at, so that it must be said with `--yes`.
-pub(super) fn confirmed(question: &str) -> Result<bool, Failure> {
+/// There is no terminal; `--yes` is required.
+pub(super) fn confirm(question: &str) -> Result<bool, CommandError> {
     let mut input = io::stdin().lock();
     if !input.is_terminal() {
-        return Err(Failure::Wrong(
-            "deleting cannot be undone, and there is no terminal to ask at: say --yes".to_owned(),
+        return Err(CommandError::Wrong(
+            "deleting cannot be undone and there is no terminal for the confirmation: pass --yes".to_owned(),
         ));
     }
     eprint!("{question} [y/N] ");
     let mut answer = String::new();
     let read = input.read_line(&mut answer);
-    read.map_err(|error| Failure::Fault(format!("standard input cannot be read: {error}")))?;
+    read.map_err(|error| CommandError::Fault(format!("standard input cannot be read: {error}")))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,34 +1,35 @@
-//! `verbatim get`: a transcript on standard output.
+//! `verbatim get`: prints a transcript.
 
 use transcript_core::{
-    lookup::{Availability, LookupAnswer},
+    lookup::{Availability, LookupResponse},
     transcript::{LanguageTag, markdown, prose, srt, webvtt},
     video::VideoLink,
     wire::lookup::TranscriptResult,
 };
-use verbatim::{Found, Get, GetOutcome, Verbatim};
+use verbatim::{FoundTranscript, GetOutcome, GetRequest, Verbatim};
 
 use super::{
-    Failure,
-    arguments::{self, Format},
-    fetch_line::FetchLine,
-    opening::open_archive_for,
-    print, print_json, tell,
+    CommandError,
+    arguments::{self, OutputFormat},
+    fetch_status::FetchStatusLine,
+    open::open_archive_with_observer,
+    print, print_json, print_stderr,
 };
 use crate::config::Settings;
 
 /// Prints the transcript.
-pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), Failure> {
-    let (line, observer) = FetchLine::new();
-    let verbatim = open_archive_for(settings, Some(observer)).await?;
-    let outcome = line.during(verbatim.get(Get { link: ask.link, language: ask.lang.clone() })).await;
+pub(super) async fn run(settings: &Settings, args: arguments::GetArgs) -> Result<(), CommandError> {
+    let (line, observer) = FetchStatusLine::new();
+    let verbatim = open_archive_with_observer(settings, Some(observer)).await?;
+    let outcome =
+        line.show_during(verbatim.get(GetRequest { link: args.link, language: args.lang.clone() })).await;
     let printed = match outcome {
         Ok(GetOutcome::Found(found)) => {
-            tell_language(ask.lang.as_deref(), &found);
-            let print = if ask.format == Format::Json { print_json } else { print };
-            text(&verbatim, &found, ask.format).and_then(|text| print(&text))
+            report_language(args.lang.as_deref(), &found);
+            let print = if args.format == OutputFormat::Json { print_json } else { print };
+            text(&verbatim, &found, args.format).and_then(|text| print(&text))
         }
-        Ok(GetOutcome::Missing(missing)) => Err(Failure::Missing(
+        Ok(GetOutcome::Missing(missing)) => Err(CommandError::Missing(
             format!("{}: {}", missing.reason.as_str(), missing.message),
             missing.watch_url,
         )),
@@ -38,27 +39,28 @@ pub(super) async fn run(settings: &Settings, ask: arguments::Get) -> Result<(), 
     printed
 }
 
-/// Says on standard error when the transcript is in another language than the one that was asked for, be it
-/// one that matches: most forms do not tell.
-fn tell_language(asked: Option<&str>, found: &Found) {
+/// Prints the language of the transcript on standard error if it differs from the requested one.
+///
+/// Most formats do not contain it.
+fn report_language(requested: Option<&str>, found: &FoundTranscript) {
     let language = &found.stored.transcript.track.language;
-    if let Some(asked) = asked
-        && LanguageTag::parse(asked).is_ok_and(|asked| asked != *language)
+    if let Some(requested) = requested
+        && LanguageTag::parse(requested).is_ok_and(|requested| requested != *language)
     {
-        tell(&format!("verbatim: the best match for {asked} is in {language}"));
+        print_stderr(&format!("verbatim: the best match for {requested} is in {language}"));
     }
 }
 
-fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Failure> {
+fn text(verbatim: &Verbatim, found: &FoundTranscript, format: OutputFormat) -> Result<String, CommandError> {
     let transcript = &found.stored.transcript;
     match format {
-        Format::Text => Ok(prose(&transcript.segments)),
-        Format::Md => Ok(markdown(transcript)),
-        Format::Srt => Ok(srt(&transcript.segments)),
-        Format::Vtt => Ok(webvtt(&transcript.segments)),
-        Format::Json => {
+        OutputFormat::Text => Ok(prose(&transcript.segments)),
+        OutputFormat::Md => Ok(markdown(transcript)),
+        OutputFormat::Srt => Ok(srt(&transcript.segments)),
+        OutputFormat::Vtt => Ok(webvtt(&transcript.segments)),
+        OutputFormat::Json => {
             let video = &transcript.video;
-            let answer = LookupAnswer {
+            let answer = LookupResponse {
                 platform: video.platform(),
                 video_id: video.id().to_owned(),
                 watch_url: verbatim.lookup().options().watch_url(&VideoLink::Video(video.clone()), None),
@@ -69,7 +71,7 @@ fn text(verbatim: &Verbatim, found: &Found, format: Format) -> Result<String, Fa
                 },
             };
             let json = serde_json::to_string_pretty(&TranscriptResult::from(&answer));
-            json.map(|json| json + "\n").map_err(|error| Failure::Fault(error.to_string()))
+            json.map(|json| json + "\n").map_err(|error| CommandError::Fault(error.to_string()))
         }
     }
 }

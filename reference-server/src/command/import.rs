@@ -1,9 +1,9 @@
-//! `verbatim import`: transcripts from files and folders into the archive.
+//! `verbatim import`: imports caption files and folders.
 
 mod folder;
 mod info;
 mod name;
-mod told;
+mod report;
 
 use std::{
     fs::File,
@@ -16,59 +16,60 @@ use transcript_core::{
     transcript::{LanguageTag, TrackKind},
     video::VideoId,
 };
-use verbatim::{Admit, DRAFT_BYTES_MAX, Draft, Effect, Imported, Verbatim};
+use verbatim::{DRAFT_BYTES_MAX, ImportDraft, ImportDraftRequest, ImportEffect, ImportOutcome, Verbatim};
 
 use super::{
-    Failure, arguments, open_archive, open_archive_to_look, print, print_json, progress::Progress, tell,
+    CommandError, arguments, open_archive, open_archive_read_only, print, print_json, print_stderr,
+    progress::ProgressLine,
 };
 use crate::config::Settings;
 pub(super) use folder::WITHDRAWN;
-use info::{Info, Infos};
-use name::Name;
+use info::{InfoFile, InfoFiles};
+use name::CaptionFileName;
 
-/// Imports the files and tells what became of them.
-pub(super) async fn run(settings: &Settings, ask: arguments::Import) -> Result<(), Failure> {
-    let language = ask.lang.as_deref().map(LanguageTag::parse).transpose()?;
-    let is_one = matches!(ask.paths.as_slice(), [path] if !path.is_dir());
-    if !is_one && (ask.video.is_some() || ask.title.is_some() || ask.author.is_some()) {
-        let message = "--video, --title and --author are about one file; name one, and no folder";
-        return Err(Failure::Wrong(message.to_owned()));
+/// Imports the files and reports the result.
+pub(super) async fn run(settings: &Settings, args: arguments::ImportArgs) -> Result<(), CommandError> {
+    let language = args.lang.as_deref().map(LanguageTag::parse).transpose()?;
+    let is_one = matches!(args.paths.as_slice(), [path] if !path.is_dir());
+    if !is_one && (args.video.is_some() || args.title.is_some() || args.author.is_some()) {
+        let message = "--video, --title and --author apply to one file; name one file and no folder";
+        return Err(CommandError::Wrong(message.to_owned()));
     }
-    let files = if is_one { ask.paths.clone() } else { folder::files(&ask.paths)? };
+    let files = if is_one { args.paths.clone() } else { folder::files(&args.paths)? };
     let verbatim =
-        if ask.dry_run { open_archive_to_look(settings).await? } else { open_archive(settings).await? };
-    let done = import(&verbatim, &ask, language, &files, is_one).await;
+        if args.dry_run { open_archive_read_only(settings).await? } else { open_archive(settings).await? };
+    let done = import(&verbatim, &args, language, &files, is_one).await;
     verbatim.close().await;
     done
 }
 
 async fn import(
     verbatim: &Verbatim,
-    ask: &arguments::Import,
+    args: &arguments::ImportArgs,
     language: Option<LanguageTag>,
     files: &[PathBuf],
     is_one: bool,
-) -> Result<(), Failure> {
-    let video = match &ask.video {
+) -> Result<(), CommandError> {
+    let video = match &args.video {
         Some(link) => Some(verbatim.known_video(link).await?),
         None => None,
     };
-    let work = Work { verbatim, ask, video, language, infos: Infos::default() };
+    let work = ImportWork { verbatim, args, video, language, infos: InfoFiles::default() };
     match files {
         [file] if is_one => work.single(file).await,
         files => work.many(files).await,
     }
 }
 
-/// Why a file was not imported.
-enum Trouble {
-    /// The file is at fault: the others are imported all the same.
+/// Reason why a file was not imported.
+enum ImportFailure {
+    /// The file is invalid; the other files are imported.
     File(Error),
-    /// The archive is: nothing can be imported.
+    /// The archive failed; nothing can be imported.
     Archive(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for ImportFailure {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Invalid | ErrorKind::Conflict => Self::File(error),
@@ -77,9 +78,9 @@ impl From<Error> for Trouble {
     }
 }
 
-/// How many files came to what.
+/// Number of files by result.
 #[derive(Debug, Default)]
-struct Counts {
+struct ImportCounts {
     imported: u64,
     kept: u64,
     unchanged: u64,
@@ -89,26 +90,28 @@ struct Counts {
     withdrawn: u64,
 }
 
-impl Counts {
-    fn count(&mut self, imported: &Imported) {
+impl ImportCounts {
+    fn count(&mut self, imported: &ImportOutcome) {
         self.left_out = self.left_out.saturating_add(imported.left_out.count);
         self.unreadable = self.unreadable.saturating_add(imported.unreadable.count);
         if let Some(effect) = imported.withdrawal {
-            self.withdrawn += u64::from(effect == Effect::Added);
+            self.withdrawn += u64::from(effect == ImportEffect::Added);
             return;
         }
-        let any = |effects: &[Effect]| imported.wishes.iter().any(|wish| effects.contains(&wish.effect));
-        if any(&[Effect::Added, Effect::Replaced]) {
+        let any = |effects: &[ImportEffect]| {
+            imported.selectors.iter().any(|selector| effects.contains(&selector.effect))
+        };
+        if any(&[ImportEffect::Added, ImportEffect::Replaced]) {
             self.imported += 1;
-        } else if any(&[Effect::Kept]) {
+        } else if any(&[ImportEffect::Kept]) {
             self.kept += 1;
         } else {
             self.unchanged += 1;
         }
     }
 
-    /// All of it in one line.
-    fn told(&self, files: usize, dry_run: bool) -> String {
+    /// Returns the summary line.
+    fn report(&self, files: usize, dry_run: bool) -> String {
         let Self { imported, kept, unchanged, failed, left_out, unreadable, withdrawn } = self;
         let would = if dry_run { "would be " } else { "" };
         let mut line = format!(
@@ -125,102 +128,110 @@ impl Counts {
     }
 }
 
-struct Work<'a> {
+struct ImportWork<'a> {
     verbatim: &'a Verbatim,
-    ask: &'a arguments::Import,
+    args: &'a arguments::ImportArgs,
     video: Option<VideoId>,
     language: Option<LanguageTag>,
-    infos: Infos,
+    infos: InfoFiles,
 }
 
-impl Work<'_> {
-    /// One file: its own error is the command's.
-    async fn single(mut self, file: &Path) -> Result<(), Failure> {
+impl ImportWork<'_> {
+    /// Imports one file; its error is the command's error.
+    async fn single(mut self, file: &Path) -> Result<(), CommandError> {
         let mut done = Vec::new();
         let result = self.import(file, &mut done).await;
-        let dry_run = self.ask.dry_run;
+        let dry_run = self.args.dry_run;
         for imported in &done {
-            match self.ask.json {
-                true => print_json(&told::in_json(file, imported, dry_run))?,
-                false => print(&told::in_sentences(imported, dry_run))?,
+            match self.args.json {
+                true => print_json(&report::to_json(file, imported, dry_run))?,
+                false => print(&report::to_text(imported, dry_run))?,
             }
         }
-        result.map_err(|trouble| match trouble {
-            Trouble::File(error) => {
+        result.map_err(|failure| match failure {
+            ImportFailure::File(error) => {
                 let message = format!("{}: {error}", file.display());
                 Error::new(error.kind(), error.retry(), message).into()
             }
-            Trouble::Archive(error) => error.into(),
+            ImportFailure::Archive(error) => error.into(),
         })
     }
 
-    /// Many files: what is wrong with one is told, and the others are imported.
-    async fn many(mut self, files: &[PathBuf]) -> Result<(), Failure> {
-        let verb = if self.ask.dry_run { "read" } else { "imported" };
-        let mut progress = Progress::new(verb, Some(files.len() as u64));
-        let mut counts = Counts::default();
+    /// Imports many files; the error of a file is printed and the others are imported.
+    async fn many(mut self, files: &[PathBuf]) -> Result<(), CommandError> {
+        let verb = if self.args.dry_run { "read" } else { "imported" };
+        let mut progress = ProgressLine::new(verb, Some(files.len() as u64));
+        let mut counts = ImportCounts::default();
         for file in files {
             let mut done = Vec::new();
             let result = self.import(file, &mut done).await;
             for imported in &done {
                 counts.count(imported);
-                if self.ask.json {
-                    print_json(&told::in_json(file, imported, self.ask.dry_run))?;
-                } else if self.ask.dry_run {
-                    print(&format!("{}: {}", file.display(), told::in_sentences(imported, true)))?;
+                if self.args.json {
+                    print_json(&report::to_json(file, imported, self.args.dry_run))?;
+                } else if self.args.dry_run {
+                    print(&format!("{}: {}", file.display(), report::to_text(imported, true)))?;
                 } else {
-                    for flaw in told::flaws(imported) {
+                    for flaw in report::flaws(imported) {
                         progress.note(&format!("{}: {flaw}", file.display()));
                     }
                 }
             }
             match result {
                 Ok(()) => {}
-                Err(Trouble::File(error)) => {
+                Err(ImportFailure::File(error)) => {
                     counts.failed += 1;
                     progress.note(&format!("{}: {error}", file.display()));
                 }
-                Err(Trouble::Archive(error)) => return Err(error.into()),
+                Err(ImportFailure::Archive(error)) => return Err(error.into()),
             }
             progress.step(&file.display().to_string());
         }
         drop(progress);
-        let told = counts.told(files.len(), self.ask.dry_run);
-        if self.ask.json {
-            tell(&told)
+        let report = counts.report(files.len(), self.args.dry_run);
+        if self.args.json {
+            print_stderr(&report)
         } else {
-            print(&format!("{told}\n"))?
+            print(&format!("{report}\n"))?
         }
         match counts.failed {
             0 => Ok(()),
-            1 => Err(Failure::Fault("one file could not be imported".to_owned())),
-            failed => Err(Failure::Fault(format!("{failed} files could not be imported"))),
+            1 => Err(CommandError::Fault("one file could not be imported".to_owned())),
+            failed => Err(CommandError::Fault(format!("{failed} files could not be imported"))),
         }
     }
 
-    /// Imports all transcripts of a file, and adds to `done` what became of each.
-    async fn import(&mut self, file: &Path, done: &mut Vec<Imported>) -> Result<(), Trouble> {
-        let body = read(file).map_err(|error| Trouble::File(Error::invalid(unreadable(&error))))?;
-        let drafts = Draft::read(&body)?;
+    /// Imports all transcripts of a file and appends their outcomes to `done`.
+    async fn import(&mut self, file: &Path, done: &mut Vec<ImportOutcome>) -> Result<(), ImportFailure> {
+        let body = read(file).map_err(|error| ImportFailure::File(Error::invalid(unreadable(&error))))?;
+        let drafts = ImportDraft::read(&body)?;
         drop(body);
-        let name = Name::read(file);
+        let name = CaptionFileName::read(file);
         for mut draft in drafts {
             if let Some(video) = &self.video {
-                draft.be_of(video.clone())?;
+                draft.set_video(video.clone())?;
             }
             self.complete(&mut draft, file, &name)?;
-            let admit = Admit { draft, replace: self.ask.replace, dry_run: self.ask.dry_run };
-            done.push(self.verbatim.admit(admit).await?);
+            let request =
+                ImportDraftRequest { draft, replace: self.args.replace, dry_run: self.args.dry_run };
+            done.push(self.verbatim.import_draft(request).await?);
         }
         Ok(())
     }
 
-    /// Adds what the flags, the file beside it and the file's name say, in this order of trust behind
-    /// what the file itself says; but flags are always right.
-    fn complete(&mut self, draft: &mut Draft, file: &Path, name: &Name) -> Result<(), Error> {
-        let info = self.infos.beside(file, name);
+    /// Completes a draft.
+    ///
+    /// Flags override everything; otherwise the file itself is trusted most, then the `.info.json` next to it, then
+    /// the file name.
+    fn complete(
+        &mut self,
+        draft: &mut ImportDraft,
+        file: &Path,
+        name: &CaptionFileName,
+    ) -> Result<(), Error> {
+        let info = self.infos.find(file, name);
         if draft.video.is_none() {
-            draft.video = info.and_then(Info::video).or_else(|| name.video.clone());
+            draft.video = info.and_then(InfoFile::video).or_else(|| name.video.clone());
         }
         let is_of_info = |video: &Option<VideoId>| info.is_some_and(|info| info.video() == *video);
         if let Some(info) = info.filter(|_| is_of_info(&draft.video)) {
@@ -228,34 +239,34 @@ impl Work<'_> {
             draft.author = draft.author.take().or_else(|| info.author());
             draft.duration_ms = draft.duration_ms.or_else(|| info.duration_ms());
             if let Some(track) = name.key.as_deref().and_then(|key| info.track(key))
-                && be_in(draft, &track.language)
+                && set_or_match_language(draft, &track.language)
             {
                 draft.kind = draft.kind.or(Some(track.kind));
                 draft.original |= track.original;
             }
         }
         if let Some(language) = &name.language
-            && be_in(draft, language)
+            && set_or_match_language(draft, language)
         {
             draft.original |= name.is_original;
             draft.kind = draft.kind.or(name.is_original.then_some(TrackKind::Generated));
         }
         if let Some(language) = &self.language {
-            draft.be_in(language.clone());
+            draft.set_language(language.clone());
         }
-        if self.ask.generated {
+        if self.args.generated {
             draft.kind = Some(TrackKind::Generated);
         }
-        draft.describe(self.ask.title.as_deref(), self.ask.author.as_deref())
+        draft.set_metadata(self.args.title.as_deref(), self.args.author.as_deref())
     }
 }
 
-/// Whether a draft is in this language as far as is known: it is from now on, if it did not say.
-fn be_in(draft: &mut Draft, language: &LanguageTag) -> bool {
+/// Sets the language of a draft without one; returns whether the draft is in this language.
+fn set_or_match_language(draft: &mut ImportDraft, language: &LanguageTag) -> bool {
     draft.language.get_or_insert_with(|| language.clone()).matches(language)
 }
 
-/// The file, or standard input.
+/// Reads the file, or standard input.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let too_large = || io::Error::other(format!("it is larger than {DRAFT_BYTES_MAX} bytes"));
     let mut bytes = Vec::new();

@@ -1,92 +1,94 @@
-//! `verbatim keys`: keys from the operator's hand.
+//! `verbatim keys`: manages API keys of the lookup API.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use transcript_core::{
     ids::KeyId,
-    lookup::{CreateKey, CreateKeyOutcome, ListedKey, Origin},
+    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, KeyWithUsage},
     wire::lookup::KeyStatus,
 };
 use verbatim::Verbatim;
 
 use super::{
-    Failure,
-    arguments::{CreateKeys, KeysCommand, ListKeys, RevokeKey},
+    CommandError,
+    arguments::{CreateKeysArgs, KeysCommand, ListKeysArgs, RevokeKeyArgs},
     listing::{print_all, seconds},
     open, open_existing, print, shown,
 };
 use crate::config::Settings;
 
-/// Runs one of the commands about keys.
-pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(), Failure> {
+/// Runs a subcommand of `keys`.
+pub(super) async fn run(settings: &Settings, command: KeysCommand) -> Result<(), CommandError> {
     let verbatim = match command {
         KeysCommand::Create(_) => open(settings).await?,
         KeysCommand::List(_) | KeysCommand::Revoke(_) => open_existing(settings).await?,
     };
     let done = match command {
-        KeysCommand::Create(ask) => create(&verbatim, ask).await,
-        KeysCommand::List(ask) => list(&verbatim, ask).await,
-        KeysCommand::Revoke(ask) => revoke(&verbatim, ask).await,
+        KeysCommand::Create(args) => create(&verbatim, args).await,
+        KeysCommand::List(args) => list(&verbatim, args).await,
+        KeysCommand::Revoke(args) => revoke(&verbatim, args).await,
     };
     verbatim.close().await;
     done
 }
 
-/// Makes keys and prints each on its own line, as soon as it is made: what was printed exists.
-async fn create(verbatim: &Verbatim, ask: CreateKeys) -> Result<(), Failure> {
-    for _ in 0..ask.count {
-        let create = CreateKey {
-            label: ask.label.clone(),
-            email: ask.email.clone(),
+/// Creates keys and prints each as soon as it exists.
+async fn create(verbatim: &Verbatim, args: CreateKeysArgs) -> Result<(), CommandError> {
+    for _ in 0..args.count {
+        let request = CreateKeyRequest {
+            label: args.label.clone(),
+            email: args.email.clone(),
             proof: None,
-            origin: Origin::Operator,
+            origin: KeyOrigin::Operator,
         };
-        match verbatim.lookup().create_key(create).await? {
+        match verbatim.lookup().create_key(request).await? {
             CreateKeyOutcome::Created(created) => {
                 if let Err(failure) = print(&format!("{}\n", created.key.reveal())) {
-                    return Err(unseen(verbatim, &created.status.id, failure).await);
+                    return Err(revoke_unprinted(verbatim, &created.status.id, failure).await);
                 }
             }
-            CreateKeyOutcome::Bad(bad) => return Err(Failure::Wrong(format!("--{bad}"))),
+            CreateKeyOutcome::Invalid(bad) => return Err(CommandError::Wrong(format!("--{bad}"))),
             CreateKeyOutcome::Limited { .. } | CreateKeyOutcome::SubjectFull { .. } => {
-                return Err(Failure::Fault("the operator's own keys were limited".to_owned()));
+                return Err(CommandError::Fault("key creation was limited".to_owned()));
             }
         }
     }
     Ok(())
 }
 
-/// What is said of a key that nobody could read: nobody can use it, so it must not stay.
-async fn unseen(verbatim: &Verbatim, key: &KeyId, failure: Failure) -> Failure {
+/// Revokes a key that could not be printed, and returns the error.
+async fn revoke_unprinted(verbatim: &Verbatim, key: &KeyId, failure: CommandError) -> CommandError {
     let why = match failure {
-        Failure::Fault(why) => why,
+        CommandError::Fault(why) => why,
         _ => "standard output was closed".to_owned(),
     };
     let what = match verbatim.lookup().revoke_key(key).await {
-        Ok(_) => "the key that was to be printed is revoked again",
-        Err(_) => "the key that was to be printed is still there; `verbatim keys revoke` ends it",
+        Ok(_) => "the unprinted key was revoked",
+        Err(_) => "the unprinted key still exists; revoke it with `verbatim keys revoke`",
     };
-    Failure::Fault(format!("{why}: {what} ({})", key.as_str()))
+    CommandError::Fault(format!("{why}: {what} ({})", key.as_str()))
 }
 
-async fn list(verbatim: &Verbatim, ask: ListKeys) -> Result<(), Failure> {
-    print_all::<KeyRow, _, _>(ask.json, |page| verbatim.lookup().keys(page), table_part).await
+async fn list(verbatim: &Verbatim, args: ListKeysArgs) -> Result<(), CommandError> {
+    print_all::<KeyRow, _, _>(args.json, |page| verbatim.lookup().keys(page), table_part).await
 }
 
-async fn revoke(verbatim: &Verbatim, ask: RevokeKey) -> Result<(), Failure> {
-    match verbatim.lookup().revoke_key(&KeyId::new(ask.id.as_str())).await? {
+async fn revoke(verbatim: &Verbatim, args: RevokeKeyArgs) -> Result<(), CommandError> {
+    match verbatim.lookup().revoke_key(&KeyId::new(args.id.as_str())).await? {
         true => Ok(()),
-        // The text is repeated only when it is an id: a key that was given by mistake stays secret.
-        false if ask.id.starts_with("key-") => {
-            Err(Failure::Fault(format!("there is no live key with the id {:?}", ask.id)))
+        // Only an id is repeated: a key that was passed by mistake stays secret.
+        false if args.id.starts_with("key-") => {
+            Err(CommandError::Fault(format!("no live key has the id {:?}", args.id)))
         }
-        false => Err(Failure::Fault("that is no key's id: `verbatim keys list` shows them".to_owned())),
+        false => {
+            Err(CommandError::Fault("this is not a key id: `verbatim keys list` prints the ids".to_owned()))
+        }
     }
 }
 
-/// Rows under their headings. The label comes last: it may be long, and have spaces in it.
-fn table_part(keys: &[ListedKey], with_heading: bool) -> String {
+/// Formats keys as a table. The label is the last column, because it may be long and contain spaces.
+fn table_part(keys: &[KeyWithUsage], with_heading: bool) -> String {
     let mut text = String::new();
     let mut row = |columns: [&str; 7]| {
         let [id, hint, plan, used, created, revoked, label] = columns;
@@ -112,7 +114,7 @@ fn table_part(keys: &[ListedKey], with_heading: bool) -> String {
     text
 }
 
-/// A key in `keys list --json`.
+/// Key in `keys list --json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct KeyRow {
@@ -125,8 +127,8 @@ struct KeyRow {
     revoked_at: Option<String>,
 }
 
-impl From<&ListedKey> for KeyRow {
-    fn from(key: &ListedKey) -> Self {
+impl From<&KeyWithUsage> for KeyRow {
+    fn from(key: &KeyWithUsage) -> Self {
         Self {
             status: KeyStatus::from(&key.status),
             hint: key.hint.clone(),

@@ -1,31 +1,31 @@
-//! `verbatim ledger audit`: whether every balance is what its entries add up to.
+//! `verbatim ledger audit`: recomputes every balance from its entries.
 
 use serde_json::{Value, json};
-use transcript_core::ledger::{PoolBalance, audit::Difference};
-use verbatim::{Audit, Disagreement};
+use transcript_core::ledger::{PoolBalance, audit::BalanceMismatch};
+use verbatim::{AuditFinding, AuditReport};
 
-use super::{Failure, archive_arguments, open_existing, print, print_json};
+use super::{CommandError, archive_arguments, open_existing, print, print_json};
 use crate::config::Settings;
 
-/// Checks the ledger and tells what was found.
-pub(super) async fn run(settings: &Settings, ask: archive_arguments::Audit) -> Result<(), Failure> {
+/// Audits the ledger and prints the result.
+pub(super) async fn run(settings: &Settings, args: archive_arguments::AuditArgs) -> Result<(), CommandError> {
     let verbatim = open_existing(settings).await?;
     let audit = verbatim.audit().await;
     verbatim.close().await;
     let audit = audit?;
-    if ask.json {
+    if args.json {
         print_json(&format!("{:#}\n", as_json(&audit)))?
     } else {
         print(&as_text(&audit))?
     }
     match audit.disagreements.len() {
         0 => Ok(()),
-        1 => Err(Failure::Fault("the ledger contradicts itself in one place".to_owned())),
-        count => Err(Failure::Fault(format!("the ledger contradicts itself in {count} places"))),
+        1 => Err(CommandError::Fault("the ledger is inconsistent: 1 difference".to_owned())),
+        count => Err(CommandError::Fault(format!("the ledger is inconsistent: {count} differences"))),
     }
 }
 
-fn as_text(audit: &Audit) -> String {
+fn as_text(audit: &AuditReport) -> String {
     let figures = [
         ("wallets checked", audit.wallets),
         ("entries added up", audit.entries),
@@ -38,20 +38,20 @@ fn as_text(audit: &Audit) -> String {
     let mut text: String = figures.map(|(name, figure)| format!("{name}: {figure}\n")).concat();
     for disagreement in &audit.disagreements {
         text.push_str(&match disagreement {
-            Disagreement::Balance { wallet, difference } => format!(
-                "wallet {wallet}, {}: the balance says {}; its entries add up to {}\n",
+            AuditFinding::Balance { wallet, difference } => format!(
+                "wallet {wallet}, {}: the balance is {}; its entries add up to {}\n",
                 pool(difference),
                 side(difference.stored.as_ref()),
                 side(difference.recomputed.as_ref())
             ),
-            Disagreement::Entry { wallet, entry } => {
-                format!("wallet {wallet}: entry {entry} takes more out of a pool than there is\n")
+            AuditFinding::Overdraw { wallet, entry } => {
+                format!("wallet {wallet}: entry {entry} overdraws a pool\n")
             }
-            Disagreement::Baseless { wallet } => {
-                format!("wallet {wallet}: a hold is open in it, but it has neither pools nor entries\n")
+            AuditFinding::OrphanHold { wallet } => {
+                format!("wallet {wallet}: a hold is open without pools and entries\n")
             }
-            Disagreement::Restless { wallet } => {
-                format!("wallet {wallet}: it changed each time that it was read; run the audit again\n")
+            AuditFinding::Unstable { wallet } => {
+                format!("wallet {wallet}: it changed during each read; run the audit again\n")
             }
         });
     }
@@ -65,8 +65,8 @@ fn side(balance: Option<&PoolBalance>) -> String {
     )
 }
 
-/// The name of the pool that differs.
-fn pool(difference: &Difference) -> String {
+/// Returns the name of the pool that differs.
+fn pool(difference: &BalanceMismatch) -> String {
     let pool = difference.stored.as_ref().or(difference.recomputed.as_ref());
     match pool.and_then(|pool| pool.pool.bucket()) {
         Some(bucket) => format!("allowance {bucket}"),
@@ -74,23 +74,23 @@ fn pool(difference: &Difference) -> String {
     }
 }
 
-fn as_json(audit: &Audit) -> Value {
+fn as_json(audit: &AuditReport) -> Value {
     let side = |balance: Option<&PoolBalance>| {
         balance.map(|pool| json!({ "spent": pool.spent, "held": pool.held, "granted": pool.granted }))
     };
     let differences = audit.disagreements.iter().map(|disagreement| match disagreement {
-        Disagreement::Balance { wallet, difference } => json!({
+        AuditFinding::Balance { wallet, difference } => json!({
             "wallet": wallet.as_str(),
             "kind": "balance",
             "pool": pool(difference),
             "stored": side(difference.stored.as_ref()),
             "recomputed": side(difference.recomputed.as_ref()),
         }),
-        Disagreement::Entry { wallet, entry } => {
+        AuditFinding::Overdraw { wallet, entry } => {
             json!({ "wallet": wallet.as_str(), "kind": "entry", "entry": entry })
         }
-        Disagreement::Baseless { wallet } => json!({ "wallet": wallet.as_str(), "kind": "baseless" }),
-        Disagreement::Restless { wallet } => json!({ "wallet": wallet.as_str(), "kind": "restless" }),
+        AuditFinding::OrphanHold { wallet } => json!({ "wallet": wallet.as_str(), "kind": "baseless" }),
+        AuditFinding::Unstable { wallet } => json!({ "wallet": wallet.as_str(), "kind": "restless" }),
     });
     json!({
         "walletsChecked": audit.wallets,

@@ -1,21 +1,20 @@
-//! Lists that are printed page by page: as a table for people, or as one JSON array.
+//! Paged lists, as a table or a JSON array.
 
 use std::future::Future;
 
 use serde::Serialize;
 use transcript_core::{Page, PageRequest, Result};
 
-use super::{Failure, print, print_json};
+use super::{CommandError, print, print_json};
 
-/// Prints every page of a list, as soon as it is there.
+/// Prints every page of a list as soon as it is read.
 ///
-/// In the array, items are of the form `R`. `table` makes lines of a page; it is told whether headings come
-/// first.
+/// JSON items have the type `R`. `table` formats a page; its second argument is whether headings come first.
 pub(super) async fn print_all<R, T, F>(
     is_json: bool,
     page: impl Fn(PageRequest) -> F,
     table: impl Fn(&[T], bool) -> String,
-) -> std::result::Result<(), Failure>
+) -> std::result::Result<(), CommandError>
 where
     R: Serialize + for<'a> From<&'a T>,
     F: Future<Output = Result<Page<T>>>,
@@ -36,19 +35,19 @@ where
     }
 }
 
-/// Items of one JSON array that is written in parts.
+/// Formats items of a JSON array that is written in parts.
 fn array_part<R: Serialize>(rows: impl Iterator<Item = R>, is_first: bool, is_last: bool) -> String {
     let mut text = String::from(if is_first { "[" } else { "" });
     for (number, row) in rows.enumerate() {
         text.push_str(if is_first && number == 0 { "\n" } else { ",\n" });
-        // A structure of texts and numbers is always JSON.
+        // Serialization of texts and numbers cannot fail.
         text.push_str(&serde_json::to_string(&row).unwrap_or_default());
     }
     text.push_str(if is_last { "\n]\n" } else { "" });
     text
 }
 
-/// A moment without its milliseconds, for people.
+/// Removes the milliseconds of a timestamp.
 pub(super) fn seconds(moment: &str) -> String {
     moment.split_once('.').map_or_else(|| moment.to_owned(), |(whole, _)| format!("{whole}Z"))
 }

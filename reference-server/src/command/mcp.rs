@@ -1,37 +1,37 @@
-//! `verbatim mcp`: the tools for assistants on standard input and output.
+//! `verbatim mcp`: MCP tools on standard input and output.
 
 use std::io::{self, IsTerminal};
 
 use rmcp::{serve_server, service::ServerInitializeError, transport::async_rw::AsyncRwTransport};
 
-use super::{Failure, opening::open_archive_within, tell};
+use super::{CommandError, open::open_archive_with_wait, print_stderr};
 use crate::{
     config::Settings,
-    mcp::{Local, MESSAGE_MAX, Tools},
+    mcp::{ArchiveBackend, MESSAGE_MAX, McpTools},
 };
 
 /// Serves until standard input ends.
 ///
-/// A call waits for a new transcript as long as a request over HTTP does (`limits.wait`): assistants give up on calls,
-/// and the work goes on while this process lives.
-pub(super) async fn run(settings: &Settings) -> Result<(), Failure> {
+/// A call waits for a new transcript as long as a request over HTTP (`limits.wait`), because assistants time out; the
+/// fetch continues while this process runs.
+pub(super) async fn run(settings: &Settings) -> Result<(), CommandError> {
     if io::stdin().is_terminal() {
-        tell(
-            "verbatim: this speaks the Model Context Protocol on standard input and output: an assistant starts it",
+        print_stderr(
+            "verbatim: this command serves the Model Context Protocol on standard input and output; an assistant starts it",
         );
     }
-    let verbatim = open_archive_within(settings, settings.limits.wait).await?;
-    let tools = Tools::of_archive(Local::new(verbatim.clone()));
+    let verbatim = open_archive_with_wait(settings, settings.limits.wait).await?;
+    let tools = McpTools::for_archive(ArchiveBackend::new(verbatim.clone()));
     let transport = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
     let ended = match serve_server(tools, transport.with_max_line_length(MESSAGE_MAX)).await {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
-        // Nothing was said.
+        // The client sent no message.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-            Err("the first message is no beginning of the protocol".to_owned())
+            Err("the first message is not an initialize request".to_owned())
         }
         Err(error) => Err(error.to_string()),
     };
     verbatim.close().await;
-    ended.map_err(Failure::Fault)
+    ended.map_err(CommandError::Fault)
 }

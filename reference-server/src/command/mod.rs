@@ -1,22 +1,22 @@
-//! The command line: what each command takes, and how it ends.
+//! The command line: commands, arguments and exit statuses.
 
 mod accounts;
 mod accounts_arguments;
 mod archive;
 mod archive_arguments;
+mod archive_bulk;
 mod archive_export;
-mod archive_large;
 mod arguments;
 mod check_config;
 mod confirm;
-mod fetch_line;
+mod fetch_status;
 mod get;
 mod import;
 mod keys;
 mod ledger;
 mod listing;
 mod mcp;
-mod opening;
+mod open;
 mod progress;
 mod serve;
 mod storage;
@@ -29,35 +29,35 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 use transcript_core::{Error, ErrorKind};
 
 use crate::{
-    bodies::EXPIRE,
-    config::{Problem, Settings, Sources},
+    config::{ConfigErrors, SettingSources, Settings},
+    response_cache::EXPIRE,
 };
 use archive_arguments::{ArchiveCommand, LedgerCommand};
-use arguments::{Arguments, Command, Common};
+use arguments::{Command, CommandArgs, CommonArgs};
 use import::WITHDRAWN;
-use opening::{open, open_archive, open_archive_to_look, open_existing, open_existing_archive};
-use terminal::{print, print_json, shown, tell};
+use open::{open, open_archive, open_archive_read_only, open_existing, open_existing_archive};
+use terminal::{print, print_json, print_stderr, shown};
 
-/// How a command ends when it does not end well.
+/// Error of a command, with its exit status.
 #[derive(Debug)]
-enum Failure {
-    /// The caller gave something wrong, or a setting is: exit 2.
+enum CommandError {
+    /// A wrong argument or setting: exit status 2.
     Wrong(String),
-    /// There is no transcript: exit 3. The second line is the watch address.
+    /// No transcript: exit status 3. The second line is the watch address.
     Missing(String, String),
-    /// Anything else: exit 1.
+    /// Any other error: exit status 1.
     Fault(String),
-    /// Whoever read our output stopped reading: nothing is wrong, and nobody is left to tell.
-    Unread,
+    /// The reader of standard output closed it: exit status 0.
+    OutputClosed,
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigErrors> for CommandError {
+    fn from(problem: ConfigErrors) -> Self {
         Self::Wrong(problem.to_string())
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         match error.kind() {
             ErrorKind::Invalid => Self::Wrong(error.to_string()),
@@ -66,41 +66,41 @@ impl From<Error> for Failure {
     }
 }
 
-impl Failure {
-    fn end(self) -> ExitCode {
+impl CommandError {
+    fn exit_code(self) -> ExitCode {
         let (text, code) = match self {
             Self::Wrong(text) => (text, 2),
             Self::Missing(text, watch_url) => {
-                tell(&format!("{text}\n{watch_url}"));
+                print_stderr(&format!("{text}\n{watch_url}"));
                 return ExitCode::from(3);
             }
             Self::Fault(text) => (text, 1),
-            Self::Unread => return ExitCode::SUCCESS,
+            Self::OutputClosed => return ExitCode::SUCCESS,
         };
         for line in text.lines() {
-            tell(&format!("verbatim: {line}"));
+            print_stderr(&format!("verbatim: {line}"));
         }
         ExitCode::from(code)
     }
 }
 
-/// Runs the command line with these arguments; the first is the program's own name.
+/// Runs a command line; the first argument is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(arguments) {
+    let arguments = match CommandArgs::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version go to standard output and are no failure; a closed output is not ours.
+            // Help and version go to standard output and are not errors; a closed output is ignored.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
     match perform(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.end(),
+        Err(failure) => failure.exit_code(),
     }
 }
 
-fn perform(arguments: Arguments) -> Result<(), Failure> {
+fn perform(arguments: CommandArgs) -> Result<(), CommandError> {
     let flags = match &arguments.command {
         Command::Serve(serve) => serve.flags(),
         _ => Vec::new(),
@@ -112,8 +112,8 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Fault(format!("no threads can be started: {error}")))?;
-    let is_for_readers = changes_answers(&arguments.command);
+        .map_err(|error| CommandError::Fault(format!("cannot start threads: {error}")))?;
+    let is_change = changes_archive(&arguments.command);
     runtime.block_on(async {
         let ended = match arguments.command {
             Command::Serve(_) => serve::run(settings).await,
@@ -127,22 +127,22 @@ fn perform(arguments: Arguments) -> Result<(), Failure> {
             Command::Storage(command) => storage::run(&settings, command).await,
             Command::CheckConfig => Ok(()),
         };
-        if is_for_readers {
-            // When the command is over, every running server shows what it did.
+        if is_change {
+            // Afterwards every running server serves the change.
             tokio::time::sleep(EXPIRE).await;
         }
         ended
     })
 }
 
-/// Whether a command changes what a running server answers.
-fn changes_answers(command: &Command) -> bool {
+/// Whether a command changes responses of a running server.
+fn changes_archive(command: &Command) -> bool {
     use ArchiveCommand::{Delete, Refresh, Withdraw};
     matches!(command, Command::Import(_) | Command::Archive(Delete(_) | Refresh(_) | Withdraw(_)))
 }
 
-/// All settings, from where the flags and the environment say.
-fn settings(common: &Common, flags: Vec<(String, String, String)>) -> Result<Settings, Failure> {
+/// Loads all settings.
+fn settings(common: &CommonArgs, flags: Vec<(String, String, String)>) -> Result<Settings, CommandError> {
     let named = |flag: &Option<PathBuf>, variable: &str| {
         let variable = || std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
         flag.clone().or_else(variable)
@@ -152,12 +152,13 @@ fn settings(common: &Common, flags: Vec<(String, String, String)>) -> Result<Set
         None => default_data()?,
     };
     let file = named(&common.config, "VERBATIM_CONFIG");
-    Ok(Settings::load(Sources { data, file, environment: std::env::vars_os().collect(), flags })?)
+    Ok(Settings::load(SettingSources { data, file, environment: std::env::vars_os().collect(), flags })?)
 }
 
 /// The user's data folder (XDG): `~/.local/share/verbatim`.
-fn default_data() -> Result<PathBuf, Failure> {
-    let strategy = choose_base_strategy()
-        .map_err(|_| Failure::Wrong("there is no home folder: name a data folder with --data".to_owned()))?;
+fn default_data() -> Result<PathBuf, CommandError> {
+    let strategy = choose_base_strategy().map_err(|_| {
+        CommandError::Wrong("there is no home folder: set the data folder with --data".to_owned())
+    })?;
     Ok(strategy.data_dir().join("verbatim"))
 }

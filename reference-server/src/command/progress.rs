@@ -1,34 +1,34 @@
-//! How far long work is, on standard error.
+//! Progress of long work, on standard error.
 
 use std::io::{self, IsTerminal, Write};
 
 use super::shown;
 
-/// How many steps one line tells of, where there is no terminal.
+/// Steps per line if standard error is not a terminal.
 const EVERY: u64 = 100;
-/// The same for steps that are many and small.
+/// The same for small steps.
 const EVERY_MANY: u64 = 10_000;
-/// The most characters of a name on a live line.
+/// Longest name on a live line, in characters.
 const NAME_MAX: usize = 60;
 
-/// Tells how far the work is: a line that changes on a terminal, elsewhere a line now and then.
+/// Progress display: one changing line on a terminal, otherwise a line at intervals.
 #[derive(Debug)]
-pub(super) struct Progress {
-    /// What is done, as `imported`.
+pub(super) struct ProgressLine {
+    /// Verb of a finished step, such as `imported`.
     verb: &'static str,
-    /// How many steps there are, where that is known.
+    /// Total number of steps, if known.
     of: Option<u64>,
     done: u64,
     is_live: bool,
 }
 
-impl Progress {
-    /// Begins work of this many steps. Fewer than two are nothing to tell of.
+impl ProgressLine {
+    /// Starts the display. Fewer than two steps are not displayed on a terminal.
     pub(super) fn new(verb: &'static str, of: Option<u64>) -> Self {
         Self { verb, of, done: 0, is_live: io::stderr().is_terminal() && of.is_none_or(|of| of > 1) }
     }
 
-    /// One more step is done, that of `name`.
+    /// Adds a finished step with its name.
     pub(super) fn step(&mut self, name: &str) {
         self.done += 1;
         let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Progress {
         }
     }
 
-    /// So many steps are done by now.
+    /// Sets the number of finished steps.
     pub(super) fn reach(&mut self, done: u64, what: &str) {
         let before = std::mem::replace(&mut self.done, done);
         let of = self.of.map(|of| format!(" of {of}")).unwrap_or_default();
@@ -52,19 +52,19 @@ impl Progress {
         }
     }
 
-    /// Something that a person should read, on a line of its own.
+    /// Prints a message on a separate line.
     pub(super) fn note(&self, text: &str) {
         let clear = if self.is_live { "\r\x1b[K" } else { "" };
         self.write(&format!("{clear}{}\n", shown(text, usize::MAX)));
     }
 
-    /// Nobody need read it, so it is no failure when nobody can.
+    /// Writes to standard error; a closed one is ignored.
     fn write(&self, text: &str) {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.is_live {
             self.write("\r\x1b[K");

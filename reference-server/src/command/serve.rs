@@ -1,4 +1,4 @@
-//! `verbatim serve`: the service over HTTP.
+//! `verbatim serve`: the server.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -6,56 +6,58 @@ use axum::middleware::{from_fn, from_fn_with_state};
 #[cfg(feature = "otel")]
 use tokio::runtime::Handle;
 use tokio::{net::TcpListener, task::AbortHandle};
-use transcript_core::{accounts::mail::RunningSender, video::Platform};
-use verbatim::{Options, RunningSweep, Verbatim};
+use transcript_core::{accounts::mail::MailSenderHandle, video::Platform};
+use verbatim::{Options, PaymentSweepHandle, Verbatim};
 
-use super::{Failure, print};
+use super::{CommandError, print};
 #[cfg(feature = "otel")]
 use crate::traces;
 use crate::{
     config::Settings,
-    http::{self, Bounds, Front, signalled},
-    log::{self, Log},
+    http::{self, ConnectionLimits, HttpService, shutdown_signal},
+    log::{self, LogQueue},
     mail,
-    metrics::{self, Metrics, Sources},
-    ready::{self, Readiness},
-    routes::{App, asked_by_server, router},
+    metrics::{self, Metrics, MetricsSources},
+    readiness::{self, Readiness},
+    routes::{AppState, register_peer_request, router},
     wiring,
 };
 
-/// How long what was begun may take to be archived and settled once the server has stopped answering.
+/// How long the stop waits until running fetches are archived and settled.
 const DRAIN: Duration = Duration::from_secs(60);
-/// How long a mail that is on its way may take to get there: it is sent again when it is cut off.
+/// How long the stop waits for a mail in transit; an interrupted mail is sent again.
 const MAIL_DRAIN: Duration = Duration::from_secs(10);
-/// How much longer than a request waits for a transcript its connection lives on after the signal.
+/// Grace of connections after the signal, in addition to the longest wait of a request.
 const GRACE_BEYOND_WAIT: Duration = Duration::from_secs(5);
 
-/// Serves until it is told to stop.
-pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
-    keep_a_little_memory();
-    metrics::began();
+/// Serves until the stop signal.
+pub(super) async fn run(settings: Settings) -> Result<(), CommandError> {
+    raise_trim_threshold();
+    metrics::start_time();
     #[cfg(feature = "otel")]
-    let (traces, tracer) = traces::start(&settings.log, Handle::current()).map_err(Failure::Fault)?.unzip();
+    let (traces, tracer) =
+        traces::start(&settings.log, Handle::current()).map_err(CommandError::Fault)?.unzip();
     let log = log::start(
         &settings.log,
         #[cfg(feature = "otel")]
         tracer,
     );
-    // From here on a signal is heard, also while the storage is being opened.
-    let stop = signalled().map_err(|error| Failure::Fault(format!("signals cannot be heard: {error}")))?;
+    // From here on signals are handled, also while the storage opens.
+    let stop =
+        shutdown_signal().map_err(|error| CommandError::Fault(format!("cannot handle signals: {error}")))?;
     let (listener, address) = bind(settings.server.listen).await?;
-    let figures = match settings.log.metrics {
-        Some(wanted) => Some(bind(wanted).await?),
+    let metrics_listener = match settings.log.metrics {
+        Some(requested) => Some(bind(requested).await?),
         None => None,
     };
     let base_url = settings.server.base_url_at(address);
     let mailer = mail::mailer(&settings)?;
-    let metrics = expecting(&settings);
+    let metrics = new_metrics(&settings);
     let options = wiring::options(&settings, base_url)?;
     let verbatim = Verbatim::open(Options { observer: Some(Arc::clone(&metrics) as _), ..options }).await?;
     let (sender, sweep) = (verbatim.start_mail(mailer), verbatim.start_sweep());
-    warn(&settings);
-    let app = App::new(
+    log_warnings(&settings);
+    let app = AppState::new(
         verbatim.lookup().clone(),
         verbatim.accounts().clone(),
         verbatim.chat().clone(),
@@ -64,15 +66,16 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     );
     let routes = router(app.clone(), &settings.server.cors_origins);
     let readiness = Readiness::new(verbatim.clone());
-    let routes = routes.layer(from_fn_with_state(verbatim.clone(), asked_by_server));
-    let routes = routes.merge(ready::router(Arc::clone(&readiness))).layer(from_fn(metrics::matched));
-    let front = Front::new(routes, settings.server.trusted_proxies.clone(), log.log());
-    let front = front.with_ready(app.clone()).with_metrics(Arc::clone(&metrics));
-    let seen = Arc::clone(&readiness);
-    let sources = Sources { metrics, verbatim: verbatim.clone(), app, readiness: seen, log: log.log() };
-    let figures = figures.map(|bound| tell_figures(bound, sources, &log.log()));
+    let routes = routes.layer(from_fn_with_state(verbatim.clone(), register_peer_request));
+    let routes = routes.merge(readiness::router(Arc::clone(&readiness))).layer(from_fn(metrics::matched));
+    let front = HttpService::new(routes, settings.server.trusted_proxies.clone(), log.log());
+    let front = front.with_app(app.clone()).with_metrics(Arc::clone(&metrics));
+    let probe = Arc::clone(&readiness);
+    let sources =
+        MetricsSources { metrics, verbatim: verbatim.clone(), app, readiness: probe, log: log.log() };
+    let metrics_listener = metrics_listener.map(|bound| serve_metrics(bound, sources, &log.log()));
     let line = format!("verbatim {} listening on http://{address}\n", env!("CARGO_PKG_VERSION"));
-    // Whoever started the server need not read it.
+    // A closed standard output is not an error.
     if print(&line).is_err() {
         tracing::warn!("standard output is closed; {}", line.trim_end());
     }
@@ -82,10 +85,10 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
         readiness.stop();
         tokio::time::sleep(delay).await;
     };
-    http::serve(listener, front, bounds(&settings), stop).await;
-    end(&verbatim, sender, sweep).await;
-    if let Some(figures) = figures {
-        figures.abort();
+    http::serve(listener, front, connection_limits(&settings), stop).await;
+    shut_down(&verbatim, sender, sweep).await;
+    if let Some(metrics_listener) = metrics_listener {
+        metrics_listener.abort();
     }
     tracing::info!("stopped");
     #[cfg(feature = "otel")]
@@ -96,80 +99,84 @@ pub(super) async fn run(settings: Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn bind(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
-    let listener = TcpListener::bind(wanted).await.map_err(|error| cannot_listen(wanted, &error))?;
-    let address = listener.local_addr().map_err(|error| cannot_listen(wanted, &error))?;
+async fn bind(requested: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandError> {
+    let listener = TcpListener::bind(requested).await.map_err(|error| cannot_listen(requested, &error))?;
+    let address = listener.local_addr().map_err(|error| cannot_listen(requested, &error))?;
     Ok((listener, address))
 }
 
-/// Tells what an operator should know of the settings.
-fn warn(settings: &Settings) {
-    let given_away = settings.sandbox_warning();
+/// Logs the warnings about the settings.
+fn log_warnings(settings: &Settings) {
+    let sandbox = settings.sandbox_warning();
     for warning in settings.warnings() {
-        match given_away.as_ref() == Some(&warning) {
+        match sandbox.as_ref() == Some(&warning) {
             true => tracing::warn!("{warning}"),
             false => tracing::info!("{warning}"),
         }
     }
 }
 
-fn bounds(settings: &Settings) -> Bounds {
-    // An answer of a model may take longer than a transcript is waited for.
+fn connection_limits(settings: &Settings) -> ConnectionLimits {
+    // An answer of a chat model may take longer than a fetch.
     let longest = match settings.chat.model {
         Some(_) => settings.limits.wait.max(settings.chat.timeout),
         None => settings.limits.wait,
     };
-    Bounds { grace: longest + GRACE_BEYOND_WAIT, ..Bounds::default() }
+    ConnectionLimits { grace: longest + GRACE_BEYOND_WAIT, ..ConnectionLimits::default() }
 }
 
-/// Ends what runs beside the requests, once these have ended.
-async fn end(verbatim: &Verbatim, sender: RunningSender, sweep: Option<RunningSweep>) {
+/// Stops the background tasks after the last request.
+async fn shut_down(verbatim: &Verbatim, sender: MailSenderHandle, sweep: Option<PaymentSweepHandle>) {
     if let Some(sweep) = sweep {
         sweep.stop().await;
     }
     if tokio::time::timeout(MAIL_DRAIN, sender.stop()).await.is_err() {
-        tracing::warn!("a mail that was on its way was cut off; it is sent again after the next start");
+        tracing::warn!("mail interrupted; it is sent again after the next start");
     }
     if tokio::time::timeout(DRAIN, verbatim.close()).await.is_err() {
-        tracing::warn!(
-            "work that was under way did not end in time; its leases and holds expire by themselves"
-        );
+        tracing::warn!("work did not end in time; its leases and holds expire");
     }
 }
 
-/// Nothing counted yet, of the suppliers that are configured.
-fn expecting(settings: &Settings) -> Arc<Metrics> {
+/// Creates the metrics with zeros for the configured suppliers.
+fn new_metrics(settings: &Settings) -> Arc<Metrics> {
     let metrics = Metrics::default();
     for platform in Platform::ALL {
-        for supplier in settings.suppliers.of(platform) {
+        for supplier in settings.suppliers.for_platform(platform) {
             metrics.expect(supplier.as_str(), platform);
         }
     }
     Arc::new(metrics)
 }
 
-/// Serves the figures until the returned task is aborted, also while the server stops: it tells so.
-fn tell_figures((listener, address): (TcpListener, SocketAddr), sources: Sources, log: &Log) -> AbortHandle {
-    tracing::info!("figures for Prometheus are at http://{address}/metrics");
+/// Serves the metrics until the returned task is aborted, also while the server stops.
+fn serve_metrics(
+    (listener, address): (TcpListener, SocketAddr),
+    sources: MetricsSources,
+    log: &LogQueue,
+) -> AbortHandle {
+    tracing::info!("metrics are served at http://{address}/metrics");
     let (routes, log) = (metrics::router(sources), log.clone());
     let serve = async move { metrics::serve(listener, routes, &log, std::future::pending()).await };
     tokio::spawn(serve).abort_handle()
 }
 
-/// The bodies of one statement are half a megabyte. glibc gives as much back to the system whenever it is free,
-/// and asks for it again for the next statement, page by page. From a larger block that was given back it
-/// learns to keep twice that. To other allocators this says nothing.
-fn keep_a_little_memory() {
+/// Raises glibc's trim threshold.
+///
+/// The bodies of one statement take half a megabyte, which glibc returns to the system when it is free and requests
+/// again, page by page, for the next statement. Freeing a larger block once raises the threshold to twice its size.
+/// Other allocators are not affected.
+fn raise_trim_threshold() {
     const BLOCK: usize = 1 << 20;
     drop(std::hint::black_box(vec![0_u8; BLOCK]));
 }
 
-fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> CommandError {
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
-        io::ErrorKind::PermissionDenied => "this user may not listen there".to_owned(),
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        io::ErrorKind::AddrInUse => "the address is in use by another program".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
         _ => error.to_string(),
     };
-    Failure::Fault(format!("cannot listen at {address}: {why}"))
+    CommandError::Fault(format!("cannot listen at {address}: {why}"))
 }

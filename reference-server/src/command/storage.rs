@@ -1,4 +1,4 @@
-//! `verbatim storage copy`: everything from files to PostgreSQL, or back.
+//! `verbatim storage copy`: copies all data from files to PostgreSQL, or back.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -6,21 +6,21 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use verbatim::{CopyStep, StorageOptions, copy_storage};
+use verbatim::{CopyProgress, StorageOptions, copy_storage};
 
-use super::{Failure, print};
+use super::{CommandError, print};
 use crate::{
-    config::{Raw, Setting, Settings, Storage, StoreUrl},
+    config::{ParseSetting, RawSettings, Settings, StorageSettings, StoreUrl},
     wiring,
 };
 
-/// The file of transcripts, where only that of money is named: beside it.
+/// Archive file next to the main file, if only the latter is named.
 const ARCHIVE_FILE: &str = "archive.db";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum StorageCommand {
-    /// Copy everything from files to PostgreSQL, or back
-    Copy(CopyStorage),
+    /// Copy all data from files to PostgreSQL, or back
+    Copy(CopyStorageArgs),
 }
 
 #[derive(Args, Debug)]
@@ -29,48 +29,48 @@ pub(super) enum StorageCommand {
   verbatim storage copy --from sqlite:///var/lib/verbatim/verbatim.db --to postgres://verbatim@db/verbatim
   verbatim storage copy --from postgres://verbatim@db/verbatim --to sqlite:///srv/verbatim/verbatim.db
 
-Keys, accounts, credits, orders, limits and transcripts are copied, then both sides are compared to the last row.
-The target must be empty; until the copy is over, no server starts on it. A copy that was ended in the middle is gone
-on with by the same command. Stop every server first: what is in use is not copied, and the source stays as it is.
+Copies keys, accounts, credits, orders, limits and transcripts, then compares every row of both sides.
+The target must be empty, and no server starts on it before the copy is complete. The same command resumes a copy
+that was interrupted. Stop every server first: data in use is not copied. The source is not changed.
 
-Transcripts lie beside the rest: in archive.db in the same folder, or in the same database, unless --from-archive and
---to-archive say otherwise. A password may stand in PGPASSWORD or ~/.pgpass rather than in the address.
+Transcripts are in archive.db in the same folder, or in the same database, unless --from-archive and --to-archive
+name another location. Put a password into PGPASSWORD or ~/.pgpass rather than into the address.
 
-Afterwards set storage.url to the target and start the servers. Exit status 1: it was not copied, and why.")]
-pub(super) struct CopyStorage {
-    /// Where everything is
+Afterwards set storage.url to the target and start the servers. Exit status 1: not copied, with the reason.")]
+pub(super) struct CopyStorageArgs {
+    /// Source
     #[arg(
         long,
         value_name = "URL",
-        help = "Where everything is: sqlite://PATH or postgres://USER@HOST/DATABASE [default: storage.url of the settings]"
+        help = "Source: sqlite://PATH or postgres://USER@HOST/DATABASE [default: storage.url of the settings]"
     )]
     from: Option<String>,
-    /// Where everything is to be
+    /// Target
     #[arg(long, value_name = "URL")]
     to: String,
-    /// Where the transcripts are
+    /// Source of the transcripts
     #[arg(long, value_name = "URL", requires = "from")]
     from_archive: Option<String>,
-    /// Where the transcripts are to be
+    /// Target of the transcripts
     #[arg(long, value_name = "URL")]
     to_archive: Option<String>,
 }
 
-/// Copies.
-pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<(), Failure> {
-    let StorageCommand::Copy(ask) = command;
-    let from = match &ask.from {
-        Some(from) => place(&settings.storage, "--from", from, ask.from_archive.as_deref())?,
+/// Copies all data.
+pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<(), CommandError> {
+    let StorageCommand::Copy(args) = command;
+    let from = match &args.from {
+        Some(from) => store_options(&settings.storage, "--from", from, args.from_archive.as_deref())?,
         None => wiring::storage(&settings.storage)?,
     };
-    let to = place(&settings.storage, "--to", &ask.to, ask.to_archive.as_deref())?;
-    let mut line = Line::default();
+    let to = store_options(&settings.storage, "--to", &args.to, args.to_archive.as_deref())?;
+    let mut line = CopyProgressLine::default();
     let copied = copy_storage(&from, &to, &mut |step| line.step(step)).await;
     line.end();
     let copied = copied?;
     let mut text = String::new();
     if copied.resumed {
-        text.push_str("an earlier copy was gone on with\n");
+        text.push_str("an earlier copy was resumed\n");
     }
     for (table, rows) in copied.rows.iter().filter(|(_, rows)| *rows > 0) {
         text.push_str(&format!("{table}: {rows}\n"));
@@ -80,42 +80,44 @@ pub(super) async fn run(settings: &Settings, command: StorageCommand) -> Result<
     print(&text)
 }
 
-/// Both stores at an address.
-fn place(
-    settings: &Storage,
+/// Returns the options of both stores at an address.
+fn store_options(
+    settings: &StorageSettings,
     flag: &str,
     url: &str,
     archive: Option<&str>,
-) -> Result<StorageOptions, Failure> {
+) -> Result<StorageOptions, CommandError> {
     let read = |flag: &str, url: &str| {
-        StoreUrl::read(&Raw::Text(url.to_owned())).map_err(|why| {
+        StoreUrl::read(&RawSettings::Text(url.to_owned())).map_err(|why| {
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            Failure::Wrong(format!("{flag}: expected {}{why}", StoreUrl::ALLOWED))
+            CommandError::Wrong(format!("{flag}: expected {}{why}", StoreUrl::ALLOWED))
         })
     };
     let url = read(flag, url)?;
     let archive_url = match (archive, &url) {
         (Some(archive), _) => read(&format!("{flag}-archive"), archive)?,
-        (None, StoreUrl::Sqlite(main)) => StoreUrl::Sqlite(beside(main)),
+        (None, StoreUrl::Sqlite(main)) => StoreUrl::Sqlite(archive_path(main)),
         (None, StoreUrl::Postgres(_)) => url.clone(),
     };
-    Ok(wiring::storage(&Storage { url, archive_url, ..settings.clone() })?)
+    Ok(wiring::storage(&StorageSettings { url, archive_url, ..settings.clone() })?)
 }
 
-fn beside(main: &std::path::Path) -> PathBuf {
+fn archive_path(main: &std::path::Path) -> PathBuf {
     main.with_file_name(ARCHIVE_FILE)
 }
 
-/// How far the copy is, on standard error: a line that changes on a terminal, elsewhere one for each table.
+/// Progress of the copy on standard error.
+///
+/// One changing line on a terminal, otherwise one line for each table.
 #[derive(Debug, Default)]
-struct Line {
+struct CopyProgressLine {
     last: Option<(&'static str, bool)>,
     is_open: bool,
 }
 
-impl Line {
-    fn step(&mut self, step: CopyStep) {
-        let CopyStep { table, compares, done, of } = step;
+impl CopyProgressLine {
+    fn step(&mut self, step: CopyProgress) {
+        let CopyProgress { table, compares, done, of } = step;
         let verb = if compares { "compared" } else { "copied" };
         let percent = done.saturating_mul(100) / of.max(1);
         let line = format!("{verb} {done} of {of} rows ({percent} %): {table}");
@@ -135,7 +137,7 @@ impl Line {
     }
 }
 
-/// Nobody need read it, so it is no failure when nobody can.
+/// Writes to standard error; a closed one is ignored.
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

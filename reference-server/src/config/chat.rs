@@ -1,30 +1,32 @@
-//! The model that answers questions about a video.
+//! Settings of the chat model.
 
 use std::time::Duration;
 
 use super::{
-    reader::Reader,
+    reader::SettingsReader,
     value::{BaseUrl, Secret},
 };
 
 /// `chat.*`
 #[derive(Clone, Debug)]
-pub struct Chat {
-    /// `chat.base_url`: an OpenAI-compatible chat service; when absent, answers are passages of the transcript.
+pub struct ChatSettings {
+    /// `chat.base_url`: an OpenAI-compatible chat service.
+    ///
+    /// If unset, answers are passages of the transcript.
     pub base_url: Option<BaseUrl>,
-    /// `chat.model`: its model.
+    /// `chat.model`: model name.
     pub model: Option<String>,
-    /// `chat.api_key`: its key.
+    /// `chat.api_key`: API key.
     pub api_key: Option<Secret>,
-    /// `chat.context_tokens`: how many tokens the model takes at once, its answer included.
+    /// `chat.context_tokens`: context size of the model in tokens, its answer included.
     pub context_tokens: u64,
-    /// `chat.timeout`: how long an answer may take.
+    /// `chat.timeout`: timeout of an answer, retries included.
     pub timeout: Duration,
 }
 
-impl Chat {
+impl ChatSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let chat = Self {
             base_url: reader.optional("chat.base_url"),
             model: reader.optional("chat.model"),

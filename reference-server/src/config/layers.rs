@@ -1,4 +1,4 @@
-//! Where settings come from: the file, the environment and the flags, each value with its origin.
+//! Sources of settings: the file, the environment and the flags, with the origin of each value.
 
 use std::{
     collections::BTreeMap,
@@ -9,35 +9,36 @@ use std::{
 
 use toml::de::{DeTable, DeValue};
 
-use super::problem::Problem;
+use super::errors::ConfigErrors;
 
-/// What a variable of the environment begins with to be a setting.
+/// Prefix of environment variables that are settings.
 const PREFIX: &str = "VERBATIM_";
-/// Variables with that prefix that are no settings: the folder of recordings that tests read, and what
-/// the flags `--data` and `--config` default to.
+/// Variables with that prefix that are not settings.
+///
+/// They are the recordings of tests, and the defaults of `--data` and `--config`.
 const NOT_SETTINGS: [&str; 3] = ["VERBATIM_RECORDINGS", "VERBATIM_DATA", "VERBATIM_CONFIG"];
-/// The largest settings file that is read, in bytes.
+/// Largest settings file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Where a value was given.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nowhere: it is the default.
+pub enum SettingOrigin {
+    /// The default.
     Default,
-    /// In the settings file, on this line.
+    /// A line of the settings file.
     File {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
     },
-    /// In this variable of the environment.
+    /// An environment variable.
     Environment(String),
-    /// By this flag of the command line.
+    /// A command line flag.
     Flag(String),
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -48,79 +49,79 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value as it was given, before anyone asked what it should be.
+/// A value that is not parsed yet.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Raw {
-    /// Text, as everything in the environment is.
+pub enum RawSettings {
+    /// Text, such as every value of the environment.
     Text(String),
-    /// A number or a truth value of the file, as it is written there.
+    /// A number or boolean of the file, as written.
     Bare(String),
     /// A list of the file.
-    List(Vec<Raw>),
+    List(Vec<RawSettings>),
 }
 
-/// A value and where it was given.
+/// A value and its origin.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct GivenSetting {
     /// The value.
-    pub raw: Raw,
-    /// Where it was given.
-    pub origin: Origin,
+    pub raw: RawSettings,
+    /// Its origin.
+    pub origin: SettingOrigin,
 }
 
-/// All values that were given, by the names of their settings; later layers cover earlier ones.
+/// All values by setting name; later layers override earlier ones.
 #[derive(Debug, Default)]
-pub struct Layers {
-    top: BTreeMap<String, Given>,
-    /// Every name in every layer, also where a later layer covers it: an unknown one is never let pass.
-    names: Vec<(String, Origin)>,
+pub struct SettingLayers {
+    top: BTreeMap<String, GivenSetting>,
+    /// All names in all layers, including overridden ones, so that every unknown name is reported.
+    names: Vec<(String, SettingOrigin)>,
 }
 
-impl Layers {
-    /// Adds a value on top of what is there.
-    pub fn add(&mut self, name: impl Into<String>, raw: Raw, origin: Origin) {
+impl SettingLayers {
+    /// Adds a value that overrides earlier ones.
+    pub fn add(&mut self, name: impl Into<String>, raw: RawSettings, origin: SettingOrigin) {
         let name = name.into();
         self.names.push((name.clone(), origin.clone()));
-        self.top.insert(name, Given { raw, origin });
+        self.top.insert(name, GivenSetting { raw, origin });
     }
 
-    /// The value of a setting, where one was given.
-    pub fn find(&self, name: &str) -> Option<&Given> {
+    /// Returns the value of a setting, if set.
+    pub fn find(&self, name: &str) -> Option<&GivenSetting> {
         self.top.get(name)
     }
 
-    /// Every name that was given, in the order of the layers.
-    pub fn names(&self) -> &[(String, Origin)] {
+    /// Returns all names that were set, in layer order.
+    pub fn names(&self) -> &[(String, SettingOrigin)] {
         &self.names
     }
 
     /// Adds the settings of a TOML file.
     ///
     /// # Errors
-    /// The file cannot be read, is too large or is no TOML; the problem says where.
-    pub fn add_file(&mut self, path: &Path) -> Result<(), Problem> {
+    /// The file is unreadable, too large or not TOML; the message names the line.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigErrors> {
         let unreadable = |why: &dyn fmt::Display| {
-            Problem::new(format!("the settings file {} cannot be read: {why}", path.display()))
+            ConfigErrors::new(format!("the settings file {} cannot be read: {why}", path.display()))
         };
         let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
         if size > FILE_MAX {
-            return Err(unreadable(&format!("it has {size} bytes, and at most {FILE_MAX} are read")));
+            return Err(unreadable(&format!("it has {size} bytes; at most {FILE_MAX} are allowed")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
         self.add_toml(path, &text)
     }
 
-    fn add_toml(&mut self, path: &Path, text: &str) -> Result<(), Problem> {
+    fn add_toml(&mut self, path: &Path, text: &str) -> Result<(), ConfigErrors> {
         let table = DeTable::parse(text).map_err(|error| {
-            let line = line_of(text, error.span().map_or(0, |span| span.start));
-            Problem::new(format!("{}, line {line}: {}", path.display(), error.message()))
+            let line = line_number(text, error.span().map_or(0, |span| span.start));
+            ConfigErrors::new(format!("{}, line {line}: {}", path.display(), error.message()))
         })?;
-        let origin = |at: usize| Origin::File { path: path.to_owned(), line: line_of(text, at) };
+        let origin = |at: usize| SettingOrigin::File { path: path.to_owned(), line: line_number(text, at) };
         self.add_table("", table.get_ref(), &origin);
         Ok(())
     }
 
-    fn add_table(&mut self, under: &str, table: &DeTable<'_>, origin: &dyn Fn(usize) -> Origin) {
+    fn add_table(&mut self, under: &str, table: &DeTable<'_>, origin: &dyn Fn(usize) -> SettingOrigin) {
         for (key, value) in table {
             let name = match under {
                 "" => key.get_ref().to_string(),
@@ -133,48 +134,52 @@ impl Layers {
         }
     }
 
-    /// Adds the variables of an environment that begin with `VERBATIM_`: every `__` is a dot.
+    /// Adds the environment variables that begin with `VERBATIM_`. `__` stands for a dot.
     ///
     /// # Errors
     /// A variable with the prefix is not valid Unicode.
     pub fn add_environment(
         &mut self,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), ConfigErrors> {
         for (name, value) in variables {
             let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
             if NOT_SETTINGS.contains(&name) {
                 continue;
             }
             let Some(value) = value.to_str() else {
-                return Err(Problem::new(format!("environment variable {name} is not valid Unicode")));
+                return Err(ConfigErrors::new(format!("environment variable {name} is not valid Unicode")));
             };
             let setting = name[PREFIX.len()..].to_ascii_lowercase().replace("__", ".");
-            self.add(setting, Raw::Text(value.to_owned()), Origin::Environment(name.to_owned()));
+            self.add(
+                setting,
+                RawSettings::Text(value.to_owned()),
+                SettingOrigin::Environment(name.to_owned()),
+            );
         }
         Ok(())
     }
 }
 
-/// The variable of the environment that gives a setting.
+/// Returns the environment variable of a setting.
 pub(super) fn variable(setting: &str) -> String {
     format!("{PREFIX}{}", setting.to_ascii_uppercase().replace('.', "__"))
 }
 
-fn raw(value: &DeValue<'_>) -> Raw {
+fn raw(value: &DeValue<'_>) -> RawSettings {
     match value {
-        DeValue::String(text) => Raw::Text(text.to_string()),
-        DeValue::Integer(number) => Raw::Bare(number.to_string()),
-        DeValue::Float(number) => Raw::Bare(number.to_string()),
-        DeValue::Boolean(truth) => Raw::Bare(truth.to_string()),
-        DeValue::Datetime(moment) => Raw::Bare(moment.to_string()),
-        DeValue::Array(items) => Raw::List(items.iter().map(|item| raw(item.get_ref())).collect()),
-        // A table inside a list: no setting is made of them, so its value is refused wherever it is.
-        DeValue::Table(_) => Raw::List(vec![Raw::List(Vec::new())]),
+        DeValue::String(text) => RawSettings::Text(text.to_string()),
+        DeValue::Integer(number) => RawSettings::Bare(number.to_string()),
+        DeValue::Float(number) => RawSettings::Bare(number.to_string()),
+        DeValue::Boolean(truth) => RawSettings::Bare(truth.to_string()),
+        DeValue::Datetime(datetime) => RawSettings::Bare(datetime.to_string()),
+        DeValue::Array(items) => RawSettings::List(items.iter().map(|item| raw(item.get_ref())).collect()),
+        // A table inside a list: no setting has this type, so every parser refuses it.
+        DeValue::Table(_) => RawSettings::List(vec![RawSettings::List(Vec::new())]),
     }
 }
 
-fn line_of(text: &str, at: usize) -> usize {
+fn line_number(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
@@ -183,26 +188,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_flattened_to_dotted_names() {
-        let mut layers = Layers::default();
+    fn toml_file_yields_dotted_names() {
+        let mut layers = SettingLayers::default();
         let text = "[server]\nlisten = \"[::1]:1\"\n\n[plans.free]\ncredits = 5\n[suppliers]\nreels = [\"a\", 'b']\n";
         layers.add_toml(Path::new("v.toml"), text).unwrap();
         let credits = layers.find("plans.free.credits").unwrap();
-        assert_eq!(credits.raw, Raw::Bare("5".to_owned()));
+        assert_eq!(credits.raw, RawSettings::Bare("5".to_owned()));
         assert_eq!(credits.origin.to_string(), "v.toml, line 5");
         let reels = layers.find("suppliers.reels").unwrap();
-        assert_eq!(reels.raw, Raw::List(vec![Raw::Text("a".to_owned()), Raw::Text("b".to_owned())]));
+        assert_eq!(
+            reels.raw,
+            RawSettings::List(vec![RawSettings::Text("a".to_owned()), RawSettings::Text("b".to_owned())])
+        );
     }
 
     #[test]
-    fn broken_toml_names_file_and_line() {
-        let problem = Layers::default().add_toml(Path::new("v.toml"), "[server]\nlisten = \n").unwrap_err();
+    fn toml_invalid_error_has_file_and_line() {
+        let problem =
+            SettingLayers::default().add_toml(Path::new("v.toml"), "[server]\nlisten = \n").unwrap_err();
         assert!(problem.to_string().starts_with("v.toml, line 2: "), "{problem}");
     }
 
     #[test]
-    fn the_environment_names_settings_in_capitals() {
-        let mut layers = Layers::default();
+    fn environment_variable_maps_to_setting_name() {
+        let mut layers = SettingLayers::default();
         let variables = [
             ("VERBATIM_PLANS__FREE__CREDITS", "7"),
             ("VERBATIM_RECORDINGS", "/nowhere"),

@@ -1,32 +1,32 @@
-//! How much each may have, how fast, and how long what is missing is remembered.
+//! Settings of allowances, rate limits and absences.
 
 use std::{ops::RangeInclusive, time::Duration};
 
-use super::reader::Reader;
+use super::reader::SettingsReader;
 
-/// What an allowance can be.
+/// Bounds of an allowance.
 const ALLOWANCE: RangeInclusive<u64> = 0..=1_000_000_000;
-/// What a rate limit can be: the largest count that the core's limiter takes.
-const RATE: RangeInclusive<u32> = 1..=transcript_core::limits::COUNT_MAX;
+/// Bounds of a rate limit. The maximum is that of the core's limiter.
+const RATE: RangeInclusive<u32> = 1..=transcript_core::limits::LIMIT_MAX;
 
 /// `limits.*`
 #[derive(Clone, Debug)]
-pub struct Limits {
-    /// `limits.free_per_month`: new transcripts per month with a free key.
+pub struct LimitSettings {
+    /// `limits.free_per_month`: new transcripts per free key and month.
     pub free_per_month: u64,
-    /// `limits.plus_per_day`: new transcripts per day with a plus key.
+    /// `limits.plus_per_day`: new transcripts per plus key and day.
     pub plus_per_day: u64,
     /// `limits.plus_keys_per_subject`: live plus keys per subscriber.
     pub plus_keys_per_subject: u32,
-    /// `limits.visitor_per_day`: new transcripts per day for a verified visitor of the watch page.
+    /// `limits.visitor_per_day`: new transcripts per verified visitor of the watch page and day.
     pub visitor_per_day: u64,
-    /// `limits.visitor_per_network_per_day`: the same for a visitor's network.
+    /// `limits.visitor_per_network_per_day`: the same limit per visitor's network.
     pub visitor_per_network_per_day: u64,
-    /// `limits.service_per_day`: new transcripts per day for everyone together.
+    /// `limits.service_per_day`: new transcripts per day of all callers together.
     pub service_per_day: u64,
-    /// `limits.misses_per_network_per_minute`: look-ups of what is not archived, per network.
+    /// `limits.misses_per_network_per_minute`: lookups without a key that miss the archive, per network.
     pub misses_per_network_per_minute: u32,
-    /// `limits.attempts_per_key_per_hour`: attempts at new transcripts, per key.
+    /// `limits.attempts_per_key_per_hour`: failed attempts per API key.
     pub attempts_per_key_per_hour: u32,
     /// `limits.mint_per_network_per_day`: new keys per network.
     pub mint_per_network_per_day: u32,
@@ -36,9 +36,9 @@ pub struct Limits {
     pub wait: Duration,
 }
 
-impl Limits {
+impl LimitSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self {
             free_per_month: reader.number("limits.free_per_month", 25, ALLOWANCE),
             plus_per_day: reader.number("limits.plus_per_day", 100, ALLOWANCE),
@@ -59,20 +59,20 @@ impl Limits {
     }
 }
 
-/// `absence.*`: how long it is remembered that a video has nothing.
+/// `absence.*`: how long an absence is stored.
 #[derive(Clone, Debug)]
-pub struct Absence {
+pub struct AbsenceSettings {
     /// `absence.no_captions`: no captions, no speech.
     pub no_captions: Duration,
     /// `absence.gone`: private or removed.
     pub gone: Duration,
-    /// `absence.login`: only for people who are logged in or of a certain age.
+    /// `absence.login`: login or age limit.
     pub login: Duration,
 }
 
-impl Absence {
+impl AbsenceSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let hours = |hours: u64| Duration::from_secs(hours * 3_600);
         let bounds = Duration::ZERO..=hours(24 * 365);
         Self {

@@ -1,35 +1,35 @@
-//! What is logged, where the figures are, and where traces go.
+//! Settings of logs, metrics and traces.
 
 use std::net::SocketAddr;
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{BaseUrl, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{BaseUrl, ParseSetting},
 };
 
 /// `metrics.*`, `traces.*` and `log.*`
 #[derive(Clone, Debug)]
-pub struct Log {
-    /// `metrics.listen`: where Prometheus reads; when absent, nowhere.
+pub struct LogSettings {
+    /// `metrics.listen`: address of the metrics listener. If unset, there is none.
     pub metrics: Option<SocketAddr>,
-    /// `traces.endpoint`: the collector that traces are sent to; when absent, there are none.
+    /// `traces.endpoint`: collector that receives traces. If unset, there are none.
     pub traces: Option<BaseUrl>,
-    /// `traces.one_in`: every how many-th request is traced.
-    pub traces_one_in: u64,
-    /// `log.format`: how lines are written.
+    /// `traces.sample_ratio`: share of requests that are traced, from 0 to 1.
+    pub traces_sample_ratio: f64,
+    /// `log.format`: format of log lines.
     pub format: LogFormat,
-    /// `log.level`: the least important lines that are written.
+    /// `log.level`: lowest level that is logged.
     pub level: LogLevel,
 }
 
-impl Log {
+impl LogSettings {
     /// Reads the three sections.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let metrics = reader.optional("metrics.listen");
         let traces: Option<BaseUrl> = reader.optional("traces.endpoint");
         if traces.is_some() && !cfg!(feature = "otel") {
-            let missing = "this build sends no traces: it lacks the feature otel";
+            let missing = "this build has no traces: it lacks the feature otel";
             reader.refuse(
                 "traces.endpoint",
                 &missing,
@@ -37,32 +37,32 @@ impl Log {
             );
         }
         if traces.as_ref().is_some_and(|url| !url.as_str().starts_with("http://")) {
-            let allowed = "a collector beside the server sends on what goes further";
-            reader.refuse("traces.endpoint", &"traces leave by http only", allowed);
+            let allowed = "use a local collector that forwards them";
+            reader.refuse("traces.endpoint", &"traces are sent over http only", allowed);
         }
         Self {
             metrics,
             traces,
-            traces_one_in: reader.number("traces.one_in", 1, 1..=1_000_000),
+            traces_sample_ratio: reader.ratio("traces.sample_ratio", 1.0),
             format: reader.value("log.format", LogFormat::Text),
             level: reader.value("log.level", LogLevel(tracing::Level::INFO)),
         }
     }
 }
 
-/// How log lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text.
     Text,
     /// One JSON object a line.
     Json,
 }
 
-impl Setting for LogFormat {
+impl ParseSetting for LogFormat {
     const ALLOWED: &'static str = "text or json";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         match String::read(raw)?.as_str() {
             "text" => Ok(Self::Text),
             "json" => Ok(Self::Json),
@@ -78,14 +78,14 @@ impl Setting for LogFormat {
     }
 }
 
-/// How important a line must be to be written. Requests are logged at `info`.
+/// Lowest level that is logged. Requests are logged at `info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLevel(pub tracing::Level);
 
-impl Setting for LogLevel {
+impl ParseSetting for LogLevel {
     const ALLOWED: &'static str = "error, warn, info, debug or trace";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         match String::read(raw)?.as_str() {
             "error" => Ok(Self(tracing::Level::ERROR)),
             "warn" => Ok(Self(tracing::Level::WARN)),

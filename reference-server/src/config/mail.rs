@@ -1,50 +1,50 @@
-//! The mail server.
+//! Settings of the mail server.
 
 use lettre::{Address, message::Mailbox};
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{Secret, SecretUrl, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{ParseSetting, Secret, SecretUrl},
 };
 
-/// The folder of the data folder into which mails are written when no mail server is set.
+/// Folder in the data folder that receives mails if no mail server is set.
 pub(crate) const OUTBOX_FOLDER: &str = "outbox";
 
 /// `mail.*`
 #[derive(Clone, Debug)]
-pub struct Mail {
-    /// `mail.smtp_url`: the mail server; when absent, mails are written to a folder.
+pub struct MailSettings {
+    /// `mail.smtp_url`: the mail server. If unset, mails are written to a folder.
     pub smtp_url: Option<SmtpUrl>,
-    /// `mail.from`: the sender, such as `Verbatim <no-reply@example.org>`.
+    /// `mail.from`: sender address, such as `Verbatim <no-reply@example.org>`.
     pub from: Option<Mailbox>,
 }
 
-impl Mail {
+impl MailSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let mail = Self { smtp_url: reader.optional("mail.smtp_url"), from: reader.optional("mail.from") };
         reader.needs(("mail.smtp_url", mail.smtp_url.is_some()), ("mail.from", mail.from.is_some()));
         mail
     }
 
-    /// Who writes, also when nobody said so.
+    /// Returns the sender, or a default if it is not set.
     pub fn sender(&self) -> Mailbox {
         self.from.clone().unwrap_or_else(|| {
-            // These two parts are an address.
+            // Both parts are valid.
             let address = Address::new_dangerous("verbatim", "localhost");
             Mailbox::new(Some("Verbatim".to_owned()), address)
         })
     }
 }
 
-impl Setting for Mailbox {
+impl ParseSetting for Mailbox {
     const ALLOWED: &'static str =
         "an address such as no-reply@example.org, or \"Verbatim <no-reply@example.org>\"";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = String::read(raw)?;
         if text.contains(char::is_control) { Err(None) } else { text.parse().map_err(|_| None) }
     }
@@ -54,51 +54,51 @@ impl Setting for Mailbox {
     }
 }
 
-/// How the way to the mail server is kept from others.
+/// Encryption of the connection to the mail server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmtpSecurity {
     /// `smtps://`: TLS from the first byte.
     Tls,
-    /// `smtp://…?tls=required`: STARTTLS, or no mail at all.
+    /// `smtp://…?tls=required`: STARTTLS; fails without it.
     StartTls,
-    /// `smtp://…?tls=opportunistic`: STARTTLS where the server offers it.
+    /// `smtp://…?tls=opportunistic`: STARTTLS if the server offers it.
     StartTlsIfOffered,
-    /// `smtp://`: in the clear.
+    /// `smtp://`: unencrypted.
     None,
 }
 
-/// The address of a mail server, in the form that lettre's users know:
+/// Address of a mail server in lettre's syntax:
 /// `smtps://USER:PASSWORD@HOST:PORT/EHLO-NAME`, or `smtp://` with `?tls=required`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmtpUrl {
     shown: String,
-    /// The server's name or address, without brackets.
+    /// Host name or address, without brackets.
     pub host: String,
-    /// Its port.
+    /// Port.
     pub port: u16,
-    /// How the way there is kept from others.
+    /// Encryption.
     pub security: SmtpSecurity,
-    /// The user name and its password.
+    /// User name and password.
     pub credentials: Option<(String, Secret)>,
-    /// As whom the server is greeted.
+    /// EHLO name.
     pub greeting: Option<String>,
 }
 
 impl SmtpUrl {
-    /// Whether mails, and the password, can be read on the way there.
+    /// Whether mails and the password can be read in transit.
     pub fn is_exposed(&self) -> bool {
         let address = self.host.parse::<std::net::IpAddr>();
         let here = self.host == "localhost" || address.is_ok_and(|address| address.is_loopback());
         !here && matches!(self.security, SmtpSecurity::None | SmtpSecurity::StartTlsIfOffered)
     }
 
-    fn of(url: &Url, shown: String) -> Result<Self, String> {
+    fn new(url: &Url, shown: String) -> Result<Self, String> {
         let security = security(url)?;
         let host = match url.host() {
             Some(Host::Domain(name)) if !name.is_empty() => name.to_owned(),
             Some(Host::Ipv4(address)) => address.to_string(),
             Some(Host::Ipv6(address)) => address.to_string(),
-            _ => return Err("it names no host".to_owned()),
+            _ => return Err("it has no host".to_owned()),
         };
         let port = url.port().unwrap_or(match security {
             SmtpSecurity::Tls => 465,
@@ -106,9 +106,10 @@ impl SmtpUrl {
             SmtpSecurity::None => 25,
         });
         let decoded = |text: &str| {
-            let text = percent_decode_str(text).decode_utf8().map_err(|_| "it is no UTF-8".to_owned())?;
+            let text = percent_decode_str(text).decode_utf8().map_err(|_| "it is not UTF-8".to_owned())?;
             let fits = !text.is_empty() && !text.contains(char::is_control);
-            fits.then(|| text.into_owned()).ok_or_else(|| "a part of it is empty or unprintable".to_owned())
+            fits.then(|| text.into_owned())
+                .ok_or_else(|| "a part is empty or has control characters".to_owned())
         };
         let credentials = match (url.username(), url.password()) {
             ("", None) => None,
@@ -120,7 +121,7 @@ impl SmtpUrl {
             name if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-[]:".contains(&byte)) => {
                 Some(name.to_owned())
             }
-            _ => return Err("its path is no name to greet with".to_owned()),
+            _ => return Err("its path is not a valid EHLO name".to_owned()),
         };
         Ok(Self { shown, host, port, security, credentials, greeting })
     }
@@ -131,28 +132,28 @@ fn security(url: &Url) -> Result<SmtpSecurity, String> {
     let tls = match parameters.as_slice() {
         [] => None,
         [(name, value)] if name == "tls" => Some(value.as_str()),
-        _ => return Err("its only parameter can be tls".to_owned()),
+        _ => return Err("its only allowed parameter is tls".to_owned()),
     };
     match (url.scheme(), tls) {
         ("smtps", None) => Ok(SmtpSecurity::Tls),
-        ("smtps", Some(_)) => Err("smtps is TLS already: leave the tls parameter out".to_owned()),
+        ("smtps", Some(_)) => Err("smtps always uses TLS: omit the tls parameter".to_owned()),
         (_, None) => Ok(SmtpSecurity::None),
         (_, Some("required")) => Ok(SmtpSecurity::StartTls),
         (_, Some("opportunistic")) => Ok(SmtpSecurity::StartTlsIfOffered),
-        (_, Some(_)) => Err("tls can be required or opportunistic".to_owned()),
+        (_, Some(_)) => Err("tls must be required or opportunistic".to_owned()),
     }
 }
 
-impl Setting for SmtpUrl {
+impl ParseSetting for SmtpUrl {
     const ALLOWED: &'static str = "smtps://USER:PASSWORD@HOST or smtp://USER:PASSWORD@HOST?tls=required";
     const SECRET: bool = true;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let secret = SecretUrl::read(raw, &["smtp", "smtps"])?;
         let url = Url::parse(secret.reveal()).map_err(|_| None)?;
-        // Its query is no secret: it was checked to be about TLS.
+        // The query is not secret: it is a valid tls parameter.
         let query = url.query().map_or(String::new(), |query| format!("?{query}"));
-        Self::of(&url, secret.redacted() + &query).map_err(Some)
+        Self::new(&url, secret.redacted() + &query).map_err(Some)
     }
 
     fn show(&self) -> String {
@@ -165,11 +166,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<SmtpUrl, Option<String>> {
-        SmtpUrl::read(&Raw::Text(text.to_owned()))
+        SmtpUrl::read(&RawSettings::Text(text.to_owned()))
     }
 
     #[test]
-    fn servers_are_named_as_lettre_names_them() {
+    fn smtp_url_is_parsed() {
         use SmtpSecurity::{None as Clear, StartTls, StartTlsIfOffered, Tls};
         for (text, host, port, security, user, greeting) in [
             ("smtps://me:p%40ss@mail.example", "mail.example", 465, Tls, Some(("me", "p@ss")), None),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_refused_and_nothing_of_it_shown() {
+    fn smtp_url_invalid_is_refused_without_secret() {
         for text in [
             "http://mail.example",
             "smtp:mail.example",
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_others_can_read_is_exposed() {
+    fn smtp_url_remote_without_tls_is_exposed() {
         for (text, expect) in [
             ("smtp://mail.example", true),
             ("smtp://mail.example?tls=opportunistic", true),
@@ -232,17 +233,22 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_an_address_with_or_without_a_name() {
+    fn sender_name_is_optional() {
         for (text, expect) in [
             ("a@b.example", Some("\"a@b.example\"")),
             ("Verbatim <a@b.example>", Some("'Verbatim <a@b.example>'")),
-            ("nobody", None),
+            ("no-address", None),
             ("a@b.example\nBcc: x@y.example", None),
             ("", None),
         ] {
-            let read = Mailbox::read(&Raw::Text(text.to_owned())).ok().map(|mailbox| Setting::show(&mailbox));
+            let read = Mailbox::read(&RawSettings::Text(text.to_owned()))
+                .ok()
+                .map(|mailbox| ParseSetting::show(&mailbox));
             assert_eq!(read.is_some(), expect.is_some(), "{text}: {read:?}");
         }
-        assert_eq!(Mail { smtp_url: None, from: None }.sender().to_string(), "Verbatim <verbatim@localhost>");
+        assert_eq!(
+            MailSettings { smtp_url: None, from: None }.sender().to_string(),
+            "Verbatim <verbatim@localhost>"
+        );
     }
 }

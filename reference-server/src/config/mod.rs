@@ -1,16 +1,16 @@
-//! Every setting: its name, its default, what it may be, and where its value came from.
+//! Settings: name, default, bounds and origin of each.
 //!
-//! Values come from the defaults, then the settings file, then the environment, then the flags. A name
-//! that no setting has, or a value that is wrong, stops the start with a sentence that names it.
+//! Sources override each other in this order: defaults, settings file, environment, flags. An unknown name or an
+//! invalid value stops the start with a sentence that names it.
 
 mod chat;
+mod errors;
 mod layers;
 mod limits;
 mod log;
 mod mail;
 mod payment;
 mod plans;
-mod problem;
 mod reader;
 mod report;
 mod server;
@@ -26,111 +26,111 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use chat::Chat;
-pub use layers::{Origin, Raw};
-pub use limits::{Absence, Limits};
-pub use log::{Log, LogFormat, LogLevel};
+pub use chat::ChatSettings;
+pub use errors::ConfigErrors;
+pub use layers::{RawSettings, SettingOrigin};
+pub use limits::{AbsenceSettings, LimitSettings};
+pub use log::{LogFormat, LogLevel, LogSettings};
 pub(crate) use mail::OUTBOX_FOLDER;
-pub use mail::{Mail, SmtpSecurity, SmtpUrl};
-pub use payment::{Entitlement, KeySet, Payment, Till};
-pub use plans::{PlanTerms, Plans, Price};
-pub use problem::Problem;
-pub use reader::Effective;
-pub use server::{Server, WebOrigin};
-pub use service::Service;
-pub use speech::{Format, Speech};
-pub use storage::{Storage, StoreUrl};
-pub use suppliers::{SupplierName, Suppliers};
-pub use upstream::{ProxyUrl, Upstream, X, Youtube, Ytdlp};
-pub use value::{BaseUrl, Secret, SecretUrl, Setting};
+pub use mail::{MailSettings, SmtpSecurity, SmtpUrl};
+pub use payment::{EntitlementSettings, JwkSet, PaymentBackend, PaymentSettings};
+pub use plans::{PlanSettings, PlanTermSettings, PriceSetting};
+pub use reader::EffectiveSetting;
+pub use server::{ServerSettings, WebOrigin};
+pub use service::ServiceSettings;
+pub use speech::{SpeechFormat, SpeechSettings};
+pub use storage::{StorageSettings, StoreUrl};
+pub use suppliers::{SupplierName, SupplierSettings};
+pub use upstream::{ProxyUrl, UpstreamSettings, XSettings, YouTubeSettings, YtDlpSettings};
+pub use value::{BaseUrl, ParseSetting, Secret, SecretUrl};
 
-use layers::Layers;
-use reader::Reader;
+use layers::SettingLayers;
+use reader::SettingsReader;
 
-/// Where settings are looked for.
+/// Sources of the settings.
 #[derive(Clone, Debug)]
-pub struct Sources {
+pub struct SettingSources {
     /// The data folder.
     pub data: PathBuf,
-    /// The settings file, where one is named.
+    /// The settings file, if any.
     pub file: Option<PathBuf>,
-    /// The variables of the environment.
+    /// The environment variables.
     pub environment: Vec<(OsString, OsString)>,
-    /// What flags set: the setting, the flag and its value.
+    /// Settings from flags: setting, flag and value.
     pub flags: Vec<(String, String, String)>,
 }
 
-/// Every setting, as it is in effect.
+/// All effective settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The data folder.
     pub data: PathBuf,
-    /// Where the server listens, and whom it believes.
-    pub server: Server,
-    /// Where the databases are.
-    pub storage: Storage,
-    /// How the platforms are reached.
-    pub upstream: Upstream,
-    /// As whom YouTube is asked.
-    pub youtube: Youtube,
-    /// How X is asked.
-    pub x: X,
+    /// The HTTP server.
+    pub server: ServerSettings,
+    /// The databases.
+    pub storage: StorageSettings,
+    /// Requests to platforms.
+    pub upstream: UpstreamSettings,
+    /// The YouTube client.
+    pub youtube: YouTubeSettings,
+    /// The X client.
+    pub x: XSettings,
     /// The yt-dlp program.
-    pub ytdlp: Ytdlp,
-    /// The other server that is asked.
-    pub service: Service,
+    pub ytdlp: YtDlpSettings,
+    /// Another Verbatim server.
+    pub service: ServiceSettings,
     /// The speech-to-text service.
-    pub speech: Speech,
-    /// Which suppliers are asked, in order.
-    pub suppliers: Suppliers,
+    pub speech: SpeechSettings,
+    /// Suppliers of each platform, in order.
+    pub suppliers: SupplierSettings,
     /// The chat model.
-    pub chat: Chat,
+    pub chat: ChatSettings,
     /// The mail server.
-    pub mail: Mail,
+    pub mail: MailSettings,
     /// The payment provider.
-    pub payment: Payment,
-    /// Who may sign entitlements.
-    pub entitlement: Entitlement,
-    /// Allowances and rates.
-    pub limits: Limits,
-    /// How long absences are remembered.
-    pub absence: Absence,
-    /// The plans of Surface B.
-    pub plans: Plans,
-    /// Logs and metrics.
-    pub log: Log,
-    /// Every setting by name, for the report.
-    pub effective: Vec<Effective>,
+    pub payment: PaymentSettings,
+    /// Verification of entitlements.
+    pub entitlement: EntitlementSettings,
+    /// Allowances and rate limits.
+    pub limits: LimitSettings,
+    /// How long absences are stored.
+    pub absence: AbsenceSettings,
+    /// The plans of the v1 API.
+    pub plans: PlanSettings,
+    /// Logs, metrics and traces.
+    pub log: LogSettings,
+    /// All settings by name, for the report.
+    pub effective: Vec<EffectiveSetting>,
 }
 
 impl Settings {
     /// Reads all settings.
     ///
     /// # Errors
-    /// Everything that is wrong: a file that cannot be read, a name that no setting has, a wrong value.
-    pub fn load(sources: Sources) -> Result<Self, Problem> {
-        let mut layers = Layers::default();
+    /// All errors: an unreadable file, unknown names, invalid values.
+    pub fn load(sources: SettingSources) -> Result<Self, ConfigErrors> {
+        let mut layers = SettingLayers::default();
         if let Some(file) = &sources.file {
             layers.add_file(file)?;
         }
         layers.add_environment(sources.environment)?;
         for (name, flag, value) in sources.flags {
-            layers.add(name, Raw::Text(value), Origin::Flag(flag));
+            layers.add(name, RawSettings::Text(value), SettingOrigin::Flag(flag));
         }
         Self::read(&layers, &sources.data)
     }
 
-    fn read(layers: &Layers, data: &Path) -> Result<Self, Problem> {
-        let mut reader = Reader::new(layers);
-        let server = Server::read(&mut reader);
-        let storage = Storage::read(&mut reader, data);
-        let upstream = Upstream::read(&mut reader);
-        let youtube = Youtube::read(&mut reader);
-        let x = X::read(&mut reader);
-        let ytdlp = Ytdlp::read(&mut reader);
-        let service = Service::read(&mut reader);
-        let speech = Speech::read(&mut reader);
-        let suppliers = Suppliers::read(&mut reader, &ytdlp, &service, &speech);
+    fn read(layers: &SettingLayers, data: &Path) -> Result<Self, ConfigErrors> {
+        let mut reader = SettingsReader::new(layers);
+        let server = ServerSettings::read(&mut reader);
+        let storage = StorageSettings::read(&mut reader, data);
+        let upstream = UpstreamSettings::read(&mut reader);
+        let youtube = YouTubeSettings::read(&mut reader);
+        let x = XSettings::read(&mut reader);
+        let ytdlp = YtDlpSettings::read(&mut reader);
+        let service = ServiceSettings::read(&mut reader);
+        let speech = SpeechSettings::read(&mut reader);
+        let suppliers = SupplierSettings::read(&mut reader, &ytdlp, &service, &speech);
         Ok(Self {
             data: data.to_owned(),
             server,
@@ -142,14 +142,14 @@ impl Settings {
             service,
             speech,
             suppliers,
-            chat: Chat::read(&mut reader),
-            mail: Mail::read(&mut reader),
-            payment: Payment::read(&mut reader),
-            entitlement: Entitlement::read(&mut reader),
-            limits: Limits::read(&mut reader),
-            absence: Absence::read(&mut reader),
-            plans: Plans::read(&mut reader),
-            log: Log::read(&mut reader),
+            chat: ChatSettings::read(&mut reader),
+            mail: MailSettings::read(&mut reader),
+            payment: PaymentSettings::read(&mut reader),
+            entitlement: EntitlementSettings::read(&mut reader),
+            limits: LimitSettings::read(&mut reader),
+            absence: AbsenceSettings::read(&mut reader),
+            plans: PlanSettings::read(&mut reader),
+            log: LogSettings::read(&mut reader),
             effective: reader.finish()?,
         })
     }

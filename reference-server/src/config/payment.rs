@@ -1,41 +1,42 @@
-//! How plans and credits are paid for, and how a paid plan elsewhere is proven.
+//! Settings of payments and entitlements.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    server::Server,
-    value::{BaseUrl, Secret, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    server::ServerSettings,
+    value::{BaseUrl, ParseSetting, Secret},
 };
 
 /// One day.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// What Stripe's signing secrets begin with.
+/// Prefix of Stripe's signing secrets.
 const WEBHOOK_SECRET: &str = "whsec_";
 
 /// `stripe.*` and `checkout.*`
 #[derive(Clone, Debug)]
-pub struct Payment {
-    /// `stripe.secret_key`: the key of the payment provider; when absent, nothing is sold but in the sandbox.
+pub struct PaymentSettings {
+    /// `stripe.secret_key`: Stripe's secret key. If unset, nothing is for sale except in the sandbox.
     pub secret_key: Option<Secret>,
-    /// `stripe.webhook_secrets`: what its events are signed with; several during a rotation.
+    /// `stripe.webhook_secrets`: signing secrets of webhook events; several during a rotation.
     pub webhook_secrets: Vec<Secret>,
-    /// `stripe.api_url`: where its interface is, when it is not the provider's own.
+    /// `stripe.api_url`: address of Stripe's API, for tests.
     pub api_url: Option<BaseUrl>,
-    /// `checkout.sandbox`: whether the plainly marked test checkout is open, to whoever reaches the server. When
-    /// not set, it is where links lead to this machine only and no `server.trusted_proxies` bring others here.
+    /// `checkout.sandbox`: whether the sandbox checkout is open to all callers.
+    ///
+    /// If unset, it is open while links lead to this machine only and `server.trusted_proxies` is empty.
     pub sandbox: Option<bool>,
-    /// `checkout.grace`: how long a paid plan goes on when its payment fails.
+    /// `checkout.grace`: how long a paid plan continues after a failed payment.
     pub grace: Duration,
 }
 
-impl Payment {
+impl PaymentSettings {
     /// Reads both sections.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let payment = Self {
             secret_key: reader.optional("stripe.secret_key"),
             webhook_secrets: reader.value("stripe.webhook_secrets", Vec::new()),
@@ -44,11 +45,11 @@ impl Payment {
             grace: reader.duration("checkout.grace", 7 * DAY, Duration::ZERO..=90 * DAY),
         };
         if payment.secret_key.is_some() && payment.webhook_secrets.is_empty() {
-            let what = "none is set, but stripe.secret_key is: payments would never arrive";
+            let what = "none is set, but stripe.secret_key is: payments could not be confirmed";
             reader.refuse("stripe.webhook_secrets", &what, "set both or neither");
         }
         if !payment.webhook_secrets.iter().all(|secret| secret.reveal().starts_with(WEBHOOK_SECRET)) {
-            let what = "one does not begin with whsec_, as Stripe's do";
+            let what = "a secret does not begin with whsec_";
             let allowed = "write [\"whsec_…\", \"whsec_…\"] in the settings file, and whsec_…,whsec_… without \
                            brackets and quotes in the environment";
             reader.refuse("stripe.webhook_secrets", &what, allowed);
@@ -57,22 +58,24 @@ impl Payment {
     }
 }
 
-/// Who takes the money.
+/// Active payment provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Till {
+pub enum PaymentBackend {
     /// Stripe.
     Stripe,
-    /// Our own test checkout, in which nobody pays.
+    /// The sandbox checkout, which takes no money.
     Sandbox,
-    /// Nobody: nothing is sold.
+    /// None: nothing is for sale.
     None,
 }
 
-impl Till {
-    /// Who takes the money under these settings: Stripe, where it is set up; else the sandbox, where the operator
-    /// opened it, or said nothing and nobody but this machine's own people can reach it.
-    pub fn of(payment: &Payment, server: &Server) -> Self {
-        let is_private = server.is_here() && server.trusted_proxies.is_empty();
+impl PaymentBackend {
+    /// Selects the provider.
+    ///
+    /// Stripe if it is set, otherwise the sandbox if the operator opened it, or did not close it and only this
+    /// machine can reach the server.
+    pub fn for_settings(payment: &PaymentSettings, server: &ServerSettings) -> Self {
+        let is_private = server.is_loopback() && server.trusted_proxies.is_empty();
         match (&payment.secret_key, payment.sandbox.unwrap_or(is_private)) {
             (Some(_), _) => Self::Stripe,
             (None, true) => Self::Sandbox,
@@ -83,18 +86,18 @@ impl Till {
 
 /// `entitlement.*`
 #[derive(Clone, Debug)]
-pub struct Entitlement {
-    /// `entitlement.keys`: the keys that may sign entitlements; when absent, none is believed.
-    pub keys: Option<KeySet>,
-    /// `entitlement.audience`: whom an entitlement must be for.
+pub struct EntitlementSettings {
+    /// `entitlement.keys`: keys that verify entitlements. If unset, entitlements are not accepted.
+    pub keys: Option<JwkSet>,
+    /// `entitlement.audience`: required `aud` of an entitlement.
     pub audience: Option<String>,
-    /// `entitlement.issuer`: whom it must come from.
+    /// `entitlement.issuer`: required `iss` of an entitlement.
     pub issuer: Option<String>,
 }
 
-impl Entitlement {
+impl EntitlementSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self {
             keys: reader.optional("entitlement.keys"),
             audience: reader.optional("entitlement.audience"),
@@ -103,30 +106,30 @@ impl Entitlement {
     }
 }
 
-/// A JSON Web Key Set, given as such or as the path of a file that has it.
+/// A JSON Web Key Set, inline or the path of a file that contains it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeySet(String);
+pub struct JwkSet(String);
 
-impl KeySet {
-    /// The set as JSON.
+impl JwkSet {
+    /// Returns the set as JSON.
     pub fn json(&self) -> &str {
         &self.0
     }
 }
 
-impl std::fmt::Debug for KeySet {
+impl std::fmt::Debug for JwkSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeySet(not shown)")
+        f.write_str("JwkSet(not shown)")
     }
 }
 
-impl Setting for KeySet {
+impl ParseSetting for JwkSet {
     const ALLOWED: &'static str =
         "a JSON Web Key Set such as {\"keys\": [{…}]}, or the path of a file that has one";
-    // A set may hold a secret key.
+    // A set may contain a secret key.
     const SECRET: bool = true;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let given = String::read(raw)?;
         let json = if given.starts_with('{') {
             given
@@ -134,7 +137,7 @@ impl Setting for KeySet {
             std::fs::read_to_string(given)
                 .map_err(|error| Some(format!("the file cannot be read: {error}")))?
         };
-        let set: Value = serde_json::from_str(&json).map_err(|_| Some("it is no JSON".to_owned()))?;
+        let set: Value = serde_json::from_str(&json).map_err(|_| Some("it is not JSON".to_owned()))?;
         let keys = set.get("keys").and_then(Value::as_array);
         match keys.is_some_and(|keys| !keys.is_empty() && keys.iter().all(Value::is_object)) {
             true => Ok(Self(json)),

@@ -1,46 +1,46 @@
-//! The plans of Surface B and what things cost there.
+//! Plans and prices of the v1 API.
 
 use transcript_core::directory::Plan;
 
-use super::{layers::Raw, reader::Reader, value::Setting};
+use super::{layers::RawSettings, reader::SettingsReader, value::ParseSetting};
 
 /// `plans.*` and `credits.*`
 #[derive(Clone, Debug)]
-pub struct Plans {
+pub struct PlanSettings {
     /// The plans, in the order of [`Plan::ALL`].
-    pub plans: Vec<PlanTerms>,
-    /// `credits.per_transcript`: what a transcript costs.
+    pub plans: Vec<PlanTermSettings>,
+    /// `credits.per_transcript`: credits per transcript.
     pub per_transcript: u64,
-    /// `credits.per_message`: what a chat message costs.
+    /// `credits.per_message`: credits per answered question.
     pub per_message: u64,
 }
 
 /// `plans.{name}.*`
 #[derive(Clone, Debug)]
-pub struct PlanTerms {
+pub struct PlanTermSettings {
     /// The plan.
     pub plan: Plan,
-    /// Its credits per month.
+    /// Credits per month.
     pub credits: u64,
-    /// Its requests per minute.
+    /// Requests per minute.
     pub requests_per_minute: u32,
-    /// Its price per month; the free plan has none, and one without a price is not sold.
-    pub price: Option<Price>,
+    /// Price per month. The free plan has none; a plan without a price is not for sale.
+    pub price: Option<PriceSetting>,
 }
 
-impl Plans {
+impl PlanSettings {
     /// Reads both sections.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self {
-            plans: Plan::ALL.into_iter().map(|plan| PlanTerms::read(reader, plan)).collect(),
+            plans: Plan::ALL.into_iter().map(|plan| PlanTermSettings::read(reader, plan)).collect(),
             per_transcript: reader.number("credits.per_transcript", 1, 0..=1_000),
             per_message: reader.number("credits.per_message", 1, 0..=1_000),
         }
     }
 }
 
-impl PlanTerms {
-    fn read(reader: &mut Reader<'_>, plan: Plan) -> Self {
+impl PlanTermSettings {
+    fn read(reader: &mut SettingsReader<'_>, plan: Plan) -> Self {
         let (credits, requests) = match plan {
             Plan::Free => (200, 10),
             Plan::Starter => (2_000, 100),
@@ -54,31 +54,31 @@ impl PlanTerms {
             requests_per_minute: reader.small(
                 &format!("{name}.requests_per_minute"),
                 requests,
-                1..=transcript_core::limits::COUNT_MAX,
+                1..=transcript_core::limits::LIMIT_MAX,
             ),
             price: (plan != Plan::Free).then(|| reader.optional(&format!("{name}.price_usd"))).flatten(),
         }
     }
 }
 
-/// A price in US dollars, kept as whole cents.
+/// A price in US dollars, stored in cents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Price {
+pub struct PriceSetting {
     /// The price in cents.
     pub cents: u64,
 }
 
-impl Setting for Price {
+impl ParseSetting for PriceSetting {
     const ALLOWED: &'static str = "a price in dollars such as 9 or 9.99, from 0.01 to 100000";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
-        let (Raw::Text(text) | Raw::Bare(text)) = raw else { return Err(None) };
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let (RawSettings::Text(text) | RawSettings::Bare(text)) = raw else { return Err(None) };
         let (dollars, cents) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if dollars.is_empty() || dollars.len() > 6 || cents.len() > 2 || !digits(dollars) || !digits(cents) {
             return Err(None);
         }
-        // Padding brings ".5" to 50 cents; at most eight digits fit a u64.
+        // Padding reads "9.5" as 950 cents; at most eight digits fit a u64.
         let cents = format!("{dollars}{cents:0<2}").parse().map_err(|_| None)?;
         if (1..=10_000_000).contains(&cents) { Ok(Self { cents }) } else { Err(None) }
     }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_read_to_the_cent() {
+    fn price_text_is_parsed_in_cents() {
         for (text, expect) in [
             ("9", Some(900)),
             ("9.99", Some(999)),
@@ -108,7 +108,7 @@ mod tests {
             ("", None),
             (".", None),
         ] {
-            let price = Price::read(&Raw::Text(text.to_owned())).ok().map(|price| price.cents);
+            let price = PriceSetting::read(&RawSettings::Text(text.to_owned())).ok().map(|price| price.cents);
             assert_eq!(price, expect, "{text}");
         }
     }

@@ -1,97 +1,123 @@
-//! Reads settings by name: each is named, bounded and reported in one place.
+//! Reads settings by name: parsing, bounds and reporting in one place.
 
 use std::{collections::BTreeSet, fmt, ops::RangeInclusive, time::Duration};
 
 use super::{
-    layers::{Layers, Origin, Raw, variable},
-    problem::Problem,
-    value::{Setting, Span, quoted},
+    errors::ConfigErrors,
+    layers::{RawSettings, SettingLayers, SettingOrigin, variable},
+    value::{DurationValue, ParseSetting, quoted},
 };
 
-/// A setting as it is in effect.
+/// Settings renamed before the first release: old name and new name.
+const RENAMED: [(&str, &str); 11] = [
+    ("suppliers.rest_after", "suppliers.breaker_threshold"),
+    ("suppliers.rest", "suppliers.breaker_cooldown"),
+    ("suppliers.rest_max", "suppliers.breaker_cooldown_max"),
+    ("youtube.videos", "youtube.max_concurrent_videos"),
+    ("tiktok.videos", "tiktok.max_concurrent_videos"),
+    ("x.videos", "x.max_concurrent_videos"),
+    ("ytdlp.videos", "ytdlp.max_concurrent_videos"),
+    ("service.videos", "service.max_concurrent_videos"),
+    ("speech.videos", "speech.max_concurrent_videos"),
+    ("speech.part", "speech.chunk_duration"),
+    ("traces.one_in", "traces.sample_ratio"),
+];
+
+/// A setting with its effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effective {
-    /// Its name.
+pub struct EffectiveSetting {
+    /// Name.
     pub name: String,
-    /// Its value as TOML, or what stands for it when it is a secret; none when it is not set.
+    /// Value as TOML, or a placeholder for a secret; `None` if it is not set.
     pub value: Option<String>,
-    /// Where it was given.
-    pub origin: Origin,
+    /// Origin of the value.
+    pub origin: SettingOrigin,
 }
 
-/// Reads settings from the layers, remembering what is known, in effect and wrong.
+/// Reads settings from the layers and collects known names, effective values and errors.
 ///
-/// Reading never fails: what is wrong is noted and the default is taken, so that one start names
-/// everything that is wrong. [`Reader::finish`] tells.
+/// Reading never fails: an invalid value is recorded and replaced by the default, so that one start reports all
+/// errors. [`SettingsReader::finish`] returns them.
 #[derive(Debug)]
-pub struct Reader<'a> {
-    layers: &'a Layers,
-    effective: Vec<Effective>,
+pub struct SettingsReader<'a> {
+    layers: &'a SettingLayers,
+    effective: Vec<EffectiveSetting>,
     wrong: Vec<String>,
 }
 
-impl<'a> Reader<'a> {
-    /// A reader of these layers.
-    pub fn new(layers: &'a Layers) -> Self {
+impl<'a> SettingsReader<'a> {
+    /// Creates a reader of these layers.
+    pub fn new(layers: &'a SettingLayers) -> Self {
         Self { layers, effective: Vec::new(), wrong: Vec::new() }
     }
 
-    /// A setting that has a default.
-    pub fn value<T: Setting>(&mut self, name: &str, default: T) -> T {
+    /// Reads a setting that has a default.
+    pub fn value<T: ParseSetting>(&mut self, name: &str, default: T) -> T {
         let (value, origin) = match self.given::<T>(name) {
             Some((value, origin)) => (value, origin),
-            None => (default, Origin::Default),
+            None => (default, SettingOrigin::Default),
         };
-        self.note(name, Some(value.show()), origin);
+        self.record(name, Some(value.show()), origin);
         value
     }
 
-    /// A setting that may be absent. An empty text counts as absent.
-    pub fn optional<T: Setting>(&mut self, name: &str) -> Option<T> {
-        self.found(name, None)
+    /// Reads a setting that may be unset. An empty text counts as unset.
+    pub fn optional<T: ParseSetting>(&mut self, name: &str) -> Option<T> {
+        self.read_optional(name, None)
     }
 
-    /// A setting that may be absent, and what is in effect then.
-    pub fn optional_or<T: Setting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
-        self.found(name, absent.map(|absent| absent.show()))
+    /// Reads a setting that may be unset; `absent` is reported as its value then.
+    pub fn optional_or<T: ParseSetting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
+        self.read_optional(name, absent.map(|absent| absent.show()))
     }
 
-    fn found<T: Setting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
-        let empty = |raw: &Raw| matches!(raw, Raw::Text(text) if text.trim().is_empty());
+    fn read_optional<T: ParseSetting>(&mut self, name: &str, absent: Option<String>) -> Option<T> {
+        let empty = |raw: &RawSettings| matches!(raw, RawSettings::Text(text) if text.trim().is_empty());
         if self.layers.find(name).is_some_and(|given| empty(&given.raw)) {
-            self.note(name, absent, Origin::Default);
+            self.record(name, absent, SettingOrigin::Default);
             return None;
         }
         let given = self.given::<T>(name);
         let (value, origin) = match given {
             Some((value, origin)) => (Some(value), origin),
-            None => (None, Origin::Default),
+            None => (None, SettingOrigin::Default),
         };
-        self.note(name, value.as_ref().map(Setting::show).or(absent), origin);
+        self.record(name, value.as_ref().map(ParseSetting::show).or(absent), origin);
         value
     }
 
-    /// A whole number within bounds.
+    /// Reads a whole number within bounds.
     pub fn number(&mut self, name: &str, default: u64, bounds: RangeInclusive<u64>) -> u64 {
         let value = self.value(name, default);
         self.within(name, value, default, &bounds)
     }
 
-    /// A whole number within bounds that fit 32 bits.
+    /// Reads a whole number within 32-bit bounds.
     pub fn small(&mut self, name: &str, default: u32, bounds: RangeInclusive<u32>) -> u32 {
         let bounds = u64::from(*bounds.start())..=u64::from(*bounds.end());
         u32::try_from(self.number(name, u64::from(default), bounds)).unwrap_or(default)
     }
 
-    /// A duration within bounds.
+    /// Reads a duration within bounds.
     pub fn duration(&mut self, name: &str, default: Duration, bounds: RangeInclusive<Duration>) -> Duration {
-        let value = self.value(name, Span(default));
-        let bounds = Span(*bounds.start())..=Span(*bounds.end());
-        self.within(name, value, Span(default), &bounds).0
+        let value = self.value(name, DurationValue(default));
+        let bounds = DurationValue(*bounds.start())..=DurationValue(*bounds.end());
+        self.within(name, value, DurationValue(default), &bounds).0
     }
 
-    /// The value where it lies within bounds; else that is noted, and the default stands in.
-    pub fn within<T: Setting + PartialOrd + Copy>(
+    /// Reads a share from 0 to 1.
+    pub fn ratio(&mut self, name: &str, default: f64) -> f64 {
+        let value = self.value(name, default);
+        if (0.0..=1.0).contains(&value) {
+            return value;
+        }
+        // The bounds as in docs/settings.md, not as `0.0` and `1.0`.
+        self.refuse(name, &format!("{} is not allowed", value.show()), "it must be from 0 to 1");
+        default
+    }
+
+    /// Returns the value if it is within bounds, otherwise records an error and returns the default.
+    pub fn within<T: ParseSetting + PartialOrd + Copy>(
         &mut self,
         name: &str,
         value: T,
@@ -106,50 +132,57 @@ impl<'a> Reader<'a> {
         default
     }
 
-    /// Notes that the value of a setting is wrong.
+    /// Records an error of a setting.
     pub fn refuse(&mut self, name: &str, what: &dyn fmt::Display, allowed: &str) {
-        let origin = self.layers.find(name).map_or(Origin::Default, |given| given.origin.clone());
+        let origin = self.layers.find(name).map_or(SettingOrigin::Default, |given| given.origin.clone());
         self.wrong.push(format!("{name}: {what} ({origin}); {allowed}"));
     }
 
-    /// Notes that a setting is missing without which another one, which is set, is of no use. Each comes with whether
-    /// it is set.
+    /// Records an error if `one` is set and `other`, which it requires, is not.
     pub fn needs(&mut self, (one, is_set): (&str, bool), (other, is_there): (&str, bool)) {
         if is_set && !is_there {
             self.refuse(other, &format_args!("it is not set, but {one} is"), "set both or neither");
         }
     }
 
-    /// What is in effect, or everything that is wrong.
+    /// Returns the effective settings.
     ///
     /// # Errors
-    /// A value is wrong, or a name was given that no setting has.
-    pub fn finish(mut self) -> Result<Vec<Effective>, Problem> {
+    /// All invalid values and unknown names.
+    pub fn finish(mut self) -> Result<Vec<EffectiveSetting>, ConfigErrors> {
         let known: BTreeSet<&str> = self.effective.iter().map(|setting| setting.name.as_str()).collect();
         for (name, origin) in self.layers.names() {
-            if !known.contains(name.as_str()) {
+            if let Some((_, new)) = RENAMED.iter().find(|(old, _)| old == name) {
+                let new = match origin {
+                    SettingOrigin::Environment(_) => variable(new),
+                    _ => (*new).to_owned(),
+                };
+                self.wrong.push(format!("{} was renamed ({origin}): use {new}", quoted(name)));
+            } else if !known.contains(name.as_str()) {
                 let hint = nearest(name, &known).map_or(String::new(), |near| match origin {
-                    Origin::Environment(_) => format!("; did you mean {}?", variable(near)),
+                    SettingOrigin::Environment(_) => format!("; did you mean {}?", variable(near)),
                     _ => format!("; did you mean {near}?"),
                 });
                 self.wrong.push(format!("{} is not a setting ({origin}){hint}", quoted(name)));
             }
         }
-        match Problem::all(self.wrong) {
+        match ConfigErrors::all(self.wrong) {
             Some(problem) => Err(problem),
             None => Ok(self.effective),
         }
     }
 
-    fn given<T: Setting>(&mut self, name: &str) -> Option<(T, Origin)> {
+    fn given<T: ParseSetting>(&mut self, name: &str) -> Option<(T, SettingOrigin)> {
         let given = self.layers.find(name)?;
         match T::read(&given.raw) {
             Ok(value) => Some((value, given.origin.clone())),
             Err(detail) => {
                 let what = match &given.raw {
                     _ if T::SECRET => "its value (not shown) is not allowed".to_owned(),
-                    Raw::Text(text) | Raw::Bare(text) => format!("{} is not allowed", quoted(text)),
-                    Raw::List(_) => "this list is not allowed".to_owned(),
+                    RawSettings::Text(text) | RawSettings::Bare(text) => {
+                        format!("{} is not allowed", quoted(text))
+                    }
+                    RawSettings::List(_) => "this list is not allowed".to_owned(),
                 };
                 let detail = detail.map_or(String::new(), |detail| format!(": {detail}"));
                 self.refuse(name, &format!("{what}{detail}"), &format!("give {}", T::ALLOWED));
@@ -158,12 +191,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn note(&mut self, name: &str, value: Option<String>, origin: Origin) {
-        self.effective.push(Effective { name: name.to_owned(), value, origin });
+    fn record(&mut self, name: &str, value: Option<String>, origin: SettingOrigin) {
+        self.effective.push(EffectiveSetting { name: name.to_owned(), value, origin });
     }
 }
 
-/// The known name that a wrong one was most likely meant to be.
+/// Returns the known name that is most similar to an unknown one, if similar enough.
 fn nearest<'a>(name: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     let (likeness, near) = known
         .iter()
@@ -172,9 +205,9 @@ fn nearest<'a>(name: &str, known: &BTreeSet<&'a str>) -> Option<&'a str> {
     (likeness > 0.85).then_some(near)
 }
 
-/// How alike the names are when the section was forgotten: `listen` for `server.listen`.
+/// Similarity of names without the section: `listen` and `server.listen`.
 fn tail_likeness(name: &str, known: &str) -> f64 {
     let tail = known.rsplit('.').next().unwrap_or(known);
-    // Slightly less than a match of the whole name.
+    // Slightly below an exact match.
     if name.replace('_', ".").ends_with(&known.replace('_', ".")) || name == tail { 0.9 } else { 0.0 }
 }

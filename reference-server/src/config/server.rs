@@ -1,4 +1,4 @@
-//! Where the server listens, and whom it believes.
+//! Settings of the HTTP server.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -9,34 +9,34 @@ use ipnet::IpNet;
 use url::Url;
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{BaseUrl, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{BaseUrl, ParseSetting},
 };
 
-/// The longest that a server that is told to stop goes on as ever.
+/// Longest delay between the stop signal and the shutdown.
 const STOP_DELAY_MAX: Duration = Duration::from_secs(300);
 
 /// `server.*`
 #[derive(Clone, Debug)]
-pub struct Server {
-    /// `server.listen`: where it listens; port 0 picks a free one.
+pub struct ServerSettings {
+    /// `server.listen`: listening address; port 0 selects a free port.
     pub listen: SocketAddr,
-    /// `server.base_url`: what links begin with; when absent, `http://{listen}`.
+    /// `server.base_url`: prefix of all links. If unset, `http://{listen}`.
     pub base_url: Option<BaseUrl>,
-    /// `server.trusted_proxies`: the networks whose forwarded client addresses are believed.
+    /// `server.trusted_proxies`: networks whose forwarding headers are trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// `server.stop_delay`: how long it goes on as ever once it is told to stop, but says that it is not ready.
+    /// `server.stop_delay`: how long the server serves after the stop signal while it is not ready.
     pub stop_delay: Duration,
-    /// `server.cors_origins`: the origins whose pages may call `/api/keys` and `/mcp`.
+    /// `server.cors_origins`: origins of pages that may call `/api/keys` and `/mcp`.
     pub cors_origins: Vec<WebOrigin>,
 }
 
-impl Server {
+impl ServerSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let listen: SocketAddr = reader.value("server.listen", (Ipv4Addr::LOCALHOST, 8080).into());
-        // Which port it will be when a free one is picked, nobody knows yet.
+        // Port 0: the port is not known yet.
         let own_url = (listen.port() != 0).then(|| format!("http://{listen}"));
         Self {
             listen,
@@ -47,36 +47,36 @@ impl Server {
         }
     }
 
-    /// Whether links lead to this machine: nobody else can follow them.
-    pub fn is_here(&self) -> bool {
-        self.base_url.as_ref().map_or_else(|| self.listen.ip().is_loopback(), BaseUrl::is_here)
+    /// Whether links lead to this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.base_url.as_ref().map_or_else(|| self.listen.ip().is_loopback(), BaseUrl::is_loopback)
     }
 
-    /// What links begin with when the server listens at `address`.
+    /// Returns the prefix of links while the server listens at `address`.
     pub fn base_url_at(&self, address: SocketAddr) -> String {
         self.base_url.as_ref().map_or_else(|| format!("http://{address}"), |url| url.as_str().to_owned())
     }
 }
 
-/// The origin of a web page, as browsers send it: scheme, host, and port where it is not the usual one.
+/// Origin of a web page as browsers send it: scheme, host, and port unless it is the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
 impl WebOrigin {
-    /// The origin's text.
+    /// Returns the origin as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Setting for WebOrigin {
+impl ParseSetting for WebOrigin {
     const ALLOWED: &'static str = "origins such as https://app.example.org (no path, and not *)";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = String::read(raw)?;
         let url = Url::parse(&text).map_err(|_| None)?;
         let origin = url.origin();
-        // Parsing the origin's own text again must give nothing more: no path, query or user name.
+        // A path, query or user name would differ from the serialized origin.
         let plain = origin.is_tuple()
             && matches!(url.scheme(), "http" | "https")
             && url.as_str() == format!("{}/", origin.ascii_serialization());

@@ -1,26 +1,26 @@
-//! Another Verbatim server that is asked for transcripts.
+//! Settings of another Verbatim server, used as a supplier.
 
 use std::time::Duration;
 
 use super::{
-    reader::Reader,
+    reader::SettingsReader,
     value::{BaseUrl, Secret},
 };
 
 /// `service.*`
 #[derive(Clone, Debug)]
-pub struct Service {
-    /// `service.base_url`: the server's address, to which `/api/…` is added.
+pub struct ServiceSettings {
+    /// `service.base_url`: address of the server; `/api/…` is appended.
     pub base_url: Option<BaseUrl>,
-    /// `service.api_key`: a key of its look-up API.
+    /// `service.api_key`: API key of its lookup API.
     pub api_key: Option<Secret>,
-    /// `service.timeout`: how long it may take to answer once.
+    /// `service.timeout`: timeout of one response.
     pub timeout: Duration,
 }
 
-impl Service {
+impl ServiceSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let seconds = Duration::from_secs;
         let service = Self {
             base_url: reader.optional("service.base_url"),

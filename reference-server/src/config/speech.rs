@@ -1,47 +1,47 @@
-//! Who listens to videos that have no captions.
+//! Settings of speech-to-text.
 
 use std::{path::PathBuf, time::Duration};
 
 use verbatim::find_program;
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{BaseUrl, ByteSize, Secret, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{BaseUrl, ByteSize, ParseSetting, Secret},
 };
 
 /// `speech.*`
 #[derive(Clone, Debug)]
-pub struct Speech {
+pub struct SpeechSettings {
     /// `speech.base_url`: an OpenAI-compatible speech-to-text service, `/v1` included.
     pub base_url: Option<BaseUrl>,
-    /// `speech.model`: its model.
+    /// `speech.model`: model name.
     pub model: Option<String>,
-    /// `speech.api_key`: its key.
+    /// `speech.api_key`: API key.
     pub api_key: Option<Secret>,
-    /// `speech.max_duration`: longer videos are not listened to.
+    /// `speech.max_duration`: longer videos are not transcribed.
     pub max_duration: Duration,
-    /// `speech.max_bytes`: the largest upload.
+    /// `speech.max_bytes`: largest upload.
     pub max_bytes: u64,
-    /// `speech.max_download`: the largest file of a platform that is fetched.
+    /// `speech.max_download`: largest media file downloaded from a platform.
     pub max_download: u64,
-    /// `speech.part`: the longest part that is sent at once.
-    pub part: Duration,
-    /// `speech.format`: in which form parts are sent.
-    pub format: Format,
-    /// `speech.timeout`: how long the service may take for one part.
+    /// `speech.chunk_duration`: longest audio chunk sent in one request.
+    pub chunk_duration: Duration,
+    /// `speech.format`: audio format of the chunks.
+    pub format: SpeechFormat,
+    /// `speech.timeout`: timeout of one chunk.
     pub timeout: Duration,
-    /// `speech.retries`: how often a part that failed in passing is sent again.
+    /// `speech.retries`: number of retries of a chunk after a transient failure.
     pub retries: u32,
-    /// `speech.concurrency`: how many parts are sent at once.
+    /// `speech.concurrency`: maximum number of chunks sent concurrently.
     pub concurrency: u32,
     /// `speech.ffmpeg`: the ffmpeg program.
     pub ffmpeg: PathBuf,
 }
 
-impl Speech {
+impl SpeechSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let seconds = Duration::from_secs;
         let speech = Self {
             base_url: reader.optional("speech.base_url"),
@@ -54,8 +54,12 @@ impl Speech {
             ),
             max_bytes: size(reader, "speech.max_bytes", 25_000_000, 100_000..=2_000_000_000),
             max_download: size(reader, "speech.max_download", 1_000_000_000, 100_000..=100_000_000_000),
-            part: reader.duration("speech.part", seconds(600), seconds(2)..=seconds(3_600)),
-            format: reader.value("speech.format", Format::Ogg),
+            chunk_duration: reader.duration(
+                "speech.chunk_duration",
+                seconds(600),
+                seconds(2)..=seconds(3_600),
+            ),
+            format: reader.value("speech.format", SpeechFormat::Ogg),
             timeout: reader.duration("speech.timeout", seconds(600), seconds(1)..=seconds(3_600)),
             retries: reader.small("speech.retries", 3, 0..=10),
             concurrency: reader.small("speech.concurrency", 2, 1..=64),
@@ -66,21 +70,26 @@ impl Speech {
         speech
     }
 
-    /// Whether the ffmpeg program is where it is looked for.
+    /// Whether the ffmpeg program exists.
     pub fn has_ffmpeg(&self) -> bool {
         find_program(&self.ffmpeg).is_some()
     }
 }
 
-fn size(reader: &mut Reader<'_>, name: &str, default: u64, within: std::ops::RangeInclusive<u64>) -> u64 {
+fn size(
+    reader: &mut SettingsReader<'_>,
+    name: &str,
+    default: u64,
+    within: std::ops::RangeInclusive<u64>,
+) -> u64 {
     let default = ByteSize(default);
     let given = reader.value(name, default);
     reader.within(name, given, default, &(ByteSize(*within.start())..=ByteSize(*within.end()))).0
 }
 
-/// In which form parts of a sound are sent.
+/// Audio format of the chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SpeechFormat {
     /// `ogg`
     Ogg,
     /// `flac`
@@ -89,10 +98,10 @@ pub enum Format {
     Wav,
 }
 
-impl Setting for Format {
+impl ParseSetting for SpeechFormat {
     const ALLOWED: &'static str = "ogg, flac or wav";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         match String::read(raw)?.as_str() {
             "ogg" => Ok(Self::Ogg),
             "flac" => Ok(Self::Flac),

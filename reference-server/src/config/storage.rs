@@ -1,4 +1,4 @@
-//! Where the databases are.
+//! Settings of the databases.
 
 use std::{
     path::{Path, PathBuf},
@@ -6,29 +6,29 @@ use std::{
 };
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{SecretUrl, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{ParseSetting, SecretUrl},
 };
 
 /// `storage.*`
 #[derive(Clone, Debug)]
-pub struct Storage {
+pub struct StorageSettings {
     /// `storage.url`: keys, accounts and the ledger.
     pub url: StoreUrl,
-    /// `storage.archive_url`: the transcripts.
+    /// `storage.archive_url`: transcripts.
     pub archive_url: StoreUrl,
-    /// `storage.connections`: how many connections to a PostgreSQL server each of the two has open at most.
+    /// `storage.connections`: maximum number of open connections to each PostgreSQL database.
     pub connections: u32,
-    /// `storage.connect_timeout`: how long one may take to open.
+    /// `storage.connect_timeout`: timeout of opening a connection.
     pub connect_timeout: Duration,
-    /// `storage.timeout`: how long a call waits for the database, repeats included.
+    /// `storage.timeout`: timeout of a database call, retries included.
     pub timeout: Duration,
-    /// `storage.pooler`: whether connections go by way of a pooler that lends one for each transaction.
+    /// `storage.pooler`: whether connections go through a pooler that assigns one for each transaction.
     pub pooler: bool,
 }
 
-/// Where one database is.
+/// Location of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreUrl {
     /// `sqlite://{path}`: a file.
@@ -37,9 +37,9 @@ pub enum StoreUrl {
     Postgres(SecretUrl),
 }
 
-impl Storage {
-    /// Reads the section; the files lie in `data` unless they are set.
-    pub fn read(reader: &mut Reader<'_>, data: &Path) -> Self {
+impl StorageSettings {
+    /// Reads the section. By default both files are in `data`.
+    pub fn read(reader: &mut SettingsReader<'_>, data: &Path) -> Self {
         let url = reader.value("storage.url", StoreUrl::Sqlite(data.join("verbatim.db")));
         let archive = match &url {
             StoreUrl::Sqlite(_) => StoreUrl::Sqlite(data.join("archive.db")),
@@ -61,17 +61,17 @@ impl Storage {
     }
 }
 
-impl Setting for StoreUrl {
+impl ParseSetting for StoreUrl {
     const ALLOWED: &'static str = "sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE";
-    // The text may carry a password, so a wrong one is not repeated.
+    // The text may contain a password, so an invalid one is not repeated.
     const SECRET: bool = true;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = String::read(raw)?;
         match text.strip_prefix("sqlite://") {
             Some("") => Err(Some("the path is missing".to_owned())),
             Some(path) if path.starts_with(':') => {
-                Err(Some("a database in memory would be lost at the end".to_owned()))
+                Err(Some("an in-memory database is lost when the command ends".to_owned()))
             }
             Some(path) => Ok(Self::Sqlite(path.into())),
             None => SecretUrl::read(raw, &["postgres", "postgresql"]).map(Self::Postgres),

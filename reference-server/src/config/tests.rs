@@ -4,18 +4,19 @@ fn load(toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Res
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("v.toml");
     std::fs::write(&file, toml).unwrap();
-    let sources = Sources {
+    let sources = SettingSources {
         data: "/data".into(),
         file: Some(file),
         environment: environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         flags: flags.iter().map(|(name, value)| ((*name).into(), "--flag".into(), (*value).into())).collect(),
     };
-    let cut = |problem: Problem| problem.to_string().replace(&format!("{}/", folder.path().display()), "");
+    let cut =
+        |problem: ConfigErrors| problem.to_string().replace(&format!("{}/", folder.path().display()), "");
     Settings::load(sources).map_err(cut)
 }
 
 #[test]
-fn without_anything_the_defaults_hold() {
+fn settings_empty_sources_are_defaults() {
     let settings = load("", &[], &[]).unwrap();
     assert_eq!(settings.server.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(settings.server.base_url_at(settings.server.listen), "http://127.0.0.1:8080");
@@ -28,50 +29,57 @@ fn without_anything_the_defaults_hold() {
     assert_eq!(settings.absence.login.as_secs(), 900);
     assert_eq!(settings.plans.plans[3].credits, 50_000);
     assert_eq!(settings.speech.max_bytes, 25_000_000);
-    let video_site = transcript_core::video::Platform::VideoSite;
-    assert_eq!(settings.suppliers.of(video_site), [SupplierName::YoutubeCaptions]);
-    let short_video = transcript_core::video::Platform::ShortVideo;
-    assert_eq!(settings.suppliers.of(short_video), [SupplierName::TiktokCaptions]);
-    let microblog = transcript_core::video::Platform::Microblog;
-    assert_eq!(settings.suppliers.of(microblog), [SupplierName::XCaptions]);
-    assert_eq!(settings.suppliers.of(transcript_core::video::Platform::Reels), []);
-    assert!(settings.effective.iter().all(|setting| setting.origin == Origin::Default));
+    let video_site = transcript_core::video::Platform::YouTube;
+    assert_eq!(settings.suppliers.for_platform(video_site), [SupplierName::YoutubeCaptions]);
+    let short_video = transcript_core::video::Platform::TikTok;
+    assert_eq!(settings.suppliers.for_platform(short_video), [SupplierName::TiktokCaptions]);
+    let microblog = transcript_core::video::Platform::X;
+    assert_eq!(settings.suppliers.for_platform(microblog), [SupplierName::XCaptions]);
+    assert_eq!(settings.suppliers.for_platform(transcript_core::video::Platform::Instagram), []);
+    assert!(settings.effective.iter().all(|setting| setting.origin == SettingOrigin::Default));
 }
 
 #[test]
-fn who_listens_is_asked_last() {
+fn suppliers_speech_to_text_is_last_by_default() {
     use transcript_core::video::Platform;
     let settings = load("[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \"m\"", &[], &[]).unwrap();
-    let of = |platform| settings.suppliers.of(platform).to_vec();
-    let listener = SupplierName::SpeechToText;
-    assert_eq!(of(Platform::VideoSite), [SupplierName::YoutubeCaptions, listener]);
-    assert_eq!(of(Platform::ShortVideo), [SupplierName::TiktokCaptions, listener]);
-    assert_eq!(of(Platform::Microblog), [SupplierName::XCaptions, listener]);
-    assert_eq!(of(Platform::Reels), [listener]);
+    let of = |platform| settings.suppliers.for_platform(platform).to_vec();
+    let last_supplier = SupplierName::SpeechToText;
+    assert_eq!(of(Platform::YouTube), [SupplierName::YoutubeCaptions, last_supplier]);
+    assert_eq!(of(Platform::TikTok), [SupplierName::TiktokCaptions, last_supplier]);
+    assert_eq!(of(Platform::X), [SupplierName::XCaptions, last_supplier]);
+    assert_eq!(of(Platform::Instagram), [last_supplier]);
     let unset = load("suppliers.reels = [\"speech-to-text\"]", &[], &[]).unwrap_err();
     assert!(unset.contains("its own settings are missing"), "{unset}");
 }
 
 #[test]
-fn how_suppliers_are_treated_can_be_set() {
+fn suppliers_breaker_and_concurrency_are_configurable() {
     let settings = load("", &[], &[]).unwrap().suppliers;
-    assert_eq!((settings.rest_after, settings.rest.as_secs(), settings.rest_max.as_secs()), (5, 30, 900));
-    assert_eq!(settings.videos(SupplierName::SpeechToText), 4);
-    let file = "suppliers.rest_after = 0\nsuppliers.rest = \"1m\"\nytdlp.videos = 7\ntiktok.videos = 1";
-    let settings = load(file, &[("VERBATIM_SPEECH__VIDEOS", "1")], &[]).unwrap().suppliers;
-    assert_eq!((settings.rest_after, settings.rest.as_secs()), (0, 60));
+    assert_eq!(
+        (
+            settings.breaker_threshold,
+            settings.breaker_cooldown.as_secs(),
+            settings.breaker_cooldown_max.as_secs()
+        ),
+        (5, 30, 900)
+    );
+    assert_eq!(settings.max_concurrent_videos(SupplierName::SpeechToText), 4);
+    let file = "suppliers.breaker_threshold = 0\nsuppliers.breaker_cooldown = \"1m\"\nytdlp.max_concurrent_videos = 7\ntiktok.max_concurrent_videos = 1";
+    let settings = load(file, &[("VERBATIM_SPEECH__MAX_CONCURRENT_VIDEOS", "1")], &[]).unwrap().suppliers;
+    assert_eq!((settings.breaker_threshold, settings.breaker_cooldown.as_secs()), (0, 60));
     let videos = [
         SupplierName::Ytdlp,
         SupplierName::TiktokCaptions,
         SupplierName::SpeechToText,
         SupplierName::XCaptions,
     ];
-    assert_eq!(videos.map(|supplier| settings.videos(supplier)), [7, 1, 1, 32]);
+    assert_eq!(videos.map(|supplier| settings.max_concurrent_videos(supplier)), [7, 1, 1, 32]);
     for (wrong, named) in [
-        ("suppliers.rest = \"1h\"", "longer than suppliers.rest_max"),
-        ("suppliers.rest_max = \"2d\"", "suppliers.rest_max: \"2d\" is not allowed"),
-        ("suppliers.rest_after = -1", "suppliers.rest_after"),
-        ("x.videos = 0", "it must be from 1 to 1024"),
+        ("suppliers.breaker_cooldown = \"1h\"", "longer than suppliers.breaker_cooldown_max"),
+        ("suppliers.breaker_cooldown_max = \"2d\"", "suppliers.breaker_cooldown_max: \"2d\" is not allowed"),
+        ("suppliers.breaker_threshold = -1", "suppliers.breaker_threshold"),
+        ("x.max_concurrent_videos = 0", "it must be from 1 to 1024"),
     ] {
         let problem = load(wrong, &[], &[]).unwrap_err();
         assert!(problem.contains(named), "{problem}");
@@ -79,14 +87,14 @@ fn how_suppliers_are_treated_can_be_set() {
 }
 
 #[test]
-fn every_setting_is_documented_as_it_is() {
+fn settings_document_matches_program() {
     let document = include_str!("../../../docs/settings.md");
     let rows = document.lines().filter(|line| line.starts_with("| `"));
     let rows: Vec<Vec<&str>> = rows.map(|line| line.split(" | ").collect()).collect();
     let load = |environment| {
-        Settings::load(Sources { data: "DATA".into(), file: None, environment, flags: Vec::new() })
+        Settings::load(SettingSources { data: "DATA".into(), file: None, environment, flags: Vec::new() })
     };
-    // What is too much for every number, duration and size is refused with the bounds.
+    // A value above the maximum of every number, duration and size is refused with the bounds.
     let bounds = |variable: &str| {
         ["18446744073709551615", "9999y", "9999999GB"].iter().find_map(|far| {
             let problem = load(vec![(variable.into(), far.into())]).err()?.to_string();
@@ -100,7 +108,9 @@ fn every_setting_is_documented_as_it_is() {
     let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
     assert_eq!(documented, names, "docs/settings.md has other settings, or another order");
     for (row, setting) in rows.iter().zip(settings) {
-        let [first, default, allowed, meaning] = row.as_slice() else { panic!("{row:?} has no four cells") };
+        let [first, default, allowed, meaning] = row.as_slice() else {
+            panic!("{row:?} must have four cells")
+        };
         let (name, variable) = (setting.name, first.split('`').nth(3).unwrap());
         assert_eq!(variable, layers::variable(&name));
         assert_eq!(
@@ -117,7 +127,7 @@ fn every_setting_is_documented_as_it_is() {
 }
 
 #[test]
-fn the_example_has_every_setting_with_its_default() {
+fn example_file_has_every_setting_with_default() {
     let example = include_str!("../../../deploy/verbatim.toml");
     assert_eq!(load(example, &[], &[]).unwrap().effective, load("", &[], &[]).unwrap().effective);
     let rows: Vec<(&str, &str)> = example
@@ -125,24 +135,25 @@ fn the_example_has_every_setting_with_its_default() {
         .filter(|line| line.starts_with('#') && !line.starts_with("# ") && line.len() > 1)
         .map(|line| line.trim_start_matches('#').split_once(" = ").unwrap())
         .collect();
-    let sources = Sources { data: "DATA".into(), file: None, environment: Vec::new(), flags: Vec::new() };
+    let sources =
+        SettingSources { data: "DATA".into(), file: None, environment: Vec::new(), flags: Vec::new() };
     let settings = Settings::load(sources).unwrap().effective;
     let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
-    let told: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
-    assert_eq!(told, names, "deploy/verbatim.toml has other settings, or another order");
+    let listed: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(listed, names, "deploy/verbatim.toml has other settings, or another order");
     for ((name, shown), setting) in rows.iter().zip(&settings) {
         match &setting.value {
             Some(value) => assert_eq!(shown, value, "{name}"),
             None => assert!(example.contains(&format!("# (not set)\n#{name} = ")), "{name}"),
         }
     }
-    // Taken all together they are allowed.
+    // All example values together are valid.
     let all: Vec<String> = rows
         .iter()
         .filter(|(name, _)| cfg!(feature = "otel") || *name != "traces.endpoint")
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
-    // A file that is there, and what belongs to a setting that has no example of its own.
+    // An existing file, and a secret that is required by another setting.
     let all =
         all.join("\n").replace("/etc/verbatim/roots.pem", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     let settings = load(&all, &[("VERBATIM_STRIPE__WEBHOOK_SECRETS", "whsec_example")], &[]).unwrap();
@@ -150,7 +161,7 @@ fn the_example_has_every_setting_with_its_default() {
 }
 
 #[test]
-fn later_layers_cover_earlier_ones() {
+fn layers_later_source_overrides_earlier() {
     let file = "[limits]\nwait = \"1s\"\nplus_per_day = 1\nfree_per_month = 1\n[server]\nlisten = \"[::]:1\"";
     let environment = [("VERBATIM_LIMITS__WAIT", "2s"), ("VERBATIM_LIMITS__PLUS_PER_DAY", "2")];
     let settings = load(file, &environment, &[("limits.plus_per_day", "3")]).unwrap();
@@ -164,7 +175,7 @@ fn later_layers_cover_earlier_ones() {
 }
 
 #[test]
-fn every_setting_has_a_variable_of_the_environment() {
+fn environment_variable_sets_setting() {
     let environment = [
         ("VERBATIM_PLANS__FREE__CREDITS", "7"),
         ("VERBATIM_SUPPLIERS__VIDEO_SITE", ""),
@@ -175,13 +186,13 @@ fn every_setting_has_a_variable_of_the_environment() {
     ];
     let settings = load("", &environment, &[]).unwrap();
     assert_eq!(settings.plans.plans[0].credits, 7);
-    assert_eq!(settings.suppliers.of(transcript_core::video::Platform::VideoSite), []);
+    assert_eq!(settings.suppliers.for_platform(transcript_core::video::Platform::YouTube), []);
     assert_eq!(settings.server.trusted_proxies.len(), 2);
     assert_eq!(settings.speech.api_key, None);
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_origin_and_what_is_allowed() {
+fn wrong_value_error_has_origin_and_allowed_values() {
     let wrong = |toml: &str, environment: &[(&str, &str)], flags: &[(&str, &str)], expect: &str| {
         let problem = load(toml, environment, flags).unwrap_err();
         assert_eq!(problem, expect);
@@ -233,33 +244,58 @@ fn what_is_wrong_is_named_with_its_origin_and_what_is_allowed() {
         "[suppliers]\nreels = [\"youtube-captions\"]",
         &[],
         &[],
-        "suppliers.reels: youtube-captions cannot be asked: it has no transcripts of this platform's videos \
+        "suppliers.reels: youtube-captions is not usable: it has no transcripts of this platform's videos \
          (v.toml, line 2); leave it out",
     );
     wrong(
         "[suppliers]\nreels = [\"yt-dlp\"]",
         &[],
         &[],
-        "suppliers.reels: yt-dlp cannot be asked: its own settings are missing (v.toml, line 2); leave it out",
+        "suppliers.reels: yt-dlp is not usable: its own settings are missing (v.toml, line 2); leave it out",
     );
     wrong(
         "[server]\ncors_origins = [\"https://a.example\", \"*\"]",
         &[],
         &[],
-        "server.cors_origins: this list is not allowed: \"*\" is none (v.toml, line 2); give origins such as \
+        "server.cors_origins: this list is not allowed: \"*\" is invalid (v.toml, line 2); give origins such as \
          https://app.example.org (no path, and not *)",
     );
 }
 
 #[test]
-fn a_covered_wrong_name_is_still_named() {
+fn sample_ratio_out_of_bounds_is_refused() {
+    for (value, shown) in [("-0.5", "-0.5"), ("1.5", "1.5"), ("100", "100.0")] {
+        let problem = load(&format!("traces.sample_ratio = {value}"), &[], &[]).unwrap_err();
+        let expect =
+            format!("traces.sample_ratio: {shown} is not allowed (v.toml, line 1); it must be from 0 to 1");
+        assert_eq!(problem, expect);
+    }
+    for (value, expect) in [("0", 0.0), ("0.25", 0.25), ("1", 1.0)] {
+        let settings = load(&format!("traces.sample_ratio = {value}"), &[], &[]).unwrap();
+        assert_eq!(settings.log.traces_sample_ratio, expect);
+    }
+}
+
+#[test]
+fn renamed_setting_is_refused_with_new_name() {
+    let problem = load("suppliers.rest_after = 3", &[], &[]).unwrap_err();
+    let expect = "\"suppliers.rest_after\" was renamed (v.toml, line 1): use suppliers.breaker_threshold";
+    assert_eq!(problem, expect);
+    let problem = load("", &[("VERBATIM_SPEECH__PART", "5m")], &[]).unwrap_err();
+    let expect = "\"speech.part\" was renamed (environment variable VERBATIM_SPEECH__PART): use \
+                  VERBATIM_SPEECH__CHUNK_DURATION";
+    assert_eq!(problem, expect);
+}
+
+#[test]
+fn unknown_name_overridden_is_still_reported() {
     let problem = load("server.lisen = \"x\"", &[("VERBATIM_SERVER__LISEN", "y")], &[]).unwrap_err();
     assert_eq!(problem.lines().count(), 2, "{problem}");
 }
 
 #[test]
-fn a_missing_file_is_named() {
-    let sources = Sources {
+fn settings_file_missing_error_has_path() {
+    let sources = SettingSources {
         data: "/data".into(),
         file: Some("/nowhere/v.toml".into()),
         environment: Vec::new(),
@@ -270,7 +306,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn secrets_appear_nowhere() {
+fn secrets_are_not_in_reports_or_errors() {
     let file = "[upstream]\nproxy = \"http://me:hush@proxy:1\"\n[speech]\nbase_url = \"https://s.example/v1\"\nmodel = \
                 \"m\"\napi_key = \"hush\"\n[storage]\nurl = \"postgres://me:hush@db/v\"\n[stripe]\nsecret_key = \
                 \"hush\"\nwebhook_secrets = [\"whsec_hush\"]\n[mail]\nsmtp_url = \"smtp://me:hush@mail\"\nfrom = \
@@ -290,7 +326,7 @@ fn secrets_appear_nowhere() {
 }
 
 #[test]
-fn the_operator_is_warned() {
+fn warnings_name_risky_settings() {
     let warnings = |toml: &str| load(toml, &[], &[]).unwrap().warnings().join("\n");
     assert!(warnings("").contains("speech.base_url is not set"));
     let speech =
@@ -303,8 +339,8 @@ fn the_operator_is_warned() {
     assert!(!warnings(&clear.replace("http:", "https:")).contains("speech."));
     assert!(!warnings("").contains("server.base_url"));
     assert!(warnings("server.listen = \"0.0.0.0:80\"").contains("server.base_url is not set"));
-    assert!(warnings("server.base_url = \"http://v.example\"").contains("in the clear"));
-    assert!(!warnings("server.base_url = \"https://v.example\"").contains("in the clear"));
+    assert!(warnings("server.base_url = \"http://v.example\"").contains("unencrypted"));
+    assert!(!warnings("server.base_url = \"https://v.example\"").contains("unencrypted"));
     assert!(warnings("entitlement.issuer = \"me\"").contains("entitlement.keys is not set"));
     assert!(warnings("chat.timeout = \"9s\"").contains("chat.base_url is not set"));
     let chat = "[chat]\nbase_url = \"http://c.example/v1\"\nmodel = \"m\"";
@@ -312,7 +348,7 @@ fn the_operator_is_warned() {
     assert!(!warnings(&chat.replace("http:", "https:")).contains("chat") && !warnings("").contains("chat"));
     assert!(warnings("").contains("mails are written to /data/outbox"));
     let mail = |url: &str| format!("[mail]\nsmtp_url = \"{url}\"\nfrom = \"a@b.example\"");
-    assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails, and a password"));
+    assert!(warnings(&mail("smtp://mail.example")).contains("mail.smtp_url: mails and the password"));
     assert!(!warnings(&mail("smtps://mail.example")).contains("mail"));
     assert!(warnings("suppliers.video_site = []").contains("suppliers.video_site is empty"));
     let metrics = |address: &str| warnings(&format!("metrics.listen = \"{address}\""));
@@ -321,51 +357,66 @@ fn the_operator_is_warned() {
 }
 
 #[test]
-fn who_takes_the_money_is_told() {
-    let check = |toml: &str, till: Till, route: &str, warnings: &[&str]| {
+fn payment_backend_follows_settings() {
+    let check = |toml: &str, backend: PaymentBackend, route: &str, warnings: &[&str]| {
         let settings = load(toml, &[], &[]).unwrap();
-        assert_eq!(settings.till(), till, "{toml}");
+        assert_eq!(settings.payment_backend(), backend, "{toml}");
         assert!(settings.report().ends_with(&format!("\n# payments: {route}\n")), "{}", settings.report());
-        let told = settings.warnings().join("\n");
+        let listed = settings.warnings().join("\n");
         for warning in warnings {
-            assert!(told.contains(warning), "{warning}: {told}");
+            assert!(listed.contains(warning), "{warning}: {listed}");
         }
-        assert!(!format!("{told}{}", settings.report()).contains("hush"));
+        assert!(!format!("{listed}{}", settings.report()).contains("hush"));
     };
-    let sandbox = "in the sandbox: nobody pays, and everybody gets what they order";
-    check("", Till::Sandbox, sandbox, &["sold in the sandbox, where nobody pays"]);
+    let sandbox = "sandbox: no money is taken, every order counts as paid";
+    check("", PaymentBackend::Sandbox, sandbox, &["sold in the sandbox, without money"]);
     for here in ["http://localhost:8080", "http://[::1]", "https://v.localhost"] {
-        check(&format!("server.base_url = \"{here}\""), Till::Sandbox, sandbox, &[]);
+        check(&format!("server.base_url = \"{here}\""), PaymentBackend::Sandbox, sandbox, &[]);
     }
-    let none = "not configured: nothing is sold";
+    let none = "not configured: nothing is for sale";
     let behind = "server.trusted_proxies = [\"127.0.0.1/32\"]";
-    check(behind, Till::None, none, &["server.trusted_proxies is set, so others reach this server"]);
-    check(&format!("{behind}\ncheckout.sandbox = true"), Till::Sandbox, sandbox, &["gets credits and plans"]);
-    check("checkout.sandbox = false", Till::None, none, &["payments are not configured"]);
+    check(
+        behind,
+        PaymentBackend::None,
+        none,
+        &["server.trusted_proxies is set, so other machines reach this server"],
+    );
+    check(
+        &format!("{behind}\ncheckout.sandbox = true"),
+        PaymentBackend::Sandbox,
+        sandbox,
+        &["gets credits and plans"],
+    );
+    check("checkout.sandbox = false", PaymentBackend::None, none, &["payments are not configured"]);
     let unset = "stripe.secret_key is not set: payments are not configured";
     for elsewhere in ["server.base_url = \"https://v.example\"", "server.listen = \"0.0.0.0:80\""] {
-        check(elsewhere, Till::None, none, &[unset]);
+        check(elsewhere, PaymentBackend::None, none, &[unset]);
         let open = format!("{elsewhere}\ncheckout.sandbox = true");
-        check(&open, Till::Sandbox, sandbox, &["whoever has an account gets credits and plans for nothing"]);
+        check(
+            &open,
+            PaymentBackend::Sandbox,
+            sandbox,
+            &["every account gets credits and plans without payment"],
+        );
     }
     let stripe = "stripe.secret_key = \"sk_hush\"\nstripe.webhook_secrets = [\"whsec_hush\"]\n";
-    let to = "by Stripe, whose events are to be sent to";
+    let to = "Stripe; send its webhook events to";
     check(
         &format!("{stripe}server.base_url = \"https://v.example\"\ncheckout.sandbox = true"),
-        Till::Stripe,
+        PaymentBackend::Stripe,
         &format!("{to} https://v.example/api/v1/webhooks/stripe"),
-        &["the sandbox stays closed", "plans.pro.price_usd is not set: the plan pro is not sold"],
+        &["the sandbox stays closed", "plans.pro.price_usd is not set: the plan pro is not for sale"],
     );
     check(
         stripe,
-        Till::Stripe,
+        PaymentBackend::Stripe,
         &format!("{to} http://127.0.0.1:8080/api/v1/webhooks/stripe"),
-        &["Stripe's events cannot get here"],
+        &["Stripe's events do not arrive"],
     );
 }
 
 #[test]
-fn lists_of_signing_secrets_are_written_as_the_environment_writes_lists() {
+fn webhook_secrets_variable_takes_comma_list() {
     let load = |secrets: &str| {
         let key = ("VERBATIM_STRIPE__SECRET_KEY", "sk_hush");
         load("", &[key, ("VERBATIM_STRIPE__WEBHOOK_SECRETS", secrets)], &[])
@@ -380,13 +431,13 @@ fn lists_of_signing_secrets_are_written_as_the_environment_writes_lists() {
 }
 
 #[test]
-fn where_mails_go_is_told() {
+fn report_names_mail_route() {
     let route = |toml: &str| load(toml, &[], &[]).unwrap().report();
-    assert!(route("").contains("\n# mail: into the folder /data/outbox\n"));
+    assert!(route("").contains("\n# mail: files in /data/outbox\n"));
     let server =
         route("[mail]\nsmtp_url = \"smtp://me:hush@mail.example?tls=required\"\nfrom = \"a@b.example\"");
     let line =
-        "# mail: by SMTP to mail.example, port 587, with STARTTLS, or not at all, as me; from a@b.example\n";
+        "# mail: SMTP server mail.example, port 587, with STARTTLS (required), user me; from a@b.example\n";
     assert!(server.contains(line) && !server.contains("hush"), "{server}");
     let problem = load("mail.smtp_url = \"smtp://me:hush@mail.example\"", &[], &[]).unwrap_err();
     assert!(problem.contains("mail.from: it is not set") && !problem.contains("hush"), "{problem}");

@@ -1,31 +1,31 @@
-//! How the platforms and other services are reached.
+//! Settings of requests to platforms.
 
 use std::{path::PathBuf, time::Duration};
 
 use super::{
-    layers::Raw,
-    reader::Reader,
-    value::{SecretUrl, Setting},
+    layers::RawSettings,
+    reader::SettingsReader,
+    value::{ParseSetting, SecretUrl},
 };
 
 /// `upstream.*`
 #[derive(Clone, Debug)]
-pub struct Upstream {
-    /// `upstream.proxy`: the proxies through which platforms are reached, used in turn.
+pub struct UpstreamSettings {
+    /// `upstream.proxy`: proxies, used in rotation.
     pub proxies: Vec<ProxyUrl>,
-    /// `upstream.ca_file`: extra root certificates, as PEM.
+    /// `upstream.ca_file`: additional root certificates, as PEM.
     pub ca_file: Option<PathBuf>,
-    /// `upstream.timeout`: how long one request to a platform may take.
+    /// `upstream.timeout`: timeout of one request.
     pub timeout: Duration,
-    /// `upstream.retries`: how often a request that failed in passing is repeated.
+    /// `upstream.retries`: number of retries after a transient failure.
     pub retries: u32,
-    /// `upstream.concurrency`: how many requests to platforms run at once.
+    /// `upstream.concurrency`: maximum number of concurrent requests.
     pub concurrency: u32,
 }
 
-impl Upstream {
+impl UpstreamSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         let upstream = Self {
             proxies: reader.value("upstream.proxy", Vec::new()),
             ca_file: reader.optional("upstream.ca_file"),
@@ -52,11 +52,11 @@ impl Upstream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyUrl(pub SecretUrl);
 
-impl Setting for ProxyUrl {
+impl ParseSetting for ProxyUrl {
     const ALLOWED: &'static str = "one or several proxies such as http://host:3128 or socks5://host:1080";
     const SECRET: bool = true;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         SecretUrl::read(raw, &["http", "https", "socks5", "socks5h"]).map(Self)
     }
 
@@ -67,44 +67,44 @@ impl Setting for ProxyUrl {
 
 /// `youtube.*`
 #[derive(Clone, Debug)]
-pub struct Youtube {
-    /// `youtube.clients`: the client identities to try, in order; when absent, those built in.
+pub struct YouTubeSettings {
+    /// `youtube.clients`: client identities, in order. If unset, the built-in ones.
     pub clients: Option<Vec<String>>,
 }
 
-impl Youtube {
+impl YouTubeSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self { clients: reader.optional("youtube.clients") }
     }
 }
 
 /// `x.*`
 #[derive(Clone, Debug)]
-pub struct X {
-    /// `x.query_id`: the query that gives one post; when absent, the one built in.
+pub struct XSettings {
+    /// `x.query_id`: id of the query that returns one post. If unset, the built-in one.
     pub query_id: Option<String>,
-    /// `x.features`: the switches that it is asked with; when absent, those built in.
+    /// `x.features`: feature switches of that query. If unset, the built-in ones.
     pub features: Option<Vec<String>>,
 }
 
-impl X {
+impl XSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self { query_id: reader.optional("x.query_id"), features: reader.optional("x.features") }
     }
 }
 
 /// `ytdlp.*`
 #[derive(Clone, Debug)]
-pub struct Ytdlp {
+pub struct YtDlpSettings {
     /// `ytdlp.program`: the path of yt-dlp.
     pub program: Option<PathBuf>,
 }
 
-impl Ytdlp {
+impl YtDlpSettings {
     /// Reads the section.
-    pub fn read(reader: &mut Reader<'_>) -> Self {
+    pub fn read(reader: &mut SettingsReader<'_>) -> Self {
         Self { program: reader.optional("ytdlp.program") }
     }
 }

@@ -1,52 +1,52 @@
-//! The kinds of values that settings have, how each is read and how it is shown.
+//! Types of setting values: parsing and display.
 
 use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use url::Url;
 
-use super::layers::Raw;
+use super::layers::RawSettings;
 
-/// The longest text that a message repeats, in characters.
+/// Longest text that a message repeats, in characters.
 const SHOWN_MAX: usize = 80;
 
-/// A kind of value.
-pub trait Setting: Sized {
-    /// What is allowed, as the end of a sentence that begins with "give".
+/// Type of a setting value.
+pub trait ParseSetting: Sized {
+    /// The allowed values, as the end of a sentence that begins with "give".
     const ALLOWED: &'static str;
-    /// Whether its value must never be shown.
+    /// Whether the value must never be shown.
     const SECRET: bool = false;
 
-    /// Reads a value.
+    /// Parses a value.
     ///
     /// # Errors
-    /// The value is not of this kind; with a detail where [`Setting::ALLOWED`] does not say enough.
-    fn read(raw: &Raw) -> Result<Self, Option<String>>;
+    /// The value is invalid; with a detail if [`ParseSetting::ALLOWED`] is not sufficient.
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>>;
 
-    /// The value as TOML, or a note that it is not shown.
+    /// Returns the value as TOML, or a placeholder for a secret.
     fn show(&self) -> String;
 }
 
-/// A text in quotes with its control characters escaped, cut to a length that fits a line.
+/// Quotes a text, escapes its control characters and truncates it to [`SHOWN_MAX`].
 pub(super) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(SHOWN_MAX).collect();
     let more = if cut.len() < text.len() { "…" } else { "" };
     format!("{cut:?}{more}")
 }
 
-/// The text of a value: only text that was given as such.
-fn text(raw: &Raw) -> Result<&str, Option<String>> {
+/// Returns a text value; bare values are refused.
+fn text(raw: &RawSettings) -> Result<&str, Option<String>> {
     match raw {
-        Raw::Text(text) => Ok(text.trim()),
+        RawSettings::Text(text) => Ok(text.trim()),
         _ => Err(None),
     }
 }
 
-/// The text of a value that may also be written without quotes.
-fn word(raw: &Raw) -> Result<&str, Option<String>> {
+/// Returns a text or bare value.
+fn word(raw: &RawSettings) -> Result<&str, Option<String>> {
     match raw {
-        Raw::Text(text) | Raw::Bare(text) => Ok(text.trim()),
-        Raw::List(_) => Err(None),
+        RawSettings::Text(text) | RawSettings::Bare(text) => Ok(text.trim()),
+        RawSettings::List(_) => Err(None),
     }
 }
 
@@ -54,10 +54,10 @@ fn refused<E>(_: E) -> Option<String> {
     None
 }
 
-impl Setting for String {
+impl ParseSetting for String {
     const ALLOWED: &'static str = "a text";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         match text(raw)? {
             "" => Err(None),
             text => Ok(text.to_owned()),
@@ -69,10 +69,10 @@ impl Setting for String {
     }
 }
 
-impl Setting for u64 {
+impl ParseSetting for u64 {
     const ALLOWED: &'static str = "a whole number";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         word(raw)?.parse().map_err(refused)
     }
 
@@ -81,10 +81,23 @@ impl Setting for u64 {
     }
 }
 
-impl Setting for bool {
+impl ParseSetting for f64 {
+    const ALLOWED: &'static str = "a number";
+
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
+        let number: Self = word(raw)?.parse().map_err(refused)?;
+        if number.is_finite() { Ok(number) } else { Err(None) }
+    }
+
+    fn show(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+impl ParseSetting for bool {
     const ALLOWED: &'static str = "true or false";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         word(raw)?.parse().map_err(refused)
     }
 
@@ -95,17 +108,17 @@ impl Setting for bool {
 
 /// A duration: `20s`, `500ms`, `15m`, `6h`, `7d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-pub(super) struct Span(pub(super) Duration);
+pub(super) struct DurationValue(pub(super) Duration);
 
-impl Setting for Span {
+impl ParseSetting for DurationValue {
     const ALLOWED: &'static str = "a duration such as 500ms, 20s, 15m, 6h or 7d";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         humantime::parse_duration(text(raw)?).map(Self).map_err(refused)
     }
 
     fn show(&self) -> String {
-        // The largest unit that divides it evenly, as a person would have written it.
+        // The largest unit that divides it evenly, as people write it.
         let millis = self.0.as_millis();
         let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
         let unit = units.iter().find(|(_, unit)| millis > 0 && millis.is_multiple_of(*unit));
@@ -117,7 +130,7 @@ impl Setting for Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(super) struct ByteSize(pub(super) u64);
 
-/// The units of sizes, the longest names first.
+/// Units of sizes, longest names first.
 const UNITS: [(&str, u64); 7] = [
     ("KiB", 1 << 10),
     ("MiB", 1 << 20),
@@ -128,10 +141,10 @@ const UNITS: [(&str, u64); 7] = [
     ("B", 1),
 ];
 
-impl Setting for ByteSize {
+impl ParseSetting for ByteSize {
     const ALLOWED: &'static str = "a size such as 500KB, 25MB or 1GiB";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = text(raw)?;
         let (number, unit) =
             UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit))).ok_or(None)?;
@@ -146,10 +159,10 @@ impl Setting for ByteSize {
     }
 }
 
-impl Setting for SocketAddr {
+impl ParseSetting for SocketAddr {
     const ALLOWED: &'static str = "an IP address and a port, such as 127.0.0.1:8080 or [::]:8080";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         text(raw)?.parse().map_err(refused)
     }
 
@@ -158,10 +171,10 @@ impl Setting for SocketAddr {
     }
 }
 
-impl Setting for IpNet {
+impl ParseSetting for IpNet {
     const ALLOWED: &'static str = "a network such as 10.0.0.0/8, or an address";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = text(raw)?;
         text.parse()
             .or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()))
@@ -173,10 +186,10 @@ impl Setting for IpNet {
     }
 }
 
-impl Setting for PathBuf {
+impl ParseSetting for PathBuf {
     const ALLOWED: &'static str = "a path";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         String::read(raw).map(Self::from)
     }
 
@@ -185,17 +198,19 @@ impl Setting for PathBuf {
     }
 }
 
-/// A list. In the environment its items are separated by commas; an empty text is the empty list.
-impl<T: Setting> Setting for Vec<T> {
+/// A list. The environment separates items with commas; an empty text is the empty list.
+impl<T: ParseSetting> ParseSetting for Vec<T> {
     const ALLOWED: &'static str = T::ALLOWED;
     const SECRET: bool = T::SECRET;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let items = match raw {
-            Raw::List(items) => items.clone(),
-            Raw::Text(text) if text.trim().is_empty() => Vec::new(),
-            Raw::Text(text) => text.split(',').map(|item| Raw::Text(item.trim().to_owned())).collect(),
-            Raw::Bare(_) => return Err(None),
+            RawSettings::List(items) => items.clone(),
+            RawSettings::Text(text) if text.trim().is_empty() => Vec::new(),
+            RawSettings::Text(text) => {
+                text.split(',').map(|item| RawSettings::Text(item.trim().to_owned())).collect()
+            }
+            RawSettings::Bare(_) => return Err(None),
         };
         items
             .iter()
@@ -204,29 +219,31 @@ impl<T: Setting> Setting for Vec<T> {
     }
 
     fn show(&self) -> String {
-        format!("[{}]", self.iter().map(Setting::show).collect::<Vec<_>>().join(", "))
+        format!("[{}]", self.iter().map(ParseSetting::show).collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Which item of a list was wrong.
-fn item_detail<T: Setting>(item: &Raw) -> Option<String> {
+/// Names the invalid item of a list.
+fn item_detail<T: ParseSetting>(item: &RawSettings) -> Option<String> {
     match item {
-        Raw::Text(text) | Raw::Bare(text) if !T::SECRET => Some(format!("{} is none", quoted(text))),
+        RawSettings::Text(text) | RawSettings::Bare(text) if !T::SECRET => {
+            Some(format!("{} is invalid", quoted(text)))
+        }
         _ => None,
     }
 }
 
-/// A text that is never shown: a key or a password. `Debug` prints that it is there.
+/// A key or password. It is never shown; `Debug` prints a placeholder.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret with this text.
+    /// Creates a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The secret itself, for the one who needs it.
+    /// Returns the secret text.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -238,11 +255,11 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl Setting for Secret {
+impl ParseSetting for Secret {
     const ALLOWED: &'static str = "a text without white space";
     const SECRET: bool = true;
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let text = String::read(raw)?;
         if text.contains(|c: char| c.is_whitespace() || c.is_control()) { Err(None) } else { Ok(Self(text)) }
     }
@@ -252,24 +269,25 @@ impl Setting for Secret {
     }
 }
 
-/// An `http` or `https` address that others hang their paths on: no query, no fragment, no user name, and
-/// no slash at its end.
+/// An `http` or `https` address that paths are appended to.
+///
+/// It has no query, fragment, user name or trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(Url);
 
 impl BaseUrl {
-    /// The address, without a slash at its end.
+    /// Returns the address without a trailing slash.
     pub fn as_str(&self) -> &str {
         self.0.as_str().trim_end_matches('/')
     }
 
-    /// Whether what is sent there can be read on the way: neither TLS nor this machine.
+    /// Whether requests to it can be read in transit: neither TLS nor this machine.
     pub fn is_exposed(&self) -> bool {
-        self.0.scheme() != "https" && !self.is_here()
+        self.0.scheme() != "https" && !self.is_loopback()
     }
 
-    /// Whether it is on this machine, where only this machine's own people find it.
-    pub fn is_here(&self) -> bool {
+    /// Whether it is an address of this machine.
+    pub fn is_loopback(&self) -> bool {
         match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -279,10 +297,10 @@ impl BaseUrl {
     }
 }
 
-impl Setting for BaseUrl {
+impl ParseSetting for BaseUrl {
     const ALLOWED: &'static str = "an address such as https://example.org, without a query or a user name";
 
-    fn read(raw: &Raw) -> Result<Self, Option<String>> {
+    fn read(raw: &RawSettings) -> Result<Self, Option<String>> {
         let url = Url::parse(text(raw)?).map_err(refused)?;
         let plain = matches!(url.scheme(), "http" | "https")
             && url.host().is_some()
@@ -298,27 +316,27 @@ impl Setting for BaseUrl {
     }
 }
 
-/// An address that may carry a password: a proxy, a mail server, a database. `Debug` hides the password.
+/// An address that may contain a password: proxy, mail server or database. `Debug` hides the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(Url);
 
 impl SecretUrl {
-    /// Reads an address with one of these schemes and a host.
+    /// Parses an address with one of these schemes and a host.
     ///
     /// # Errors
-    /// The text is no address, or has another scheme.
-    pub fn read(raw: &Raw, schemes: &[&str]) -> Result<Self, Option<String>> {
+    /// The text is not an address, or has another scheme.
+    pub fn read(raw: &RawSettings, schemes: &[&str]) -> Result<Self, Option<String>> {
         let url = Url::parse(text(raw)?).map_err(refused)?;
         let fits = schemes.contains(&url.scheme()) && url.has_host();
         fits.then_some(Self(url)).ok_or(None)
     }
 
-    /// The whole address, password included.
+    /// Returns the whole address, with the password.
     pub fn reveal(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The address without its password and query.
+    /// Returns the address without its password and query.
     pub fn redacted(&self) -> String {
         let mut url = self.0.clone();
         if url.password().is_some() && url.set_password(Some("…")).is_err() {

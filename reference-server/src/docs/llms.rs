@@ -1,4 +1,4 @@
-//! `/llms.txt`: the service for language models, in short, with where to read on.
+//! `/llms.txt`: summary of the service for language models, with links.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{list, operations, string};
 
-/// The text, as Markdown.
+/// Renders the text as Markdown.
 pub(crate) fn llms_txt(document: &Value) -> String {
     let info = &document["info"];
     let base_url = string(&document["servers"][0]["url"]);
@@ -17,8 +17,8 @@ pub(crate) fn llms_txt(document: &Value) -> String {
         "- Assistants: `POST {base_url}/mcp` speaks the Model Context Protocol (streamable HTTP). Its tools are \
          get_transcript, search_transcript, list_languages and ask_video.\n\
          - A key goes into the header `Authorization: Bearer <API_KEY>` only, never into a link.\n\
-         - The shortest look-up: `GET {base_url}/api/transcript?url=LINK&format=text`.\n\
-         - Where there is no transcript, give the user the `watchUrl` unchanged, and make up no words.\n"
+         - The shortest lookup: `GET {base_url}/api/transcript?url=LINK&format=text`.\n\
+         - If there is no transcript, return the `watchUrl` to the user unchanged and do not invent text.\n"
     );
     let all = operations(document);
     for tag in list(&document["tags"]) {
@@ -36,12 +36,12 @@ pub(crate) fn llms_txt(document: &Value) -> String {
     let _ = writeln!(
         text,
         "## Optional\n\n- [OpenAPI 3.1 document]({base_url}/openapi.json): every operation with schemas, errors and \
-         examples\n- [Documentation]({base_url}/docs): the same for people"
+         examples\n- [Documentation]({base_url}/docs): the same as web pages"
     );
     text
 }
 
-/// A name with a capital in front.
+/// Capitalizes the first letter.
 fn capital(name: &str) -> String {
     let mut letters = name.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

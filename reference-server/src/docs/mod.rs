@@ -1,8 +1,9 @@
-//! The documentation for developers, made of the `OpenAPI` document that the server gives to programs: `/docs`, a page
-//! for each operation, and `/llms.txt`.
+//! Documentation for developers, rendered from the server's `OpenAPI` document.
 //!
-//! Nothing is said here that the document does not say, so that the two cannot differ. The pages are whole without
-//! scripts, and everything that they show comes from this server.
+//! It consists of `/docs`, a page for each operation, and `/llms.txt`.
+//!
+//! All content comes from the document, so that the two cannot differ. The pages need no scripts and load nothing from
+//! other servers.
 
 mod llms;
 mod operation;
@@ -20,9 +21,9 @@ pub(crate) use operation::operation;
 pub(crate) use overview::overview;
 pub(crate) use shell::content_security_policy;
 
-/// An operation of the document.
+/// Operation of the document.
 #[derive(Clone, Copy, Debug)]
-struct Operation<'a> {
+struct DocsOperation<'a> {
     id: &'a str,
     /// In capitals.
     method: &'static str,
@@ -32,42 +33,42 @@ struct Operation<'a> {
     value: &'a Value,
 }
 
-/// The methods that an operation may have, as the document and as HTTP write them.
+/// Methods of operations, in the spelling of the document and of HTTP.
 const METHODS: [(&str, &str); 5] =
     [("get", "GET"), ("head", "HEAD"), ("post", "POST"), ("put", "PUT"), ("delete", "DELETE")];
 
-/// The operations of a document: those of its first tag first, then in the order of their paths.
-fn operations(document: &Value) -> Vec<Operation<'_>> {
+/// Returns the operations of a document, by the order of tags, then by path.
+fn operations(document: &Value) -> Vec<DocsOperation<'_>> {
     let tags = names(document);
-    let mut found: Vec<Operation<'_>> = Vec::new();
+    let mut found: Vec<DocsOperation<'_>> = Vec::new();
     for (path, item) in object(&document["paths"]) {
         for (name, method) in METHODS {
             let value = &item[name];
             let Some(id) = value["operationId"].as_str() else { continue };
             let (tag, summary) = (string(&value["tags"][0]), string(&value["summary"]));
-            found.push(Operation { id, method, path, tag, summary, value });
+            found.push(DocsOperation { id, method, path, tag, summary, value });
         }
     }
     found.sort_by_key(|operation| tags.iter().position(|tag| *tag == operation.tag));
     found
 }
 
-/// The names of the document's tags, in its order.
+/// Returns the names of the tags, in document order.
 fn names(document: &Value) -> Vec<&str> {
     list(&document["tags"]).iter().map(|tag| string(&tag["name"])).collect()
 }
 
-/// The text of a value; empty where it is none.
+/// Returns the text of a value, or an empty text.
 fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// The items of a value; none where it is no list.
+/// Returns the items of a value, empty if it is not a list.
 fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The fields of a value; none where it is no object.
+/// Returns the fields of a value, empty if it is not an object.
 fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flat_map(Map::iter)
 }

@@ -1,24 +1,24 @@
-//! `/docs/{operation}`: everything about one operation.
+//! `/docs/{operation}`: reference of one operation.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{
-    Operation, list, object, operations,
+    DocsOperation, list, object, operations,
     schema::{kind, limits, table},
     shell, string,
     text::{inline, prose},
 };
 
-/// How much of an example is shown at once, in bytes: a shorter one is not folded.
+/// Longest example that is not folded, in bytes.
 const UNFOLDED_MAX: usize = 600;
 
-/// The page of an operation; none where there is no such one.
+/// Renders the page of an operation; `None` if it does not exist.
 pub(crate) fn operation(document: &Value, id: &str) -> Option<Markup> {
     let all = operations(document);
     let at = all.iter().position(|operation| operation.id == id)?;
     let operation = all.get(at)?;
-    let beside = (at.checked_sub(1).and_then(|before| all.get(before)), all.get(at + 1));
+    let adjacent = (at.checked_sub(1).and_then(|before| all.get(before)), all.get(at + 1));
     let value = operation.value;
     let body = html! {
         h1 { (operation.summary) }
@@ -29,36 +29,36 @@ pub(crate) fn operation(document: &Value, id: &str) -> Option<Markup> {
         (parameters(document, value))
         (request_body(document, value))
         (responses(document, value))
-        (neighbours(beside))
+        (adjacent_links(adjacent))
     };
     let title = format!("{} – {}", operation.summary, string(&document["info"]["title"]));
     Some(shell::page(document, &title, Some(id), "../", body))
 }
 
-/// Whether a key is needed, and which.
+/// Describes the authentication.
 fn authentication(document: &Value, operation: &Value) -> Markup {
-    let ways = list(&operation["security"]);
-    let is_optional = ways.iter().any(|way| way.as_object().is_some_and(serde_json::Map::is_empty));
-    let scheme = ways.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys).next();
+    let schemes = list(&operation["security"]);
+    let is_optional = schemes.iter().any(|scheme| scheme.as_object().is_some_and(serde_json::Map::is_empty));
+    let scheme = schemes.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys).next();
     html! {
         @match scheme {
-            None => { "No key is needed." },
+            None => { "No API key is required." },
             Some(name) => {
-                @if is_optional { "A key is optional. " } @else { "A key is needed. " }
+                @if is_optional { "An API key is optional. " } @else { "An API key is required. " }
                 (inline(string(&document["components"]["securitySchemes"][name]["description"])))
             },
         }
     }
 }
 
-/// The operation as calls that can be copied.
+/// Renders code samples.
 fn samples(operation: &Value) -> Markup {
     let samples = list(&operation["x-codeSamples"]);
     html! {
         @if !samples.is_empty() {
             h2 id="examples" { "Example" }
-            @for (place, sample) in samples.iter().enumerate() {
-                details.sample name="sample" open[place == 0] {
+            @for (index, sample) in samples.iter().enumerate() {
+                details.sample name="sample" open[index == 0] {
                     summary { (string(&sample["label"])) }
                     pre tabindex="0" { code { (string(&sample["source"])) } }
                 }
@@ -87,7 +87,7 @@ fn parameters(document: &Value, operation: &Value) -> Markup {
                                     (inline(string(&parameter["description"])))
                                     p.limits { (kind(document, &parameter["schema"])) }
                                     (limits(&parameter["schema"]))
-                                    (such_as(&parameter["examples"]))
+                                    (parameter_examples(&parameter["examples"]))
                                 }
                             }
                         }
@@ -114,7 +114,7 @@ fn request_body(document: &Value, operation: &Value) -> Markup {
 
 fn responses(document: &Value, operation: &Value) -> Markup {
     html! {
-        h2 id="answers" { "Answers" }
+        h2 id="answers" { "Responses" }
         @for (status, response) in object(&operation["responses"]) {
             @let is_good = status.starts_with('2');
             details.answer id={ "status-" (status) } open[is_good] {
@@ -139,7 +139,7 @@ fn headers(document: &Value, headers: &Value) -> Markup {
                             code { (name) } " "
                             small {
                                 (kind(document, &header["schema"]))
-                                @if header["required"] != true { ", not always" }
+                                @if header["required"] != true { ", optional" }
                             }
                         }
                         dd { (inline(string(&header["description"]))) (limits(&header["schema"])) }
@@ -150,13 +150,13 @@ fn headers(document: &Value, headers: &Value) -> Markup {
     }
 }
 
-/// What a body is, in each of its forms. Of forms that share a schema only the first has its table.
+/// Renders a body in all media types. Media types with the same schema share one table.
 fn content(document: &Value, content: &Value) -> Markup {
     let forms: Vec<(&String, &Value)> = object(content).collect();
     html! {
-        @for (place, (media, body)) in forms.iter().enumerate() {
+        @for (index, (media, body)) in forms.iter().enumerate() {
             h3 { code { (media) } }
-            @if !forms.iter().take(place).any(|(_, before)| before["schema"] == body["schema"]) {
+            @if !forms.iter().take(index).any(|(_, before)| before["schema"] == body["schema"]) {
                 (table(document, &body["schema"]))
             }
             @for (_, example) in object(&body["examples"]) { (shown(example)) }
@@ -164,7 +164,7 @@ fn content(document: &Value, content: &Value) -> Markup {
     }
 }
 
-/// An example; a long one is folded.
+/// Renders an example; a long one is folded.
 fn shown(example: &Value) -> Markup {
     let value = &example["value"];
     let text = match value {
@@ -180,14 +180,14 @@ fn shown(example: &Value) -> Markup {
     }
 }
 
-/// The examples of a parameter.
-fn such_as(examples: &Value) -> Markup {
+/// Renders the examples of a parameter.
+fn parameter_examples(examples: &Value) -> Markup {
     html! {
         @if object(examples).next().is_some() {
             p.limits {
                 "Such as "
-                @for (place, (_, example)) in object(examples).enumerate() {
-                    @if place > 0 { ", " }
+                @for (index, (_, example)) in object(examples).enumerate() {
+                    @if index > 0 { ", " }
                     code { (one_line(&example["value"])) }
                 }
             }
@@ -199,7 +199,7 @@ fn one_line(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn neighbours((before, after): (Option<&Operation<'_>>, Option<&Operation<'_>>)) -> Markup {
+fn adjacent_links((before, after): (Option<&DocsOperation<'_>>, Option<&DocsOperation<'_>>)) -> Markup {
     html! {
         footer {
             @if let Some(before) = before { a rel="prev" href=(before.id) { "← " (before.summary) } }

@@ -1,4 +1,4 @@
-//! `/docs`: what the interface is, how to authenticate, and every operation in a line.
+//! `/docs`: overview, authentication and the list of operations.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::{
     text::{inline, prose},
 };
 
-/// The first page.
+/// Renders the overview page.
 pub(crate) fn overview(document: &Value) -> Markup {
     let info = &document["info"];
     let base_url = string(&document["servers"][0]["url"]);

@@ -1,16 +1,16 @@
-//! Schemas as tables: a row for each field, those of a field's own fields below it.
+//! Schemas as tables: one row per field, nested fields below their parent.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::{list, object, string, text::inline};
 
-/// How deep fields of fields are shown. No schema of ours is as deep.
+/// Maximum depth of nested fields; no schema of the API is as deep.
 const DEPTH_MAX: usize = 5;
 
-/// A table of the fields of a schema; of one without fields, its type.
+/// Renders the fields of a schema as a table, or its type if it has no fields.
 pub(super) fn table(document: &Value, schema: &Value) -> Markup {
-    let schema = resolved(document, schema);
+    let schema = resolve(document, schema);
     let rows = rows(document, schema, "", 0);
     html! {
         @if rows.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn table(document: &Value, schema: &Value) -> Markup {
 }
 
 /// One field.
-struct Row<'a> {
+struct SchemaRow<'a> {
     name: String,
     is_required: bool,
     kind: String,
@@ -46,28 +46,28 @@ struct Row<'a> {
     schema: &'a Value,
 }
 
-fn rows<'a>(document: &'a Value, schema: &'a Value, above: &str, depth: usize) -> Vec<Row<'a>> {
+fn rows<'a>(document: &'a Value, schema: &'a Value, above: &str, depth: usize) -> Vec<SchemaRow<'a>> {
     let mut all = Vec::new();
     if depth >= DEPTH_MAX {
         return all;
     }
     let required = |name: &str| list(&schema["required"]).iter().any(|known| known == name);
-    // What always comes stands first.
+    // Required fields come first.
     let mut fields: Vec<(&String, &Value)> = object(&schema["properties"]).collect();
     fields.sort_by_key(|(name, _)| !required(name));
     for (name, field) in fields {
-        let inner = resolved(document, field);
+        let inner = resolve(document, field);
         let meaning =
             field["description"].as_str().or_else(|| inner["description"].as_str()).unwrap_or_default();
         let full = format!("{above}{name}");
-        all.push(Row {
+        all.push(SchemaRow {
             is_required: required(name),
             kind: kind(document, field),
             meaning: meaning.to_owned(),
             schema: inner,
             name: full.clone(),
         });
-        let items = resolved(document, &inner["items"]);
+        let items = resolve(document, &inner["items"]);
         let mark = if items["properties"].is_object() { "[]." } else { "." };
         let of = if items["properties"].is_object() { items } else { inner };
         all.extend(rows(document, of, &format!("{full}{mark}"), depth + 1));
@@ -75,9 +75,9 @@ fn rows<'a>(document: &'a Value, schema: &'a Value, above: &str, depth: usize) -
     all
 }
 
-/// What a schema is called: its type, those of its items, or what it is one of.
+/// Returns the type of a schema, with the type of its items or its alternatives.
 pub(super) fn kind(document: &Value, schema: &Value) -> String {
-    let schema = resolved(document, schema);
+    let schema = resolve(document, schema);
     let mut options: Vec<String> = choices(schema).map(|option| kind(document, option)).collect();
     options.dedup();
     if !options.is_empty() {
@@ -85,7 +85,7 @@ pub(super) fn kind(document: &Value, schema: &Value) -> String {
     }
     let named = |name: &str| match (name, schema["format"].as_str()) {
         ("array", _) => format!("list of {}", plural(&kind(document, &schema["items"]))),
-        // How many bits a number has is our business.
+        // The bit width of a number is omitted.
         ("string", Some(format)) => format!("string ({format})"),
         (name, _) => name.to_owned(),
     };
@@ -97,7 +97,7 @@ pub(super) fn kind(document: &Value, schema: &Value) -> String {
     }
 }
 
-/// The schemas that one may choose among.
+/// Returns the alternatives of a schema.
 fn choices(schema: &Value) -> impl Iterator<Item = &Value> {
     list(&schema["anyOf"]).iter().chain(list(&schema["oneOf"]))
 }
@@ -109,7 +109,7 @@ fn plural(name: &str) -> String {
     }
 }
 
-/// What a value may be, where the schema bounds it: on a line of its own.
+/// Renders the bounds of a schema as a paragraph, if any.
 pub(super) fn limits(schema: &Value) -> Markup {
     let bounds = bounds(schema);
     let single = choices(schema).map(|choice| &choice["const"]).filter(|value| !value.is_null());
@@ -119,8 +119,8 @@ pub(super) fn limits(schema: &Value) -> Markup {
         @if !allowed.is_empty() {
             p.limits {
                 "One of "
-                @for (place, value) in allowed.iter().enumerate() {
-                    @if place > 0 { ", " }
+                @for (index, value) in allowed.iter().enumerate() {
+                    @if index > 0 { ", " }
                     code { (shown(value)) }
                 }
             }
@@ -130,7 +130,7 @@ pub(super) fn limits(schema: &Value) -> Markup {
     }
 }
 
-/// The bounds of a schema in words.
+/// Describes the bounds of a schema.
 fn bounds(schema: &Value) -> Vec<String> {
     let range = |least: &str, most: &str, unit: &str| match (
         schema.get(least).map(shown),
@@ -151,13 +151,13 @@ fn bounds(schema: &Value) -> Vec<String> {
     ranges.into_iter().flatten().chain(default).collect()
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The schema itself, where this is a reference to it.
-pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+/// Resolves a reference to a schema.
+pub(super) fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let Some(reference) = schema["$ref"].as_str() else { return schema };
     document.pointer(reference.trim_start_matches('#')).unwrap_or(schema)
 }

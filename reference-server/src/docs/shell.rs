@@ -1,4 +1,4 @@
-//! What all pages of the documentation have around them.
+//! Frame of all documentation pages.
 
 use std::sync::LazyLock;
 
@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::{list, operations, string};
 
-/// The style of the pages. It lies in each of them: one request shows the whole.
+/// Style sheet, inline in each page, so that one request loads the page.
 pub(super) const SHEET: &str = include_str!("style.css");
 
-/// What a page may do: show this style sheet, and nothing else.
+/// The content security policy: this style sheet and nothing else.
 pub(crate) fn content_security_policy() -> HeaderValue {
     static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
         let digest = BASE64_STANDARD.encode(Sha256::digest(SHEET));
@@ -21,14 +21,15 @@ pub(crate) fn content_security_policy() -> HeaderValue {
             "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"
         );
-        // Base64 is always a valid header; the fallback lets not even the style sheet in.
+        // Base64 is always a valid header value; the fallback blocks the style sheet.
         HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
     });
     POLICY.clone()
 }
 
-/// A page with the list of all operations beside it. `here` is the operation that it is about; `root` leads from it to
-/// the folder that the documentation lies in.
+/// Renders a page with the list of all operations.
+///
+/// `here` is the current operation; `root` is the relative path to the folder of the documentation.
 pub(super) fn page(document: &Value, title: &str, here: Option<&str>, root: &str, body: Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -51,7 +52,7 @@ pub(super) fn page(document: &Value, title: &str, here: Option<&str>, root: &str
     }
 }
 
-/// All operations by their tags. On a small screen it is folded.
+/// Lists all operations by tag; folded on small screens.
 fn contents(document: &Value, here: Option<&str>, root: &str) -> Markup {
     let all = operations(document);
     let lists = html! {

@@ -8,7 +8,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn every_operation_has_a_page_with_all_that_the_document_says() {
+fn docs_operation_pages_are_complete() {
     let document = document();
     let all = operations(&document);
     assert!(all.len() >= 20, "{all:?}");
@@ -30,7 +30,7 @@ fn every_operation_has_a_page_with_all_that_the_document_says() {
             assert!(page.contains(&escaped), "{}: {sample}", one.id);
         }
         for (_, body) in object(&one.value["responses"]["200"]["content"]) {
-            for (_, field) in rows_of(&document, &body["schema"]) {
+            for (_, field) in field_rows(&document, &body["schema"]) {
                 assert!(page.contains(&format!("<code>{field}</code>")), "{}: {field}", one.id);
             }
         }
@@ -38,14 +38,14 @@ fn every_operation_has_a_page_with_all_that_the_document_says() {
     assert!(operation(&document, "getNothing").is_none());
 }
 
-/// The fields of a schema, as the document names them.
-fn rows_of<'a>(document: &'a Value, schema: &'a Value) -> Vec<(usize, &'a str)> {
-    let schema = schema::resolved(document, schema);
+/// Returns the field names of a schema.
+fn field_rows<'a>(document: &'a Value, schema: &'a Value) -> Vec<(usize, &'a str)> {
+    let schema = schema::resolve(document, schema);
     object(&schema["properties"]).map(|(name, _)| name.as_str()).enumerate().collect()
 }
 
 #[test]
-fn nothing_of_a_page_is_from_elsewhere_or_runs() {
+fn docs_pages_have_no_scripts_or_foreign_content() {
     let document = document();
     let pages = operations(&document).into_iter().filter_map(|one| operation(&document, one.id));
     for page in pages.chain([overview(&document)]) {
@@ -63,7 +63,7 @@ fn nothing_of_a_page_is_from_elsewhere_or_runs() {
 }
 
 #[test]
-fn what_the_document_says_is_escaped() {
+fn docs_document_text_is_escaped() {
     let hostile = "<script>alert(1)</script>";
     let document = json!({
         "info": { "title": hostile, "description": hostile, "summary": hostile },
@@ -85,7 +85,7 @@ fn what_the_document_says_is_escaped() {
 }
 
 #[test]
-fn the_policy_names_the_style_sheet_that_is_served() {
+fn docs_policy_hash_matches_style_sheet() {
     let page = overview(&document()).into_string();
     let sheet = page.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
     assert_eq!(sheet, shell::SHEET);
@@ -95,7 +95,7 @@ fn the_policy_names_the_style_sheet_that_is_served() {
 }
 
 #[test]
-fn language_models_are_told_every_operation() {
+fn llms_txt_lists_every_operation() {
     let document = document();
     let text = llms_txt(&document);
     assert!(text.starts_with("# Verbatim: video transcripts\n\n> "), "{text}");

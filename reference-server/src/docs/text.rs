@@ -1,8 +1,8 @@
-//! The document's prose as HTML: paragraphs, and what stands between backticks as code.
+//! Prose of the `OpenAPI` document as HTML: paragraphs, and code between backticks.
 
 use maud::{Markup, html};
 
-/// A text of one or several paragraphs.
+/// Renders paragraphs.
 pub(super) fn prose(text: &str) -> Markup {
     html! {
         @for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
@@ -11,12 +11,12 @@ pub(super) fn prose(text: &str) -> Markup {
     }
 }
 
-/// A text within a line.
+/// Renders text within a line.
 pub(super) fn inline(text: &str) -> Markup {
     html! {
-        @for (place, part) in text.split('`').enumerate() {
-            // Every other part stood between two marks.
-            @if place % 2 == 1 { code { (part) } } @else { (part) }
+        @for (index, part) in text.split('`').enumerate() {
+            // Every second part was between backticks.
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reading a request's body, within a size and a time.
+//! Reads request bodies within a size limit and a timeout.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body as _;
 
-use super::Refusal;
+use super::ProblemResponse;
 
-/// How long a body may take to arrive.
+/// Timeout of a body.
 const TIME_MAX: Duration = Duration::from_secs(10);
 
-/// The whole body, at most `limit` bytes.
+/// Reads a whole body of at most `limit` bytes.
 ///
 /// # Errors
-/// 413 when it is larger, 408 when it takes too long, 400 when it breaks off.
-pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, Refusal> {
+/// 413 if it is larger, 408 after the timeout, 400 if it is incomplete.
+pub(crate) async fn read_body(body: Body, limit: usize) -> Result<Vec<u8>, ProblemResponse> {
     let too_large = || {
         let detail = format!("The body is too large: at most {limit} bytes are read.");
-        Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
+        Err(ProblemResponse::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
     };
-    // Nobody needs to send what is announced as too large.
+    // A body that is announced as too large is not read.
     if body.size_hint().lower() > limit as u64 {
         return too_large();
     }
     match tokio::time::timeout(TIME_MAX, Limited::new(body, limit).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => too_large(),
-        Ok(Err(_)) => Err(Refusal::bad("body", "it broke off before its end")),
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
+        Ok(Err(_)) => Err(ProblemResponse::bad("body", "it is incomplete")),
+        Err(_) => Err(ProblemResponse::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive.")),
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn bodies_are_read_within_size_and_time() {
+    async fn body_limits_size_and_time() {
         let some = || stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"1234"))]);
         check(Body::empty(), Ok(0)).await;
         check(Body::from("12345678"), Ok(8)).await;

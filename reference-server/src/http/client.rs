@@ -1,26 +1,26 @@
-//! Who calls: the address of the socket, or what a trusted proxy says of it.
+//! Address of the client: the socket's peer, or what a trusted proxy forwards.
 
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, header::FORWARDED};
 use ipnet::IpNet;
 
-/// The caller's network address.
+/// Network address of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientAddress(pub(crate) IpAddr);
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The most hops of a forwarding header that are looked at: longer chains are nobody's honest way.
+/// Maximum number of hops that are read; longer chains are not legitimate.
 const HOPS_MAX: usize = 32;
 
 impl ClientAddress {
-    /// The caller's address, given the socket's peer and the proxies that are believed.
+    /// Returns the client address for a socket's peer and the trusted proxies.
     ///
-    /// Each proxy appends the address that it saw, so the rightmost address that is no trusted proxy is
-    /// the caller. When `X-Forwarded-For` and `Forwarded` name different callers, one of them was passed
-    /// through from outside: then neither is believed.
-    pub(crate) fn of(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+    /// Each proxy appends its peer, so the rightmost address that is not a trusted proxy is the client. If
+    /// `X-Forwarded-For` and `Forwarded` name different clients, one of them was passed through from outside, and
+    /// neither is trusted.
+    pub(crate) fn from_request(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let peer = peer.to_canonical();
         let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
         if !is_trusted(peer) {
@@ -29,7 +29,7 @@ impl ClientAddress {
         let walk = |hops: Vec<Option<IpAddr>>| {
             let mut nearest = peer;
             for hop in hops {
-                // Where the chain cannot be read any further, the last address that could is the caller.
+                // At an unreadable hop the last readable address is the client.
                 let Some(address) = hop else { break };
                 nearest = address;
                 if !is_trusted(address) {
@@ -48,12 +48,12 @@ impl ClientAddress {
     }
 }
 
-/// The hops of `X-Forwarded-For`, the nearest first; none for what is no address.
+/// Returns the hops of `X-Forwarded-For`, nearest first; `None` for each unreadable one.
 fn x_forwarded_for(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     hops(headers, &X_FORWARDED_FOR, node)
 }
 
-/// The hops of `Forwarded` (RFC 7239), the nearest first.
+/// Returns the hops of `Forwarded` (RFC 7239), nearest first.
 fn forwarded(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     hops(headers, &FORWARDED, |element| {
         let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
@@ -80,12 +80,12 @@ fn hops(
     hops
 }
 
-/// An address, with or without a port, be that one a name that hides it (RFC 7239, 6.3): `192.0.2.1`,
+/// Parses an address with an optional port, which may be obfuscated (RFC 7239, 6.3): `192.0.2.1`,
 /// `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:_hidden`.
 fn node(text: &str) -> Option<IpAddr> {
     let (address, port) = match text.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,
-        // Without brackets the colons of an address are its own.
+        // Without brackets all colons belong to the address.
         None if text.matches(':').count() != 1 => (text, ""),
         None => text.split_at(text.find(':')?),
     };
@@ -108,12 +108,12 @@ mod tests {
         for (name, value) in lines {
             headers.append(*name, value.parse().unwrap());
         }
-        let address = ClientAddress::of(peer.parse().unwrap(), &headers, &trusted);
+        let address = ClientAddress::from_request(peer.parse().unwrap(), &headers, &trusted);
         assert_eq!(address.0.to_string(), expect, "{peer} {lines:?}");
     }
 
     #[test]
-    fn strangers_are_not_believed() {
+    fn client_untrusted_peer_headers_are_ignored() {
         check("192.0.2.1", &[], "192.0.2.1");
         check("192.0.2.1", &[("x-forwarded-for", "1.1.1.1")], "192.0.2.1");
         check("192.0.2.1", &[("forwarded", "for=1.1.1.1")], "192.0.2.1");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rightmost_untrusted_address_is_the_caller() {
+    fn client_is_rightmost_untrusted_address() {
         let list = |value| [("x-forwarded-for", value)];
         check("10.0.0.1", &[], "10.0.0.1");
         check("10.0.0.1", &list("1.1.1.1"), "1.1.1.1");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_ends_the_chain() {
+    fn client_unreadable_hop_ends_chain() {
         let list = |value| [("x-forwarded-for", value)];
         check("10.0.0.1", &list("unknown"), "10.0.0.1");
         check("10.0.0.1", &list(""), "10.0.0.1");
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_header_is_read_too() {
+    fn client_forwarded_header_is_read() {
         check("10.0.0.1", &[("forwarded", "for=6.6.6.6, For=\"1.1.1.1:80\";proto=https")], "1.1.1.1");
         check("10.0.0.1", &[("forwarded", "proto=http;for=\"[2001:db8::1]:4711\"")], "2001:db8::1");
         check("10.0.0.1", &[("forwarded", "for=\"[2001:db8::1]:_port\"")], "2001:db8::1");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_contradict_each_other_are_not_believed() {
+    fn client_conflicting_headers_are_ignored() {
         check("10.0.0.1", &[("forwarded", "for=1.1.1.1"), ("x-forwarded-for", "1.1.1.1")], "1.1.1.1");
         check("10.0.0.1", &[("forwarded", "for=6.6.6.6"), ("x-forwarded-for", "1.1.1.1")], "10.0.0.1");
     }

@@ -1,4 +1,4 @@
-//! Which web pages may call: anybody's on look-ups, the operator's own on keys.
+//! Cross-origin rules: any origin on lookups, configured origins on keys.
 
 use std::sync::Arc;
 
@@ -15,47 +15,47 @@ use http::{
     },
 };
 
-/// What one route allows.
+/// Rule of one route.
 #[derive(Clone, Debug)]
 pub(crate) struct CorsRule {
     /// The methods, as `Allow` lists them.
     pub(crate) methods: &'static str,
-    origins: Origins,
+    origins: CorsOrigins,
 }
 
-/// Whose pages may call.
+/// Allowed origins.
 #[derive(Clone, Debug)]
-enum Origins {
+enum CorsOrigins {
     Any,
     Listed(Arc<[HeaderValue]>),
-    /// No page has a reason to.
+    /// No other origin.
     Own,
 }
 
 impl CorsRule {
-    /// Any origin. Never with credentials: a page sends its key itself, in a header.
+    /// Allows any origin. Credentials are never allowed: a page sends its key in a header.
     pub(crate) fn open(methods: &'static str) -> Self {
-        Self { methods, origins: Origins::Any }
+        Self { methods, origins: CorsOrigins::Any }
     }
 
-    /// Only these origins.
+    /// Allows these origins.
     pub(crate) fn listed(methods: &'static str, origins: Arc<[HeaderValue]>) -> Self {
-        Self { methods, origins: Origins::Listed(origins) }
+        Self { methods, origins: CorsOrigins::Listed(origins) }
     }
 
-    /// No other origin: a page for people, or something for operators.
+    /// Allows no other origin: for pages and operator endpoints.
     pub(crate) fn own(methods: &'static str) -> Self {
-        Self { methods, origins: Origins::Own }
+        Self { methods, origins: CorsOrigins::Own }
     }
 
-    /// Adds the headers of this rule to an answer.
+    /// Adds the headers of this rule to a response.
     pub(crate) fn apply(&self, origin: Option<&HeaderValue>, preflight: bool, headers: &mut HeaderMap) {
         let allowed = match (&self.origins, origin) {
-            (Origins::Any, _) => Some(HeaderValue::from_static("*")),
-            (Origins::Listed(origins), Some(origin)) => origins.contains(origin).then(|| origin.clone()),
-            (Origins::Listed(_), None) | (Origins::Own, _) => None,
+            (CorsOrigins::Any, _) => Some(HeaderValue::from_static("*")),
+            (CorsOrigins::Listed(origins), Some(origin)) => origins.contains(origin).then(|| origin.clone()),
+            (CorsOrigins::Listed(_), None) | (CorsOrigins::Own, _) => None,
         };
-        if matches!(self.origins, Origins::Listed(_)) {
+        if matches!(self.origins, CorsOrigins::Listed(_)) {
             headers.append(VARY, HeaderValue::from_static("origin"));
         }
         let Some(allowed) = allowed else { return };
@@ -63,10 +63,10 @@ impl CorsRule {
         let fixed = HeaderValue::from_static;
         if preflight {
             headers.insert(ACCESS_CONTROL_ALLOW_METHODS, fixed(self.methods));
-            // Those of the Model Context Protocol are asked for on one route only, and mean nothing elsewhere.
-            let asked = "authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
+            // The headers of the Model Context Protocol are used by one route only and are harmless on others.
+            let allowed_headers = "authorization, content-type, mcp-method, mcp-name, mcp-protocol-version, \
                          x-verbatim-entitlement, x-request-id";
-            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fixed(asked));
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, fixed(allowed_headers));
             headers.insert(ACCESS_CONTROL_MAX_AGE, fixed("86400"));
         } else {
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, fixed("retry-after, x-request-id"));
@@ -74,7 +74,7 @@ impl CorsRule {
     }
 }
 
-/// Adds the headers of the route's rule to its answers; answers OPTIONS with `Allow`.
+/// Adds the headers of the route's rule to responses and answers OPTIONS with `Allow`.
 pub(crate) async fn cors(State(rule): State<CorsRule>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(ORIGIN).cloned();
     let options = request.method() == Method::OPTIONS;

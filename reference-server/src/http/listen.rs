@@ -1,4 +1,4 @@
-//! The accept loop: connections in, within bounds, until it is told to stop.
+//! The accept loop of the server.
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,52 +13,52 @@ use tokio::{
 };
 
 use super::{
-    Front,
+    HttpService,
     head::READ_BYTES_MAX,
-    stall::{Busy, Guarded, Patience},
+    stall_timeout::{BusyFlag, StallTimeoutStream, StallTimeouts},
 };
 
-/// The bounds of the server's connections.
+/// Limits of the server's connections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// How many connections are open at once; more wait to be accepted.
+pub(crate) struct ConnectionLimits {
+    /// Maximum number of open connections; further ones wait to be accepted.
     pub(crate) connections: usize,
-    /// The largest head of a request that is read, in bytes; a larger one gets 431 without a body.
+    /// Largest request head that is read, in bytes; a larger one gets 431 without a body.
     pub(crate) head_bytes: usize,
-    /// How long a connection may be kept open for nothing.
-    pub(crate) patience: Patience,
-    /// How long running requests may take once the server stops.
+    /// Timeouts of stalled connections.
+    pub(crate) stall_timeouts: StallTimeouts,
+    /// How long running requests may take after the stop.
     pub(crate) grace: Duration,
 }
 
-impl Default for Bounds {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections: 10_000,
             head_bytes: READ_BYTES_MAX,
-            patience: Patience::default(),
+            stall_timeouts: StallTimeouts::default(),
             grace: Duration::from_secs(30),
         }
     }
 }
 
-/// How long the loop rests when the system has no connection to give (too many open files).
-const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// Pause after an accept error such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves connections until `stop` is ready, then lets the running requests finish.
+/// Serves connections until `stop` resolves, then waits for running requests.
 pub(crate) async fn serve(
     listener: TcpListener,
-    front: Front,
-    bounds: Bounds,
+    front: HttpService,
+    limits: ConnectionLimits,
     stop: impl Future<Output = ()>,
 ) {
     let front = Arc::new(front);
-    let open = Arc::new(Semaphore::new(bounds.connections));
+    let open = Arc::new(Semaphore::new(limits.connections));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = async {
-            // The semaphore is never closed, so a permit always comes.
+            // The semaphore is never closed, so a permit is always returned.
             let permit = Arc::clone(&open).acquire_owned().await;
             (permit, listener.accept().await)
         };
@@ -68,42 +68,42 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let connection = connection(stream, peer, Arc::clone(&front), &bounds);
+                let connection = connection(stream, peer, Arc::clone(&front), &limits);
                 let watched = graceful.watch(connection);
                 let counted = front.connection();
                 tokio::spawn(async move {
-                    let _kept = (permit, counted);
-                    // What a peer does to its own connection is no event of ours.
+                    let _guards = (permit, counted);
+                    // A connection that its peer ends is not an error of the server.
                     if let Err(error) = watched.await {
-                        tracing::debug!(%error, "a connection ended early");
+                        tracing::debug!(%error, "connection ended early");
                     }
                 });
             }
-            Err(error) if is_about_one_connection(&error) => {}
+            Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                tracing::warn!(%error, "no connection can be accepted for now");
-                tokio::time::sleep(ACCEPT_REST).await;
+                tracing::warn!(%error, "accept failed");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
     drop(listener);
-    if tokio::time::timeout(bounds.grace, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some requests did not finish within the grace and were cut off");
+    if tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests interrupted at the end of the grace period");
     }
 }
 
 fn connection(
     stream: TcpStream,
     peer: SocketAddr,
-    front: Arc<Front>,
-    bounds: &Bounds,
+    front: Arc<HttpService>,
+    limits: &ConnectionLimits,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
-    // Answers are written whole: waiting for more to send would only delay them.
+    // Responses are written whole, so buffering would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection cannot be set to send at once");
+        tracing::debug!(%error, "TCP_NODELAY failed");
     }
-    let busy = Busy::default();
-    let stream = Guarded::new(stream, bounds.patience, busy.clone());
+    let busy = BusyFlag::default();
+    let stream = StallTimeoutStream::new(stream, limits.stall_timeouts, busy.clone());
     let service = service_fn(move |request| {
         let (front, guard) = (Arc::clone(&front), busy.begin());
         async move {
@@ -115,14 +115,14 @@ fn connection(
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
-        // Of headers hyper takes 100 by itself; to be told so costs it a hundredth of a ready answer.
-        .max_header_size(bounds.head_bytes)
-        // Room for a few bytes of what follows, so that a head of the largest size fits whole.
-        .max_buf_size(bounds.head_bytes + 4 * 1024)
+        // hyper's default is 100 headers; an explicit limit costs a hundredth of a cached response.
+        .max_header_size(limits.head_bytes)
+        // Spare bytes, so that a head of the maximum size fits.
+        .max_buf_size(limits.head_bytes + 4 * 1024)
         .serve_connection(TokioIo::new(stream), service)
 }
 
-fn is_about_one_connection(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

@@ -1,4 +1,4 @@
-//! Errors of Surface A as problem details (RFC 9457).
+//! Errors of the lookup API as problem details (RFC 9457).
 
 use axum::response::{IntoResponse, Response};
 use http::{
@@ -7,50 +7,50 @@ use http::{
 };
 use transcript_core::wire::Problem;
 
-/// A request that is not answered as asked: a status and a sentence about this very request.
+/// Error response: a status and a sentence about this request.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ProblemResponse {
     status: StatusCode,
     detail: String,
 }
 
-impl Refusal {
-    /// A refusal with this status and sentence.
+impl ProblemResponse {
+    /// Creates an error with this status and sentence.
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into() }
     }
 
-    /// A parameter, header or field of the request is wrong: 400, with its name first.
+    /// 400 for a wrong parameter, header or field, whose name comes first.
     pub(crate) fn bad(name: &str, what: impl AsRef<str>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, format!("{name}: {}", what.as_ref()))
     }
 
-    /// The status.
+    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The sentence.
+    /// Returns the sentence.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// A fault of ours: 500. What it was is for the log, not for the caller.
+    /// 500 for an internal error. The cause is only logged.
     pub(crate) fn fault() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "Something went wrong on our side: please try again in a moment.",
+            "The server could not process the request. Retry in a moment.",
         )
     }
 }
 
-/// The sentence of a [`Refusal`] beside its response, for whoever shows it otherwise.
+/// The sentence of a [`ProblemResponse`], attached to its response for other renderings.
 #[derive(Clone, Debug)]
-pub(crate) struct Said(pub(crate) String);
+pub(crate) struct ProblemDetail(pub(crate) String);
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ProblemResponse {
     fn into_response(self) -> Response {
-        let said = Said(self.detail.clone());
+        let detail = ProblemDetail(self.detail.clone());
         let problem = Problem {
             kind: "about:blank".to_owned(),
             title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
@@ -58,14 +58,14 @@ impl IntoResponse for Refusal {
             detail: self.detail,
             failure_reason: None,
         };
-        // A structure of texts and a number always becomes JSON.
+        // Serialization of texts and a number cannot fail.
         let body = serde_json::to_vec(&problem).unwrap_or_default();
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static("application/problem+json")),
             (CACHE_CONTROL, HeaderValue::from_static("no-store")),
         ];
         let mut response = (self.status, headers, body).into_response();
-        response.extensions_mut().insert(said);
+        response.extensions_mut().insert(detail);
         response
     }
 }

@@ -1,4 +1,4 @@
-//! Connections over loopback, with bounds that are quickly reached.
+//! Tests of connections over loopback, with short timeouts.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,21 +11,21 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Bounds, Front, serve, stall::Patience};
+use super::{ConnectionLimits, HttpService, serve, stall_timeout::StallTimeouts};
 use crate::{
     config::LogFormat,
-    log::{Log, LogGuard},
+    log::{LogGuard, LogQueue},
 };
 
-struct Running {
+struct RunningServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     server: JoinHandle<()>,
     _log: LogGuard,
 }
 
-impl Running {
-    async fn start(bounds: Bounds) -> Self {
+impl RunningServer {
+    async fn start(bounds: ConnectionLimits) -> Self {
         let router = Router::new()
             .route("/", get(|| async { "hello" }))
             .route(
@@ -44,11 +44,11 @@ impl Running {
                     }
                 }),
             );
-        let (log, guard) = Log::start(std::io::sink(), LogFormat::Text, true);
+        let (log, guard) = LogQueue::start(std::io::sink(), LogFormat::Text, true);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let front = Front::new(router, Vec::new(), log);
+        let front = HttpService::new(router, Vec::new(), log);
         let server = tokio::spawn(serve(listener, front, bounds, async move {
             let _ = stopped.await;
         }));
@@ -64,17 +64,17 @@ impl Running {
     }
 }
 
-fn hasty() -> Bounds {
+fn short_timeouts() -> ConnectionLimits {
     let millis = Duration::from_millis;
-    let patience =
-        Patience { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
-    Bounds { patience, grace: Duration::from_secs(5), ..Bounds::default() }
+    let stall_timeouts =
+        StallTimeouts { idle: millis(1_000), head: millis(500), write: millis(500), leave: millis(500) };
+    ConnectionLimits { stall_timeouts, grace: Duration::from_secs(5), ..ConnectionLimits::default() }
 }
 
 /// Sends bytes and reads until the server closes.
-async fn exchange(running: &Running, bytes: &str) -> String {
+async fn exchange(running: &RunningServer, bytes: &str) -> String {
     let mut stream = running.connect().await;
-    // The server may refuse and close before all was sent.
+    // The server may refuse and close before everything is sent.
     let _ = stream.write_all(bytes.as_bytes()).await;
     read_all(&mut stream).await
 }
@@ -82,14 +82,14 @@ async fn exchange(running: &Running, bytes: &str) -> String {
 async fn read_all(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     let read = timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
-    // A reset after the answer is a close, too.
-    let _ = read.expect("the server never closed");
+    // A reset after the response also counts as a close.
+    let _ = read.expect("the server did not close the connection");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[tokio::test]
-async fn requests_are_answered_one_after_another_on_one_connection() {
-    let running = Running::start(hasty()).await;
+async fn connection_serves_requests_in_sequence() {
+    let running = RunningServer::start(short_timeouts()).await;
     let one = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
     let text = exchange(
         &running,
@@ -101,17 +101,23 @@ async fn requests_are_answered_one_after_another_on_one_connection() {
 }
 
 #[tokio::test]
-async fn heads_that_are_too_large_are_refused() {
-    let running = Running::start(hasty()).await;
+async fn head_too_large_is_refused() {
+    let running = RunningServer::start(short_timeouts()).await;
     let long =
         |bytes| format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: {}\r\n\r\n", "y".repeat(bytes));
     assert!(exchange(&running, &long(30_000)).await.starts_with("HTTP/1.1 200 "));
-    let told = exchange(&running, &long(40_000)).await;
-    assert!(told.starts_with("HTTP/1.1 431 ") && told.contains("application/problem+json"), "{told}");
+    let refused = exchange(&running, &long(40_000)).await;
+    assert!(
+        refused.starts_with("HTTP/1.1 431 ") && refused.contains("application/problem+json"),
+        "{refused}"
+    );
     assert!(exchange(&running, &long(58_000)).await.contains("application/problem+json"));
-    // Too much to be read: hyper's own answer, which has no body.
-    let untold = exchange(&running, &long(70_000)).await;
-    assert!(untold.starts_with("HTTP/1.1 431 ") && untold.contains("content-length: 0\r\n"), "{untold}");
+    // Larger than what is read: hyper's own response, without a body.
+    let bare_refused = exchange(&running, &long(70_000)).await;
+    assert!(
+        bare_refused.starts_with("HTTP/1.1 431 ") && bare_refused.contains("content-length: 0\r\n"),
+        "{bare_refused}"
+    );
     let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(200));
     assert!(exchange(&running, &many).await.starts_with("HTTP/1.1 431 "));
     let target = format!("GET /?{} HTTP/1.1\r\nhost: x\r\n\r\n", "y".repeat(40_000));
@@ -121,21 +127,21 @@ async fn heads_that_are_too_large_are_refused() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_while_still_sending_reads_the_refusal_whole() {
-    let running = Running::start(hasty()).await;
+async fn head_refused_while_sending_response_is_delivered() {
+    let running = RunningServer::start(short_timeouts()).await;
     let mut stream = running.connect().await;
     stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nx: ").await.unwrap();
     for _ in 0..100 {
         stream.write_all(&[b'y'; 10_000]).await.expect("no reset while sending");
     }
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.expect("an end, not a reset");
+    stream.read_to_end(&mut answer).await.expect("an end of stream, not a reset");
     assert!(answer.starts_with(b"HTTP/1.1 431 "));
 }
 
 #[tokio::test]
-async fn a_head_that_trickles_in_is_cut_off() {
-    let running = Running::start(hasty()).await;
+async fn head_too_slow_closes_connection() {
+    let running = RunningServer::start(short_timeouts()).await;
     let started = Instant::now();
     let mut stream = running.connect().await;
     let trickle = async {
@@ -145,37 +151,37 @@ async fn a_head_that_trickles_in_is_cut_off() {
             }
         }
     };
-    timeout(Duration::from_secs(10), trickle).await.expect("the server never closed");
+    timeout(Duration::from_secs(10), trickle).await.expect("the server did not close the connection");
     assert!(started.elapsed() >= Duration::from_millis(450), "{:?}", started.elapsed());
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_and_a_busy_one_is_not() {
-    let running = Running::start(hasty()).await;
+async fn connection_idle_is_closed_and_busy_kept() {
+    let running = RunningServer::start(short_timeouts()).await;
     let started = Instant::now();
     let mut idle = running.connect().await;
     assert_eq!(read_all(&mut idle).await, "");
     assert!(started.elapsed() >= Duration::from_millis(900), "{:?}", started.elapsed());
-    // Its answer takes longer than a head may, but the caller is waiting, not stalling.
+    // The response takes longer than the head timeout, but the client is waiting, not stalling.
     let text = exchange(&running, "GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(text.ends_with("done"), "{text}");
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_read_is_given_up() {
-    let mut running = Running::start(hasty()).await;
+async fn connection_peer_not_reading_is_closed() {
+    let mut running = RunningServer::start(short_timeouts()).await;
     let mut stream = running.connect().await;
     stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // The server stops as soon as no connection is left, long before its grace is over.
+    // The server stops as soon as no connection is left, long before the end of the grace period.
     running.stop();
     timeout(Duration::from_secs(4), &mut running.server).await.expect("the connection was kept").unwrap();
     drop(stream);
 }
 
 #[tokio::test]
-async fn a_panic_is_a_500_and_the_connection_lives_on() {
-    let running = Running::start(hasty()).await;
+async fn panic_returns_500_and_keeps_connection() {
+    let running = RunningServer::start(short_timeouts()).await;
     let text = exchange(
         &running,
         "GET /panic HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
@@ -186,8 +192,8 @@ async fn a_panic_is_a_500_and_the_connection_lives_on() {
 }
 
 #[tokio::test]
-async fn stopping_lets_running_requests_finish_and_accepts_no_more() {
-    let mut running = Running::start(hasty()).await;
+async fn stop_finishes_requests_and_stops_accepting() {
+    let mut running = RunningServer::start(short_timeouts()).await;
     let mut waiting = running.connect().await;
     let mut idle = running.connect().await;
     waiting.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
@@ -196,13 +202,13 @@ async fn stopping_lets_running_requests_finish_and_accepts_no_more() {
     let text = read_all(&mut waiting).await;
     assert!(text.starts_with("HTTP/1.1 200 ") && text.ends_with("done"), "{text}");
     assert_eq!(read_all(&mut idle).await, "");
-    timeout(Duration::from_secs(4), &mut running.server).await.expect("it did not stop").unwrap();
+    timeout(Duration::from_secs(4), &mut running.server).await.expect("the server did not stop").unwrap();
     assert!(TcpStream::connect(running.address).await.is_err());
 }
 
 #[tokio::test]
-async fn connections_beyond_the_cap_wait_for_their_turn() {
-    let running = Running::start(Bounds { connections: 1, ..hasty() }).await;
+async fn connections_above_limit_wait() {
+    let running = RunningServer::start(ConnectionLimits { connections: 1, ..short_timeouts() }).await;
     let first = running.connect().await;
     let mut second = running.connect().await;
     second.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();

@@ -1,4 +1,4 @@
-//! One line per request.
+//! Request lines of the log.
 
 use std::{borrow::Cow, io, time::Duration};
 
@@ -7,28 +7,28 @@ use serde::Serialize;
 
 use crate::{config::LogFormat, http::RequestId};
 
-/// The longest path that is written, in characters.
+/// Longest path that is logged, in characters.
 const PATH_MAX: usize = 120;
 
-/// What is known of a request when its answer begins.
+/// Data of a request at the start of its response.
 #[derive(Debug)]
 pub(crate) struct AccessLine {
-    /// Its method.
+    /// Method.
     pub(crate) method: Method,
-    /// Its path, without the query.
+    /// Path, without the query.
     pub(crate) path: Cow<'static, str>,
-    /// The answer's status.
+    /// Status of the response.
     pub(crate) status: StatusCode,
-    /// The length of the answer's body in bytes.
+    /// Length of the response body, in bytes.
     pub(crate) bytes: u64,
-    /// How long the answer took.
+    /// Duration until the response.
     pub(crate) took: Duration,
-    /// The request's id.
+    /// Request id.
     pub(crate) id: RequestId,
 }
 
 #[derive(Serialize)]
-struct Json<'a> {
+struct JsonFields<'a> {
     timestamp: &'a str,
     level: &'static str,
     message: &'static str,
@@ -41,12 +41,13 @@ struct Json<'a> {
 }
 
 impl AccessLine {
-    /// Adds the line, written `now`, to a buffer. It runs on the log's own thread: nobody waits for it. But
-    /// under load it is a good part of what a ready answer costs, so a line for people is put together by
-    /// hand.
+    /// Appends the line, written `now`, to a buffer.
+    ///
+    /// Runs on the log's thread. The text format is assembled by hand, because under load it is a large part of the
+    /// cost of a cached response.
     ///
     /// # Errors
-    /// The serialiser's.
+    /// The serializer failed.
     pub(super) fn write(&self, now: &str, format: LogFormat, to: &mut Vec<u8>) -> io::Result<()> {
         let path = shown(&self.path);
         let (status, method) = (self.status, self.method.as_str());
@@ -64,7 +65,7 @@ impl AccessLine {
             LogFormat::Json => {
                 let mut id = Vec::new();
                 self.id.write(&mut id);
-                let line = Json {
+                let line = JsonFields {
                     timestamp: now,
                     level: "INFO",
                     message: "request",
@@ -83,7 +84,7 @@ impl AccessLine {
     }
 }
 
-/// A duration in milliseconds, to the microsecond, without zeros at its end.
+/// Formats a duration in milliseconds, to the microsecond, without trailing zeros.
 fn milliseconds(took: Duration, to: &mut Vec<u8>) {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     to.extend_from_slice(itoa::Buffer::new().format(micros / 1_000).as_bytes());
@@ -91,16 +92,17 @@ fn milliseconds(took: Duration, to: &mut Vec<u8>) {
     if rest > 0 {
         to.push(b'.');
     }
-    let mut place = 100;
+    let mut divisor = 100;
     while rest > 0 {
-        to.push(b'0' + (rest / place) as u8);
-        rest %= place;
-        place /= 10;
+        to.push(b'0' + (rest / divisor) as u8);
+        rest %= divisor;
+        divisor /= 10;
     }
 }
 
-/// The path, cut to a length; and cut before anything that looks like a key: a caller may have put one
-/// there by mistake.
+/// Truncates a path to the maximum length, and before anything that looks like a key.
+///
+/// A client may have put a key there by mistake.
 fn shown(path: &str) -> Cow<'_, str> {
     if path.len() <= PATH_MAX && !path.contains("vb") {
         return Cow::Borrowed(path);
@@ -126,7 +128,7 @@ mod tests {
             status: StatusCode::OK,
             bytes: 17,
             took: Duration::from_micros(1_250),
-            id: RequestId::Theirs(HeaderValue::from_static("a-1")),
+            id: RequestId::FromClient(HeaderValue::from_static("a-1")),
         };
         let mut text = Vec::new();
         line.write("1970-01-01T00:00:00Z", format, &mut text).unwrap();
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_the_library_writes_them() {
+    fn access_milliseconds_match_float_format() {
         for number in [0, 1, 9, 10, 999, 1_000, 1_001, 1_010, 1_100, 12_000, 123_456, 7_000_050] {
             let mut text = Vec::new();
             milliseconds(Duration::from_micros(number), &mut text);
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_and_one_for_machines() {
+    fn access_line_text_and_json() {
         let text = line("/api/transcript", LogFormat::Text);
         assert_eq!(text, "1970-01-01T00:00:00Z  INFO 200 GET /api/transcript 1.25ms 17B a-1\n");
         let json: serde_json::Value = serde_json::from_str(&line("/x\"", LogFormat::Json)).unwrap();
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_endless_paths_are_cut() {
+    fn access_path_is_cut_at_key_and_limit() {
         assert!(line("/api/keys/vbk_secret", LogFormat::Text).contains(" /api/keys/… "));
         assert!(line("/vb/x?vba_secret", LogFormat::Text).contains(" /vb/x?… "));
         assert!(line(&"é".repeat(5_000), LogFormat::Text).len() < 400);

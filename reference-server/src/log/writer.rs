@@ -1,4 +1,4 @@
-//! The queue of lines, and the thread that writes them.
+//! The line queue and the writer thread.
 
 use std::{
     borrow::Cow,
@@ -16,40 +16,40 @@ use http::Uri;
 use transcript_core::Timestamp;
 
 use super::AccessLine;
-use crate::{bodies, config::LogFormat};
+use crate::{config::LogFormat, response_cache};
 
-/// How many lines may wait to be written; further ones are dropped and counted.
+/// Capacity of the queue, in lines; further lines are dropped and counted.
 const QUEUE: usize = 8_192;
-/// How long the thread rests when no line waits.
-const REST: Duration = Duration::from_millis(5);
-/// How much is written at once while lines wait, in bytes.
+/// Pause of the thread while the queue is empty.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Write buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 
-enum Line {
+enum LogLine {
     Request(AccessLine),
     Ready(Vec<u8>),
     End,
 }
 
-/// The log. A clone is a handle to the same one.
+/// Handle of the log.
 #[derive(Clone, Debug)]
-pub(crate) struct Log {
-    queue: SyncSender<Line>,
-    /// How many were dropped since that was written last, and since the start.
+pub(crate) struct LogQueue {
+    queue: SyncSender<LogLine>,
+    /// Number of dropped lines since the last report, and since the start.
     dropped: Arc<AtomicU64>,
     dropped_ever: Arc<AtomicU64>,
     requests: bool,
 }
 
-/// Keeps the log's thread: dropping it writes what still waits.
+/// Owner of the log's thread: drop writes all queued lines.
 #[derive(Debug)]
 pub(crate) struct LogGuard {
-    log: Log,
+    log: LogQueue,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Log {
-    /// Starts a log that writes to `to`; without `requests` it has no line per request.
+impl LogQueue {
+    /// Starts a log that writes to `to`; `requests` is whether requests are logged.
     pub(crate) fn start(
         to: impl Write + Send + 'static,
         format: LogFormat,
@@ -61,43 +61,43 @@ impl Log {
         let thread = std::thread::Builder::new()
             .name("log".to_owned())
             .spawn(move || write_all(&lines, &dropped, format, BufWriter::with_capacity(BUFFER, to)))
-            .inspect_err(|error| eprintln!("there is no log, for want of a thread: {error}"))
+            .inspect_err(|error| eprintln!("cannot start the log thread: {error}"))
             .ok();
         let guard = LogGuard { log: log.clone(), thread };
         (log, guard)
     }
 
-    /// The same log, without a line for each request.
+    /// Returns the same log without request lines.
     pub(crate) fn without_requests(&self) -> Self {
         Self { requests: false, ..self.clone() }
     }
 
-    /// How many lines there was no room for since the start.
+    /// Number of lines dropped since the start.
     pub(crate) fn lines_dropped(&self) -> u64 {
         self.dropped_ever.load(Ordering::Relaxed)
     }
 
-    /// The path for a request's line, where requests have lines.
+    /// Returns the path for a request line, if requests are logged.
     pub(crate) fn path(&self, uri: &Uri) -> Option<Cow<'static, str>> {
         self.requests.then(|| match uri.path() {
-            bodies::PATH => Cow::Borrowed(bodies::PATH),
+            response_cache::PATH => Cow::Borrowed(response_cache::PATH),
             path => Cow::Owned(path.to_owned()),
         })
     }
 
-    /// Writes a request's line, some time soon.
+    /// Queues a request line.
     pub(crate) fn access(&self, line: AccessLine) {
         if self.requests {
-            self.put(Line::Request(line));
+            self.put(LogLine::Request(line));
         }
     }
 
-    /// A writer of ready lines, one for each.
+    /// Creates a writer of one formatted line.
     pub(super) fn line_writer(&self) -> LineWriter {
         LineWriter { log: self.clone(), line: Vec::new() }
     }
 
-    fn put(&self, line: Line) {
+    fn put(&self, line: LogLine) {
         if self.queue.try_send(line).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             self.dropped_ever.fetch_add(1, Ordering::Relaxed);
@@ -106,8 +106,8 @@ impl Log {
 }
 
 impl LogGuard {
-    /// The log.
-    pub(crate) fn log(&self) -> Log {
+    /// Returns a handle of the log.
+    pub(crate) fn log(&self) -> LogQueue {
         self.log.clone()
     }
 }
@@ -115,17 +115,17 @@ impl LogGuard {
 impl Drop for LogGuard {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // Unlike other lines this one waits for room: behind it there are no more.
-            let _ = self.log.queue.send(Line::End);
+            // Blocks until there is space, unlike other lines: it is the last one.
+            let _ = self.log.queue.send(LogLine::End);
             let _ = thread.join();
         }
     }
 }
 
-/// Gathers one line and hands it on when it is dropped.
+/// Collects one line and queues it on drop.
 #[derive(Debug)]
 pub(crate) struct LineWriter {
-    log: Log,
+    log: LogQueue,
     line: Vec<u8>,
 }
 
@@ -143,34 +143,39 @@ impl Write for LineWriter {
 impl Drop for LineWriter {
     fn drop(&mut self) {
         if !self.line.is_empty() {
-            self.log.put(Line::Ready(std::mem::take(&mut self.line)));
+            self.log.put(LogLine::Ready(std::mem::take(&mut self.line)));
         }
     }
 }
 
-/// The thread: writes line after line, and flushes whenever none waits.
-fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut to: BufWriter<impl Write>) {
-    let mut clock = Clock::default();
+/// Body of the thread: writes line after line and flushes when the queue is empty.
+fn write_all(
+    lines: &Receiver<LogLine>,
+    dropped: &AtomicU64,
+    format: LogFormat,
+    mut to: BufWriter<impl Write>,
+) {
+    let mut clock = LogClock::default();
     let mut text = Vec::new();
     loop {
         let line = match lines.try_recv() {
             Ok(line) => Some(line),
             Err(TryRecvError::Empty) => {
-                // Where the log cannot be written there is nobody left to tell.
+                // A log that cannot be written cannot be reported.
                 let _ = to.flush();
-                // Waking a thread costs its waker more than a line does: under load there are soon many.
-                std::thread::sleep(REST);
+                // Waking a thread costs more than queueing a line, and under load lines arrive soon.
+                std::thread::sleep(PAUSE);
                 lines.try_recv().ok().or_else(|| lines.recv().ok())
             }
             Err(TryRecvError::Disconnected) => None,
         };
         let _ = match line {
-            Some(Line::Request(line)) => {
+            Some(LogLine::Request(line)) => {
                 text.clear();
                 line.write(clock.now(), format, &mut text).and_then(|()| to.write_all(&text))
             }
-            Some(Line::Ready(line)) => to.write_all(&line),
-            Some(Line::End) | None => break,
+            Some(LogLine::Ready(line)) => to.write_all(&line),
+            Some(LogLine::End) | None => break,
         };
         let missed = dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
@@ -187,14 +192,14 @@ fn write_all(lines: &Receiver<Line>, dropped: &AtomicU64, format: LogFormat, mut
     let _ = to.flush();
 }
 
-/// The time as text, which is the same for all lines of a millisecond.
+/// Current time as text, cached for a millisecond.
 #[derive(Default)]
-struct Clock {
+struct LogClock {
     at: Option<Timestamp>,
     text: String,
 }
 
-impl Clock {
+impl LogClock {
     fn now(&mut self) -> &str {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
@@ -211,13 +216,13 @@ mod tests {
 
     use super::*;
 
-    /// A place to write to that blocks until it is let go.
-    struct Slow {
+    /// A writer that blocks until it is released.
+    struct SlowWriter {
         text: Arc<Mutex<Vec<u8>>>,
         go: Receiver<()>,
     }
 
-    impl Write for Slow {
+    impl Write for SlowWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let _ = self.go.recv();
             self.text.lock().unwrap().extend_from_slice(bytes);
@@ -230,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_disk_never_makes_anyone_wait() {
+    fn log_slow_disk_drops_lines_without_blocking() {
         let text: Arc<Mutex<Vec<u8>>> = Arc::default();
         let (release, go) = mpsc::channel();
-        let (log, guard) = Log::start(Slow { text: Arc::clone(&text), go }, LogFormat::Text, true);
+        let (log, guard) = LogQueue::start(SlowWriter { text: Arc::clone(&text), go }, LogFormat::Text, true);
         for number in 0..3 * QUEUE {
             writeln!(log.line_writer(), "line {number}").unwrap();
         }

@@ -1,4 +1,4 @@
-//! From a mail to the bytes that travel.
+//! Mails as MIME messages.
 
 use lettre::{
     Address, Message,
@@ -9,12 +9,12 @@ use lettre::{
     },
 };
 use sha2::{Digest, Sha256};
-use transcript_core::{Error, accounts::mail::Mail};
+use transcript_core::{Error, accounts::mail::MailMessage};
 
-/// The longest line that may travel as it is, in bytes (RFC 5322, 2.1.1).
+/// Longest line without transfer encoding, in bytes (RFC 5322, 2.1.1).
 const LINE_MAX: usize = 998;
 
-/// Says that no person wrote it, so that no machine answers (RFC 3834).
+/// Marks automatic mails, so that autoresponders do not reply (RFC 3834).
 #[derive(Clone)]
 struct AutoSubmitted;
 
@@ -32,12 +32,12 @@ impl Header for AutoSubmitted {
     }
 }
 
-/// The message of a mail: plain text and HTML.
+/// Builds a message with plain text and HTML.
 ///
 /// # Errors
-/// Never to be retried: the recipient is no address that mail can be sent to.
-pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, Error> {
-    let to = recipient(&mail.to).ok_or_else(|| Error::invalid("the recipient is no mail address"))?;
+/// Not retryable: the recipient is not a valid mail address.
+pub(super) fn message(mail: &MailMessage, from: &Mailbox) -> Result<Message, Error> {
+    let to = recipient(&mail.to).ok_or_else(|| Error::invalid("the recipient is not a mail address"))?;
     let id = format!("<{}@{}>", name(mail), from.email.domain());
     let envelope = Envelope::new(Some(from.email.clone()), vec![to.clone()])
         .map_err(|_| Error::invalid("the mail has no recipient"))?;
@@ -50,33 +50,34 @@ pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, Error> {
         .subject(mail.subject.as_str())
         .message_id(Some(id))
         .header(AutoSubmitted)
-        // Otherwise it is read back from the headers, which knows no quoted names.
+        // Otherwise lettre parses it from the headers, which fails for quoted names.
         .envelope(envelope)
         .multipart(parts)
-        // The recipient and the sender are all that can be wrong with it.
-        .map_err(|_| Error::invalid("the mail cannot be put into a message"))
+        // Only the recipient and the sender can be invalid.
+        .map_err(|_| Error::invalid("the mail cannot be encoded as a message"))
 }
 
-/// A name of this very mail, which tells nothing of what is in it: there is a token in the text.
-pub(super) fn name(mail: &Mail) -> String {
+/// Returns a name derived from the mail by a digest, because the text contains a token.
+pub(super) fn name(mail: &MailMessage) -> String {
     let digest = Sha256::new().chain_update(&mail.to).chain_update(&mail.text).finalize();
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A body that stays readable, and whose link can be copied, where that is possible.
+/// Encodes a part without transfer encoding if possible, so that links can be copied.
 fn part(kind: ContentType, text: &str) -> SinglePart {
     let lines = text.replace('\n', "\r\n");
     let plain = lines.is_ascii() && lines.lines().all(|line| line.len() <= LINE_MAX);
     let body = match plain {
-        // The library's own limit for this encoding is shorter than a link may be.
+        // lettre's limit for this encoding is shorter than a link may be.
         true => Body::dangerous_pre_encoded(lines.into_bytes(), ContentTransferEncoding::SevenBit),
         false => Body::new(lines),
     };
     SinglePart::builder().header(kind).body(body)
 }
 
-/// The address in the form in which servers know it: a domain of other scripts in its ASCII form, so that a
-/// server without SMTPUTF8 will do.
+/// Parses the address and converts an international domain to ASCII.
+///
+/// The mail server then does not need SMTPUTF8.
 fn recipient(text: &str) -> Option<Address> {
     let (user, domain) = text.rsplit_once('@')?;
     let domain = match domain.is_ascii() {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     fn formatted(to: &str) -> Result<String, Error> {
-        let mail = Mail {
+        let mail = MailMessage {
             to: to.to_owned(),
             subject: "A subject".to_owned(),
             text: format!("Hello,\n\nhttps://v.example/api/v1/verify?token={}\n", "0".repeat(64)),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_both_parts_as_they_are() {
+    fn message_parts_are_unchanged() {
         let text = formatted("ann@example.org").unwrap();
         for line in [
             "From: Verbatim <no-reply@v.example>",
@@ -116,14 +117,14 @@ mod tests {
             assert!(text.split("\r\n").any(|other| other == line), "{line}\n{text}");
         }
         assert!(text.contains("\r\nDate: ") && text.contains("@v.example>\r\n"), "{text}");
-        assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "every line ends with both");
+        assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "every line must end with CRLF");
     }
 
     #[test]
-    fn no_address_adds_a_header_or_a_recipient() {
+    fn message_address_injection_is_refused() {
         for to in [
             "",
-            "nobody",
+            "no-address",
             "@example.org",
             "ann@",
             "ann@example.org\r\nBcc: x@y.example",
@@ -149,9 +150,9 @@ mod tests {
     }
 
     #[test]
-    fn other_scripts_are_encoded() {
+    fn message_non_ascii_is_encoded() {
         let from: Mailbox = "Wörtlich <no-reply@v.example>".parse().unwrap();
-        let mail = Mail {
+        let mail = MailMessage {
             to: "ann@example.org".to_owned(),
             subject: "Wörtlich: ein Schlüssel".to_owned(),
             text: format!("Grüße\n{}\n", "x".repeat(2_000)),

@@ -1,9 +1,8 @@
-//! Mail by SMTP: one connection a mail.
+//! Mail over SMTP, one connection per mail.
 //!
-//! The steps are taken one by one, rather than by lettre's transport: what a server says before it has seen
-//! the mail is about us (a wrong password, a full queue) and passes; only what it says about the mail can be
-//! its last word. Nothing is pooled: a connection whose mail was given up half way would answer the next mail
-//! with the words for the one before.
+//! The session is driven step by step instead of by lettre's transport: an error before the message (a wrong password,
+//! a full queue) is retryable, and only a reply to the message itself can be final. Connections are not pooled: after
+//! an interrupted mail, replies would be assigned to the wrong mail.
 
 use std::{fmt, io, time::Duration};
 
@@ -21,38 +20,40 @@ use lettre::{
 use tokio::time::{Instant, timeout, timeout_at};
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
-    accounts::mail::{Mail, Mailer},
+    accounts::mail::{MailMessage, Mailer},
 };
 
 use super::message::message;
 use crate::config::{SmtpSecurity, SmtpUrl};
 
-/// How long a mail server is waited for.
+/// Timeouts of a mail server.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// For a connection, and for whatever comes before the mail.
+pub(crate) struct SmtpTimeouts {
+    /// Connecting and everything before the message.
     pub(crate) greeting: Duration,
-    /// For all of it. Servers may look long at a mail before they take it, and one that is given up then may
-    /// come twice.
+    /// The whole session.
+    ///
+    /// Servers may check a mail for long before they accept it; a mail whose session is interrupted then may arrive
+    /// twice.
     pub(crate) all: Duration,
-    /// For a good-bye.
+    /// The QUIT command.
     pub(crate) quit: Duration,
 }
 
-impl Default for Patience {
+impl Default for SmtpTimeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self { greeting: seconds(30), all: seconds(110), quit: seconds(5) }
     }
 }
 
-/// A mail server.
+/// Mailer for a mail server.
 pub(crate) struct SmtpMailer {
     url: SmtpUrl,
     tls: Option<TlsParameters>,
     hello: ClientId,
     from: Mailbox,
-    patience: Patience,
+    timeouts: SmtpTimeouts,
 }
 
 impl fmt::Debug for SmtpMailer {
@@ -62,28 +63,30 @@ impl fmt::Debug for SmtpMailer {
 }
 
 impl SmtpMailer {
-    /// The server at this address; `roots` are certificates in PEM that are trusted beside the system's.
+    /// Creates a mailer for this server.
+    ///
+    /// `roots` are PEM certificates trusted in addition to those of the system.
     ///
     /// # Errors
-    /// The certificates cannot be used.
+    /// The certificates are not usable.
     pub(crate) fn new(url: &SmtpUrl, from: Mailbox, roots: &[u8]) -> Result<Self> {
         let tls = match url.security {
             SmtpSecurity::None => None,
             _ => Some(tls(&url.host, roots).map_err(|error| Error::invalid(error.to_string()))?),
         };
-        // Servers look up whom they are greeted by: the sender's domain is known to them.
+        // Servers look up the EHLO name; the sender's domain is resolvable.
         let hello = url.greeting.clone().unwrap_or_else(|| from.email.domain().to_owned());
-        let patience = Patience::default();
-        Ok(Self { url: url.clone(), tls, hello: ClientId::Domain(hello), from, patience })
+        let timeouts = SmtpTimeouts::default();
+        Ok(Self { url: url.clone(), tls, hello: ClientId::Domain(hello), from, timeouts })
     }
 
-    /// The same, with another patience.
+    /// Replaces the timeouts.
     #[cfg(test)]
-    pub(crate) fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub(crate) fn with_timeouts(self, timeouts: SmtpTimeouts) -> Self {
+        Self { timeouts, ..self }
     }
 
-    /// A connection that is ready for a mail.
+    /// Opens a connection that is ready for a mail.
     async fn connect(&self) -> Result<AsyncSmtpConnection, SmtpError> {
         let SmtpUrl { host, port, security, credentials, .. } = &self.url;
         let wrapper = self.tls.clone().filter(|_| *security == SmtpSecurity::Tls);
@@ -96,7 +99,7 @@ impl SmtpMailer {
             SmtpSecurity::Tls | SmtpSecurity::None => false,
         };
         if let Some(tls) = self.tls.clone().filter(|_| upgrade) {
-            // A server that does not offer it is an error: nothing goes out in the clear.
+            // Fails if the server does not offer it: nothing is sent unencrypted.
             connection.starttls(tls, &self.hello).await?;
         }
         if let Some((user, password)) = credentials {
@@ -107,18 +110,18 @@ impl SmtpMailer {
     }
 
     async fn deliver(&self, message: &Message) -> Result<()> {
-        let deadline = Instant::now() + self.patience.all;
-        let slow = || Error::unavailable("the mail server did not answer in time");
-        let connected = timeout(self.patience.greeting, self.connect()).await.map_err(|_| slow())?;
-        let mut connection = connected.map_err(|error| about_us(&error))?;
+        let deadline = Instant::now() + self.timeouts.all;
+        let slow = || Error::unavailable("the mail server timed out");
+        let connected = timeout(self.timeouts.greeting, self.connect()).await.map_err(|_| slow())?;
+        let mut connection = connected.map_err(|error| session_error(&error))?;
         let bytes = message.formatted();
         let sending = connection.send(message.envelope(), &bytes);
         let sent = timeout_at(deadline, sending).await.map_err(|_| slow())?;
-        sent.map_err(|error| about_the_mail(&error))?;
-        // The mail is theirs now: nobody waits for manners.
-        let quit = self.patience.quit;
+        sent.map_err(|error| message_error(&error))?;
+        // The server has accepted the mail; QUIT is sent in the background.
+        let quit = self.timeouts.quit;
         tokio::spawn(async move {
-            // A server that has hung up already has heard it, too.
+            // The server may have closed the connection already.
             let _ = timeout(quit, connection.quit()).await;
         });
         Ok(())
@@ -127,7 +130,7 @@ impl SmtpMailer {
 
 #[async_trait]
 impl Mailer for SmtpMailer {
-    async fn send(&self, mail: Mail) -> Result<()> {
+    async fn send(&self, mail: MailMessage) -> Result<()> {
         self.deliver(&message(&mail, &self.from)?).await
     }
 }
@@ -140,37 +143,37 @@ fn tls(host: &str, roots: &[u8]) -> Result<TlsParameters, SmtpError> {
     parameters.build()
 }
 
-/// What went wrong before the mail was shown: that is nobody's mail's fault, and may be mended.
-fn about_us(error: &SmtpError) -> Error {
+/// Converts an error before the message, which does not concern the mail and is retryable.
+fn session_error(error: &SmtpError) -> Error {
     let message = match error.status() {
-        Some(code) => format!("the mail server refused us ({code})"),
-        None => format!("the mail server cannot be used: {}", cause(error)),
+        Some(code) => format!("the mail server refused the connection ({code})"),
+        None => format!("the mail server is not usable: {}", cause(error)),
     };
     Error::unavailable(message)
 }
 
-/// What the server said about the mail.
-fn about_the_mail(error: &SmtpError) -> Error {
+/// Converts an error of the message itself.
+fn message_error(error: &SmtpError) -> Error {
     match error.status() {
-        Some(code) if error.is_permanent() && !is_about_us(u16::from(code)) => {
-            let message = format!("the mail server refused the mail for good ({code})");
+        Some(code) if error.is_permanent() && !is_authentication_code(u16::from(code)) => {
+            let message = format!("the mail server rejected the mail permanently ({code})");
             Error::new(ErrorKind::Invalid, Retry::Never, message)
         }
-        Some(code) => Error::unavailable(format!("the mail server does not take the mail now ({code})")),
-        // lettre itself refuses an address that this server cannot be told.
+        Some(code) => Error::unavailable(format!("the mail server rejected the mail temporarily ({code})")),
+        // lettre refuses an address that this server does not support.
         None if error.is_client() => {
-            Error::invalid("the mail server takes no addresses of other scripts (SMTPUTF8)")
+            Error::invalid("the mail server does not support international addresses (SMTPUTF8)")
         }
-        None => Error::unavailable(format!("the mail server broke off: {}", cause(error))),
+        None => Error::unavailable(format!("the mail server connection failed: {}", cause(error))),
     }
 }
 
-/// Codes that say "authenticate first", which some servers say only to the mail (RFC 4954).
-fn is_about_us(code: u16) -> bool {
+/// Codes for missing authentication, which some servers send only to the message (RFC 4954).
+fn is_authentication_code(code: u16) -> bool {
     matches!(code, 530 | 534 | 535 | 538)
 }
 
-/// The reason, without anything that a server said: that may name an address.
+/// Returns the cause, without the server's reply, which may contain an address.
 fn cause(error: &SmtpError) -> String {
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
@@ -180,9 +183,9 @@ fn cause(error: &SmtpError) -> String {
         source = inner.source();
     }
     if error.is_response() {
-        return "its answer broke off, or cannot be understood".to_owned();
+        return "its reply is incomplete or invalid".to_owned();
     }
-    // What is left is told by this side: a name that is none, no STARTTLS, no way to authenticate.
+    // Local errors remain: an invalid name, no STARTTLS, no authentication mechanism.
     error.to_string()
 }
 

@@ -1,34 +1,34 @@
-//! Where a page of a transcript begins.
+//! Cursor of a transcript page.
 
 use std::fmt;
 
 use transcript_core::archive::StoredTranscript;
 
-/// A place in one revision of one transcript: a passage, and how many bytes of it were read.
+/// Position in one revision of a transcript: a passage and the bytes of it that were already returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cursor {
-    /// The first bytes of the content's digest.
+pub(super) struct PassageCursor {
+    /// First four bytes of the content digest.
     digest: u32,
-    /// The passage, from 0.
+    /// Passage, from 0.
     pub(super) passage: u32,
-    /// How many bytes of its text were read.
+    /// Bytes of the passage's text that were already returned.
     pub(super) offset: u32,
 }
 
-impl Cursor {
-    /// A place in this transcript.
+impl PassageCursor {
+    /// Creates a cursor into this transcript.
     pub(super) fn new(stored: &StoredTranscript, passage: usize, offset: usize) -> Self {
-        // A transcript has less than four gigabytes.
+        // A transcript has less than 4 GiB.
         let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self { digest: digest(stored), passage: small(passage), offset: small(offset) }
     }
 
-    /// Whether it is of this transcript, as it is archived now.
+    /// Whether the cursor belongs to this revision of this transcript.
     pub(super) fn is_of(&self, stored: &StoredTranscript) -> bool {
         self.digest == digest(stored)
     }
 
-    /// The cursor that was written so.
+    /// Parses the text form of a cursor.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let digest = parts.next().filter(|part| part.len() == 8)?;
@@ -37,12 +37,12 @@ impl Cursor {
             passage: parts.next()?.parse().ok()?,
             offset: parts.next()?.parse().ok()?,
         };
-        // Only what it is written as itself: no signs, no leading zeros.
+        // Only the canonical form is valid: no signs, no leading zeros.
         (cursor.to_string() == text).then_some(cursor)
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for PassageCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}-{}-{}", self.digest, self.passage, self.offset)
     }

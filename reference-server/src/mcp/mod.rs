@@ -1,17 +1,18 @@
-//! The Model Context Protocol: four tools for assistants, over HTTP ([`Service`]) and on standard input and output
-//! ([`Local`]).
+//! Model Context Protocol: four tools for assistants.
 //!
-//! No rule lives here. A tool turns its arguments into calls of the core, as a route does, and their answer into text:
-//! what is free, what a key pays for, and when, the core decides. Everything that a caller can act on is told as the
-//! tool's result; only what is no call of a tool is an error of the protocol.
+//! They are served over HTTP ([`ServiceBackend`]) and on standard input and output ([`ArchiveBackend`]).
+//!
+//! A tool turns its arguments into calls of the core, as a route does, and the result into text. The core decides what
+//! is free, what a key pays for, and when. A failure that a caller can act on is a tool result; only a message that is
+//! not a tool call is a protocol error.
 
-mod answer;
+mod archive_backend;
 mod arguments;
+mod backend;
 mod cursor;
-mod local;
 mod page;
-mod service;
-mod source;
+mod result;
+mod service_backend;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -29,100 +30,122 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-pub(crate) use local::Local;
-pub(crate) use service::Service;
-pub(crate) use source::Caller;
+pub(crate) use archive_backend::ArchiveBackend;
+pub(crate) use backend::ToolCaller;
+pub(crate) use service_backend::ServiceBackend;
 
-use arguments::{AskVideo, GetTranscript, ListLanguages, SearchTranscript, read};
-use source::{No, Source, Wanted};
+use arguments::{AskVideoArgs, GetTranscriptArgs, ListLanguagesArgs, SearchTranscriptArgs, read};
+use backend::{ToolBackend, ToolError, TranscriptQuery};
 
-/// The largest message that is read, in bytes: a question is small, and so are all other arguments.
+/// Limit of a message, in bytes.
 pub(crate) const MESSAGE_MAX: usize = 64 * 1024;
-/// For how long a client may keep the list of tools, in milliseconds: it changes with the version of the server.
+/// Time for which a client may cache the tool list, in milliseconds.
+/// The list changes with the server's version.
 const TOOLS_TTL_MS: u64 = 60 * 60 * 1000;
 
-/// The tools, over one source of transcripts. A clone is a handle to the same ones.
+/// MCP tools over one backend. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Tools {
-    source: Arc<dyn Source>,
+pub(crate) struct McpTools {
+    backend: Arc<dyn ToolBackend>,
     all: Arc<[Tool]>,
 }
 
-impl fmt::Debug for Tools {
+impl fmt::Debug for McpTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tools").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("McpTools").field("backend", &self.backend).finish_non_exhaustive()
     }
 }
 
-impl Tools {
-    /// The tools of a service over HTTP.
-    pub(crate) fn of_service(service: Service) -> Self {
-        Self { source: Arc::new(service), all: tools::all(tools::Whose::Service).into() }
+impl McpTools {
+    /// Tools of a service over HTTP.
+    pub(crate) fn for_service(service: ServiceBackend) -> Self {
+        Self { backend: Arc::new(service), all: tools::all(tools::ToolScope::Service).into() }
     }
 
-    /// The tools over the user's own archive.
-    pub(crate) fn of_archive(local: Local) -> Self {
-        Self { source: Arc::new(local), all: tools::all(tools::Whose::Archive).into() }
+    /// Tools over the user's archive.
+    pub(crate) fn for_archive(local: ArchiveBackend) -> Self {
+        Self { backend: Arc::new(local), all: tools::all(tools::ToolScope::Archive).into() }
     }
 
-    /// Calls a tool; none when there is no such one.
-    async fn call(&self, name: &str, given: Map<String, Value>, caller: Caller) -> Option<CallToolResult> {
+    /// Calls a tool; `None` if the name is unknown.
+    async fn call(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        caller: ToolCaller,
+    ) -> Option<CallToolResult> {
         let result = match name {
-            tools::GET_TRANSCRIPT => self.get_transcript(given, caller).await,
-            tools::LIST_LANGUAGES => self.list_languages(given, caller).await,
-            tools::ASK_VIDEO => self.ask_video(given, caller).await,
-            tools::SEARCH_TRANSCRIPT => self.search_transcript(given, caller).await,
+            tools::GET_TRANSCRIPT => self.get_transcript(arguments, caller).await,
+            tools::LIST_LANGUAGES => self.list_languages(arguments, caller).await,
+            tools::ASK_VIDEO => self.ask_video(arguments, caller).await,
+            tools::SEARCH_TRANSCRIPT => self.search_transcript(arguments, caller).await,
             _ => return None,
         };
-        Some(result.unwrap_or_else(|no| answer::no(&no)))
+        Some(result.unwrap_or_else(|error| result::failure(&error)))
     }
 
-    async fn get_transcript(&self, given: Map<String, Value>, caller: Caller) -> Result<CallToolResult, No> {
-        let wanted = read::<GetTranscript>(given)?;
-        let (from, max_chars) = (wanted.cursor()?, wanted.max_chars()?);
-        let timestamps = wanted.timestamps.unwrap_or(true);
-        // Where a page was read before, the transcript is archived: what follows it has nothing fetched or charged.
-        let got = self.source.transcript(wanted.wanted(from.is_none())?, caller).await?;
-        let passages = self.source.chat().passages(Arc::clone(&got.stored.transcript)).await;
-        let passages = passages.map_err(|error| No::of_error(&error))?;
-        let page = page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(No::bad)?;
-        Ok(answer::transcript(&got, &page, from.is_none()))
+    async fn get_transcript(
+        &self,
+        arguments: Map<String, Value>,
+        caller: ToolCaller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<GetTranscriptArgs>(arguments)?;
+        let (from, max_chars) = (args.cursor()?, args.max_chars()?);
+        let timestamps = args.timestamps.unwrap_or(true);
+        // Later pages are read from the archive: they fetch and charge nothing.
+        let got = self.backend.transcript(args.query(from.is_none())?, caller).await?;
+        let passages = self.backend.chat().passages(Arc::clone(&got.stored.transcript)).await;
+        let passages = passages.map_err(|error| ToolError::from_error(&error))?;
+        let page =
+            page::page(&got.stored, &passages, from, max_chars, timestamps).map_err(ToolError::invalid)?;
+        Ok(result::transcript(&got, &page, from.is_none()))
     }
 
-    async fn list_languages(&self, given: Map<String, Value>, caller: Caller) -> Result<CallToolResult, No> {
-        let wanted = read::<ListLanguages>(given)?;
-        let languages = self.source.languages(wanted.video, caller).await?;
-        Ok(answer::languages(&languages))
+    async fn list_languages(
+        &self,
+        arguments: Map<String, Value>,
+        caller: ToolCaller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<ListLanguagesArgs>(arguments)?;
+        let languages = self.backend.languages(args.video, caller).await?;
+        Ok(result::languages(&languages))
     }
 
-    async fn ask_video(&self, given: Map<String, Value>, caller: Caller) -> Result<CallToolResult, No> {
-        let asked = read::<AskVideo>(given)?;
-        let told = self.source.ask(asked.video, asked.question, caller).await?;
-        Ok(answer::told(&told))
+    async fn ask_video(
+        &self,
+        arguments: Map<String, Value>,
+        caller: ToolCaller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<AskVideoArgs>(arguments)?;
+        let answer = self.backend.answer(args.video, args.question, caller).await?;
+        Ok(result::answer(&answer))
     }
 
     async fn search_transcript(
         &self,
-        given: Map<String, Value>,
-        caller: Caller,
-    ) -> Result<CallToolResult, No> {
-        let wanted = read::<SearchTranscript>(given)?;
-        let limit = wanted.limit()?;
+        arguments: Map<String, Value>,
+        caller: ToolCaller,
+    ) -> Result<CallToolResult, ToolError> {
+        let args = read::<SearchTranscriptArgs>(arguments)?;
+        let limit = args.limit()?;
         let got = self
-            .source
+            .backend
             .transcript(
-                Wanted { may_fetch: true, ..Wanted::of(&wanted.video, wanted.lang.as_deref())? },
+                TranscriptQuery {
+                    may_fetch: true,
+                    ..TranscriptQuery::new(&args.video, args.lang.as_deref())?
+                },
                 caller,
             )
             .await?;
         let transcript = Arc::clone(&got.stored.transcript);
-        let hits = self.source.chat().search(transcript, &wanted.query, limit).await;
-        let hits = hits.map_err(|error| No::of_error(&error))?;
-        Ok(answer::hits(&got, &wanted.query, &hits))
+        let hits = self.backend.chat().search(transcript, &args.query, limit).await;
+        let hits = hits.map_err(|error| ToolError::from_error(&error))?;
+        Ok(result::hits(&got, &args.query, &hits))
     }
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for McpTools {
     fn get_info(&self) -> ServerConfig {
         let name = Implementation::new("verbatim", env!("CARGO_PKG_VERSION")).with_title("Verbatim");
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -144,16 +167,17 @@ impl ServerHandler for Tools {
         self.all.iter().find(|tool| tool.name == name).cloned()
     }
 
-    /// Calls a tool. A client that leaves or cancels takes the call along, as a connection that closes does a route.
+    /// Calls a tool.
+    /// A client that disconnects or cancels drops the call, as a closed connection drops a route's handler.
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = Caller::of(&context.extensions);
+        let caller = ToolCaller::from_extensions(&context.extensions);
         let call = self.call(&request.name, request.arguments.unwrap_or_default(), caller);
         let called = tokio::select! {
-            // The panic hook has logged what and where.
+            // The panic hook has logged the message and location.
             called = AssertUnwindSafe(call).catch_unwind() => called,
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("The call was cancelled.", None)),
         };
@@ -161,10 +185,10 @@ impl ServerHandler for Tools {
             Ok(Some(result)) => Ok(result.into()),
             Ok(None) => {
                 let names: Vec<&str> = self.all.iter().map(|tool| tool.name.as_ref()).collect();
-                let message = format!("There is no such tool. There are: {}.", names.join(", "));
+                let message = format!("Unknown tool. Tools: {}.", names.join(", "));
                 Err(ErrorData::invalid_params(message, None))
             }
-            Err(_) => Ok(answer::no(&No::fault()).into()),
+            Err(_) => Ok(result::failure(&ToolError::fault()).into()),
         }
     }
 }

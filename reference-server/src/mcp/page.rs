@@ -1,37 +1,39 @@
-//! Pages of a transcript, of a size that an assistant can take.
+//! Transcript pages of a size that fits an assistant's context.
 
-use transcript_core::{archive::StoredTranscript, chat::Passage, transcript::moment};
+use transcript_core::{archive::StoredTranscript, chat::Passage, transcript::format_timestamp};
 
-use super::cursor::Cursor;
+use super::cursor::PassageCursor;
 
-/// One page.
+/// Page of passages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Page {
-    /// Its lines, each a passage, with its time in front where that is wanted.
+pub(super) struct PassagePage {
+    /// One line per passage, with a timestamp in front if requested.
     pub(super) text: String,
-    /// When its first passage starts, in milliseconds from the video's beginning.
+    /// Start of the first passage, in milliseconds from the start of the video.
     pub(super) start_ms: u64,
-    /// When its last passage ends, in milliseconds from the video's beginning.
+    /// End of the last passage, in milliseconds from the start of the video.
     pub(super) end_ms: u64,
-    /// Where the next page begins; none after the last one.
-    pub(super) next: Option<Cursor>,
+    /// Start of the next page; `None` after the last one.
+    pub(super) next: Option<PassageCursor>,
 }
 
-/// The page of a transcript with these passages that begins at a cursor, or with the transcript: at most `max_chars` characters, times included. All pages
-/// together have every word once, in order.
+/// Returns the page at a cursor, or the first page.
+///
+/// A page has at most `max_chars` characters, timestamps included. All pages together contain every word once, in
+/// order.
 ///
 /// # Errors
-/// A sentence, when the cursor is of another transcript or another revision of it.
+/// A message if the cursor belongs to another transcript or another revision.
 pub(super) fn page(
     stored: &StoredTranscript,
     passages: &[Passage],
-    from: Option<Cursor>,
+    from: Option<PassageCursor>,
     max_chars: usize,
     timestamps: bool,
-) -> Result<Page, String> {
+) -> Result<PassagePage, String> {
     let moved = || {
-        "cursor: it is of another transcript, or the transcript was replaced since: repeat the call with the same \
-         video and lang, or leave the cursor out to begin anew"
+        "cursor: it belongs to another transcript or an older revision: repeat the call with the same video and lang, \
+         or omit the cursor to start at the beginning"
             .to_owned()
     };
     let (mut at, mut offset) = match from {
@@ -42,7 +44,7 @@ pub(super) fn page(
     if from.is_some() && passages.get(at).and_then(|passage| passage.text.get(offset..)).is_none() {
         return Err(moved());
     }
-    let mut page = Page {
+    let mut page = PassagePage {
         text: String::new(),
         start_ms: passages.get(at).map_or(0, |p| p.start_ms),
         end_ms: 0,
@@ -52,34 +54,34 @@ pub(super) fn page(
     while let Some(passage) = passages.get(at) {
         let rest = passage.text.get(offset..).ok_or_else(moved)?;
         let mark = match timestamps {
-            true => format!("[{}] ", moment(passage.start_ms / 1_000)),
+            true => format!("[{}] ", format_timestamp(passage.start_ms / 1_000)),
             false => String::new(),
         };
-        // With the line's end.
-        let beside = mark.chars().count() + 1;
-        let is_whole = beside + rest.chars().count() <= left;
+        // The timestamp and the line feed.
+        let overhead = mark.chars().count() + 1;
+        let is_whole = overhead + rest.chars().count() <= left;
         if !is_whole && !page.text.is_empty() {
             break;
         }
-        // A passage that no page could hold whole is cut.
-        let told = if is_whole { rest } else { cut(rest, left.saturating_sub(beside)) };
+        // A passage longer than a page is split.
+        let shown = if is_whole { rest } else { cut(rest, left.saturating_sub(overhead)) };
         page.text.push_str(&mark);
-        page.text.push_str(told.trim());
+        page.text.push_str(shown.trim());
         page.text.push('\n');
         page.end_ms = passage.end_ms;
-        left = left.saturating_sub(beside + told.chars().count());
+        left = left.saturating_sub(overhead + shown.chars().count());
         if is_whole {
             (at, offset) = (at + 1, 0);
         } else {
-            offset += told.len();
+            offset += shown.len();
             break;
         }
     }
-    page.next = (at < passages.len()).then(|| Cursor::new(stored, at, offset));
+    page.next = (at < passages.len()).then(|| PassageCursor::new(stored, at, offset));
     Ok(page)
 }
 
-/// The beginning of a text of at most so many characters, and at least one: up to its last space where it has one.
+/// Returns at most the first `chars` characters of a text, cut at the last space; at least one.
 fn cut(text: &str, chars: usize) -> &str {
     let end = text.char_indices().nth(chars.max(1)).map_or(text.len(), |(at, _)| at);
     let head = text.get(..end).unwrap_or(text);

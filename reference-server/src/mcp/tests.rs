@@ -10,14 +10,14 @@ use transcript_core::{
 };
 
 use super::{
-    cursor::Cursor,
-    page::{self, Page},
+    cursor::PassageCursor,
+    page::{self, PassagePage},
     tools,
 };
 
 fn stored(segments: Vec<Segment>) -> StoredTranscript {
     let transcript = Transcript {
-        video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: None,
         author: None,
         duration_ms: None,
@@ -36,10 +36,10 @@ fn stored(segments: Vec<Segment>) -> StoredTranscript {
 
 fn page(
     stored: &StoredTranscript,
-    from: Option<Cursor>,
+    from: Option<PassageCursor>,
     max_chars: usize,
     timestamps: bool,
-) -> Result<Page, String> {
+) -> Result<PassagePage, String> {
     page::page(stored, &passages(&stored.transcript.segments), from, max_chars, timestamps)
 }
 
@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn all_pages_together_have_every_word_once(
+    fn pages_together_contain_every_word_once(
         spoken in proptest::collection::vec(("[ -~äß中文。]{0,60}|x{900}", 0..8_000_u64), 0..20),
         max_chars in 20_usize..400,
     ) {
@@ -72,7 +72,7 @@ proptest! {
             all.push_str(&page.text);
             cursor = page.next;
             if let Some(next) = cursor {
-                prop_assert_eq!(Cursor::parse(&next.to_string()), Some(next));
+                prop_assert_eq!(PassageCursor::parse(&next.to_string()), Some(next));
                 continue;
             }
             break;
@@ -82,16 +82,16 @@ proptest! {
     }
 
     #[test]
-    fn no_cursor_is_a_defect(text in "[0-9a-f]{8}-[0-9]{1,12}-[0-9]{1,12}|.{0,40}") {
+    fn page_arbitrary_cursor_is_rejected(text in "[0-9a-f]{8}-[0-9]{1,12}-[0-9]{1,12}|.{0,40}") {
         let stored = stored(vec![Segment::new("äöü one two", 0, 1_000)]);
-        if let Some(cursor) = Cursor::parse(&text) {
+        if let Some(cursor) = PassageCursor::parse(&text) {
             prop_assert!(page(&stored, Some(cursor), 500, true).is_err());
         }
     }
 }
 
 #[test]
-fn a_cursor_is_of_one_transcript() {
+fn cursor_of_another_transcript_is_rejected() {
     let one = stored((0..20).map(|n| Segment::new("It is so quiet here.", n * 10_000, 2_000)).collect());
     let other = stored(vec![Segment::new("Another one.", 0, 1_000)]);
     let first = page(&one, None, 60, true).unwrap();
@@ -100,20 +100,22 @@ fn a_cursor_is_of_one_transcript() {
     let next = page(&one, first.next, 60, true).unwrap();
     assert!(next.text.starts_with("[0:20] It"), "{next:?}");
     assert!(
-        page(&other, first.next, 60, true).unwrap_err().starts_with("cursor: it is of another transcript")
+        page(&other, first.next, 60, true)
+            .unwrap_err()
+            .starts_with("cursor: it belongs to another transcript")
     );
-    // In the middle of a letter, or behind the end.
+    // Offsets inside a character and behind the end.
     let umlauts = stored(vec![Segment::new("äöü", 0, 1_000)]);
     for (passage, offset) in [(0, 1), (0, 7), (1, 0), (usize::MAX, usize::MAX)] {
-        assert!(page(&umlauts, Some(Cursor::new(&umlauts, passage, offset)), 500, true).is_err());
+        assert!(page(&umlauts, Some(PassageCursor::new(&umlauts, passage, offset)), 500, true).is_err());
     }
     assert_eq!(page(&stored(Vec::new()), None, 500, true).unwrap().text, "");
 }
 
 #[test]
-fn tools_are_described_for_those_who_choose_among_them() {
-    for whose in [tools::Whose::Service, tools::Whose::Archive] {
-        let all = tools::all(whose);
+fn tools_all_arguments_are_described() {
+    for scope in [tools::ToolScope::Service, tools::ToolScope::Archive] {
+        let all = tools::all(scope);
         assert_eq!(all.len(), 4);
         for tool in all {
             let schema = tool.schema_as_json_value();

@@ -1,12 +1,12 @@
-//! Figures for operators, as Prometheus reads them.
+//! Prometheus metrics for operators.
 //!
-//! What is counted with every answer is counted in [`cells`], which are a few additions. What happens less often (a
-//! fetch, a step of the ledger) is counted by the library's families, whose locks are held for a moment. What is read
-//! (queues, caches, memory) is looked up when somebody asks ([`scrape`]). No label has a value from outside: routes are the
-//! router's own patterns, suppliers those that are configured, reasons and steps names of the code.
+//! Per-response values are atomic [`counters`]. Rarer events (a fetch, a ledger operation) use the Prometheus library's
+//! metric families, which lock briefly. Queues, caches and memory are read on each scrape ([`scrape`]). No label has a
+//! value from outside: routes are router patterns, suppliers are the configured ones, reasons and operations are names
+//! in the code.
 
-mod cells;
-mod hear;
+mod counters;
+mod observer;
 mod process;
 mod scrape;
 mod serve;
@@ -26,30 +26,30 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 
-use crate::{bodies, routes::v1};
-use cells::{Route, Routes};
-use hear::Heard;
+use crate::{response_cache, routes::v1};
+use counters::{RouteCounters, RouteTable};
+use observer::MetricsObserver;
 
-pub(crate) use process::began;
-pub(crate) use scrape::Sources;
+pub(crate) use process::start_time;
+pub(crate) use scrape::MetricsSources;
 pub(crate) use serve::{router, serve};
 
-/// Where the answer of a look-up came from.
+/// Origin of the response to a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CameFrom {
-    /// From the cache of ready bodies.
+pub(crate) enum ResultOrigin {
+    /// The response cache.
     Ready,
-    /// It was put around what the archive stores.
+    /// A stored body, sent without decoding.
     Stored,
-    /// It was made of what is archived.
+    /// The archive.
     Archive,
-    /// It was fetched for this caller, or while they waited.
+    /// Fetched for this caller, or by a fetch that the caller waited for.
     Fetched,
-    /// There is none.
+    /// No transcript.
     Nothing,
 }
 
-impl CameFrom {
+impl ResultOrigin {
     const ALL: [Self; 5] = [Self::Ready, Self::Stored, Self::Archive, Self::Fetched, Self::Nothing];
 
     fn as_str(self) -> &'static str {
@@ -63,16 +63,16 @@ impl CameFrom {
     }
 }
 
-/// The two interfaces by which transcripts are had.
+/// API that returns transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Surface {
+enum ApiKind {
     /// `/api/transcript`
     Lookup,
     /// `/api/v1/transcript`
     V1,
 }
 
-impl Surface {
+impl ApiKind {
     const ALL: [Self; 2] = [Self::Lookup, Self::V1];
 
     fn as_str(self) -> &'static str {
@@ -83,49 +83,49 @@ impl Surface {
     }
 }
 
-/// What is counted in one server.
+/// Metrics of one server process.
 #[derive(Debug)]
 pub(crate) struct Metrics {
-    lookup: Route,
-    v1_transcript: Route,
-    others: Routes,
-    /// Addresses that no route has.
-    nowhere: Route,
-    answers: [[AtomicU64; CameFrom::ALL.len()]; Surface::ALL.len()],
+    lookup: RouteCounters,
+    v1_transcript: RouteCounters,
+    others: RouteTable,
+    /// Requests whose path matches no route.
+    unmatched: RouteCounters,
+    answers: [[AtomicU64; ResultOrigin::ALL.len()]; ApiKind::ALL.len()],
     connections: AtomicI64,
-    heard: Heard,
+    observer: MetricsObserver,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         Self {
-            lookup: Route::new(bodies::PATH),
-            v1_transcript: Route::new(v1::TRANSCRIPT),
-            others: Routes::new(),
-            nowhere: Route::new("none"),
+            lookup: RouteCounters::new(response_cache::PATH),
+            v1_transcript: RouteCounters::new(v1::TRANSCRIPT),
+            others: RouteTable::new(),
+            unmatched: RouteCounters::new("none"),
             answers: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0))),
             connections: AtomicI64::new(0),
-            heard: Heard::default(),
+            observer: MetricsObserver::default(),
         }
     }
 }
 
-/// The two addresses that are asked for the most often, known before any router is asked.
+/// Route of a request if it is one of the two busiest, known before routing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hot {
-    /// Surface A's transcripts.
+pub(crate) enum HotCounters {
+    /// Transcripts of the lookup API.
     Lookup,
-    /// Surface B's transcripts.
+    /// Transcripts of the v1 API.
     V1Transcript,
-    /// Another one.
+    /// Another route.
     Other,
 }
 
-impl Hot {
-    /// Which one this path is.
-    pub(crate) fn of(path: &str) -> Self {
+impl HotCounters {
+    /// Classifies a path.
+    pub(crate) fn for_path(path: &str) -> Self {
         match path {
-            bodies::PATH => Self::Lookup,
+            response_cache::PATH => Self::Lookup,
             v1::TRANSCRIPT => Self::V1Transcript,
             _ => Self::Other,
         }
@@ -133,70 +133,76 @@ impl Hot {
 }
 
 impl Metrics {
-    /// Counts an answer that began after so long, and came from there where that is known before it is looked into.
+    /// Counts a response and the time until it began. `from` is its origin if known before the handler ran.
     pub(crate) fn count<B>(
         &self,
-        hot: Hot,
-        from: Option<CameFrom>,
+        hot: HotCounters,
+        from: Option<ResultOrigin>,
         response: &http::Response<B>,
         took: Duration,
     ) {
         let status = response.status();
         let extensions = response.extensions();
         let route = match hot {
-            Hot::Lookup => {
+            HotCounters::Lookup => {
                 if let Some(from) = from.or_else(|| extensions.get().copied()) {
-                    self.came_from(Surface::Lookup, from);
+                    self.count_origin(ApiKind::Lookup, from);
                 }
                 &self.lookup
             }
-            Hot::V1Transcript => {
+            HotCounters::V1Transcript => {
                 if let Some(from) = charged_from(status, response.headers(), from) {
-                    self.came_from(Surface::V1, from);
+                    self.count_origin(ApiKind::V1, from);
                 }
                 &self.v1_transcript
             }
-            Hot::Other => {
+            HotCounters::Other => {
                 let pattern = extensions.get::<MatchedPath>();
-                pattern.and_then(|pattern| self.others.of(pattern.as_str())).unwrap_or(&self.nowhere)
+                pattern.and_then(|pattern| self.others.get(pattern.as_str())).unwrap_or(&self.unmatched)
             }
         };
         route.count(status, took);
     }
 
-    fn came_from(&self, surface: Surface, from: CameFrom) {
-        if let Some(cell) = self.answers.get(surface as usize).and_then(|of| of.get(from as usize)) {
+    fn count_origin(&self, api: ApiKind, from: ResultOrigin) {
+        if let Some(cell) = self.answers.get(api as usize).and_then(|counts| counts.get(from as usize)) {
             cell.fetch_add(1, Relaxed);
         }
     }
 
-    /// Counts a connection for as long as what is returned is kept.
-    pub(crate) fn connection(self: &Arc<Self>) -> Connection {
+    /// Counts an open connection until the guard is dropped.
+    pub(crate) fn connection(self: &Arc<Self>) -> ConnectionGuard {
         self.connections.fetch_add(1, Relaxed);
-        Connection(Arc::clone(self))
+        ConnectionGuard(Arc::clone(self))
     }
 }
 
-/// A connection that is open.
+/// Open connection; drop decrements the gauge.
 #[derive(Debug)]
-pub(crate) struct Connection(Arc<Metrics>);
+pub(crate) struct ConnectionGuard(Arc<Metrics>);
 
-impl Drop for Connection {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Relaxed);
     }
 }
 
-/// Where a transcript for credits came from, as its answer says; none where it was refused before anybody looked.
-fn charged_from(status: StatusCode, headers: &HeaderMap, known: Option<CameFrom>) -> Option<CameFrom> {
+/// Origin of a v1 transcript; `None` if the request was rejected before the lookup.
+fn charged_from(
+    status: StatusCode,
+    headers: &HeaderMap,
+    known: Option<ResultOrigin>,
+) -> Option<ResultOrigin> {
     match headers.get(v1::X_CACHE).map(|cache| cache.as_bytes()) {
-        Some(b"HIT") => Some(known.unwrap_or(CameFrom::Archive)),
-        Some(_) => Some(CameFrom::Fetched),
-        None => (status == StatusCode::NOT_FOUND || status.is_server_error()).then_some(CameFrom::Nothing),
+        Some(b"HIT") => Some(known.unwrap_or(ResultOrigin::Archive)),
+        Some(_) => Some(ResultOrigin::Fetched),
+        None => {
+            (status == StatusCode::NOT_FOUND || status.is_server_error()).then_some(ResultOrigin::Nothing)
+        }
     }
 }
 
-/// Has the answer know the pattern of its route.
+/// Middleware that copies the matched route pattern into the response's extensions.
 pub(crate) async fn matched(request: Request, next: Next) -> Response {
     let pattern = request.extensions().get::<MatchedPath>().cloned();
     let mut response = next.run(request).await;
@@ -211,30 +217,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_places_agree() {
-        for (place, from) in CameFrom::ALL.into_iter().enumerate() {
-            assert_eq!(from as usize, place, "{}", from.as_str());
+    fn origin_and_api_kind_indices_match_all() {
+        for (index, from) in ResultOrigin::ALL.into_iter().enumerate() {
+            assert_eq!(from as usize, index, "{}", from.as_str());
         }
-        for (place, surface) in Surface::ALL.into_iter().enumerate() {
-            assert_eq!(surface as usize, place, "{}", surface.as_str());
+        for (index, api) in ApiKind::ALL.into_iter().enumerate() {
+            assert_eq!(api as usize, index, "{}", api.as_str());
         }
         assert_eq!(
-            [Hot::of("/api/transcript"), Hot::of("/api/v1/transcript")],
-            [Hot::Lookup, Hot::V1Transcript]
+            [HotCounters::for_path("/api/transcript"), HotCounters::for_path("/api/v1/transcript")],
+            [HotCounters::Lookup, HotCounters::V1Transcript]
         );
-        assert_eq!(Hot::of("/api/transcript/"), Hot::Other);
+        assert_eq!(HotCounters::for_path("/api/transcript/"), HotCounters::Other);
     }
 
     #[test]
-    fn a_refused_call_for_credits_looked_nowhere() {
+    fn charged_origin_rejected_call_is_none() {
         let none = HeaderMap::new();
         let cache = |value: &'static str| HeaderMap::from_iter([(v1::X_CACHE, value.parse().unwrap())]);
-        let ready = Some(CameFrom::Ready);
-        assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), None), Some(CameFrom::Archive));
-        assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), ready), Some(CameFrom::Ready));
-        assert_eq!(charged_from(StatusCode::OK, &cache("MISS"), None), Some(CameFrom::Fetched));
+        let ready = Some(ResultOrigin::Ready);
+        assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), None), Some(ResultOrigin::Archive));
+        assert_eq!(charged_from(StatusCode::OK, &cache("HIT"), ready), Some(ResultOrigin::Ready));
+        assert_eq!(charged_from(StatusCode::OK, &cache("MISS"), None), Some(ResultOrigin::Fetched));
         for status in [StatusCode::NOT_FOUND, StatusCode::INTERNAL_SERVER_ERROR] {
-            assert_eq!(charged_from(status, &none, None), Some(CameFrom::Nothing));
+            assert_eq!(charged_from(status, &none, None), Some(ResultOrigin::Nothing));
         }
         for status in [StatusCode::UNAUTHORIZED, StatusCode::PAYMENT_REQUIRED, StatusCode::TOO_MANY_REQUESTS]
         {

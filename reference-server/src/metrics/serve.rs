@@ -1,4 +1,4 @@
-//! The listener for whoever reads figures, apart from that of the service.
+//! Listener for the metrics endpoint, apart from the service's listener.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -6,44 +6,53 @@ use axum::{Router, extract::State, response::Response, routing::get};
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use tokio::net::TcpListener;
 
-use super::Sources;
+use super::MetricsSources;
 use crate::{
-    http::{Bounds, Front, Refusal, serve as accept},
-    log::Log,
-    ready,
+    http::{ConnectionLimits, HttpService, ProblemResponse, serve as accept},
+    log::LogQueue,
+    readiness,
 };
 
-/// The media type of the text.
+/// Media type of the metrics text.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// How many may be connected at once.
+/// Limit of concurrent connections.
 const CONNECTIONS: usize = 64;
 
-/// `GET /metrics`, and what the service's own listener says of how it is.
-pub(crate) fn router(sources: Sources) -> Router {
+/// Routes of the metrics listener: `GET /metrics` and the health endpoints.
+pub(crate) fn router(sources: MetricsSources) -> Router {
     let readiness = Arc::clone(&sources.readiness);
     let metrics = Router::new()
-        .route("/metrics", get(metrics).fallback(ready::wrong_method))
+        .route("/metrics", get(metrics).fallback(readiness::method_not_allowed))
         .with_state(Arc::new(sources));
-    metrics.merge(ready::router(readiness)).fallback(nothing)
+    metrics.merge(readiness::router(readiness)).fallback(not_found)
 }
 
-async fn metrics(State(sources): State<Arc<Sources>>) -> Result<Response, Refusal> {
-    let text = sources.text().await.map_err(|_| Refusal::fault())?;
+async fn metrics(State(sources): State<Arc<MetricsSources>>) -> Result<Response, ProblemResponse> {
+    let text = sources.text().await.map_err(|_| ProblemResponse::fault())?;
     let mut response = Response::new(text.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
     Ok(response)
 }
 
-async fn nothing() -> Refusal {
-    Refusal::new(
+async fn not_found() -> ProblemResponse {
+    ProblemResponse::new(
         StatusCode::NOT_FOUND,
-        "There is nothing at this address: /metrics, /healthz and /readyz are there.",
+        "There is nothing at this address. Try /metrics, /healthz or /readyz.",
     )
 }
 
-/// Serves whoever asks until `stop` is ready. Who reads figures leaves no lines in the log.
-pub(crate) async fn serve(listener: TcpListener, routes: Router, log: &Log, stop: impl Future<Output = ()>) {
-    let front = Front::new(routes, Vec::new(), log.without_requests());
-    let bounds = Bounds { connections: CONNECTIONS, grace: Duration::from_secs(1), ..Bounds::default() };
-    accept(listener, front, bounds, stop).await;
+/// Serves requests until `stop` is ready. Requests for metrics are not logged.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    log: &LogQueue,
+    stop: impl Future<Output = ()>,
+) {
+    let service = HttpService::new(routes, Vec::new(), log.without_requests());
+    let limits = ConnectionLimits {
+        connections: CONNECTIONS,
+        grace: Duration::from_secs(1),
+        ..ConnectionLimits::default()
+    };
+    accept(listener, service, limits, stop).await;
 }

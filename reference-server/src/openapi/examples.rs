@@ -1,24 +1,24 @@
-//! Examples of every body, as values of the wire types.
+//! Examples of all bodies, as values of the wire types.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use transcript_core::{
-    ledger::terms::Period,
-    lookup::{FailureReason, KeyPlan, LookupOptions, SourceTag},
+    ledger::terms::AllowancePeriod,
+    lookup::{AttributionTag, FailureReason, KeyPlan, LookupOptions},
     transcript,
     video::Platform,
     wire::{
         Problem,
-        lookup::{KeyCreated, KeyObject, KeyRequest, KeyStatus, Segment, TranscriptResult},
+        lookup::{CreateKeyResponse, KeyObject, KeyRequest, KeyStatus, Segment, TranscriptResult},
     },
 };
 
 use super::INTERFACE_VERSION;
 
-/// The id of the video in the examples.
+/// Video of the examples.
 pub(super) const VIDEO: &str = "dQw4w9WgXcQ";
 
-/// An archived transcript, asked for without a key.
+/// Archived transcript, requested without a key.
 pub(super) fn archived(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         available: true,
@@ -29,7 +29,7 @@ pub(super) fn archived(options: &LookupOptions) -> Value {
     })
 }
 
-/// A transcript that was made for this request.
+/// Transcript fetched for this request.
 pub(super) fn fetched(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         available: true,
@@ -40,9 +40,9 @@ pub(super) fn fetched(options: &LookupOptions) -> Value {
     })
 }
 
-/// A video that is not archived, asked for without a key.
+/// Video that is not archived, requested without a key.
 pub(super) fn needs_verification(options: &LookupOptions) -> Value {
-    let src = SourceTag::McpOther.as_str();
+    let src = AttributionTag::McpOther.as_str();
     value(TranscriptResult {
         watch_url: format!("{}?src={src}", watch_url(options)),
         failure_reason: Some(FailureReason::NeedsVerification.as_str().to_owned()),
@@ -54,7 +54,7 @@ pub(super) fn needs_verification(options: &LookupOptions) -> Value {
     })
 }
 
-/// A key that has spent its allowance.
+/// Key with a spent allowance.
 pub(super) fn key_allowance(options: &LookupOptions) -> Value {
     value(TranscriptResult {
         failure_reason: Some(FailureReason::KeyAllowance.as_str().to_owned()),
@@ -66,49 +66,49 @@ pub(super) fn key_allowance(options: &LookupOptions) -> Value {
     })
 }
 
-/// The transcript as prose.
+/// Transcript as prose.
 pub(super) fn prose() -> String {
     transcript::prose(&segments())
 }
 
-/// The transcript as Markdown.
+/// Transcript as Markdown.
 pub(super) fn markdown() -> String {
     format!(
         "# A talk\n\nby Ann\n\n[0:01](https://www.youtube.com/watch?v={VIDEO}&t=1s) It is so quiet here.\n"
     )
 }
 
-/// The transcript as SRT subtitles.
+/// Transcript as SRT subtitles.
 pub(super) fn srt() -> String {
     transcript::srt(&segments())
 }
 
-/// The transcript as WebVTT subtitles.
+/// Transcript as WebVTT subtitles.
 pub(super) fn webvtt() -> String {
     transcript::webvtt(&segments())
 }
 
-/// No transcript, as text: a sentence, and alone on the last line the watch address.
+/// Failure as text: a sentence, then the watch page's address on the last line.
 pub(super) fn failure_text(options: &LookupOptions, sentence: &str) -> String {
     format!("{sentence}\n{}\n", watch_url(options))
 }
 
-/// What a request for a key may say.
+/// Request for a key.
 pub(super) fn key_request() -> Value {
     value(KeyRequest { label: Some("laptop".to_owned()), email: Some("ann@example.org".to_owned()) })
 }
 
-/// A new key. Its check digits are wrong on purpose, so that nobody takes it for a real one.
+/// New key. Its check digits are wrong on purpose: it can never be a real key.
 pub(super) fn key_created(options: &LookupOptions) -> Value {
-    value(KeyCreated { key: format!("vbk_{}", "0".repeat(36)), status: status(options, 0) })
+    value(CreateKeyResponse { key: format!("vbk_{}", "0".repeat(36)), status: status(options, 0) })
 }
 
-/// What is left of a key.
+/// Status of a key.
 pub(super) fn key_status(options: &LookupOptions) -> Value {
     value(status(options, 1))
 }
 
-/// A problem with this status and sentence.
+/// Problem with this status and detail.
 pub(super) fn problem(status: u16, title: &str, detail: &str) -> Value {
     value(Problem {
         kind: "about:blank".to_owned(),
@@ -119,14 +119,14 @@ pub(super) fn problem(status: u16, title: &str, detail: &str) -> Value {
     })
 }
 
-/// Which server it is. The version is any: the document does not change with each release.
+/// Version response. The number is fixed, so that the document does not change with each release.
 pub(super) fn version() -> Value {
     json!({ "name": "verbatim", "version": "0.1.0", "interface": INTERFACE_VERSION })
 }
 
 fn nothing(options: &LookupOptions) -> TranscriptResult {
     TranscriptResult {
-        platform: Platform::VideoSite.as_str().to_owned(),
+        platform: Platform::YouTube.as_str().to_owned(),
         video_id: VIDEO.to_owned(),
         available: false,
         from_cache: false,
@@ -140,10 +140,10 @@ fn nothing(options: &LookupOptions) -> TranscriptResult {
 }
 
 fn watch_url(options: &LookupOptions) -> String {
-    format!("{}/watch/{}/{VIDEO}", options.base_url.trim_end_matches('/'), Platform::VideoSite)
+    format!("{}/watch/{}/{VIDEO}", options.base_url.trim_end_matches('/'), Platform::YouTube)
 }
 
-/// The segments of the transcript in the examples.
+/// Segments of the example transcript.
 pub(super) fn segments() -> Vec<transcript::Segment> {
     vec![
         transcript::Segment::new("It is so", 1_500, 1_250),
@@ -155,7 +155,7 @@ fn usage(options: &LookupOptions, used: u64) -> KeyObject {
     let allowance = options.free_per_month;
     KeyObject {
         plan: KeyPlan::Free.as_str().to_owned(),
-        period: Period::Month.as_str().to_owned(),
+        period: AllowancePeriod::Month.as_str().to_owned(),
         used: used.min(allowance),
         allowance,
         remaining: allowance.saturating_sub(used),
@@ -172,9 +172,9 @@ fn status(options: &LookupOptions, used: u64) -> KeyStatus {
     }
 }
 
-/// A body as JSON.
+/// JSON value of a body.
 pub(super) fn value(body: impl Serialize) -> Value {
-    // A structure of texts, numbers and lists always becomes JSON.
+    // The wire types always serialize.
     serde_json::to_value(body).unwrap_or_default()
 }
 
@@ -188,9 +188,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_markdown_is_as_the_server_writes_it() {
+    fn markdown_example_equals_rendered_transcript() {
         let transcript = Transcript {
-            video: VideoId::new(Platform::VideoSite, VIDEO).unwrap(),
+            video: VideoId::new(Platform::YouTube, VIDEO).unwrap(),
             title: Some("A talk".to_owned()),
             author: Some("Ann".to_owned()),
             duration_ms: None,

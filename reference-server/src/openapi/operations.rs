@@ -1,17 +1,17 @@
-//! The operations: what each takes, and everything that it answers.
+//! Operations of the lookup API and of the service: parameters and all responses.
 
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::AccountsOptions,
     lookup::LookupOptions,
-    wire::lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+    wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
 };
 
 use super::{
     examples, parameters,
     responses::{
-        Header, answer, asking_again, cache_control, example, fault, json_body, optional_header, refusal,
-        retry_after, text_body, vary, www_authenticate,
+        ResponseHeader, answer, cache_control, example, fault, json_body, optional_header, refusal,
+        retry_after, retry_after_failure, text_body, vary, www_authenticate,
     },
     samples, v1,
 };
@@ -34,7 +34,7 @@ pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Valu
         "/version": { "get": get_version() },
         "/openapi.json": { "get": get_open_api() },
         "/docs": { "get": get_docs() },
-        "/docs/{operation}": { "get": get_docs_of_operation() },
+        "/docs/{operation}": { "get": get_operation_docs() },
         "/llms.txt": { "get": get_llms_txt() }
     });
     if let (Some(paths), Value::Object(more)) = (paths.as_object_mut(), v1::paths(accounts)) {
@@ -42,7 +42,7 @@ pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Valu
     }
     let items = paths.as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     for operation in items.filter_map(Value::as_object_mut).flat_map(|item| item.values_mut()) {
-        // Answered before anything of the request is known but its size.
+        // Checked before the request is parsed further.
         operation["responses"]["431"] = large_head();
     }
     samples::add(&mut paths, &options.base_url);
@@ -52,15 +52,15 @@ pub(super) fn paths(options: &LookupOptions, accounts: &AccountsOptions) -> Valu
 fn large_head() -> Value {
     let kib = HEAD_BYTES_MAX / 1024;
     let what = format!(
-        "The head of the request, its link included, is larger than {kib} KiB. There is no body when it is larger \
-         than {} KiB, or has more than 100 headers.",
+        "The request head, its link included, is larger than {kib} KiB. The response has no body if the head is larger \
+         than {} KiB or has more than 100 headers.",
         READ_BYTES_MAX / 1024
     );
     let detail = format!("The request's headers are too large: its head may have {kib} KiB altogether.");
     refusal((431, "Request Header Fields Too Large"), &what, &[("large", &detail)], [])
 }
 
-/// Anybody may ask, and a key gives more.
+/// Security: a key is optional.
 fn optional_key() -> Value {
     json!([{}, { "bearer": [] }])
 }
@@ -74,11 +74,11 @@ fn get_transcript(options: &LookupOptions) -> Value {
         "operationId": "getTranscript",
         "tags": ["transcripts"],
         "summary": "Look up the transcript of a video",
-        "description": "An archived transcript is returned to every caller, without a charge. With a key, a \
-                        video that is not archived is transcribed on the spot and charged to the key. \
-                        What takes longer goes on: `fetch_error` says so, and `Retry-After` when to ask again, \
-                        which joins the same work. \
-                        Without a key, such a video gives `available: false`, the reason \
+        "description": "An archived transcript is returned to every caller, free of charge. With a key, a video \
+                        that is not archived is transcribed at once and charged to the key. If the work takes \
+                        longer than the request may wait, it continues: the response is `fetch_error`, and \
+                        `Retry-After` says when to retry; the retry joins the same work. \
+                        Without a key, the response for such a video has `available: false`, the reason \
                         `needs_verification`, and `watchUrl`. In the JSON form every failure is a 200 with a \
                         `failureReason`; in the other forms it is a 402 or 404.",
         "security": optional_key(),
@@ -89,14 +89,14 @@ fn get_transcript(options: &LookupOptions) -> Value {
             "400": bad_reference(),
             "402": without_transcript(
                 options,
-                "In every form but JSON: the key has spent its allowance. A sentence, and alone on the last \
-                 line the address of the page for people.",
+                "In every form but JSON: the key's allowance is spent. The body is a sentence, then the address of the \
+                 watch page on the last line.",
                 "The key has spent its allowance of new transcripts for this month.",
             ),
             "404": without_transcript(
                 options,
-                "In every form but JSON: there is no transcript. A sentence, and alone on the last line the \
-                 address of the page for people.",
+                "In every form but JSON: there is no transcript. The body is a sentence, then the address of the watch \
+                 page on the last line.",
                 "This video has no captions.",
             ),
             "406": not_acceptable(),
@@ -117,16 +117,16 @@ fn head_transcript(options: &LookupOptions) -> Value {
     json!({
         "operationId": "headTranscript",
         "tags": ["transcripts"],
-        "summary": "Ask for the head of a look-up",
-        "description": "As getTranscript, but from the archive only and without a body: it never \
-                        transcribes, holds or charges anything.",
+        "summary": "Look up a transcript, headers only",
+        "description": "As getTranscript, but from the archive only and without a body: it never transcribes, holds \
+                        or charges anything.",
         "security": optional_key(),
         "parameters": transcript_parameters(),
         "responses": {
             "200": bodiless(found(options)),
             "304": not_modified(),
             "400": bodiless(bad_reference()),
-            "402": bodiless(text("In every form but JSON: the key has spent its allowance.")),
+            "402": bodiless(text("In every form but JSON: the key's allowance is spent.")),
             "404": bodiless(text("In every form but JSON: there is no transcript.")),
             "406": bodiless(not_acceptable()),
             "500": bodiless(fault())
@@ -137,7 +137,7 @@ fn head_transcript(options: &LookupOptions) -> Value {
 fn found(options: &LookupOptions) -> Value {
     let mut content = json_body::<TranscriptResult>(json!({
         "archived": example("An archived transcript", examples::archived(options)),
-        "fetched": example("A transcript made for this request", examples::fetched(options)),
+        "fetched": example("A transcript fetched for this request", examples::fetched(options)),
         "needsVerification": example("Not archived, and no key", examples::needs_verification(options)),
         "keyAllowance": example("The key's allowance is spent", examples::key_allowance(options))
     }));
@@ -151,69 +151,76 @@ fn found(options: &LookupOptions) -> Value {
         content[kind] = text_body(&json!({ "archived": example("An archived transcript", text) }));
     }
     let mut response = answer(
-        "The look-up is done. In the JSON form `available` tells whether there is a transcript.",
+        "The lookup finished. In the JSON form `available` says whether there is a transcript.",
         content,
         [
             cache_control(&["no-cache", "no-store"]),
             vary("accept-encoding, authorization"),
             content_language(),
             is_generated(),
-            asking_again(),
+            retry_after_failure(),
             failure_detail(),
         ],
     );
     response["links"] = json!({
         "watchPage": {
             "operationId": "getWatchPage",
-            "description": "The page on which a person can read the transcript; `watchUrl` is its address.",
+            "description": "The watch page of the video; `watchUrl` is its address.",
             "parameters": { "platform": "$response.body#/platform", "id": "$response.body#/videoId" }
         }
     });
     response
 }
 
-/// `Content-Language`, where it is told.
-fn content_language() -> Header {
+/// `Content-Language`, for callers with a key.
+fn content_language() -> ResponseHeader {
     let schema = json!({ "type": "string", "examples": ["en"] });
-    let what =
-        "The language of the transcript (BCP 47), to a caller with a key; `und` where it is not known.";
+    let what = "The language of the transcript (BCP 47), for callers with a key; `und` if unknown.";
     ("Content-Language", optional_header(what, schema))
 }
 
-/// `X-Is-Generated`, where it is told.
-fn is_generated() -> Header {
+/// `X-Is-Generated`, for callers with a key.
+fn is_generated() -> ResponseHeader {
     let schema = json!({ "type": "boolean" });
-    ("X-Is-Generated", optional_header("Whether a machine made the words, to a caller with a key.", schema))
+    (
+        "X-Is-Generated",
+        optional_header("Whether a machine generated the transcript, for callers with a key.", schema),
+    )
 }
 
-/// `X-Failure-Detail`, where it is told.
-fn failure_detail() -> Header {
+/// `X-Failure-Detail`, for callers with a key.
+fn failure_detail() -> ResponseHeader {
     let schema =
         json!({ "type": "string", "pattern": "^[a-z_]{1,32}$", "examples": ["private", "still_working"] });
-    let what = "What the failure's reason leaves open, to a caller with a key: of `no_captions` what is known of the \
-                video (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
-                `no_language`, `no_captions`, `withdrawn`), of `fetch_error` that the work goes on (`still_working`).";
+    let what = "Detail of the failure reason, for callers with a key. With `no_captions`: the state of the video \
+                (`private`, `removed`, `region`, `age`, `members`, `payment`, `login`, `live`, `upcoming`, \
+                `no_language`, `no_captions`, `withdrawn`). With `fetch_error`: the work continues (`still_working`).";
     ("X-Failure-Detail", optional_header(what, schema))
 }
 
 fn not_modified() -> Value {
     answer(
-        "The caller has the transcript already: its `ETag` is in the request's `If-None-Match`.",
+        "The caller's copy is current: its `ETag` is in the request's `If-None-Match`.",
         Value::Null,
         [cache_control(&["no-cache", "no-store"]), vary("accept-encoding, authorization")],
     )
 }
 
 fn not_acceptable() -> Value {
-    let detail = "Accept-Encoding: it refuses all that there is: zstd, br, gzip, identity.";
-    refusal((406, "Not Acceptable"), "Every encoding is refused.", &[("encodings", detail)], [])
+    let detail = "Accept-Encoding accepts none of the available encodings: zstd, br, gzip, identity.";
+    refusal(
+        (406, "Not Acceptable"),
+        "Accept-Encoding rejects every available encoding.",
+        &[("encodings", detail)],
+        [],
+    )
 }
 
 fn bad_reference() -> Value {
     refusal(
         (400, "Bad Request"),
-        "The video is missing or not recognised, or another parameter is wrong; `detail` begins with its \
-         name.",
+        "The video is missing or not recognized, or another parameter is invalid; `detail` begins with the \
+         parameter's name.",
         &[
             (
                 "missing",
@@ -234,7 +241,7 @@ fn without_transcript(options: &LookupOptions, description: &str, sentence: &str
         [
             cache_control(&["no-store"]),
             vary("accept-encoding, authorization"),
-            asking_again(),
+            retry_after_failure(),
             failure_detail(),
         ],
     )
@@ -246,34 +253,34 @@ fn create_api_key(options: &LookupOptions) -> Value {
     json!({
         "operationId": "createApiKey",
         "tags": ["keys"],
-        "summary": "Make an API key",
+        "summary": "Create an API key",
         "description": format!(
-            "A free key gives {free} new transcripts per month; with the proof of an active paid plan the \
-             key is `plus` and gives {plus} per day. Both are settings of the server, by default {} and {}. \
-             Keys are made only so often per network.",
+            "A free key has an allowance of {free} new transcripts per month. With the proof of an active paid plan \
+             the key is `plus` and has {plus} per day. Both are settings of the server, by default {} and {}. The \
+             number of new keys per network is limited.",
             usual.free_per_month, usual.plus_per_day
         ),
         "security": optional_key(),
         "parameters": [parameters::entitlement()],
         "requestBody": {
-            "description": format!("May be left out. At most {BODY_MAX} bytes."),
+            "description": format!("Optional. At most {BODY_MAX} bytes."),
             "required": false,
             "content": json_body::<KeyRequest>(json!({
-                "named": example("With a label and an address", examples::key_request()),
-                "plain": example("Nothing said", json!({}))
+                "named": example("With a label and an e-mail address", examples::key_request()),
+                "plain": example("Without fields", json!({}))
             }))
         },
         "responses": {
             "201": answer(
-                "The new key, which is shown this once, and its allowance.",
-                json_body::<KeyCreated>(
+                "The new key, shown only once, and its allowance.",
+                json_body::<CreateKeyResponse>(
                     json!({ "created": example("A free key", examples::key_created(options)) }),
                 ),
                 [cache_control(&["no-store"]), vary("origin")],
             ),
             "400": refusal(
                 (400, "Bad Request"),
-                "The body is no JSON object, or a field is wrong; `detail` begins with its name.",
+                "The body is not a JSON object, or a field is invalid; `detail` begins with the field's name.",
                 &[("label", "label: it must be a string")],
                 [vary("origin")],
             ),
@@ -301,8 +308,8 @@ fn create_api_key(options: &LookupOptions) -> Value {
             ),
             "429": refusal(
                 (429, "Too Many Requests"),
-                "As many keys have been made as may be.",
-                &[("network", "Your network has made as many keys as it may: try again in 86400 seconds.")],
+                "The limit of new keys per network or paid plan is reached.",
+                &[("network", "Too many keys were created from your network. Retry in 86400 seconds.")],
                 [retry_after(), vary("origin")],
             ),
             "500": fault()
@@ -314,7 +321,7 @@ fn get_key_status(options: &LookupOptions) -> Value {
     json!({
         "operationId": "getKeyStatus",
         "tags": ["keys"],
-        "summary": "Ask what is left of a key's allowance",
+        "summary": "Get the plan and remaining allowance of an API key",
         "security": [{ "bearer": [] }],
         "responses": {
             "200": answer(
@@ -342,36 +349,36 @@ fn get_watch_page() -> Value {
     json!({
         "operationId": "getWatchPage",
         "tags": ["transcripts"],
-        "summary": "Read a transcript, as a person",
-        "description": "The page shows what is archived. It never has anything transcribed. That of a short link \
-                        which was not followed yet leads to its platform.",
+        "summary": "Read a transcript in the browser",
+        "description": "The page shows an archived transcript. It never transcribes. The page of an unresolved short \
+                        link links to the platform.",
         "security": [],
         "parameters": [parameters::platform(), parameters::id()],
         "responses": {
-            "200": page("The transcript, or why there is none.", "A talk – transcript"),
+            "200": page("The transcript, or the reason why there is none.", "A talk – transcript"),
             "404": page("The address names no video.", "No such video"),
             "500": fault(),
-            "503": page("The archive cannot be read right now.", "No transcript")
+            "503": page("The archive is unavailable.", "No transcript")
         }
     })
 }
 
 fn get_health() -> Value {
-    service::<Health>("getHealth", "Ask whether the server runs", json!({ "status": "ok" }))
+    service_operation::<Health>("getHealth", "Check whether the server runs", json!({ "status": "ok" }))
 }
 
 fn get_version() -> Value {
-    service::<Version>("getVersion", "Ask which server it is", examples::version())
+    service_operation::<Version>("getVersion", "Get the version of the server", examples::version())
 }
 
-fn service<T: schemars::JsonSchema>(operation_id: &str, summary: &str, body: Value) -> Value {
+fn service_operation<T: schemars::JsonSchema>(operation_id: &str, summary: &str, body: Value) -> Value {
     json!({
         "operationId": operation_id,
         "tags": ["service"],
         "summary": summary,
         "security": [],
         "responses": {
-            "200": answer("It runs.", json_body::<T>(json!({ "answer": example("The answer", body) })), []),
+            "200": answer("The server runs.", json_body::<T>(json!({ "answer": example("Response", body) })), []),
             "500": fault()
         }
     })
@@ -382,13 +389,13 @@ fn get_open_api() -> Value {
     let content = json!({
         "application/json": {
             "schema": { "type": "object", "required": ["openapi", "info", "paths"] },
-            "examples": { "document": example("Its outline", shortest) }
+            "examples": { "document": example("Outline", shortest) }
         }
     });
     json!({
         "operationId": "getOpenApi",
         "tags": ["service"],
-        "summary": "Ask for this document",
+        "summary": "Get this document",
         "security": [],
         "responses": { "200": answer("This document.", content, []), "500": fault() }
     })
@@ -398,25 +405,25 @@ fn get_docs() -> Value {
     json!({
         "operationId": "getDocs",
         "tags": ["service"],
-        "summary": "Read this document, as a person",
+        "summary": "Read this document in the browser",
         "security": [],
         "responses": { "200": docs_page("The overview of all operations."), "500": fault() }
     })
 }
 
-fn get_docs_of_operation() -> Value {
+fn get_operation_docs() -> Value {
     json!({
         "operationId": "getDocsOfOperation",
         "tags": ["service"],
-        "summary": "Read about one operation, as a person",
+        "summary": "Read about one operation in the browser",
         "security": [],
         "parameters": [parameters::operation()],
         "responses": {
-            "200": docs_page("The operation with its parameters, answers and examples."),
+            "200": docs_page("The operation with its parameters, responses and examples."),
             "404": refusal(
                 (404, "Not Found"),
-                "There is no such operation.",
-                &[("unknown", "There is no such operation: /docs lists all of them.")],
+                "Unknown operation.",
+                &[("unknown", "Unknown operation: /docs lists all operations.")],
                 [],
             ),
             "500": fault()
@@ -435,8 +442,8 @@ fn get_llms_txt() -> Value {
     json!({
         "operationId": "getLlmsTxt",
         "tags": ["service"],
-        "summary": "Ask what a language model should know of this service",
+        "summary": "Get a summary of this service for language models",
         "security": [],
-        "responses": { "200": answer("A text as Markdown.", json!({ "text/plain": body }), []), "500": fault() }
+        "responses": { "200": answer("Markdown text.", json!({ "text/plain": body }), []), "500": fault() }
     })
 }

@@ -1,22 +1,22 @@
-//! The parameters of all operations, each with its rule.
+//! Parameters of the lookup API and the service pages.
 
 use serde_json::{Value, json};
 use transcript_core::{
-    lookup::SourceTag,
+    lookup::AttributionTag,
     video::{Platform, VideoLink},
 };
 
 use super::examples::VIDEO;
-use crate::routes::query::Format;
+use crate::routes::query::ResponseFormat;
 
 /// `url`: a link.
 pub(super) fn url() -> Value {
     json!({
         "name": "url",
         "in": "query",
-        "description": "The link of a video of a supported platform, percent-encoded: a watch page, short \
-                        link or short of YouTube, a video or short link of TikTok, a reel of Instagram, or a \
-                        post of X. Give either `url` or `v`.",
+        "description": "The percent-encoded link of a video: a watch page, short link or short of YouTube, a video \
+                        or short link of TikTok, a reel of Instagram, or a post of X. Send either `url` or \
+                        `v`.",
         "schema": { "type": "string", "minLength": 1, "maxLength": VideoLink::LENGTH_MAX },
         "examples": {
             "watchPage": { "value": format!("https://www.youtube.com/watch?v={VIDEO}") },
@@ -30,25 +30,25 @@ pub(super) fn url() -> Value {
     })
 }
 
-/// `v`: an id on the long-form site.
+/// `v`: the id of a YouTube video.
 pub(super) fn v() -> Value {
     json!({
         "name": "v",
         "in": "query",
-        "description": "The 11-character id of a YouTube video. Give either `url` or `v`.",
+        "description": "The 11-character id of a YouTube video. Send either `url` or `v`.",
         "schema": { "type": "string", "minLength": 11, "maxLength": 11, "pattern": "^[A-Za-z0-9_-]{11}$" },
         "examples": { "id": { "value": VIDEO } }
     })
 }
 
-/// `format`: the form of the answer.
+/// `format`: the form of the response.
 pub(super) fn format() -> Value {
     json!({
         "name": "format",
         "in": "query",
-        "description": "The form of the answer: JSON when it is left out, `text` for plain prose, `md` for \
-                        Markdown with times; `srt` and `vtt` for subtitles are our extension.",
-        "schema": { "type": "string", "enum": Format::ALL.map(|(name, _)| name) },
+        "description": "The form of the response: JSON by default, `text` for prose, `md` for Markdown with \
+                        timestamps. `srt` and `vtt` for subtitles are an extension.",
+        "schema": { "type": "string", "enum": ResponseFormat::ALL.map(|(name, _)| name) },
         "examples": { "prose": { "value": "text" }, "markdown": { "value": "md" }, "subtitles": { "value": "vtt" } }
     })
 }
@@ -58,9 +58,9 @@ pub(super) fn src() -> Value {
     json!({
         "name": "src",
         "in": "query",
-        "description": "Where the request comes from; it is put into `watchUrl`.",
-        "schema": { "type": "string", "enum": SourceTag::ALL.map(SourceTag::as_str) },
-        "examples": { "otherTool": { "value": SourceTag::McpOther.as_str() } }
+        "description": "The origin of the request; it is added to `watchUrl`.",
+        "schema": { "type": "string", "enum": AttributionTag::ALL.map(AttributionTag::as_str) },
+        "examples": { "otherTool": { "value": AttributionTag::McpOther.as_str() } }
     })
 }
 
@@ -69,8 +69,8 @@ pub(super) fn entitlement() -> Value {
     json!({
         "name": "x-verbatim-entitlement",
         "in": "header",
-        "description": "The proof of an active paid plan, a JSON Web Token: with it the key is made as \
-                        `plus`. Without a valid one the key is free.",
+        "description": "The proof of an active paid plan, a JSON Web Token. With a valid proof the key is `plus`, \
+                        otherwise free.",
         "schema": { "type": "string" },
         "examples": { "token": { "value": "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl" } }
     })
@@ -84,7 +84,7 @@ pub(super) fn platform() -> Value {
         "required": true,
         "description": "The platform of the video.",
         "schema": { "type": "string", "enum": Platform::ALL.map(Platform::as_str) },
-        "examples": { "videoSite": { "value": Platform::VideoSite.as_str() } }
+        "examples": { "videoSite": { "value": Platform::YouTube.as_str() } }
     })
 }
 
@@ -94,8 +94,8 @@ pub(super) fn id() -> Value {
         "name": "id",
         "in": "path",
         "required": true,
-        "description": "The id of the video on its platform; or the form and code of a short link that was not \
-                        followed yet, parted by a colon.",
+        "description": "The id of the video on its platform; for an unresolved short link its form and code, \
+                        separated by a colon.",
         "schema": { "type": "string", "pattern": "^([a-z.-]{1,10}:)?[A-Za-z0-9_-]{1,32}$" },
         "examples": { "id": { "value": VIDEO }, "shortLink": { "value": "vm:ZMh3kTxyz" } }
     })

@@ -1,4 +1,4 @@
-//! The answers that several operations share, with their headers and media types.
+//! Responses shared by several operations, with headers and media types.
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
@@ -6,34 +6,35 @@ use transcript_core::wire::Problem;
 
 use super::{examples, schemas::reference};
 
-/// One header: its name and what it is.
-pub(super) type Header = (&'static str, Value);
+/// Name and description of a response header.
+pub(super) type ResponseHeader = (&'static str, Value);
 
-/// A JSON body of this type.
+/// JSON body of a type.
 pub(super) fn json_body<T: JsonSchema>(named_examples: Value) -> Value {
     json!({ "application/json": { "schema": reference::<T>(), "examples": named_examples } })
 }
 
-/// One example with a summary.
+/// Example with a summary.
 pub(super) fn example(summary: &str, value: impl Into<Value>) -> Value {
     json!({ "summary": summary, "value": value.into() })
 }
 
-/// Text of this media type.
+/// Text body.
 pub(super) fn text_body(named_examples: &Value) -> Value {
     json!({ "schema": { "type": "string" }, "examples": named_examples })
 }
 
-/// An answer with the headers that every answer has, and these.
-pub(super) fn answer(description: &str, content: Value, headers: impl IntoIterator<Item = Header>) -> Value {
+/// Response with the common headers and these.
+pub(super) fn answer(
+    description: &str,
+    content: Value,
+    headers: impl IntoIterator<Item = ResponseHeader>,
+) -> Value {
     let mut all: Map<String, Value> =
         headers.into_iter().map(|(name, what)| (name.to_owned(), what)).collect();
     all.insert(
         "x-request-id".to_owned(),
-        header(
-            "The name of this request, for questions about it.",
-            json!({ "type": "string", "minLength": 1 }),
-        ),
+        header("Id of this request, for support.", json!({ "type": "string", "minLength": 1 })),
     );
     let mut answer = json!({ "description": description, "headers": all });
     if !content.is_null() {
@@ -43,44 +44,44 @@ pub(super) fn answer(description: &str, content: Value, headers: impl IntoIterat
 }
 
 /// `Cache-Control` with one of these values.
-pub(super) fn cache_control(values: &[&str]) -> Header {
-    (
-        "Cache-Control",
-        header("Whether and how the answer may be kept.", json!({ "type": "string", "enum": values })),
-    )
+pub(super) fn cache_control(values: &[&str]) -> ResponseHeader {
+    ("Cache-Control", header("Caching rule of the response.", json!({ "type": "string", "enum": values })))
 }
 
 /// `Vary` with this value.
-pub(super) fn vary(on: &str) -> Header {
-    ("Vary", header("What the answer depends on.", json!({ "type": "string", "const": on })))
+pub(super) fn vary(on: &str) -> ResponseHeader {
+    (
+        "Vary",
+        header("Request headers that the response depends on.", json!({ "type": "string", "const": on })),
+    )
 }
 
 /// `Retry-After` in seconds.
-pub(super) fn retry_after() -> Header {
+pub(super) fn retry_after() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [86_400] });
-    ("Retry-After", header("After how many seconds it may be tried again.", schema))
+    ("Retry-After", header("Seconds until a retry is admitted.", schema))
 }
 
-/// `Retry-After` in seconds, where there is no transcript and it is known when there may be one.
-pub(super) fn asking_again() -> Header {
+/// `Retry-After` in seconds, for a failure that may pass.
+pub(super) fn retry_after_failure() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [40] });
-    let what = "Where there is no transcript: after how many seconds it may be of use to ask again, where that is known.";
+    let what = "Seconds until a retry may succeed, if there is no transcript and the time is known.";
     ("Retry-After", optional_header(what, schema))
 }
 
 /// `WWW-Authenticate` of the bearer scheme.
-pub(super) fn www_authenticate() -> Header {
+pub(super) fn www_authenticate() -> ResponseHeader {
     let schema =
         json!({ "type": "string", "pattern": "^Bearer ", "examples": ["Bearer realm=\"verbatim\""] });
     ("WWW-Authenticate", header("How to authenticate.", schema))
 }
 
-/// A refusal as problem details.
+/// Error as problem details.
 pub(super) fn refusal(
     status: (u16, &str),
     description: &str,
     details: &[(&str, &str)],
-    headers: impl IntoIterator<Item = Header>,
+    headers: impl IntoIterator<Item = ResponseHeader>,
 ) -> Value {
     let (code, title) = status;
     let examples: Map<String, Value> = details
@@ -94,18 +95,18 @@ pub(super) fn refusal(
     answer(description, content, std::iter::once(cache_control(&["no-store"])).chain(headers))
 }
 
-/// 500, which any operation may answer.
+/// Response 500, possible for every operation.
 pub(super) fn fault() -> Value {
-    let detail = "Something went wrong on our side: please try again in a moment.";
-    refusal((500, "Internal Server Error"), "A fault of the service.", &[("fault", detail)], [])
+    let detail = "The server could not process the request. Retry in a moment.";
+    refusal((500, "Internal Server Error"), "Internal error.", &[("fault", detail)], [])
 }
 
-/// A header that always comes.
+/// Header that is always sent.
 pub(super) fn header(description: &str, schema: Value) -> Value {
     json!({ "description": description, "required": true, "schema": schema })
 }
 
-/// A header that comes where it has something to say.
+/// Header that is sent only if it has a value.
 pub(super) fn optional_header(description: &str, schema: Value) -> Value {
     json!({ "description": description, "required": false, "schema": schema })
 }

@@ -1,4 +1,4 @@
-//! The schemas of all bodies, from the types that are put on the wire.
+//! Schemas of all bodies, derived from the wire types.
 
 use schemars::{
     JsonSchema, Schema,
@@ -8,10 +8,11 @@ use schemars::{
 use serde_json::{Map, Value, json};
 use transcript_core::wire::{
     Problem,
-    lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+    lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
     v1::{
-        BuyCredits, ChatAnswer, ChatQuestion, CreditsCheckout, ErrorBody, EventTaken, KeyRotated, Me,
-        PlanCheckout, Register, Registered, Subscribe, Verified, VideoTranscript,
+        AccountInfo, BuyCreditsRequest, ChatAnswer, ChatQuestion, CreditsCheckout, ErrorBody, PlanCheckout,
+        RegisterRequest, RegisterResponse, RotateKeyResponse, SubscribeRequest, VerifyResponse,
+        VideoTranscript, WebhookAck,
     },
 };
 
@@ -21,27 +22,27 @@ const FOLDER: &str = "/components/schemas";
 
 /// All schemas by name.
 pub(super) fn all() -> Map<String, Value> {
-    let mut schemas = of(Contract::Deserialize, |generator| {
-        // What a reader must find there is what the specification requires; the server sends more.
+    let mut schemas = generate(Contract::Deserialize, |generator| {
+        // Required fields as in the specification; the server sends more.
         generator.subschema_for::<TranscriptResult>();
         generator.subschema_for::<KeyRequest>();
-        generator.subschema_for::<Register>();
-        generator.subschema_for::<Subscribe>();
-        generator.subschema_for::<BuyCredits>();
+        generator.subschema_for::<RegisterRequest>();
+        generator.subschema_for::<SubscribeRequest>();
+        generator.subschema_for::<BuyCreditsRequest>();
         generator.subschema_for::<ChatQuestion>();
     });
-    schemas.append(&mut of(Contract::Serialize, |generator| {
-        generator.subschema_for::<KeyCreated>();
+    schemas.append(&mut generate(Contract::Serialize, |generator| {
+        generator.subschema_for::<CreateKeyResponse>();
         generator.subschema_for::<KeyStatus>();
         generator.subschema_for::<Problem>();
         generator.subschema_for::<ErrorBody>();
-        generator.subschema_for::<KeyRotated>();
-        generator.subschema_for::<Me>();
-        generator.subschema_for::<Registered>();
+        generator.subschema_for::<RotateKeyResponse>();
+        generator.subschema_for::<AccountInfo>();
+        generator.subschema_for::<RegisterResponse>();
         generator.subschema_for::<PlanCheckout>();
         generator.subschema_for::<CreditsCheckout>();
-        generator.subschema_for::<EventTaken>();
-        generator.subschema_for::<Verified>();
+        generator.subschema_for::<WebhookAck>();
+        generator.subschema_for::<VerifyResponse>();
         generator.subschema_for::<VideoTranscript>();
         generator.subschema_for::<ChatAnswer>();
         generator.subschema_for::<Health>();
@@ -50,12 +51,12 @@ pub(super) fn all() -> Map<String, Value> {
     schemas
 }
 
-/// A reference to the schema of a type.
+/// Reference to the schema of a type.
 pub(super) fn reference<T: JsonSchema>() -> Value {
     json!({ "$ref": format!("#{FOLDER}/{}", T::schema_name()) })
 }
 
-fn of(contract: Contract, add: impl Fn(&mut schemars::SchemaGenerator)) -> Map<String, Value> {
+fn generate(contract: Contract, add: impl Fn(&mut schemars::SchemaGenerator)) -> Map<String, Value> {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = FOLDER.into();
         settings.contract = contract;
@@ -66,7 +67,7 @@ fn of(contract: Contract, add: impl Fn(&mut schemars::SchemaGenerator)) -> Map<S
     generator.take_definitions(true)
 }
 
-/// What our client takes an absent field for is no promise of the server.
+/// Removes defaults: a default that the client fills in is no promise of the server.
 fn without_default(schema: &mut Schema) {
     schema.remove("default");
 }
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn required_fields_are_those_of_the_specification() {
+    fn schemas_required_fields_match_specification() {
         check("Segment", &["text", "start", "duration"]);
         check("TranscriptResult", &["videoId", "available", "transcript"]);
         check("KeyObject", &["plan", "period", "used", "allowance", "remaining"]);
@@ -90,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn readers_are_sent_to_no_document_that_they_do_not_have() {
+    fn schemas_do_not_cite_repository_documents() {
         let text = serde_json::to_string(&all()).unwrap();
         assert!(!text.contains("specification") && !text.contains("(design"), "{text}");
     }
 
     #[test]
-    fn fields_are_those_of_the_specification() {
+    fn schemas_fields_match_specification() {
         let schemas = all();
         let names = |name: &str| {
             let mut names: Vec<_> =

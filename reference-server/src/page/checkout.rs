@@ -1,107 +1,107 @@
-//! The pages of an order: where buyers come back to, and the sandbox, in which nobody pays.
+//! Order pages: the page to which buyers return, and the sandbox checkout without real payments.
 
 use maud::{Markup, html};
 use transcript_core::accounts::{
-    Item, Order, OrderState,
-    payments::{BuyerSeen, OrderFate, OrderSeen, SandboxOrder, SandboxStep},
+    Order, OrderItem, OrderState,
+    payments::{BuyerStatus, OrderResolution, OrderStatus, SandboxOrder, SandboxStatus},
 };
 
-use super::{Page, document};
+use super::{HtmlPage, document};
 
-/// The way up from the page of an order.
+/// Relative path from an order page to the root of the service.
 pub(crate) const ORDER_ROOT: &str = "../";
-/// The way up from the sandbox's page of an order.
+/// Relative path from a sandbox page to the root of the service.
 pub(crate) const SANDBOX_ROOT: &str = "../../";
 
-/// How an order stands.
-pub(crate) fn back(seen: &OrderSeen) -> Markup {
-    let order = &seen.order;
-    let (title, said) = match (order.state, seen.fate) {
-        (OrderState::Open, OrderFate::InVain { is_returned }) => in_vain(order, is_returned),
+/// Page with the status of an order.
+pub(crate) fn order_status(status: &OrderStatus) -> Markup {
+    let order = &status.order;
+    let (title, details) = match (order.state, status.resolution) {
+        (OrderState::Open, OrderResolution::Unfulfilled { is_returned }) => unfulfilled(order, is_returned),
         (OrderState::Open, _) => (
             "Not paid yet",
             html! {
                 p {
-                    "Nothing has been charged as far as we know. If you left the payment page, you can go back to \
-                     it, or order again."
+                    "No payment has arrived. If you left the payment page, you can go back to it, or place a new \
+                     order."
                 }
-                p { "If you have just paid, the money may be under way: " a href="" { "look again" } "." }
+                p { "If you have just paid, the payment may still be pending: " a href="" { "reload this page" } "." }
             },
         ),
-        (OrderState::Fulfilled, fate) => ("Paid", given(order, fate)),
+        (OrderState::Fulfilled, resolution) => ("Paid", fulfilled(order, resolution)),
         (OrderState::Expired, _) => {
-            ("Cancelled", html! { p { "Nothing was paid, and nothing will be: this order is closed." } })
+            ("Cancelled", html! { p { "This order is closed. Nothing was charged, and nothing will be." } })
         }
-        (OrderState::Refunded, _) => ("Refunded", html! { p { (TAKEN_BACK) } }),
-        (OrderState::Disputed, _) => ("Disputed", contested(seen)),
+        (OrderState::Refunded, _) => ("Refunded", html! { p { (REFUND_NOTE) } }),
+        (OrderState::Disputed, _) => ("Disputed", disputed(status)),
     };
     document(
-        Page::plain(title, ORDER_ROOT),
+        HtmlPage::plain(title, ORDER_ROOT),
         html! {
             p.kicker { "Your order" }
             h1 { (title) }
-            (said)
+            (details)
             (facts(order))
             p.about { "You can close this page." }
         },
     )
 }
 
-/// What follows when money went back.
-const TAKEN_BACK: &str = "Money went back, and the credits that it paid for were taken back in proportion.";
+/// Consequence of a refund.
+const REFUND_NOTE: &str = "The payment was refunded, and its credits were removed in proportion.";
 
-/// Money came, and nothing was given for it: whoever pays again loses more.
-fn in_vain(order: &Order, is_returned: bool) -> (&'static str, Markup) {
+/// Paid order without credits or plan. The page must not suggest another payment.
+fn unfulfilled(order: &Order, is_returned: bool) -> (&'static str, Markup) {
     if is_returned {
         return (
             "Refunded",
-            html! { p { "Nothing was given for this payment, and all of the money went back." } },
+            html! { p { "This order was not fulfilled, and the payment was refunded in full." } },
         );
     }
     (
-        "Paid, but nothing was given",
+        "Paid, but not fulfilled",
         html! {
             p {
-                "Money came in for this order, but not what was ordered, or its account is gone: nothing was given. \
-                 Please do not pay again. Write to the operator of this service and name the order "
+                "A payment arrived for this order, but it does not match the order, or the account was deleted. \
+                 Please do not pay again. Contact the operator of this service with the order id "
                 code { (order.id) } "."
             }
         },
     )
 }
 
-/// What became of a payment that the buyer's bank contests, or contested.
-fn contested(seen: &OrderSeen) -> Markup {
+/// State of a disputed payment.
+fn disputed(status: &OrderStatus) -> Markup {
     html! {
-        p { "The payment was contested with the payer's bank." }
-        @if !seen.order.taken_back.is_empty() { p { (TAKEN_BACK) } }
+        p { "The payment was disputed with the payer's bank." }
+        @if !status.order.refunded_credits.is_empty() { p { (REFUND_NOTE) } }
         p {
-            @match seen.buyer {
-                BuyerSeen::Open => "The account is open."
-                BuyerSeen::Blocked => "The account is blocked until the operator of this service decides."
-                BuyerSeen::Gone => "The account is gone."
+            @match status.buyer {
+                BuyerStatus::Open => "The account is open."
+                BuyerStatus::Blocked => "The account is blocked until the operator of this service decides."
+                BuyerStatus::Deleted => "The account was deleted."
             }
         }
     }
 }
 
-/// What a buyer has who paid.
-fn given(order: &Order, fate: OrderFate) -> Markup {
+/// Result of a fulfilled order.
+fn fulfilled(order: &Order, resolution: OrderResolution) -> Markup {
     let credits = grouped(order.credits);
-    match (&order.item, fate) {
-        (Item::Pack(_), _) => html! {
+    match (&order.item, resolution) {
+        (OrderItem::Pack(_), _) => html! {
             p { (credits) " credits were added to your account. They do not expire." }
         },
-        (Item::Plan(plan), OrderFate::Present) => html! {
-            p { "Your account has the plan " (plan.as_str()) " now, with " (credits) " credits a month." }
+        (OrderItem::Plan(plan), OrderResolution::Active) => html! {
+            p { "Your account now has the plan " (plan.as_str()) ", with " (credits) " credits a month." }
         },
-        (Item::Plan(plan), OrderFate::Beside) => html! {
+        (OrderItem::Plan(plan), OrderResolution::GrantedAsCredits) => html! {
             p {
-                "Your account had another paid plan, which goes on. For the month of " (plan.as_str())
+                "Your account has another paid plan, which continues. For the month of " (plan.as_str())
                 " that was paid here, " (credits) " credits were added instead. They do not expire."
             }
         },
-        (Item::Plan(plan), _) => html! {
+        (OrderItem::Plan(plan), _) => html! {
             p {
                 "The plan " (plan.as_str()) ", with " (credits) " credits a month, was bought with this order."
             }
@@ -109,76 +109,76 @@ fn given(order: &Order, fate: OrderFate) -> Markup {
     }
 }
 
-/// The sandbox's page of an order. `token` is the secret of its address.
-pub(crate) fn sandbox(shown: &SandboxOrder, token: &str) -> Markup {
-    let order = &shown.order;
-    let left = order.amount_minor.saturating_sub(shown.returned_minor);
+/// Sandbox page of an order. `token` is the secret of its address.
+pub(crate) fn sandbox(sandbox_order: &SandboxOrder, token: &str) -> Markup {
+    let order = &sandbox_order.order;
+    let left = order.amount_minor.saturating_sub(sandbox_order.returned_minor);
     document(
-        Page::plain("Test checkout", SANDBOX_ROOT),
+        HtmlPage::plain("Test checkout", SANDBOX_ROOT),
         html! {
             p.notice role="note" {
                 strong { "This is a test." }
-                " Nobody pays anything here, no card is asked for, and no money moves."
+                " No real payment is made, and no card is needed."
             }
             h1 { "Test checkout" }
             (facts(order))
-            @match shown.step {
-                SandboxStep::Open => {
+            @match sandbox_order.status {
+                SandboxStatus::Open => {
                     (form(token, html! {
                         (button("pay", &format!("Pretend to pay {}", dollars(order.amount_minor))))
-                        (other("pay-later", "Pretend to pay by a slow transfer"))
-                        (other("cancel", "Cancel"))
+                        (secondary_button("pay-later", "Pretend to pay by a slow transfer"))
+                        (secondary_button("cancel", "Cancel"))
                     }))
                 }
-                SandboxStep::Pending => {
-                    p { "The money is said to be under way. Nothing was given yet." }
+                SandboxStatus::Pending => {
+                    p { "The payment is pending. Nothing has been credited yet." }
                     (form(token, html! {
-                        (button("arrive", "Let the money arrive"))
-                        (other("fail", "Let it never arrive"))
+                        (button("arrive", "Simulate a completed payment"))
+                        (secondary_button("fail", "Simulate a failed payment"))
                     }))
                 }
-                SandboxStep::Paid => {
-                    p { "This is said to be paid, and what was ordered was given." }
+                SandboxStatus::Paid => {
+                    p { "The payment is complete, and the order is fulfilled." }
                     @if left > 0 {
                         (form(token, html! {
-                            label for="cents" { "Pretend to give back, in US cents:" }
+                            label for="cents" { "Amount of the simulated refund, in US cents:" }
                             input id="cents" name="cents" type="number" required min="1" max=(left) value=(left);
-                            (other("refund", "Refund"))
+                            (secondary_button("refund", "Refund"))
                         }))
                     }
-                    @if shown.returned_minor > 0 {
-                        p { (dollars(shown.returned_minor)) " were given back." }
+                    @if sandbox_order.returned_minor > 0 {
+                        p { "Refunded: " (dollars(sandbox_order.returned_minor)) "." }
                     }
                 }
-                SandboxStep::Ended => {
-                    p { "This was cancelled: nothing was paid, and nothing was given." }
+                SandboxStatus::Ended => {
+                    p { "The order was cancelled. Nothing was charged, and nothing was credited." }
                 }
             }
-            @if shown.step != SandboxStep::Open {
-                p { a href=(format!("../{}", order.id)) { "What the buyer sees" } }
+            @if sandbox_order.status != SandboxStatus::Open {
+                p { a href=(format!("../{}", order.id)) { "Show the buyer's page" } }
             }
         },
     )
 }
 
-/// For an order that there is not, and for a page whose secret is another's: both alike.
+/// Page for an unknown order and for a wrong secret: both look the same.
 pub(crate) fn missing(root: &str) -> Markup {
     document(
-        Page::plain("No such order", root),
+        HtmlPage::plain("No such order", root),
         html! {
             h1 { "No such order" }
             p {
                 "There is no order at this address, or its page is closed. Check that the address was copied \
-                 whole, or order again."
+                 completely, or place a new order."
             }
         },
     )
 }
 
-/// Says what went wrong.
-pub(crate) fn wrong(why: &str, root: &str) -> Markup {
+/// Error page.
+pub(crate) fn error(why: &str, root: &str) -> Markup {
     document(
-        Page::plain("That did not work", root),
+        HtmlPage::plain("That did not work", root),
         html! {
             h1 { "That did not work" }
             p { (why) }
@@ -186,9 +186,9 @@ pub(crate) fn wrong(why: &str, root: &str) -> Markup {
     )
 }
 
-/// What nobody sees: the browser goes on.
-pub(crate) fn onward() -> Markup {
-    document(Page::plain("Done", SANDBOX_ROOT), html! { h1 { "Done" } })
+/// Body of a redirect, which browsers do not show.
+pub(crate) fn redirect() -> Markup {
+    document(HtmlPage::plain("Done", SANDBOX_ROOT), html! { h1 { "Done" } })
 }
 
 fn facts(order: &Order) -> Markup {
@@ -197,8 +197,8 @@ fn facts(order: &Order) -> Markup {
             dt { "Ordered" }
             dd {
                 @match &order.item {
-                    Item::Pack(name) => { (grouped(order.credits)) " credits (pack " (name) ")" }
-                    Item::Plan(plan) => {
+                    OrderItem::Pack(name) => { (grouped(order.credits)) " credits (pack " (name) ")" }
+                    OrderItem::Plan(plan) => {
                         "plan " (plan.as_str()) ", " (grouped(order.credits)) " credits a month"
                     }
                 }
@@ -206,7 +206,7 @@ fn facts(order: &Order) -> Markup {
             dt { "Price" }
             dd {
                 (dollars(order.amount_minor))
-                @if matches!(order.item, Item::Plan(_)) { " a month" }
+                @if matches!(order.item, OrderItem::Plan(_)) { " a month" }
             }
             dt { "Order" }
             dd { code { (order.id) } }
@@ -214,7 +214,7 @@ fn facts(order: &Order) -> Markup {
     }
 }
 
-/// The address is the page's own: wherever the service lies, the form finds it.
+/// Form of the sandbox. Its action is relative to the page, so that it works under any base path.
 fn form(token: &str, inside: Markup) -> Markup {
     html! {
         form method="post" action="sandbox" {
@@ -224,25 +224,25 @@ fn form(token: &str, inside: Markup) -> Markup {
     }
 }
 
-fn button(deed: &str, text: &str) -> Markup {
-    html! { button type="submit" name="deed" value=(deed) { (text) } }
+fn button(action: &str, text: &str) -> Markup {
+    html! { button type="submit" name="deed" value=(action) { (text) } }
 }
 
-fn other(deed: &str, text: &str) -> Markup {
-    html! { button.other type="submit" name="deed" value=(deed) { (text) } }
+fn secondary_button(action: &str, text: &str) -> Markup {
+    html! { button.other type="submit" name="deed" value=(action) { (text) } }
 }
 
-/// An amount in US cents as people write it.
+/// Amount in US cents as dollars.
 fn dollars(cents: u64) -> String {
     format!("${}.{:02}", grouped(cents / 100), cents % 100)
 }
 
-/// A number with its thousands set apart.
+/// Number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);
@@ -260,63 +260,69 @@ mod tests {
 
     use super::*;
 
-    fn page(state: OrderState, taken_back: &[u64], fate: OrderFate, buyer: BuyerSeen) -> String {
+    fn page(
+        state: OrderState,
+        refunded_credits: &[u64],
+        resolution: OrderResolution,
+        buyer: BuyerStatus,
+    ) -> String {
         let order = Order {
             id: OrderId::new("order-7"),
             version: 1,
             account: AccountId::new("ann"),
-            item: Item::Plan(Plan::Pro),
+            item: OrderItem::Plan(Plan::Pro),
             credits: 10_000,
             amount_minor: 2_900,
             currency: "usd".to_owned(),
             state,
             payment: None,
-            taken_back: taken_back.to_vec(),
+            refunded_credits: refunded_credits.to_vec(),
             created_at: Timestamp::from_millis(0),
         };
-        back(&OrderSeen { order, fate, buyer }).into_string()
+        order_status(&OrderStatus { order, resolution, buyer }).into_string()
     }
 
     #[test]
-    fn who_paid_in_vain_is_not_told_to_order_again() {
-        let page =
-            |is_returned| page(OrderState::Open, &[], OrderFate::InVain { is_returned }, BuyerSeen::Gone);
+    fn order_page_unfulfilled_payment_does_not_suggest_new_order() {
+        let page = |is_returned| {
+            page(OrderState::Open, &[], OrderResolution::Unfulfilled { is_returned }, BuyerStatus::Deleted)
+        };
         let kept = page(false);
-        assert!(kept.contains("Paid, but nothing was given") && kept.contains("do not pay again"), "{kept}");
-        assert!(kept.contains("name the order <code>order-7</code>"), "{kept}");
-        assert!(!kept.contains("order again") && !kept.contains("Nothing has been charged"), "{kept}");
-        assert!(page(true).contains("all of the money went back"));
+        assert!(kept.contains("Paid, but not fulfilled") && kept.contains("do not pay again"), "{kept}");
+        assert!(kept.contains("with the order id <code>order-7</code>"), "{kept}");
+        assert!(!kept.contains("new order") && !kept.contains("No payment has arrived"), "{kept}");
+        assert!(page(true).contains("refunded in full"));
     }
 
     #[test]
-    fn what_became_of_a_plan_is_told() {
-        let page = |fate| page(OrderState::Fulfilled, &[], fate, BuyerSeen::Open);
-        assert!(page(OrderFate::Present).contains("Your account has the plan pro now"));
-        for (fate, said) in [
-            (OrderFate::Beside, "10,000 credits were added instead. They do not expire."),
-            (OrderFate::AsStored, "was bought with this order"),
+    fn order_page_fulfilled_plan_shows_resolution() {
+        let page = |resolution| page(OrderState::Fulfilled, &[], resolution, BuyerStatus::Open);
+        assert!(page(OrderResolution::Active).contains("Your account now has the plan pro"));
+        for (resolution, sentence) in [
+            (OrderResolution::GrantedAsCredits, "10,000 credits were added instead. They do not expire."),
+            (OrderResolution::Unchanged, "was bought with this order"),
         ] {
-            let page = page(fate);
-            assert!(page.contains(said) && !page.contains("has the plan pro now"), "{page}");
+            let page = page(resolution);
+            assert!(page.contains(sentence) && !page.contains("now has the plan pro"), "{page}");
         }
     }
 
     #[test]
-    fn a_dispute_is_told_as_it_stands() {
-        let page = |back: &[u64], buyer| page(OrderState::Disputed, back, OrderFate::AsStored, buyer);
-        let blocked = page(&[], BuyerSeen::Blocked);
+    fn order_page_dispute_shows_account_state() {
+        let page = |back: &[u64], buyer| page(OrderState::Disputed, back, OrderResolution::Unchanged, buyer);
+        let blocked = page(&[], BuyerStatus::Blocked);
         assert!(
-            blocked.contains("is blocked until the operator") && !blocked.contains("went back"),
+            blocked.contains("is blocked until the operator") && !blocked.contains("refunded"),
             "{blocked}"
         );
-        let lost = page(&[10_000], BuyerSeen::Open);
-        assert!(lost.contains("Money went back") && lost.contains("The account is open."), "{lost}");
+        let lost = page(&[10_000], BuyerStatus::Open);
+        assert!(lost.contains("The payment was refunded") && lost.contains("The account is open."), "{lost}");
         assert!(!lost.contains("blocked"), "{lost}");
-        assert!(page(&[], BuyerSeen::Gone).contains("The account is gone."));
+        assert!(page(&[], BuyerStatus::Deleted).contains("The account was deleted."));
     }
 
     #[test]
-    fn amounts_are_as_people_write_them() {
+    fn amounts_have_thousands_separators() {
         let shown = [0, 5, 1_200, 99_999, 123_456_789].map(dollars);
         assert_eq!(shown, ["$0.00", "$0.05", "$12.00", "$999.99", "$1,234,567.89"]);
         assert_eq!(

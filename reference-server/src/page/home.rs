@@ -1,27 +1,27 @@
-//! The front page: what this is, and a field for a link.
+//! Front page with the link form.
 
 use maud::{Markup, html};
 
-use super::{May, Page, document};
+use super::{HtmlPage, PagePolicy, document};
 
-/// What the front page may do.
-pub(crate) const MAY: May = May::Send;
-/// The longest link that the field takes; longer ones name no video.
+/// Content security policy of the front page.
+pub(crate) const POLICY: PagePolicy = PagePolicy::Form;
+/// Longest link that the form accepts; longer ones name no video.
 const LINK_LENGTH_MAX: u32 = 2_048;
 
-/// A link that names no video, and what is wrong with it.
+/// Invalid link and its error message.
 #[derive(Debug)]
-pub(crate) struct Wrong<'a> {
-    /// What was given.
+pub(crate) struct LinkFormError<'a> {
+    /// The submitted link.
     pub(crate) link: &'a str,
-    /// What to give instead.
+    /// Error message that says what to enter instead.
     pub(crate) why: &'a str,
 }
 
-/// The front page.
-pub(crate) fn home(wrong: Option<&Wrong<'_>>) -> Markup {
-    let summary = "Paste the link of a video and read what is said in it, with the time of every passage.";
-    let page = Page {
+/// Front page.
+pub(crate) fn home(error: Option<&LinkFormError<'_>>) -> Markup {
+    let summary = "Paste the link of a video and get its transcript, with a timestamp for every passage.";
+    let page = HtmlPage {
         head: html! {
             meta name="description" content=(summary);
             meta property="og:title" content="Verbatim";
@@ -29,15 +29,15 @@ pub(crate) fn home(wrong: Option<&Wrong<'_>>) -> Markup {
             meta property="og:type" content="website";
         },
         class: "wide",
-        ..Page::plain("Verbatim – the words of a video", "")
+        ..HtmlPage::plain("Verbatim – video transcripts", "")
     };
     document(
         page,
         html! {
-            h1.display { "Read what is said in a video" }
+            h1.display { "Get the transcript of a video" }
             p.lead {
-                "Paste a link. You get the words that were spoken, each passage with its time: to read, to search, to \
-                 quote, to keep."
+                "Paste a link. You get the spoken words, each passage with its time: to read, search, quote and \
+                 download."
             }
             form.find action="./" method="get" {
                 label for="url" { "Link of a video" }
@@ -45,33 +45,35 @@ pub(crate) fn home(wrong: Option<&Wrong<'_>>) -> Markup {
                     input #url name="url" type="text" inputmode="url" autocomplete="off" autocapitalize="off"
                         spellcheck="false" required maxlength=(LINK_LENGTH_MAX)
                         placeholder="https://www.youtube.com/watch?v=…"
-                        value=[wrong.map(|wrong| wrong.link)]
-                        aria-invalid=[wrong.map(|_| "true")]
-                        aria-describedby=(if wrong.is_some() { "wrong hint" } else { "hint" });
+                        value=[error.map(|error| error.link)]
+                        aria-invalid=[error.map(|_| "true")]
+                        aria-describedby=(if error.is_some() { "wrong hint" } else { "hint" });
                     button type="submit" { "Get the transcript" }
                 }
-                @if let Some(wrong) = wrong {
-                    p.error #wrong role="alert" { (wrong.why) }
+                @if let Some(error) = error {
+                    p.error #wrong role="alert" { (error.why) }
                 }
                 p.hint #hint { "YouTube, TikTok, Instagram and X. Short links work, too." }
             }
             section.facts3 aria-label="What to expect" {
                 div {
                     h2 { "Word for word" }
-                    p { "The words are those of the video's captions or of speech recognition. Nothing is summarised, \
-                         translated or made up." }
+                    p { "The text comes from the video's captions or from speech recognition. It is not summarised, \
+                         translated or invented." }
                 }
                 div {
-                    h2 { "Kept for good" }
-                    p { "A video that was transcribed once is here for everyone, free, and at once." }
+                    h2 { "Free once transcribed" }
+                    p { "After the first request the transcript is archived, free for everyone and available at once." }
                 }
                 div {
-                    h2 { "For programs, too" }
+                    h2 { "API" }
                     p {
-                        "One request, no key needed for what is there: "
+                        "One request, without an API key for archived transcripts: "
                         code { "GET /api/transcript?url=…" } ". "
-                        a href="docs" { "The whole interface" } ", with calls in curl, Python and JavaScript; for programs "
-                        a href="openapi.json" { "openapi.json" } ", for language models " a href="llms.txt" { "llms.txt" } "."
+                        a href="docs" { "API documentation" } ", with samples in curl, Python and JavaScript. "
+                        "For programs: "
+                        a href="openapi.json" { "openapi.json" } ". For language models: "
+                        a href="llms.txt" { "llms.txt" } "."
                     }
                 }
             }

@@ -1,8 +1,8 @@
-//! Names of languages, as pages of English words call them.
+//! English names of languages.
 
 use transcript_core::transcript::LanguageTag;
 
-/// The languages that most videos are in; others are shown by their tag.
+/// The most common languages of videos; others are shown by their tag.
 const NAMES: &[(&str, &str)] = &[
     ("af", "Afrikaans"),
     ("am", "Amharic"),
@@ -76,11 +76,11 @@ const NAMES: &[(&str, &str)] = &[
     ("zu", "Zulu"),
 ];
 
-/// The language's name, with its tag where that says more.
+/// English name of a language, with its tag if it has subtags.
 pub(super) fn name(language: &LanguageTag) -> String {
     let tag = language.as_str();
     let known = NAMES.binary_search_by_key(&language.primary(), |(primary, _)| primary).ok();
-    match known.and_then(|place| NAMES.get(place)) {
+    match known.and_then(|index| NAMES.get(index)) {
         Some((primary, name)) if *primary == tag => (*name).to_owned(),
         Some((_, name)) => format!("{name} ({tag})"),
         None => tag.to_owned(),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn languages_have_names() {
+    fn language_name_known_tag_is_english_name() {
         assert!(NAMES.is_sorted_by_key(|(primary, _)| primary));
         for (tag, expect) in [
             ("en", "English"),

@@ -1,16 +1,15 @@
-//! The pages that people see: HTML that is whole without scripts, one style sheet, one script.
+//! HTML pages for people: complete without scripts, one style sheet, one script.
 //!
-//! Everything that comes from outside is escaped by the template; texts of a transcript carry their
-//! language, and their direction is found from themselves. Addresses within the service are relative to the page, so
-//! that they are right wherever the service lies.
+//! The templates escape all outside text. Transcript text carries its language, and its direction is detected. Links
+//! within the service are relative, so that they work under any base path.
 
 pub(crate) mod assets;
 pub(crate) mod checkout;
 pub(crate) mod home;
 mod language;
+pub(crate) mod no_transcript;
 pub(crate) mod problem;
 pub(crate) mod transcript;
-pub(crate) mod unwritten;
 pub(crate) mod verify;
 
 use http::HeaderValue;
@@ -18,30 +17,30 @@ use maud::{DOCTYPE, Markup, html};
 
 use assets::{ICON, SCRIPT, STYLE};
 
-/// What a page is, around its content.
+/// Frame of a page around its content.
 #[derive(Debug)]
-struct Page<'a> {
-    /// What the browser's tab says.
+struct HtmlPage<'a> {
+    /// Title of the browser tab.
     title: &'a str,
-    /// The way up from the page to where the service lies: `../../` for `/watch/reels/7`.
+    /// Relative path to the root of the service: `../../` for `/watch/reels/7`.
     root: &'a str,
-    /// Whether it has the script.
+    /// Whether the page loads the script.
     has_script: bool,
-    /// What else is in its head.
+    /// Further elements of the head.
     head: Markup,
-    /// Its class: how wide it is.
+    /// CSS class of the body: the width of the page.
     class: &'static str,
 }
 
-impl<'a> Page<'a> {
-    /// A page without a script.
+impl<'a> HtmlPage<'a> {
+    /// Page without a script.
     fn plain(title: &'a str, root: &'a str) -> Self {
         Self { title, root, has_script: false, head: Markup::default(), class: "narrow" }
     }
 }
 
-fn document(page: Page<'_>, body: Markup) -> Markup {
-    let Page { title, root, has_script, head, class } = page;
+fn document(page: HtmlPage<'_>, body: Markup) -> Markup {
+    let HtmlPage { title, root, has_script, head, class } = page;
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,7 +58,7 @@ fn document(page: Page<'_>, body: Markup) -> Markup {
             body class=(class) {
                 a.skip href="#content" { "Skip to the content" }
                 header.masthead {
-                    // From the front page itself this is where one is.
+                    // On the front page itself the root is the page.
                     a.brand href=(if root.is_empty() { "./" } else { root }) { "Verbatim" }
                 }
                 main #content tabindex="-1" { (body) }
@@ -68,36 +67,37 @@ fn document(page: Page<'_>, body: Markup) -> Markup {
     }
 }
 
-/// What a page may do: load our own style sheet and icon, and what it says. Nothing from elsewhere, and nothing inline.
+/// What a page may do besides loading its own style sheet and icon.
+/// Nothing external and nothing inline is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum May {
-    /// Show itself.
-    Show,
-    /// Send its own form back here.
-    Send,
-    /// Run our script, which asks nobody but us, and send a form.
-    Run,
+pub(crate) enum PagePolicy {
+    /// Nothing else.
+    Static,
+    /// Submit its own form to this service.
+    Form,
+    /// Run the script, which only calls this service, and submit a form.
+    Script,
 }
 
-/// The policy that lets a page do this and no more.
-pub(crate) fn content_security_policy(may: May) -> HeaderValue {
-    HeaderValue::from_static(match may {
-        May::Show => {
+/// Content security policy of a page.
+pub(crate) fn content_security_policy(policy: PagePolicy) -> HeaderValue {
+    HeaderValue::from_static(match policy {
+        PagePolicy::Static => {
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; \
              frame-ancestors 'none'"
         }
-        May::Send => {
+        PagePolicy::Form => {
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
              frame-ancestors 'none'"
         }
-        May::Run => {
+        PagePolicy::Script => {
             "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; worker-src 'self'; \
              connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
         }
     })
 }
 
-/// The way from a path up to where the service lies: a step for each slash but the first.
+/// Relative path from a path to the root of the service: one step per slash, except the first.
 pub(crate) fn root_of(path: &str) -> String {
     "../".repeat(path.matches('/').count().saturating_sub(1))
 }

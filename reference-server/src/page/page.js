@@ -1,9 +1,8 @@
-// What pages do beside showing themselves: search, copy, and the button of a video without a transcript. Everything else
-// works without this.
+// Search, copy, and the transcribe button. Pages work without this script otherwise.
 
 const one = (selector) => document.querySelector(selector);
 
-// Searching in the words of the page. The marks are the browser's own highlights, so the page itself is not changed.
+// Search in the transcript. Matches use the CSS Custom Highlight API, so that the DOM is not changed.
 const SHOWN_MAX = 2000;
 
 function searchIn(words) {
@@ -14,43 +13,43 @@ function searchIn(words) {
   const passages = Array.from(words.querySelectorAll("p > span:last-child"), (span) => {
     const text = span.firstChild?.data ?? "";
     const lower = text.toLowerCase();
-    // Where small letters take more room, places would not agree: there capitals count.
+    // Where lower case changes the length, offsets would be wrong: such text is searched case-sensitively.
     return { node: span.firstChild, text: lower.length === text.length ? lower : text };
   });
   let hits = [];
-  let place = -1;
+  let current = -1;
 
-  const say = () => {
+  const updateCount = () => {
     const many = hits.length >= SHOWN_MAX ? `${SHOWN_MAX}+` : hits.length;
     if (!query.value.trim()) found.textContent = "";
-    else found.textContent = hits.length ? `${place + 1} of ${many}` : "Not found";
+    else found.textContent = hits.length ? `${current + 1} of ${many}` : "Not found";
     previous.disabled = next.disabled = hits.length === 0;
   };
 
   const go = (to) => {
     if (!hits.length) return;
-    place = (to + hits.length) % hits.length;
-    marks?.set("here", new Highlight(hits[place]));
-    const passage = hits[place].startContainer.parentElement;
-    const show = () => passage.scrollIntoView({ block: "center", behavior: "instant" });
-    show();
-    // Passages that were not drawn before take their true room only now.
-    requestAnimationFrame(show);
-    say();
+    current = (to + hits.length) % hits.length;
+    marks?.set("here", new Highlight(hits[current]));
+    const passage = hits[current].startContainer.parentElement;
+    const scroll = () => passage.scrollIntoView({ block: "center", behavior: "instant" });
+    scroll();
+    // content-visibility: passages have their final height only after rendering, so scroll again.
+    requestAnimationFrame(scroll);
+    updateCount();
   };
 
-  const look = () => {
+  const search = () => {
     hits = [];
-    place = -1;
+    current = -1;
     marks?.delete("found");
     marks?.delete("here");
-    const wanted = query.value.trim().toLowerCase();
-    if (wanted) {
+    const needle = query.value.trim().toLowerCase();
+    if (needle) {
       for (const { node, text } of passages) {
-        for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+        for (let at = text.indexOf(needle); at >= 0; at = text.indexOf(needle, at + needle.length)) {
           const range = new Range();
           range.setStart(node, at);
-          range.setEnd(node, at + wanted.length);
+          range.setEnd(node, at + needle.length);
           hits.push(range);
           if (hits.length >= SHOWN_MAX) break;
         }
@@ -61,66 +60,66 @@ function searchIn(words) {
         go(0);
       }
     }
-    say();
+    updateCount();
   };
 
-  let soon;
+  let timer;
   query.addEventListener("input", () => {
-    clearTimeout(soon);
-    soon = setTimeout(look, 120);
+    clearTimeout(timer);
+    timer = setTimeout(search, 120);
   });
   query.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    go(place + (event.shiftKey ? -1 : 1));
+    go(current + (event.shiftKey ? -1 : 1));
   });
-  previous.addEventListener("click", () => go(place - 1));
-  next.addEventListener("click", () => go(place + 1));
+  previous.addEventListener("click", () => go(current - 1));
+  next.addEventListener("click", () => go(current + 1));
   document.addEventListener("keydown", (event) => {
-    const writes = event.target.closest?.("input, textarea, [contenteditable]");
-    if (event.key !== "/" || writes || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isEditing = event.target.closest?.("input, textarea, [contenteditable]");
+    if (event.key !== "/" || isEditing || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     query.focus();
   });
 }
 
-// Copying: the same text as the download's.
-function copies() {
-  const said = one("#said");
+// Copies the same text as the download.
+function enableCopy() {
+  const status = one("#said");
   for (const button of document.querySelectorAll("[data-copy]")) {
     const label = button.firstChild;
     const name = label.data;
     button.addEventListener("click", async () => {
       try {
-        const text = fetch(button.dataset.copy).then((answer) => {
-          if (!answer.ok) throw new Error(String(answer.status));
-          return answer.text();
+        const text = fetch(button.dataset.copy).then((response) => {
+          if (!response.ok) throw new Error(String(response.status));
+          return response.text();
         });
         await navigator.clipboard.writeText(await text);
-        label.data = said.textContent = "Copied";
+        label.data = status.textContent = "Copied";
       } catch {
         label.data = "Not copied";
-        said.textContent = "It could not be copied: download it instead.";
+        status.textContent = "Copying failed. Download the file instead.";
       }
       setTimeout(() => {
         label.data = name;
-        said.textContent = "";
+        status.textContent = "";
       }, 2500);
     });
   }
-  const keep = one(".keep");
+  const menu = one(".keep");
   document.addEventListener("click", (event) => {
-    if (!keep.contains(event.target)) keep.open = false;
+    if (!menu.contains(event.target)) menu.open = false;
   });
-  keep.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !keep.open) return;
-    keep.open = false;
-    keep.querySelector("summary").focus();
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
   });
 }
 
-// The check of the browser: ALTCHA's widget, without a face, solves the challenge in workers.
-async function solved({ widget: code, worker, challenge }) {
+// Solves the challenge: ALTCHA's widget runs invisibly and computes in workers.
+async function solveChallenge({ widget: code, worker, challenge }) {
   if (!globalThis.crypto?.subtle) throw new Error("insecure");
   await import(new URL(code, location));
   globalThis.$altcha.algorithms.set("PBKDF2/SHA-256", () => new Worker(new URL(worker, location)));
@@ -144,9 +143,9 @@ async function solved({ widget: code, worker, challenge }) {
   }
 }
 
-// The events of an answer, as they come.
-async function* events(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+// Yields the Server-Sent Events of a response.
+async function* readEvents(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -160,31 +159,31 @@ async function* events(answer) {
   }
 }
 
-function transcribes(place) {
+function enableTranscribe(section) {
   const button = one("#transcribe");
   const work = one(".work");
   const [bar, stage, failed] = [one("#progress"), one("#stage"), one("#failed")];
 
-  const tell = (message, percent) => {
+  const showProgress = (message, percent) => {
     stage.textContent = message;
     if (percent === undefined) bar.removeAttribute("value");
     else bar.value = percent / 100;
   };
-  const fail = (why) => {
+  const fail = (message) => {
     work.hidden = true;
     button.hidden = false;
     button.disabled = false;
-    failed.textContent = why;
+    failed.textContent = message;
     failed.hidden = false;
     button.focus();
   };
 
-  // What is known at the end: the page of the transcript, or why there is none.
-  const end = ({ available, watchUrl, failureMessage }) => {
+  // Handles the final result: opens the page of the transcript, or shows the failure message.
+  const finish = ({ available, watchUrl, failureMessage }) => {
     if (!available) return fail(failureMessage);
-    tell("Done.", 100);
+    showProgress("Done.", 100);
     const page = new URL(watchUrl);
-    // The service may be reached under another name than the one that it gives itself.
+    // `watchUrl` may have another origin than this page, for example behind a proxy; stay on this origin.
     const same = page.pathname.split("/").slice(-2).join("/") === location.pathname.split("/").slice(-2).join("/");
     if (same) location.reload();
     else location.assign(new URL(`../../watch/${page.pathname.split("/watch/")[1]}${page.search}`, location));
@@ -194,32 +193,32 @@ function transcribes(place) {
     button.disabled = button.hidden = true;
     failed.hidden = true;
     work.hidden = false;
-    tell("Your browser does its calculation.");
+    showProgress("Your browser is solving the challenge.");
     let solution;
     try {
-      solution = await solved(place.dataset);
+      solution = await solveChallenge(section.dataset);
     } catch (error) {
       return fail(
         error.message === "insecure"
-          ? "Browsers do this calculation on encrypted connections only: open this page with https."
-          : "The check of your browser did not succeed: please try again.",
+          ? "Browsers solve the challenge on encrypted connections only. Open this page with https."
+          : "The browser check failed. Try again.",
       );
     }
     try {
-      const answer = await fetch(place.dataset.transcribe, {
+      const response = await fetch(section.dataset.transcribe, {
         method: "POST",
         headers: { accept: "text/event-stream", "content-type": "application/json" },
         body: JSON.stringify({ altcha: solution }),
       });
-      if (!answer.ok) return fail((await answer.json()).detail);
-      for await (const { name, data } of events(answer)) {
-        if (name === "progress") tell(data.message, data.percent);
-        else if (name === "result") return end(data);
+      if (!response.ok) return fail((await response.json()).detail);
+      for await (const { name, data } of readEvents(response)) {
+        if (name === "progress") showProgress(data.message, data.percent);
+        else if (name === "result") return finish(data);
         else return fail(data.detail);
       }
       throw new Error("ended");
     } catch {
-      fail("The connection was lost. What was begun goes on: look at this page again in a moment.");
+      fail("The connection was lost. The transcription continues: reload this page in a few seconds.");
     }
   });
 }
@@ -227,7 +226,7 @@ function transcribes(place) {
 const words = one("#words");
 if (words) {
   searchIn(words);
-  copies();
+  enableCopy();
 }
-const place = one("[data-transcribe]");
-if (place) transcribes(place);
+const section = one("[data-transcribe]");
+if (section) enableTranscribe(section);

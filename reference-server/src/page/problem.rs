@@ -1,20 +1,20 @@
-//! What went wrong, for whoever reads it in a browser.
+//! Error page.
 
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{Page, document};
+use super::{HtmlPage, document};
 
-/// The page of an error.
+/// Page of an error response.
 pub(crate) fn problem(status: StatusCode, detail: &str, root: &str) -> Markup {
     let title = match status {
-        StatusCode::NOT_FOUND => "Nothing here",
-        StatusCode::METHOD_NOT_ALLOWED => "Not this way",
+        StatusCode::NOT_FOUND => "Page not found",
+        StatusCode::METHOD_NOT_ALLOWED => "Method not allowed",
         status if status.is_server_error() => "Something went wrong",
         _ => "That did not work",
     };
     document(
-        Page::plain(title, root),
+        HtmlPage::plain(title, root),
         html! {
             p.kicker { "Error " (status.as_u16()) }
             h1 { (title) }

@@ -7,7 +7,7 @@ use super::{
     assets::{self, SCRIPT, STYLE, WIDGET, WORKER},
     *,
 };
-use crate::bodies::Encoding;
+use crate::response_cache::ContentEncoding;
 
 const WATCH_URL: &str = "https://v.example/watch/video_site/dQw4w9WgXcQ?src=mcp_other";
 
@@ -31,8 +31,8 @@ fn page(platform: Platform, id: &str, language: &str) -> String {
 }
 
 #[test]
-fn everything_from_outside_is_escaped() {
-    let page = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+fn page_outside_text_is_escaped() {
+    let page = page(Platform::YouTube, "dQw4w9WgXcQ", "en");
     for foreign in ["<script>", "<b>", "<i>", "\" onmouseover", "'Ann'</"] {
         assert!(!page.contains(foreign), "{foreign}: {page}");
     }
@@ -41,26 +41,26 @@ fn everything_from_outside_is_escaped() {
         "{page}"
     );
     assert!(page.contains("one &lt;i&gt;&amp; two&lt;/i&gt; &quot; onmouseover=x"), "{page}");
-    // Nothing is inline: the policy would not let it run, and nobody should have to rely on that.
+    // The policy forbids inline code, but the pages must be safe without it.
     for inline in ["<style", " style=", "javascript:", " onclick"] {
         assert!(!page.contains(inline), "{inline}: {page}");
     }
 }
 
 #[test]
-fn times_lead_to_their_moments() {
-    let of_site = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+fn page_times_link_to_video_position() {
+    let of_site = page(Platform::YouTube, "dQw4w9WgXcQ", "en");
     let address = "https://www.youtube.com/watch?v=dQw4w9WgXcQ&amp;t=5s";
     let link = format!("<a class=\"time\" href=\"{address}\" rel=\"noreferrer\">0:05</a>");
     assert!(of_site.contains(&link), "{of_site}");
     assert!(of_site.contains(">1:02:03</a>"), "{of_site}");
-    let clip = page(Platform::ShortVideo, "7", "en");
+    let clip = page(Platform::TikTok, "7", "en");
     assert!(clip.contains("<span class=\"time\">0:05</span>"), "{clip}");
 }
 
 #[test]
-fn the_language_is_said_where_it_is_known() {
-    let page = |language| page(Platform::Microblog, "7", language);
+fn page_language_is_declared_if_known() {
+    let page = |language| page(Platform::X, "7", language);
     let hebrew = page("he");
     assert!(hebrew.contains("id=\"words\" lang=\"he\" dir=\"rtl\""), "{hebrew}");
     assert!(
@@ -72,8 +72,8 @@ fn the_language_is_said_where_it_is_known() {
 }
 
 #[test]
-fn a_card_of_the_page_can_be_made() {
-    let page = page(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+fn page_has_metadata_for_link_previews() {
+    let page = page(Platform::YouTube, "dQw4w9WgXcQ", "en");
     for part in [
         "<meta property=\"og:title\" content=\"&lt;b&gt;&quot;Tom&quot; &amp; 'Ann'&lt;/b&gt;\">",
         "<meta property=\"og:url\" content=\"https://v.example/watch/video_site/dQw4w9WgXcQ\">",
@@ -84,7 +84,7 @@ fn a_card_of_the_page_can_be_made() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let mut long = sample(Platform::VideoSite, "dQw4w9WgXcQ", "en");
+    let mut long = sample(Platform::YouTube, "dQw4w9WgXcQ", "en");
     long.segments = vec![Segment::new("many words ".repeat(100), 0, 1_000)];
     let page = transcript::transcript(&long, WATCH_URL).into_string();
     let summary = page.split("name=\"description\" content=\"").nth(1).unwrap().split('"').next().unwrap();
@@ -92,15 +92,16 @@ fn a_card_of_the_page_can_be_made() {
 }
 
 #[test]
-fn policies_let_nothing_in_from_elsewhere() {
-    for may in [May::Show, May::Send, May::Run] {
-        let policy = content_security_policy(may);
+fn content_security_policies_allow_own_origin_only() {
+    for page_policy in [PagePolicy::Static, PagePolicy::Form, PagePolicy::Script] {
+        let policy = content_security_policy(page_policy);
         let policy = policy.to_str().unwrap();
         assert!(policy.starts_with("default-src 'none'; style-src 'self'; img-src 'self'; "), "{policy}");
-        for (directive, allowed) in
-            [("form-action 'self'", may != May::Show), ("script-src 'self'", may == May::Run)]
-        {
-            assert_eq!(policy.contains(directive), allowed, "{may:?} {directive}");
+        for (directive, allowed) in [
+            ("form-action 'self'", page_policy != PagePolicy::Static),
+            ("script-src 'self'", page_policy == PagePolicy::Script),
+        ] {
+            assert_eq!(policy.contains(directive), allowed, "{page_policy:?} {directive}");
         }
         for never in ["unsafe", "http", "data:", "blob:", "*"] {
             assert!(!policy.contains(never), "{never}: {policy}");
@@ -109,22 +110,22 @@ fn policies_let_nothing_in_from_elsewhere() {
 }
 
 #[test]
-fn what_pages_load_is_small_and_named_by_its_content() {
-    let size = |asset: &assets::Asset| asset.bytes(Encoding::Brotli).len();
+fn assets_are_small_and_named_by_digest() {
+    let size = |asset: &assets::Asset| asset.bytes(ContentEncoding::Brotli).len();
     let (page, check) = (size(&STYLE) + size(&SCRIPT), size(&WIDGET) + size(&WORKER));
     assert!(page < 10_000 && page + check < 45_000, "{page} {check}");
     for asset in [&STYLE, &SCRIPT, &WIDGET, &WORKER] {
         let found = assets::named(&asset.name).unwrap();
-        assert_eq!(found.bytes(Encoding::Identity), asset.bytes(Encoding::Identity));
-        assert!(asset.bytes(Encoding::Gzip).len() < asset.bytes(Encoding::Identity).len());
+        assert_eq!(found.bytes(ContentEncoding::Identity), asset.bytes(ContentEncoding::Identity));
+        assert!(asset.bytes(ContentEncoding::Gzip).len() < asset.bytes(ContentEncoding::Identity).len());
     }
     assert!(assets::named("style.css").is_none() && assets::named("../mod.rs").is_none());
-    let widget = String::from_utf8(WIDGET.bytes(Encoding::Identity).to_vec()).unwrap();
+    let widget = String::from_utf8(WIDGET.bytes(ContentEncoding::Identity).to_vec()).unwrap();
     assert!(widget.starts_with("/*! altcha 3.2.2\nMIT License"), "{}", &widget[..80]);
 }
 
 #[test]
-fn the_way_up_is_as_long_as_the_way_down() {
+fn root_of_has_one_step_per_path_segment() {
     for (path, root) in
         [("/", ""), ("/x", ""), ("/watch/reels/7", "../../"), ("/a/b/c/d", "../../../"), ("", "")]
     {

@@ -1,37 +1,37 @@
-//! The page of an archived transcript: to read, to search, to copy and to keep.
+//! Watch page of an archived transcript: reading, search, copy and download.
 
 use maud::{Markup, html};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
-    transcript::{LanguageTag, TrackKind, Transcript, moment, paragraphs},
+    transcript::{LanguageTag, TrackKind, Transcript, format_timestamp, paragraphs},
     video::VideoId,
 };
 
-use super::{May, Page, document, language};
+use super::{HtmlPage, PagePolicy, document, language};
 
-/// What the page may do.
-pub(crate) const MAY: May = May::Run;
-/// The way up from a watch page.
+/// Content security policy of the page.
+pub(crate) const POLICY: PagePolicy = PagePolicy::Script;
+/// Relative path from a watch page to the root of the service.
 const ROOT: &str = "../../";
-/// How many characters of the words a card of the page shows.
+/// Length of the summary in link previews, in characters.
 const SUMMARY_CHARS: usize = 200;
-/// How many characters of the title a file's name has.
+/// Length of the title in a file name, in characters.
 const FILE_NAME_CHARS: usize = 60;
-/// In what forms the transcript can be kept: the API's name, the file's ending, what people call it.
+/// Download formats: API name, file extension, label.
 const FORMS: [(&str, &str, &str); 4] = [
     ("text", "txt", "Plain text"),
-    ("md", "md", "Markdown, with times"),
+    ("md", "md", "Markdown with timestamps"),
     ("srt", "srt", "SubRip subtitles"),
     ("vtt", "vtt", "WebVTT subtitles"),
 ];
 
-/// The page. `watch_url` is its own whole address.
+/// Renders the page. `watch_url` is its absolute address.
 pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
     let video = &transcript.video;
     let language = known_language(transcript);
     let heading = heading(transcript);
     let paragraphs = paragraphs(&transcript.segments);
-    // Elsewhere a moment has no address of its own, and every time would lead to the same place.
+    // Other platforms have no links to a position: every timestamp would have the same link.
     let has_moments = video.address_at(1) != video.address();
     let direction = match language {
         Some(language) if language.is_right_to_left() => "rtl",
@@ -51,15 +51,15 @@ pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
                     @let seconds = paragraph.start_ms / 1000;
                     p {
                         @if has_moments {
-                            a.time href=(video.address_at(seconds)) rel="noreferrer" { (moment(seconds)) }
+                            a.time href=(video.address_at(seconds)) rel="noreferrer" { (format_timestamp(seconds)) }
                         } @else {
-                            span.time { (moment(seconds)) }
+                            span.time { (format_timestamp(seconds)) }
                         }
                         " "
                         span dir="auto" { (paragraph.text) }
                     }
                 }
-                @if paragraphs.is_empty() { p { span { "Nothing is said in this video." } } }
+                @if paragraphs.is_empty() { p { span { "This video has no spoken words." } } }
             }
             footer.source {
                 p { "From " (video.platform().name()) ": " a href=(video.address()) rel="noreferrer" { (video.address()) } }
@@ -78,10 +78,10 @@ pub(crate) fn transcript(transcript: &Transcript, watch_url: &str) -> Markup {
         link rel="canonical" href=(canonical(watch_url));
     };
     let title = format!("{heading} – transcript");
-    document(Page { has_script: true, head, class: "reading", ..Page::plain(&title, ROOT) }, body)
+    document(HtmlPage { has_script: true, head, class: "reading", ..HtmlPage::plain(&title, ROOT) }, body)
 }
 
-/// Whose video it is, how long, in which language, and how the words came to be.
+/// Author, length, language and kind of captions.
 fn about(transcript: &Transcript) -> Markup {
     let video = &transcript.video;
     let author = transcript.author.as_deref().map(str::trim).filter(|author| !author.is_empty());
@@ -89,7 +89,7 @@ fn about(transcript: &Transcript) -> Markup {
         ul.about aria-label="About the video" {
             @if let Some(author) = author { li { bdi { (author) } } }
             @if let Some(length) = transcript.duration_ms.filter(|length| *length > 0) {
-                li { (moment(length.div_ceil(1_000))) }
+                li { (format_timestamp(length.div_ceil(1_000))) }
             }
             @if let Some(tag) = known_language(transcript) { li { (language::name(tag)) } }
             li { (kind(transcript)) }
@@ -98,7 +98,7 @@ fn about(transcript: &Transcript) -> Markup {
     }
 }
 
-/// Search, and the forms in which the transcript can be taken along. What needs the script is not there without it.
+/// Search and downloads. Controls that need the script are hidden without it.
 fn tools(video: &VideoId, heading: &str) -> Markup {
     let file = file_name(heading, video);
     html! {
@@ -141,22 +141,22 @@ fn heading(transcript: &Transcript) -> String {
     title.map_or_else(|| format!("{} video {}", video.platform().name(), video.id()), str::to_owned)
 }
 
-/// The transcript's language; none when nobody knows it.
+/// Language of the transcript; `None` if unknown.
 fn known_language(transcript: &Transcript) -> Option<&LanguageTag> {
     let language = &transcript.track.language;
     (*language != LanguageTag::unknown()).then_some(language)
 }
 
-/// How the words came to be.
+/// Kind of the captions.
 fn kind(transcript: &Transcript) -> &'static str {
     match transcript.track.kind {
         TrackKind::Human => "Captions written by people",
-        TrackKind::Generated => "Recognised by a machine",
-        TrackKind::Translated => "Translated by a machine",
+        TrackKind::Generated => "Automatic captions",
+        TrackKind::Translated => "Translated automatically",
     }
 }
 
-/// The beginning of the words, cut between two of them.
+/// Beginning of a text, cut between two words.
 fn summary(text: &str) -> String {
     if text.chars().count() <= SUMMARY_CHARS {
         return text.to_owned();
@@ -166,14 +166,14 @@ fn summary(text: &str) -> String {
     format!("{whole} …")
 }
 
-/// A name for the file on any system: letters and digits of the title.
+/// File name that is valid on every system: letters and digits of the title.
 fn file_name(heading: &str, video: &VideoId) -> String {
     let words = heading.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.collect::<Vec<_>>().join("-").chars().take(FILE_NAME_CHARS).collect();
     if name.is_empty() { format!("transcript-{}", video.id()) } else { name }
 }
 
-/// The address without what tells where a visitor came from.
+/// Watch page address without its attribution tag.
 fn canonical(watch_url: &str) -> &str {
     watch_url.split_once('?').map_or(watch_url, |(page, _)| page)
 }

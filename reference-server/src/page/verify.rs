@@ -1,24 +1,24 @@
-//! The pages behind the link of a verification mail.
+//! Pages of the verification link.
 
 use maud::{Markup, html};
-use transcript_core::wire::v1::Verified;
+use transcript_core::wire::v1::VerifyResponse;
 
-use super::{Page, document};
+use super::{HtmlPage, document};
 
-/// The way up from the page.
+/// Relative path to the root of the service.
 const ROOT: &str = "../../../";
 
-/// Asks for the click that redeems a token. Programs that open every link of a mail press no buttons.
-pub(crate) fn ask(token: &str) -> Markup {
+/// Page with the button that redeems the token. Mail scanners open links, but press no buttons.
+pub(crate) fn confirm(token: &str) -> Markup {
     document(
-        Page::plain("Get your API key", ROOT),
+        HtmlPage::plain("Get your API key", ROOT),
         html! {
             h1 { "Get your API key" }
             p {
-                "The button shows your new API key. It is shown once: have a safe place for it ready. If you \
-                 have a key for this address already, that one stops working; your credits stay."
+                "The button shows your new API key. It is shown only once: have a safe place for it ready. If this \
+                 address already has an API key, the old key stops working; your credits stay."
             }
-            // The address is the page's own: wherever the service lies, the form finds it.
+            // The action is relative to the page, so that it works under any base path.
             form method="post" action="verify" {
                 input type="hidden" name="token" value=(token);
                 button type="submit" { "Show my API key" }
@@ -27,30 +27,30 @@ pub(crate) fn ask(token: &str) -> Markup {
     )
 }
 
-/// Shows a new key, this once.
-pub(crate) fn issued(verified: &Verified) -> Markup {
-    let Verified { api_key, plan, credits, notice, .. } = verified;
+/// Shows a new key, once.
+pub(crate) fn issued(verified: &VerifyResponse) -> Markup {
+    let VerifyResponse { api_key, plan, credits, notice, .. } = verified;
     document(
-        Page::plain("Your API key", ROOT),
+        HtmlPage::plain("Your API key", ROOT),
         html! {
             h1 { "Your API key" }
             p { code.key { (api_key) } }
             p {
-                "Copy it now: it is not shown again. Keep it like a password, and send it only in the header "
+                "Copy it now: it is not shown again. Store it like a password, and send it only in the header "
                 code { "Authorization: Bearer …" } "."
             }
             p { "Your plan is " (plan) "; you have " (credits) " credits." }
             @if let Some(notice) = notice {
-                p { (notice) " Until then the key opens nothing." }
+                p { (notice) " Until then the API key does not work." }
             }
         },
     )
 }
 
-/// Says why there is no key.
+/// Error page without a key.
 pub(crate) fn refused(why: &str) -> Markup {
     document(
-        Page::plain("No API key", ROOT),
+        HtmlPage::plain("No API key", ROOT),
         html! {
             h1 { "No API key" }
             p { (why) }

@@ -1,15 +1,15 @@
-//! The credential of a request, and the proof of a paid plan beside it: only headers are looked at.
+//! Bearer credential and proof of a paid plan, from the request headers.
 
 use http::{HeaderMap, header::AUTHORIZATION};
-use transcript_core::lookup::Proof;
+use transcript_core::lookup::EntitlementProof;
 
-/// The header with a proof of a paid plan (specification 3 and 4).
+/// Header with a proof of a paid plan (specification 5).
 const ENTITLEMENT: &str = "x-verbatim-entitlement";
 
-/// The text of the bearer credential, where an Authorization header came.
+/// Returns the bearer credential if the request has an Authorization header.
 ///
-/// A header that is no bearer credential, or that came twice with different texts, gives a text that is
-/// nobody's key: whoever sent it meant to send a key and is told that it is none.
+/// A header of another scheme, and two headers with different values, give an empty text, which is no valid key. So
+/// the caller gets an error instead of anonymous access.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let first = values.next()?;
@@ -25,14 +25,14 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// The proof of a paid plan, where one came. A header that came twice with different texts proves nothing.
-pub(crate) fn proof(headers: &HeaderMap) -> Option<Proof> {
+/// Returns the proof of a paid plan, if sent. Two headers with different values are ignored.
+pub(crate) fn proof(headers: &HeaderMap) -> Option<EntitlementProof> {
     let mut values = headers.get_all(ENTITLEMENT).iter();
     let first = values.next()?;
     if values.any(|other| other != first) {
         return None;
     }
-    first.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(Proof::new)
+    first.to_str().ok().map(str::trim).filter(|text| !text.is_empty()).map(EntitlementProof::new)
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_bearer_credentials_count() {
+    fn bearer_other_schemes_give_empty_credential() {
         for (values, expect) in [
             (&[][..], None),
             (&["Bearer vbk_x"], Some("vbk_x")),
@@ -62,7 +62,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_proof_is_one_text() {
+    fn proof_with_different_values_is_ignored() {
         for (values, expect) in [
             (&[][..], None),
             (&["a.b.c"], Some("a.b.c")),
@@ -76,7 +76,7 @@ mod tests {
             for value in values {
                 headers.append(ENTITLEMENT, http::HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
-            assert_eq!(proof(&headers).as_ref().map(Proof::reveal), expect, "{values:?}");
+            assert_eq!(proof(&headers).as_ref().map(EntitlementProof::reveal), expect, "{values:?}");
         }
     }
 }

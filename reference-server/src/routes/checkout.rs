@@ -1,7 +1,7 @@
-//! `/checkout/{order}`: where buyers come back to, and the sandbox's own page on which nobody pays.
+//! `/checkout/{order}`: the order page to which buyers return, and the sandbox's checkout page.
 //!
-//! A GET changes nothing but what the provider says is so; on the sandbox's page only its buttons do, which
-//! send the secret of the page's own address along.
+//! A GET only stores state read from the provider. On the sandbox page only the buttons change state; they send the
+//! secret of the page's address.
 
 use std::time::Duration;
 
@@ -13,159 +13,175 @@ use http::{HeaderValue, StatusCode, Uri, header::LOCATION};
 use maud::Markup;
 use transcript_core::{
     Result,
-    accounts::payments::{OrderSeen, Sandbox, SandboxDeed, SandboxOrder},
+    accounts::payments::{OrderStatus, Sandbox, SandboxAction, SandboxOrder},
     ids::OrderId,
-    limits::{Take, Taken},
+    limits::{LimitOutcome, LimitRequest},
 };
 
 use super::{
-    App,
-    html::{Keep, html},
+    AppState,
+    html::{CacheMode, html},
     query::parameter,
     v1::body::{BODY_MAX, bytes},
 };
-use crate::page::{May, checkout as page};
+use crate::page::{PagePolicy, checkout as page};
 
-/// The longest id of an order, in bytes.
+/// Longest order id, in bytes.
 const ORDER_MAX: usize = 128;
-/// How often the provider is asked for one order's page in any minute.
-const LOOKS_PER_MINUTE: u32 = 20;
-/// How long a page waits for the provider before it shows what is known.
-const LOOK_MAX: Duration = Duration::from_secs(8);
+/// Provider queries per order page and minute.
+const REFRESHES_PER_MINUTE: u32 = 20;
+/// Timeout of a provider query; after it the page shows the stored status.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(8);
 
 type OrderPath = std::result::Result<Path<String>, PathRejection>;
 
-/// How an order stands: the provider's page sends its buyers here, whether they paid or not.
-pub(super) async fn back(State(app): State<App>, path: OrderPath) -> Response {
-    let Some(id) = named(path) else { return missing(page::ORDER_ROOT) };
-    match found(&app, &id).await {
-        Ok(Some(seen)) => shown(StatusCode::OK, page::back(&seen)),
+/// Order status: the provider's page sends buyers here after a payment or a cancellation.
+pub(super) async fn order_page(State(app): State<AppState>, path: OrderPath) -> Response {
+    let Some(id) = order_id(path) else { return missing(page::ORDER_ROOT) };
+    match order_status(&app, &id).await {
+        Ok(Some(status)) => respond(StatusCode::OK, page::order_status(&status)),
         Ok(None) => missing(page::ORDER_ROOT),
-        Err(error) => away(&error, page::ORDER_ROOT),
+        Err(error) => unavailable(&error, page::ORDER_ROOT),
     }
 }
 
-/// The sandbox's page of an order.
-pub(super) async fn show(State(app): State<App>, path: OrderPath, uri: Uri) -> Response {
+/// Sandbox checkout page of an order.
+pub(super) async fn sandbox_page(State(app): State<AppState>, path: OrderPath, uri: Uri) -> Response {
     let token = parameter(uri.query().unwrap_or_default(), "token").ok().flatten();
-    let (Some(sandbox), Some(id), Some(token)) = (&app.sandbox, named(path), token) else {
+    let (Some(sandbox), Some(id), Some(token)) = (&app.sandbox, order_id(path), token) else {
         return missing(page::SANDBOX_ROOT);
     };
     match sandbox.show(&id, &token).await {
-        Ok(Some(order)) => shown(StatusCode::OK, page::sandbox(&order, &token)),
+        Ok(Some(order)) => respond(StatusCode::OK, page::sandbox(&order, &token)),
         Ok(None) => missing(page::SANDBOX_ROOT),
-        Err(error) => away(&error, page::SANDBOX_ROOT),
+        Err(error) => unavailable(&error, page::SANDBOX_ROOT),
     }
 }
 
-/// A button of that page.
-pub(super) async fn act(State(app): State<App>, path: OrderPath, request: Request) -> Response {
-    let (Some(sandbox), Some(id)) = (&app.sandbox, named(path)) else { return missing(page::SANDBOX_ROOT) };
+/// Button of the sandbox page.
+pub(super) async fn sandbox_action(
+    State(app): State<AppState>,
+    path: OrderPath,
+    request: Request,
+) -> Response {
+    let (Some(sandbox), Some(id)) = (&app.sandbox, order_id(path)) else {
+        return missing(page::SANDBOX_ROOT);
+    };
     let form = match bytes(request.into_body(), BODY_MAX).await {
         Ok(form) => form,
-        Err(denial) => return shown(denial.status(), page::wrong(denial.message(), page::SANDBOX_ROOT)),
+        Err(denial) => return respond(denial.status(), page::error(denial.message(), page::SANDBOX_ROOT)),
     };
     let Some(token) = field(&form, "token") else { return missing(page::SANDBOX_ROOT) };
     let order = match sandbox.show(&id, &token).await {
         Ok(Some(order)) => order,
         Ok(None) => return missing(page::SANDBOX_ROOT),
-        Err(error) => return away(&error, page::SANDBOX_ROOT),
+        Err(error) => return unavailable(&error, page::SANDBOX_ROOT),
     };
-    let deed = match deed(&form, &order) {
-        Ok(deed) => deed,
-        Err(why) => return shown(StatusCode::BAD_REQUEST, page::wrong(why, page::SANDBOX_ROOT)),
+    let action = match parse_action(&form, &order) {
+        Ok(action) => action,
+        Err(why) => return respond(StatusCode::BAD_REQUEST, page::error(why, page::SANDBOX_ROOT)),
     };
-    match done(&app, sandbox, &id, &token, deed).await {
-        // As a real provider does: who has paid or left comes back to the shop.
-        Ok(()) if matches!(deed, SandboxDeed::Pay | SandboxDeed::Cancel) => see_other(&format!("../{id}")),
+    match apply(&app, sandbox, &id, &token, action).await {
+        // Like a real provider, the sandbox returns the buyer to the shop after a payment or a cancellation.
+        Ok(()) if matches!(action, SandboxAction::Pay | SandboxAction::Cancel) => {
+            see_other(&format!("../{id}"))
+        }
         Ok(()) => see_other(&format!("sandbox?token={token}")),
-        Err(error) => away(&error, page::SANDBOX_ROOT),
+        Err(error) => unavailable(&error, page::SANDBOX_ROOT),
     }
 }
 
-/// Does what a button says, and what follows from it: the same as follows from any provider's payment.
-async fn done(app: &App, sandbox: &Sandbox, id: &OrderId, token: &str, deed: SandboxDeed) -> Result<()> {
-    match sandbox.act(id, token, deed).await? {
-        Some(subject) => app.payments.follow(&subject).await,
+/// Applies the action of a button and reconciles the order, as after an event of any provider.
+async fn apply(
+    app: &AppState,
+    sandbox: &Sandbox,
+    id: &OrderId,
+    token: &str,
+    action: SandboxAction,
+) -> Result<()> {
+    match sandbox.apply(id, token, action).await? {
+        Some(subject) => app.payments.reconcile(&subject).await,
         None => Ok(()),
     }
 }
 
-/// The order, after its payment was asked about where that may tell more than is known.
-async fn found(app: &App, id: &OrderId) -> Result<Option<OrderSeen>> {
-    let Some(known) = app.payments.known(id).await? else { return Ok(None) };
-    if !known.is_worth_asking() || !may_look(app, id).await? {
-        return Ok(Some(known));
+/// Returns the order's status, refreshed from the provider if its payment may have changed.
+async fn order_status(app: &AppState, id: &OrderId) -> Result<Option<OrderStatus>> {
+    let Some(stored) = app.payments.stored_status(id).await? else { return Ok(None) };
+    if !stored.needs_refresh() || !may_refresh(app, id).await? {
+        return Ok(Some(stored));
     }
-    match tokio::time::timeout(LOOK_MAX, app.payments.seen(id)).await {
-        Ok(Ok(seen)) => Ok(seen),
-        // What is known is shown; an event or the sweep will tell.
+    match tokio::time::timeout(REFRESH_TIMEOUT, app.payments.refreshed_status(id)).await {
+        Ok(Ok(status)) => Ok(status),
+        // The stored status is shown; an event or the payment sweep updates it later.
         Ok(Err(error)) => {
-            tracing::warn!(%error, "the payment of an order cannot be asked about now");
-            Ok(Some(known))
+            tracing::warn!(%error, "order status refresh failed");
+            Ok(Some(stored))
         }
-        Err(_) => Ok(Some(known)),
+        Err(_) => Ok(Some(stored)),
     }
 }
 
-/// Whether the provider may be asked once more: who reloads a page without end costs it no calls.
-async fn may_look(app: &App, id: &OrderId) -> Result<bool> {
-    let parts = app.accounts.parts();
+/// Whether another provider query is admitted. Reloading a page cannot cause unlimited provider calls.
+async fn may_refresh(app: &AppState, id: &OrderId) -> Result<bool> {
+    let parts = app.accounts.deps();
     let bucket = format!("checkout/{id}");
-    let take = Take { bucket, count: LOOKS_PER_MINUTE, per_ms: 60_000, cost: 1 };
-    Ok(matches!(parts.limiter.take(vec![take], parts.clock.now()).await?, Taken::Allowed { .. }))
+    let request = LimitRequest { bucket, max: REFRESHES_PER_MINUTE, window_ms: 60_000, cost: 1 };
+    Ok(matches!(parts.limiter.acquire(vec![request], parts.clock.now()).await?, LimitOutcome::Allowed { .. }))
 }
 
-/// The order of an address; none when it cannot be one's id.
-fn named(path: OrderPath) -> Option<OrderId> {
+/// Order id of a path; `None` if it is malformed.
+fn order_id(path: OrderPath) -> Option<OrderId> {
     let Path(id) = path.ok()?;
     let is_id = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (!id.is_empty() && id.len() <= ORDER_MAX && id.bytes().all(is_id)).then(|| OrderId::new(id))
 }
 
-/// A field of a form; none when it is missing, or there twice.
+/// Form field; `None` if it is missing or repeated.
 fn field(form: &[u8], name: &'static str) -> Option<String> {
     parameter(std::str::from_utf8(form).ok()?, name).ok().flatten().map(Into::into)
 }
 
-/// What the pressed button does.
-fn deed(form: &[u8], shown: &SandboxOrder) -> std::result::Result<SandboxDeed, &'static str> {
+/// Action of the pressed button.
+fn parse_action(form: &[u8], order: &SandboxOrder) -> std::result::Result<SandboxAction, &'static str> {
     match field(form, "deed").as_deref() {
-        Some("pay") => Ok(SandboxDeed::Pay),
-        Some("pay-later") => Ok(SandboxDeed::PayLater),
-        Some("cancel") => Ok(SandboxDeed::Cancel),
-        Some("arrive") => Ok(SandboxDeed::Arrive),
-        Some("fail") => Ok(SandboxDeed::Fail),
+        Some("pay") => Ok(SandboxAction::Pay),
+        Some("pay-later") => Ok(SandboxAction::PayLater),
+        Some("cancel") => Ok(SandboxAction::Cancel),
+        Some("arrive") => Ok(SandboxAction::Complete),
+        Some("fail") => Ok(SandboxAction::Fail),
         Some("refund") => {
-            let left = shown.order.amount_minor.saturating_sub(shown.returned_minor);
+            let left = order.order.amount_minor.saturating_sub(order.returned_minor);
             let cents = field(form, "cents").and_then(|cents| cents.trim().parse().ok());
             let cents = cents.filter(|cents| (1..=left).contains(cents));
-            cents.map(SandboxDeed::Refund).ok_or("No more can be given back than is left of what was paid.")
+            cents
+                .map(SandboxAction::Refund)
+                .ok_or("The refund exceeds the remaining payment. Enter a smaller amount.")
         }
-        _ => Err("No button of this page sends that."),
+        _ => Err("Unknown action. Reload the page and use one of its buttons."),
     }
 }
 
 fn see_other(location: &str) -> Response {
-    let mut response = shown(StatusCode::SEE_OTHER, page::onward());
-    // Ids and tokens are letters, digits and hyphens.
+    let mut response = respond(StatusCode::SEE_OTHER, page::redirect());
+    // Order ids and tokens contain letters, digits and hyphens only.
     let location = HeaderValue::try_from(location).unwrap_or(HeaderValue::from_static("."));
     response.headers_mut().insert(LOCATION, location);
     response
 }
 
 fn missing(root: &str) -> Response {
-    shown(StatusCode::NOT_FOUND, page::missing(root))
+    respond(StatusCode::NOT_FOUND, page::missing(root))
 }
 
-fn away(error: &transcript_core::Error, root: &str) -> Response {
-    tracing::error!(%error, "a page of an order failed");
-    shown(
+fn unavailable(error: &transcript_core::Error, root: &str) -> Response {
+    tracing::error!(%error, "order page failed");
+    respond(
         StatusCode::SERVICE_UNAVAILABLE,
-        page::wrong("This cannot be done right now: please try again in a moment.", root),
+        page::error("The page is unavailable. Retry in a few seconds.", root),
     )
 }
 
-fn shown(status: StatusCode, page: Markup) -> Response {
-    html(status, page, Keep::Never, May::Send)
+fn respond(status: StatusCode, page: Markup) -> Response {
+    html(status, page, CacheMode::Never, PagePolicy::Form)
 }

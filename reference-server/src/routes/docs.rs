@@ -1,5 +1,4 @@
-//! What the service says of itself: the `OpenAPI` document for programs, the same as pages for developers, and in short
-//! for language models.
+//! Documentation routes: the `OpenAPI` document, its pages, and a summary for language models.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,16 +15,16 @@ use http::{
 use maud::Markup;
 use serde_json::Value;
 
-use super::{App, with};
+use super::{AppState, with};
 use crate::{
     docs,
-    http::{CorsRule, Refusal, json},
+    http::{CorsRule, ProblemResponse, json},
     openapi,
 };
 
-/// The routes of the document and of what is made of it.
-pub(super) fn routes(app: App) -> Router<App> {
-    let document = Arc::new(Document { app, value: OnceLock::new() });
+/// Routes of the documentation.
+pub(super) fn routes(app: AppState) -> Router<AppState> {
+    let document = Arc::new(CachedDocument { app, value: OnceLock::new() });
     let open = || CorsRule::open("GET, HEAD, OPTIONS");
     Router::new()
         .route("/openapi.json", with(get(open_api), open()))
@@ -35,45 +34,44 @@ pub(super) fn routes(app: App) -> Router<App> {
         .layer(Extension(document))
 }
 
-/// The interface's own document. It is made for whoever asks first: hardly anybody does, and a server that
-/// starts has others to answer.
-struct Document {
-    app: App,
+/// `OpenAPI` document, built on the first request, so that startup does not wait for it.
+struct CachedDocument {
+    app: AppState,
     value: OnceLock<Value>,
 }
 
-impl Document {
+impl CachedDocument {
     fn value(&self) -> &Value {
         self.value.get_or_init(|| openapi::document(self.app.lookup.options(), self.app.accounts.options()))
     }
 }
 
-async fn open_api(Extension(document): Extension<Arc<Document>>) -> Response {
+async fn open_api(Extension(document): Extension<Arc<CachedDocument>>) -> Response {
     json(StatusCode::OK, document.value())
 }
 
-async fn llms_txt(Extension(document): Extension<Arc<Document>>) -> Response {
+async fn llms_txt(Extension(document): Extension<Arc<CachedDocument>>) -> Response {
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     ([(CONTENT_TYPE, kind)], docs::llms_txt(document.value())).into_response()
 }
 
-async fn overview(Extension(document): Extension<Arc<Document>>) -> Response {
+async fn overview(Extension(document): Extension<Arc<CachedDocument>>) -> Response {
     page(docs::overview(document.value()))
 }
 
 async fn operation(
-    Extension(document): Extension<Arc<Document>>,
+    Extension(document): Extension<Arc<CachedDocument>>,
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     let shown = path.ok().and_then(|Path(id)| docs::operation(document.value(), &id));
     match shown {
         Some(shown) => page(shown),
-        None => Refusal::new(StatusCode::NOT_FOUND, "There is no such operation: /docs lists all of them.")
+        None => ProblemResponse::new(StatusCode::NOT_FOUND, "Unknown operation: /docs lists all operations.")
             .into_response(),
     }
 }
 
-/// A page that can do nothing but show itself.
+/// HTML page without scripts.
 fn page(page: Markup) -> Response {
     let fixed = HeaderValue::from_static;
     let headers: [(HeaderName, HeaderValue); 4] = [

@@ -1,4 +1,4 @@
-//! Whether the server runs, and which one it is. Neither asks a store.
+//! Liveness and version. Neither accesses a store.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -7,22 +7,22 @@ use serde::Serialize;
 
 use crate::{http::json, openapi::INTERFACE_VERSION};
 
-/// The answer of `GET /health`.
+/// Response of `GET /health`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Health {
-    /// Always `ok`: a server that is not well does not answer.
+    /// Always `ok`.
     status: &'static str,
 }
 
-/// The answer of `GET /version`.
+/// Response of `GET /version`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Version {
-    /// The name of the program.
+    /// Name of the program.
     name: &'static str,
-    /// The version of the program.
+    /// Version of the program.
     version: &'static str,
-    /// The version of the interface (specification 9).
-    #[schemars(description = "The version of the interface.")]
+    /// Version of the lookup API (specification 9).
+    #[schemars(description = "Version of the lookup API.")]
     interface: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! `GET /`: the front page, whose field leads to a video's page; and `GET /assets/…`, what pages load.
+//! `GET /`: the front page with its link form; `GET /assets/…`: files of the pages.
 
 use axum::{
     body::Body,
@@ -12,50 +12,51 @@ use http::{
 use transcript_core::video::VideoLink;
 
 use super::{
-    html::{Keep, html},
+    html::{CacheMode, html},
     query::parameter,
 };
 use crate::{
-    bodies::Encoding,
-    http::Refusal,
+    http::ProblemResponse,
     page::{
         assets,
-        home::{MAY, Wrong, home},
+        home::{LinkFormError, POLICY, home},
     },
+    response_cache::ContentEncoding,
 };
 
-/// The front page; with a link, the way to its video's page.
+/// Front page; with a link, a redirect to the video's watch page.
 pub(super) async fn show(uri: Uri) -> Response {
-    let given = match parameter(uri.query().unwrap_or_default(), "url") {
-        Ok(given) => given,
+    let link = match parameter(uri.query().unwrap_or_default(), "url") {
+        Ok(link) => link,
         Err(refusal) => {
-            let wrong = Wrong { link: "", why: refusal.detail() };
-            return html(StatusCode::BAD_REQUEST, home(Some(&wrong)), Keep::Never, MAY);
+            let form_error = LinkFormError { link: "", why: refusal.detail() };
+            return html(StatusCode::BAD_REQUEST, home(Some(&form_error)), CacheMode::Never, POLICY);
         }
     };
-    let link = given.as_deref().map(str::trim).filter(|link| !link.is_empty());
-    let Some(link) = link else { return html(StatusCode::OK, home(None), Keep::WhileTrue, MAY) };
+    let link = link.as_deref().map(str::trim).filter(|link| !link.is_empty());
+    let Some(link) = link else { return html(StatusCode::OK, home(None), CacheMode::WhileTrue, POLICY) };
     let page = match VideoLink::parse(link) {
         Ok(VideoLink::Video(video)) => format!("watch/{video}"),
         Ok(VideoLink::Short(link)) => format!("watch/{}/{}", link.platform(), link.name()),
         Err(error) => {
             let why = error.to_string();
-            let wrong = Wrong { link, why: &why };
-            return html(StatusCode::BAD_REQUEST, home(Some(&wrong)), Keep::Never, MAY);
+            let form_error = LinkFormError { link, why: &why };
+            return html(StatusCode::BAD_REQUEST, home(Some(&form_error)), CacheMode::Never, POLICY);
         }
     };
-    let mut response = html(StatusCode::SEE_OTHER, home(None), Keep::Never, MAY);
-    // Ids and names of short links are letters, digits and a few signs that addresses have.
+    let mut response = html(StatusCode::SEE_OTHER, home(None), CacheMode::Never, POLICY);
+    // Ids and short link names contain URL-safe characters only.
     let location = HeaderValue::try_from(page).unwrap_or(HeaderValue::from_static("./"));
     response.headers_mut().insert(LOCATION, location);
     response
 }
 
-/// A file that pages load. Its name has a digest of its content, so it is the same for ever.
-pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, Refusal> {
-    let asset = assets::named(&name)
-        .ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "There is no such file in this version."))?;
-    let encoding = Encoding::chosen(&headers).unwrap_or(Encoding::Identity);
+/// Asset of the pages. Its name contains a digest of its content, so it never changes.
+pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Result<Response, ProblemResponse> {
+    let asset = assets::named(&name).ok_or_else(|| {
+        ProblemResponse::new(StatusCode::NOT_FOUND, "There is no such file in this version.")
+    })?;
+    let encoding = ContentEncoding::negotiate(&headers).unwrap_or(ContentEncoding::Identity);
     let mut response = Body::from(asset.bytes(encoding)).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(asset.kind));

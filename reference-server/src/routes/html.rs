@@ -1,4 +1,4 @@
-//! Pages for people, with the headers that keep them what they are.
+//! HTML responses and their security headers.
 
 use axum::response::{IntoResponse, Response};
 use http::{
@@ -13,48 +13,48 @@ use maud::Markup;
 
 use super::v1::weight;
 use crate::{
-    http::{AnswerBody, Said},
-    page::{self, May},
+    http::{ProblemDetail, ResponseBody},
+    page::{self, PagePolicy},
 };
 
-/// The media type of a page.
+/// Media type of a page.
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 
-/// Whether a page may be kept.
+/// Caching rule of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// As long as it is not older than what it shows.
+pub(super) enum CacheMode {
+    /// Cacheable, with revalidation on every use.
     WhileTrue,
-    /// Nowhere: it holds a secret, or is true for a moment only.
+    /// Not stored: the page holds a secret or changes quickly.
     Never,
 }
 
-/// A page that can do what it may, and nothing else.
-pub(super) fn html(status: StatusCode, page: Markup, keep: Keep, may: May) -> Response {
-    let cache = match keep {
-        Keep::WhileTrue => "no-cache",
-        Keep::Never => "no-store",
+/// HTML response with a content security policy.
+pub(super) fn html(status: StatusCode, page: Markup, cache_mode: CacheMode, policy: PagePolicy) -> Response {
+    let cache = match cache_mode {
+        CacheMode::WhileTrue => "no-cache",
+        CacheMode::Never => "no-store",
     };
     let mut response = (status, page.into_string()).into_response();
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache));
-    confine(headers, may);
+    confine(headers, policy);
     response
 }
 
-/// The headers of a page whose body is ready.
-pub(super) fn confine(headers: &mut HeaderMap, may: May) {
-    headers.insert(CONTENT_SECURITY_POLICY, page::content_security_policy(may));
+/// Sets the security headers of a page.
+pub(super) fn confine(headers: &mut HeaderMap, policy: PagePolicy) {
+    headers.insert(CONTENT_SECURITY_POLICY, page::content_security_policy(policy));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    // Ready bodies are the API's, which anybody's page may read; pages are for people.
-    let of_the_api: [HeaderName; 2] = [ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS];
-    for name in of_the_api {
+    // Cached bodies have the CORS headers of the API; pages must not be readable by other origins.
+    let api_headers: [HeaderName; 2] = [ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS];
+    for name in api_headers {
         headers.remove(name);
     }
 }
 
-/// Whether the caller would rather read a page than JSON. Only who names HTML does: `*/*` is a program's.
+/// Whether the caller prefers HTML to JSON. HTML must be named: `*/*` is sent by programs.
 pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     let (mut page, mut data) = (0, 0);
     for range in headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()) {
@@ -72,29 +72,32 @@ pub(crate) fn wants_page(headers: &HeaderMap) -> bool {
     page > data
 }
 
-/// Where an error is to be a page: a browser asks for something that is no interface for programs.
+/// Root path for an HTML error page, if a browser requests a path outside the API.
 #[derive(Debug)]
-pub(crate) struct Dress(Option<String>);
+pub(crate) struct HtmlError(Option<String>);
 
-impl Dress {
-    /// What the answer to a request is to be dressed as.
-    pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Self {
+impl HtmlError {
+    /// Decides by path and `Accept` whether an error response becomes a page.
+    pub(crate) fn for_request(uri: &Uri, headers: &HeaderMap) -> Self {
         let path = uri.path();
         let is_page = !path.starts_with("/api") && wants_page(headers);
         Self(is_page.then(|| page::root_of(path)))
     }
 
-    /// The answer, as a page where it says what went wrong.
-    pub(crate) fn on(self, response: Response<AnswerBody>) -> Response<AnswerBody> {
-        let (Some(root), Some(Said(detail))) = (self.0, response.extensions().get::<Said>()) else {
+    /// Replaces an error response by a page with the same detail.
+    pub(crate) fn apply(self, response: Response<ResponseBody>) -> Response<ResponseBody> {
+        let (Some(root), Some(ProblemDetail(detail))) =
+            (self.0, response.extensions().get::<ProblemDetail>())
+        else {
             return response;
         };
         let status = response.status();
-        let page = html(status, page::problem::problem(status, detail, &root), Keep::Never, May::Show);
+        let page =
+            html(status, page::problem::problem(status, detail, &root), CacheMode::Never, PagePolicy::Static);
         let (mut head, _) = response.into_parts();
-        let (dressed, body) = page.into_parts();
+        let (page_head, body) = page.into_parts();
         head.headers.remove(CONTENT_LENGTH);
-        head.headers.extend(dressed.headers);
+        head.headers.extend(page_head.headers);
         head.headers.append(VARY, HeaderValue::from_static("accept"));
         Response::from_parts(head, Either::Right(body))
     }
@@ -105,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_names_html_gets_a_page() {
+    fn wants_page_html_preferred_over_json_is_true() {
         for (accept, expect) in [
             (&[][..], false),
             (&["*/*"], false),

@@ -1,8 +1,8 @@
-//! `POST /mcp`: the tools for assistants, as the Model Context Protocol's streamable HTTP.
+//! `POST /mcp`: tools for assistants over the streamable HTTP transport of the Model Context Protocol.
 //!
-//! What is no message of the protocol ends here, with a JSON-RPC error and within bounds; versions, their headers and
-//! lifecycles are the library's business. No session is kept: every request stands for itself, so that any server of
-//! several may answer it, and every answer is one JSON body.
+//! Invalid messages are rejected here with a JSON-RPC error of limited size; the library handles versions, their
+//! headers and lifecycles. There are no sessions: every request is independent, so any server of a group can answer it,
+//! and every response is one JSON body.
 
 use std::sync::Arc;
 
@@ -26,38 +26,38 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::App;
+use super::AppState;
 use crate::{
     http::{json as as_json, read_body},
-    mcp::{MESSAGE_MAX, Service, Tools},
+    mcp::{MESSAGE_MAX, McpTools, ServiceBackend},
 };
 
-/// Both forms in which the protocol has clients accept an answer. Only the first is ever sent.
-const BOTH_FORMS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// The header that names the protocol's version.
+/// `Accept` value that the protocol requires of clients. The server always responds with JSON.
+const ACCEPTED_TYPES: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// Header with the protocol version.
 const VERSION: &str = "mcp-protocol-version";
-/// How much is read of an answer that is no JSON: a sentence.
-const SENTENCE_MAX: usize = 4 * 1024;
+/// Limit of a non-JSON error body of the library, in bytes.
+const ERROR_TEXT_MAX: usize = 4 * 1024;
 
-/// The protocol's endpoint.
+/// MCP endpoint.
 #[derive(Clone)]
-pub(crate) struct Endpoint {
-    service: StreamableHttpService<Tools, NeverSessionManager>,
-    /// The origins whose pages may call: our own, and those of `server.cors_origins`.
+pub(crate) struct McpEndpoint {
+    service: StreamableHttpService<McpTools, NeverSessionManager>,
+    /// Origins whose pages may call: the server's own, and those of `server.cors_origins`.
     origins: Arc<[HeaderValue]>,
 }
 
-impl std::fmt::Debug for Endpoint {
+impl std::fmt::Debug for McpEndpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("origins", &self.origins).finish_non_exhaustive()
+        f.debug_struct("McpEndpoint").field("origins", &self.origins).finish_non_exhaustive()
     }
 }
 
-impl Endpoint {
-    /// The endpoint of this app, which pages of these origins may call.
-    pub(super) fn new(app: App, origins: Arc<[HeaderValue]>) -> Self {
-        let tools = Tools::of_service(Service::new(app));
-        // The host says nothing of who asks: proxies in front rename it. The origin does, and is checked here.
+impl McpEndpoint {
+    /// Endpoint over this state; pages of these origins may call it.
+    pub(super) fn new(app: AppState, origins: Arc<[HeaderValue]>) -> Self {
+        let tools = McpTools::for_service(ServiceBackend::new(app));
+        // Host checks are off because proxies rewrite the host. The origin is checked here instead.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -68,13 +68,13 @@ impl Endpoint {
     }
 }
 
-/// Answers a message.
-pub(super) async fn post(State(endpoint): State<Endpoint>, request: Request) -> Response {
+/// Handles a message.
+pub(super) async fn post(State(endpoint): State<McpEndpoint>, request: Request) -> Response {
     let (mut parts, body) = request.into_parts();
     let mut answer = match message(&endpoint, &mut parts, body).await {
         Ok((id, body)) => {
             let request = http::Request::from_parts(parts, Full::new(Bytes::from(body)));
-            in_json(endpoint.service.handle(request).await.map(Body::new), id).await
+            to_json_rpc(endpoint.service.handle(request).await.map(Body::new), id).await
         }
         Err(refusal) => *refusal,
     };
@@ -82,27 +82,27 @@ pub(super) async fn post(State(endpoint): State<Endpoint>, request: Request) -> 
     answer
 }
 
-/// The message of a request, whose head is then as the library wants it; and the name by which its answer is known.
+/// Validates a request and its headers for the library. Returns the message's id and body.
 async fn message(
-    endpoint: &Endpoint,
+    endpoint: &McpEndpoint,
     parts: &mut Parts,
     body: Body,
 ) -> Result<(Value, Vec<u8>), Box<Response>> {
-    from_here(&parts.headers, &endpoint.origins)?;
-    accepts(&mut parts.headers)?;
-    is_json(&parts.headers)?;
+    check_origin(&parts.headers, &endpoint.origins)?;
+    check_accept(&mut parts.headers)?;
+    check_content_type(&parts.headers)?;
     let body = read_body(body, MESSAGE_MAX).await.map_err(|refusal| {
         error(refusal.status(), Value::Null, ErrorCode::INVALID_REQUEST, refusal.detail(), None)
     })?;
-    let bad = |id: Value, code, what: &str| error(StatusCode::BAD_REQUEST, id, code, what, None);
+    let bad = |id: Value, code, message: &str| error(StatusCode::BAD_REQUEST, id, code, message, None);
     let message: Value = serde_json::from_slice(&body).map_err(|fault| {
-        let what =
+        let message =
             format!("The message is no valid JSON (line {}, column {}).", fault.line(), fault.column());
-        bad(Value::Null, ErrorCode::PARSE_ERROR, &what)
+        bad(Value::Null, ErrorCode::PARSE_ERROR, &message)
     })?;
     let Value::Object(message) = message else {
-        let what = "The message must be one JSON object: batches are no part of the protocol.";
-        return Err(bad(Value::Null, ErrorCode::INVALID_REQUEST, what));
+        let message = "The message must be one JSON object: the protocol has no batches.";
+        return Err(bad(Value::Null, ErrorCode::INVALID_REQUEST, message));
     };
     let id = message.get("id").filter(|id| id.is_string() || id.is_i64() || id.is_u64());
     let id = id.cloned().unwrap_or_default();
@@ -114,29 +114,30 @@ async fn message(
     }
     let is_answer = message.contains_key("result") || message.contains_key("error");
     if !is_answer && !message.get("method").is_some_and(Value::is_string) {
-        return Err(bad(id, ErrorCode::INVALID_REQUEST, "method: it is missing, or no string."));
+        return Err(bad(id, ErrorCode::INVALID_REQUEST, "method: it is missing, or not a string."));
     }
     if message.get("params").is_some_and(|params| !params.is_object()) {
         return Err(bad(id, ErrorCode::INVALID_REQUEST, "params: it must be an object."));
     }
-    is_known_version(&parts.headers, &id)?;
+    check_version(&parts.headers, &id)?;
     Ok((id, body))
 }
 
-/// A page of another origin is refused: one that was made to look like this server (DNS rebinding), and any other. What
-/// is no browser sends no origin.
-fn from_here(headers: &HeaderMap, origins: &[HeaderValue]) -> Result<(), Box<Response>> {
+/// Rejects pages of other origins (DNS rebinding). Clients that are not browsers send no origin.
+fn check_origin(headers: &HeaderMap, origins: &[HeaderValue]) -> Result<(), Box<Response>> {
     match headers.get_all(ORIGIN).iter().all(|origin| origins.contains(origin)) {
         true => Ok(()),
         false => {
-            let what = "Pages of this origin may not call: the operator can allow it (server.cors_origins).";
-            Err(error(StatusCode::FORBIDDEN, Value::Null, ErrorCode::INVALID_REQUEST, what, None))
+            let message =
+                "Pages of this origin may not call: the operator can allow it (server.cors_origins).";
+            Err(error(StatusCode::FORBIDDEN, Value::Null, ErrorCode::INVALID_REQUEST, message, None))
         }
     }
 }
 
-/// Whoever takes JSON is answered, though the protocol has clients take events as well.
-fn accepts(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
+/// Accepts every client that takes JSON.
+/// The library also requires `text/event-stream`, so the header is completed.
+fn check_accept(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
     let mut ranges = headers
         .get_all(ACCEPT)
         .iter()
@@ -147,57 +148,63 @@ fn accepts(headers: &mut HeaderMap) -> Result<(), Box<Response>> {
         ["application/json", "application/*", "*/*"].iter().any(|known| kind.eq_ignore_ascii_case(known))
     };
     if headers.contains_key(ACCEPT) && !ranges.any(takes_json) {
-        let what = "Answers are JSON: send Accept: application/json, text/event-stream.";
-        return Err(error(StatusCode::NOT_ACCEPTABLE, Value::Null, ErrorCode::INVALID_REQUEST, what, None));
+        let message = "Answers are JSON: send Accept: application/json, text/event-stream.";
+        return Err(error(
+            StatusCode::NOT_ACCEPTABLE,
+            Value::Null,
+            ErrorCode::INVALID_REQUEST,
+            message,
+            None,
+        ));
     }
-    headers.insert(ACCEPT, BOTH_FORMS);
+    headers.insert(ACCEPT, ACCEPTED_TYPES);
     Ok(())
 }
 
-fn is_json(headers: &HeaderMap) -> Result<(), Box<Response>> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), Box<Response>> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
         true => Ok(()),
         false => {
-            let what = "The message must be JSON: send Content-Type: application/json.";
+            let message = "The message must be JSON: send Content-Type: application/json.";
             let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            Err(error(status, Value::Null, ErrorCode::INVALID_REQUEST, what, None))
+            Err(error(status, Value::Null, ErrorCode::INVALID_REQUEST, message, None))
         }
     }
 }
 
-/// A version that nobody here speaks is told together with those that are spoken.
-fn is_known_version(headers: &HeaderMap, id: &Value) -> Result<(), Box<Response>> {
+/// Rejects unknown protocol versions and returns the supported ones.
+fn check_version(headers: &HeaderMap, id: &Value) -> Result<(), Box<Response>> {
     let Some(version) = headers.get(VERSION) else { return Ok(()) };
     if ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| version == known.as_str()) {
         return Ok(());
     }
     let requested = String::from_utf8_lossy(version.as_bytes()).chars().take(40).collect::<String>();
     let data = json!({ "supported": ProtocolVersion::KNOWN_VERSIONS, "requested": requested });
-    let what = "This version of the protocol is not spoken here.";
+    let message = "Unsupported protocol version.";
     let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION;
-    Err(error(StatusCode::BAD_REQUEST, id.clone(), code, what, Some(data)))
+    Err(error(StatusCode::BAD_REQUEST, id.clone(), code, message, Some(data)))
 }
 
-/// The library's answer. What it refuses in plain words is told as an error of the protocol.
-async fn in_json(answer: Response, id: Value) -> Response {
+/// Response of the library; an error in plain text becomes a JSON-RPC error.
+async fn to_json_rpc(answer: Response, id: Value) -> Response {
     let kind = answer.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     if !(answer.status().is_client_error() || answer.status().is_server_error())
         || kind.starts_with(b"application/json")
     {
         return answer;
     }
-    // What cannot be read as a message is a wrong request, not a wrong type of body.
+    // The library answers an unreadable message with 415; 400 is the correct status.
     let status = match answer.status() {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => StatusCode::BAD_REQUEST,
         status => status,
     };
-    let told = http_body_util::Limited::new(answer.into_body(), SENTENCE_MAX).collect().await;
-    let told = told.map(|body| body.to_bytes()).unwrap_or_default();
-    *error(status, id, ErrorCode::INVALID_REQUEST, &String::from_utf8_lossy(&told), None)
+    let text = http_body_util::Limited::new(answer.into_body(), ERROR_TEXT_MAX).collect().await;
+    let text = text.map(|body| body.to_bytes()).unwrap_or_default();
+    *error(status, id, ErrorCode::INVALID_REQUEST, &String::from_utf8_lossy(&text), None)
 }
 
-/// An error of JSON-RPC.
+/// JSON-RPC error response.
 fn error(
     status: StatusCode,
     id: Value,
@@ -210,7 +217,7 @@ fn error(
         error["data"] = data;
     }
     let mut response = as_json(status, &json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-    // The protocol's clients look for the bare type.
+    // Clients of the protocol expect the media type without parameters.
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Box::new(response.into_response())
 }

@@ -1,6 +1,5 @@
-//! The routes of both surfaces, the front page, the watch page, the pages of orders, and what operators ask.
+//! Routes of both APIs, the front page, the watch page, the order pages and the service endpoints.
 
-mod asked;
 mod bearer;
 mod checkout;
 mod docs;
@@ -9,15 +8,16 @@ mod home;
 mod html;
 pub(crate) mod keys;
 mod mcp;
+mod peer_request;
 pub(crate) mod query;
 mod transcript;
 pub(crate) mod v1;
 mod watch;
 
-pub(crate) use asked::asked_by_server;
 pub(crate) use bearer::{bearer, proof};
-pub(crate) use html::Dress;
-pub(crate) use query::{Format, LookupQuery};
+pub(crate) use html::HtmlError;
+pub(crate) use peer_request::register_peer_request;
+pub(crate) use query::{LookupQuery, ResponseFormat};
 pub(crate) use transcript::JSON;
 
 use std::sync::Arc;
@@ -40,33 +40,33 @@ use transcript_core::{
 use url::Url;
 
 use crate::{
-    bodies::{self, Bodies},
+    altcha::AltchaProvider,
     config::WebOrigin,
-    http::{CorsRule, Refusal, cors},
-    human::Altcha,
+    http::{CorsRule, ProblemResponse, cors},
+    response_cache::{self, ResponseCache},
 };
 
-/// What the routes work with.
+/// Shared state of the routes.
 #[derive(Clone, Debug)]
-pub(crate) struct App {
-    /// Surface A.
+pub(crate) struct AppState {
+    /// The lookup API.
     pub(crate) lookup: Lookup,
-    /// Surface B.
+    /// The v1 API.
     pub(crate) accounts: Accounts,
-    /// Who answers questions about videos.
+    /// Chat about videos.
     pub(crate) chat: Chat,
-    /// What is sold on it.
+    /// Plans and credit packs.
     pub(crate) payments: Payments,
-    /// The checkout in which nobody pays, where it is in use.
+    /// Sandbox checkout without real payments, if enabled.
     pub(crate) sandbox: Option<Sandbox>,
-    /// What can be sent as it is.
-    pub(crate) bodies: Arc<Bodies>,
-    /// What can be sent as it is to whoever pays.
-    pub(crate) ready: Arc<v1::ReadyTranscripts>,
+    /// Response cache of the lookup API.
+    pub(crate) bodies: Arc<ResponseCache>,
+    /// Response cache of the v1 API.
+    pub(crate) ready: Arc<v1::V1ResponseCache>,
 }
 
-impl App {
-    /// Routes over these, with no body ready yet.
+impl AppState {
+    /// Creates the state with empty caches.
     pub(crate) fn new(
         lookup: Lookup,
         accounts: Accounts,
@@ -74,22 +74,22 @@ impl App {
         payments: Payments,
         sandbox: Option<Sandbox>,
     ) -> Self {
-        let lookup = lookup.with_human_check(Arc::new(Altcha));
-        let bodies = Arc::new(Bodies::new(lookup.clone()));
+        let lookup = lookup.with_challenges(Arc::new(AltchaProvider));
+        let bodies = Arc::new(ResponseCache::new(lookup.clone()));
         Self { lookup, accounts, chat, payments, sandbox, bodies, ready: Arc::default() }
     }
 }
 
-/// Every route. `cors_origins` are the origins whose pages may call `/api/keys`.
-pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
+/// Router of all routes. `cors_origins` are the origins whose pages may call `/api/keys`.
+pub(crate) fn router(app: AppState, cors_origins: &[WebOrigin]) -> Router {
     let origins: Arc<[HeaderValue]> =
         cors_origins.iter().filter_map(|origin| HeaderValue::from_str(origin.as_str()).ok()).collect();
     let own = || CorsRule::own("GET, HEAD, OPTIONS");
     let listed = |methods| CorsRule::listed(methods, Arc::clone(&origins));
     let origins_of_mcp = mcp_origins(&app, &origins);
-    let mcp = mcp::Endpoint::new(app.clone(), Arc::clone(&origins_of_mcp));
+    let mcp = mcp::McpEndpoint::new(app.clone(), Arc::clone(&origins_of_mcp));
     Router::new()
-        .route(bodies::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
+        .route(response_cache::PATH, with(get(transcript::look_up), CorsRule::open("GET, HEAD, OPTIONS")))
         .route("/api/keys", with(post(keys::create), listed("POST, OPTIONS")))
         .route("/api/keys/me", with(get(keys::status), listed("GET, HEAD, OPTIONS")))
         .route("/", with(get(home::show), own()))
@@ -100,10 +100,13 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
             "/watch/{platform}/{id}/transcribe",
             with(post(watch::transcribe::transcribe), CorsRule::own("POST, OPTIONS")),
         )
-        .route("/checkout/{order}", with(get(checkout::back), own()))
+        .route("/checkout/{order}", with(get(checkout::order_page), own()))
         .route(
             "/checkout/{order}/sandbox",
-            with(get(checkout::show).post(checkout::act), CorsRule::own("GET, HEAD, POST, OPTIONS")),
+            with(
+                get(checkout::sandbox_page).post(checkout::sandbox_action),
+                CorsRule::own("GET, HEAD, POST, OPTIONS"),
+            ),
         )
         .route("/health", with(get(health::health), own()))
         .route("/version", with(get(health::version), own()))
@@ -117,36 +120,38 @@ pub(crate) fn router(app: App, cors_origins: &[WebOrigin]) -> Router {
         .with_state(app)
 }
 
-/// The origins whose pages may call `/mcp`: our own, and those that the operator lists.
-fn mcp_origins(app: &App, listed: &[HeaderValue]) -> Arc<[HeaderValue]> {
+/// Origins whose pages may call `/mcp`: the server's own, and those that the operator configured.
+fn mcp_origins(app: &AppState, listed: &[HeaderValue]) -> Arc<[HeaderValue]> {
     let own = Url::parse(&app.lookup.options().base_url).ok().map(|url| url.origin().ascii_serialization());
     let own = own.and_then(|origin| HeaderValue::from_str(&origin).ok());
     own.into_iter().chain(listed.iter().cloned()).collect()
 }
 
-/// A route with its CORS rule, which also names the methods that it has.
-fn with(route: MethodRouter<App>, rule: CorsRule) -> MethodRouter<App> {
+/// Adds the CORS rule, which also names the supported methods.
+fn with(route: MethodRouter<AppState>, rule: CorsRule) -> MethodRouter<AppState> {
     let methods = rule.methods;
     route.fallback(move || wrong_method(methods)).layer(from_fn_with_state(rule, cors))
 }
 
 async fn not_found(uri: Uri) -> Response {
-    // The bare prefix is no address below it.
+    // The v1 prefix itself is not nested, but gets the v1 error form.
     match uri.path().trim_end_matches('/') == v1::PREFIX {
         true => v1::unknown().await.into_response(),
-        false => Refusal::new(StatusCode::NOT_FOUND, "There is nothing at this address.").into_response(),
+        false => {
+            ProblemResponse::new(StatusCode::NOT_FOUND, "There is nothing at this address.").into_response()
+        }
     }
 }
 
-/// A refusal in the form of the surface that the path belongs to.
-pub(crate) fn in_form_of(path: &str, refusal: Refusal) -> Response {
+/// Error in the form of the API that the path belongs to.
+pub(crate) fn in_form_of(path: &str, refusal: ProblemResponse) -> Response {
     let is_v1 = path.strip_prefix(v1::PREFIX).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if is_v1 { v1::Denial::from(refusal).into_response() } else { refusal.into_response() }
+    if is_v1 { v1::V1ErrorResponse::from(refusal).into_response() } else { refusal.into_response() }
 }
 
-async fn wrong_method(methods: &'static str) -> ([(http::HeaderName, &'static str); 1], Refusal) {
+async fn wrong_method(methods: &'static str) -> ([(http::HeaderName, &'static str); 1], ProblemResponse) {
     let detail = format!("This address takes {methods} only.");
-    ([(http::header::ALLOW, methods)], Refusal::new(StatusCode::METHOD_NOT_ALLOWED, detail))
+    ([(http::header::ALLOW, methods)], ProblemResponse::new(StatusCode::METHOD_NOT_ALLOWED, detail))
 }
 
 #[cfg(test)]

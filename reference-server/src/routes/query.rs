@@ -1,31 +1,31 @@
-//! The parameters of a look-up.
+//! Query parameters of a lookup.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
-use transcript_core::lookup::{Reference, SourceTag};
+use transcript_core::lookup::{AttributionTag, VideoReference};
 
-use crate::http::Refusal;
+use crate::http::ProblemResponse;
 
-/// The form in which a transcript is wanted.
+/// Form of a transcript response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Format {
-    /// `json`, also when nothing is said.
+pub(crate) enum ResponseFormat {
+    /// `json`, the default.
     Json,
-    /// `text`: plain prose.
+    /// `text`: prose.
     Text,
-    /// `md`: Markdown with times.
+    /// `md`: Markdown with timestamps.
     Markdown,
-    /// `srt`: SRT subtitles; our extension.
+    /// `srt`: SRT subtitles, an extension.
     Srt,
-    /// `vtt`: WebVTT subtitles; our extension.
+    /// `vtt`: WebVTT subtitles, an extension.
     WebVtt,
-    /// The watch page: no name asks for it, it has an address of its own.
+    /// The watch page, which has its own path and no name here.
     Page,
 }
 
-impl Format {
-    /// All that can be asked for, with their names.
+impl ResponseFormat {
+    /// Formats that can be requested, with their names.
     pub(crate) const ALL: [(&'static str, Self); 5] = [
         ("json", Self::Json),
         ("text", Self::Text),
@@ -34,55 +34,56 @@ impl Format {
         ("vtt", Self::WebVtt),
     ];
 
-    /// The format with this name.
+    /// Returns the format with this name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
 }
 
-/// What a look-up's query says.
+/// Parsed query of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LookupQuery {
-    /// The video.
-    pub(crate) reference: Reference,
-    /// The form of the answer.
-    pub(crate) format: Format,
-    /// The attribution tag.
-    pub(crate) src: Option<SourceTag>,
+    /// Reference to the video.
+    pub(crate) reference: VideoReference,
+    /// Form of the response.
+    pub(crate) format: ResponseFormat,
+    /// Attribution tag.
+    pub(crate) src: Option<AttributionTag>,
 }
 
 impl LookupQuery {
-    /// Reads a query; parameters that it does not know are ignored.
+    /// Parses a query; unknown parameters are ignored.
     ///
     /// # Errors
-    /// 400, naming the parameter that is wrong.
-    pub(crate) fn read(query: &str) -> Result<Self, Refusal> {
+    /// 400 with the name of the invalid parameter.
+    pub(crate) fn parse(query: &str) -> Result<Self, ProblemResponse> {
         let url = parameter(query, "url")?;
         let id = parameter(query, "v")?;
-        let format = parameter(query, "format")?.map_or(Ok(Format::Json), |name| {
-            Format::from_name(&name).ok_or_else(|| {
-                Refusal::bad(
+        let format = parameter(query, "format")?.map_or(Ok(ResponseFormat::Json), |name| {
+            ResponseFormat::from_name(&name).ok_or_else(|| {
+                ProblemResponse::bad(
                     "format",
                     "it must be one of json, text, md, srt, vtt; without it the answer is JSON",
                 )
             })
         })?;
         let src = parameter(query, "src")?.map_or(Ok(None), |name| {
-            let allowed = || SourceTag::ALL.map(SourceTag::as_str).join(", ");
-            let tag = SourceTag::from_wire(&name);
-            tag.map(Some).ok_or_else(|| Refusal::bad("src", format!("it must be one of {}", allowed())))
+            let allowed = || AttributionTag::ALL.map(AttributionTag::as_str).join(", ");
+            let tag = AttributionTag::from_wire(&name);
+            tag.map(Some)
+                .ok_or_else(|| ProblemResponse::bad("src", format!("it must be one of {}", allowed())))
         })?;
         let reference = match (url, id) {
-            (Some(url), None) => Reference::Url(url.into_owned()),
-            (None, Some(id)) => Reference::Id(id.into_owned()),
+            (Some(url), None) => VideoReference::Url(url.into_owned()),
+            (None, Some(id)) => VideoReference::Id(id.into_owned()),
             (Some(_), Some(_)) => {
-                return Err(Refusal::bad(
+                return Err(ProblemResponse::bad(
                     "url and v",
                     "give one of them, not both (a link that has a & in it must be percent-encoded)",
                 ));
             }
             (None, None) => {
-                return Err(Refusal::bad(
+                return Err(ProblemResponse::bad(
                     "url",
                     "it is missing: give the link of a video as url, or the id of a YouTube video as v",
                 ));
@@ -92,11 +93,14 @@ impl LookupQuery {
     }
 }
 
-/// The value of a parameter, decoded.
+/// Returns the decoded value of a parameter.
 ///
 /// # Errors
-/// 400 when it is there twice, or is not percent-encoded UTF-8.
-pub(super) fn parameter<'a>(query: &'a str, name: &'static str) -> Result<Option<Cow<'a, str>>, Refusal> {
+/// 400 if the parameter is repeated or is not percent-encoded UTF-8.
+pub(super) fn parameter<'a>(
+    query: &'a str,
+    name: &'static str,
+) -> Result<Option<Cow<'a, str>>, ProblemResponse> {
     let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
     let mut found = None;
     for (key, value) in pairs {
@@ -104,15 +108,17 @@ pub(super) fn parameter<'a>(query: &'a str, name: &'static str) -> Result<Option
             continue;
         }
         if found.replace(value).is_some() {
-            return Err(Refusal::bad(name, "it is there more than once"));
+            return Err(ProblemResponse::bad(name, "it is there more than once"));
         }
     }
     found
-        .map(|value| decode(value).ok_or_else(|| Refusal::bad(name, "it is not valid percent-encoded UTF-8")))
+        .map(|value| {
+            decode(value).ok_or_else(|| ProblemResponse::bad(name, "it is not valid percent-encoded UTF-8"))
+        })
         .transpose()
 }
 
-/// A name or value decoded; none when an escape is incomplete or the bytes are no UTF-8.
+/// Decodes a name or value; `None` for an incomplete escape or invalid UTF-8.
 fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['%', '+']) {
         return Some(Cow::Borrowed(text));
@@ -132,33 +138,38 @@ mod tests {
 
     use super::*;
 
-    fn read(query: &str) -> Result<LookupQuery, Refusal> {
-        LookupQuery::read(query)
+    fn read(query: &str) -> Result<LookupQuery, ProblemResponse> {
+        LookupQuery::parse(query)
     }
 
     #[test]
-    fn the_known_parameters_are_read() {
-        let url = |url: &str| Reference::Url(url.to_owned());
+    fn lookup_query_known_parameters_are_parsed() {
+        let url = |url: &str| VideoReference::Url(url.to_owned());
         for (query, reference, format, src) in [
-            ("url=https%3A%2F%2Fyoutu.be%2Fx", url("https://youtu.be/x"), Format::Json, None),
-            ("url=https://youtu.be/x?t=1&other=%ff", url("https://youtu.be/x?t=1"), Format::Json, None),
-            ("v=a+b%2B&format=text", Reference::Id("a b+".to_owned()), Format::Text, None),
+            ("url=https%3A%2F%2Fyoutu.be%2Fx", url("https://youtu.be/x"), ResponseFormat::Json, None),
+            (
+                "url=https://youtu.be/x?t=1&other=%ff",
+                url("https://youtu.be/x?t=1"),
+                ResponseFormat::Json,
+                None,
+            ),
+            ("v=a+b%2B&format=text", VideoReference::Id("a b+".to_owned()), ResponseFormat::Text, None),
             (
                 "&v=&format=md&src=mcp_other&",
-                Reference::Id(String::new()),
-                Format::Markdown,
-                Some(SourceTag::McpOther),
+                VideoReference::Id(String::new()),
+                ResponseFormat::Markdown,
+                Some(AttributionTag::McpOther),
             ),
-            ("v=x&format=srt", Reference::Id("x".to_owned()), Format::Srt, None),
-            ("v=x&format=vtt", Reference::Id("x".to_owned()), Format::WebVtt, None),
-            ("u%72l=x&format=json", url("x"), Format::Json, None),
+            ("v=x&format=srt", VideoReference::Id("x".to_owned()), ResponseFormat::Srt, None),
+            ("v=x&format=vtt", VideoReference::Id("x".to_owned()), ResponseFormat::WebVtt, None),
+            ("u%72l=x&format=json", url("x"), ResponseFormat::Json, None),
         ] {
             assert_eq!(read(query).unwrap(), LookupQuery { reference, format, src }, "{query}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn lookup_query_invalid_parameter_is_named() {
         for (query, name) in [
             ("", "url: it is missing"),
             ("x=1", "url: it is missing"),

@@ -1,4 +1,4 @@
-//! Every route, status and header, in process.
+//! In-process tests of every route, status and header.
 
 mod caching;
 mod checkout;

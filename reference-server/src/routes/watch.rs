@@ -1,7 +1,7 @@
-//! `GET /watch/{platform}/{id}`: the page on which a person reads a transcript.
+//! `GET /watch/{platform}/{id}`: the watch page of a video.
 //!
-//! The page is whole without scripts, and shows only what is archived: it never fetches anything. Its button does, below
-//! it ([`transcribe`]).
+//! The page works without scripts and shows archived transcripts only: it never fetches. The button's route does
+//! ([`transcribe`]).
 
 mod progress;
 pub(super) mod transcribe;
@@ -17,192 +17,208 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use maud::Markup;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use transcript_core::{
-    lookup::{Availability, FailureReason, LookupAnswer, LookupAsk, Reference, SourceTag},
-    supplier::Resolved,
+    lookup::{AttributionTag, Availability, FailureReason, LookupRequest, LookupResponse, VideoReference},
+    supplier::ResolveOutcome,
     video::{Platform, ShortLink, VideoId, VideoLink},
 };
 
 use super::{
-    App,
-    html::{HTML, Keep, confine},
-    query::{Format, parameter},
+    AppState,
+    html::{CacheMode, HTML, confine},
+    query::{ResponseFormat, parameter},
 };
 use crate::{
-    bodies::{Encoding, Form, ReadyBody, Rendered},
-    http::Refusal,
-    page::{self, May, unwritten::Offer},
+    http::ProblemResponse,
+    page::{self, PagePolicy, no_transcript::TranscribeOffer},
+    response_cache::{CachedBody, ContentEncoding, RenderedBody, ResponseVariant},
 };
 
-/// What may stand in the last part of a path as it is.
+/// Characters that are not escaped in the last path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 type VideoPath = Result<Path<(String, String)>, PathRejection>;
 
-/// Shows the archived transcript, or says that there is none.
+/// Shows the archived transcript, or why there is none.
 pub(crate) async fn page(
-    State(app): State<App>,
+    State(app): State<AppState>,
     path: VideoPath,
     method: Method,
     headers: HeaderMap,
     uri: Uri,
 ) -> Response {
-    let src = tag(&uri);
-    match named(path) {
-        None => html(StatusCode::NOT_FOUND, page::unwritten::unknown(&page::root_of(uri.path())), May::Show),
-        Some(VideoLink::Video(video)) => page_of(&app, &video, src, &method, &headers).await,
+    let src = attribution_tag(&uri);
+    match parse_path(path) {
+        None => html(
+            StatusCode::NOT_FOUND,
+            page::no_transcript::unknown(&page::root_of(uri.path())),
+            PagePolicy::Static,
+        ),
+        Some(VideoLink::Video(video)) => video_page(&app, &video, src, &method, &headers).await,
         Some(VideoLink::Short(link)) => match app.lookup.transcripts().resolve(&link, false).await {
-            Ok(Some(Resolved::Video(video))) => page_of(&app, &video, src, &method, &headers).await,
-            // A page never asks; only a look-up follows short links, or the button.
+            Ok(Some(ResolveOutcome::Video(video))) => video_page(&app, &video, src, &method, &headers).await,
+            // The page never fetches: only a lookup or the button resolves short links.
             Ok(found) => {
                 let offer =
                     found.is_none().then(|| offer(&app, &VideoLink::Short(link.clone()), src)).flatten();
-                let page = page::unwritten::short(&link, offer.as_ref());
-                html(StatusCode::OK, page, page::unwritten::may(offer.as_ref()))
+                let page = page::no_transcript::short_link(&link, offer.as_ref());
+                html(StatusCode::OK, page, page::no_transcript::policy(offer.as_ref()))
             }
-            Err(_) => html(StatusCode::SERVICE_UNAVAILABLE, page::unwritten::short_away(&link), May::Show),
+            Err(_) => html(
+                StatusCode::SERVICE_UNAVAILABLE,
+                page::no_transcript::short_link_unavailable(&link),
+                PagePolicy::Static,
+            ),
         },
     }
 }
 
-/// The attribution tag of a page's address. What is none is not kept.
-fn tag(uri: &Uri) -> Option<SourceTag> {
+/// Attribution tag of the page's address; unknown tags are dropped.
+fn attribution_tag(uri: &Uri) -> Option<AttributionTag> {
     let src = parameter(uri.query().unwrap_or_default(), "src").ok().flatten()?;
-    SourceTag::from_wire(&src)
+    AttributionTag::from_wire(&src)
 }
 
-/// The video or short link of an address.
-fn named(path: VideoPath) -> Option<VideoLink> {
+/// Video or short link of a path.
+fn parse_path(path: VideoPath) -> Option<VideoLink> {
     let Path((platform, id)) = path.ok()?;
     let platform = Platform::from_wire(&platform)?;
     let video = VideoId::new(platform, &id).ok().map(VideoLink::Video);
     video.or_else(|| ShortLink::from_name(platform, &id).map(VideoLink::Short))
 }
 
-/// What a visitor can have where there is no transcript; none where there is nobody to ask, or visitors are not served.
-fn offer(app: &App, link: &VideoLink, src: Option<SourceTag>) -> Option<Offer> {
+/// Offer to transcribe; `None` if no supplier supports the platform or visitors are not served.
+fn offer(app: &AppState, link: &VideoLink, src: Option<AttributionTag>) -> Option<TranscribeOffer> {
     let (platform, name) = match link {
         VideoLink::Video(video) => (video.platform(), video.id().to_owned()),
         VideoLink::Short(link) => (link.platform(), link.name()),
     };
-    let served = app.lookup.serves_visitors() && app.lookup.transcripts().covers(platform);
-    served.then(|| Offer {
-        // The dot keeps a name with a colon from being taken for the scheme of an address.
-        here: format!("./{}", utf8_percent_encode(&name, SEGMENT)),
+    let is_offered = app.lookup.serves_visitors() && app.lookup.transcripts().has_supplier(platform);
+    is_offered.then(|| TranscribeOffer {
+        // The leading `./` keeps a name with a colon from being parsed as a URL scheme.
+        base: format!("./{}", utf8_percent_encode(&name, SEGMENT)),
         query: src.map_or(String::new(), |tag| format!("?src={}", tag.as_str())),
         per_day: app.lookup.options().visitor_per_day,
     })
 }
 
-/// The page of a video.
-async fn page_of(
-    app: &App,
+/// Watch page of a video.
+async fn video_page(
+    app: &AppState,
     video: &VideoId,
-    src: Option<SourceTag>,
+    src: Option<AttributionTag>,
     method: &Method,
     headers: &HeaderMap,
 ) -> Response {
-    // No query of the API begins with this, so no page is ever taken for an answer of it.
-    let name = format!("\0{video}\0{}", src.map_or("", SourceTag::as_str));
-    // Read before the archive is, so that a change in between shows.
+    // API queries never begin with NUL, so a page and an API response cannot share a cache entry.
+    let name = format!("\0{video}\0{}", src.map_or("", AttributionTag::as_str));
+    // Read before the archive, so that a concurrent change invalidates the cached body.
     let changes = app.bodies.changes().await;
     if changes.is_some()
-        && let Some(ready) = app.bodies.found(&name, headers, method, Instant::now())
+        && let Some(ready) = app.bodies.get_for_query(&name, headers, method, Instant::now())
     {
-        return dressed(ready.map(Body::new));
+        return with_page_headers(ready.map(Body::new));
     }
-    let ask = LookupAsk {
-        reference: Reference::Url(video.address()),
+    let request = LookupRequest {
+        reference: VideoReference::Url(video.address()),
         src,
         key: None,
         proof: None,
         client: None,
         default_only: false,
     };
-    match app.lookup.peek(ask).await {
-        Ok(answer) => match written(app, &answer, src, headers).await {
+    match app.lookup.look_up_archived(request).await {
+        Ok(answer) => match transcript_body(app, &answer, src, headers).await {
             Some(Ok((body, form))) => {
                 if let (Availability::Available { stored, .. }, Some(changes)) =
                     (&answer.availability, changes)
                 {
-                    app.bodies.means(&name, stored, form, changes);
+                    app.bodies.insert_query(&name, stored, form, changes);
                 }
-                dressed(body.response(headers, method).map(Body::new))
+                with_page_headers(body.response(headers, method).map(Body::new))
             }
             Some(Err(refusal)) => {
                 let page = page::problem::problem(refusal.status(), refusal.detail(), "../../");
-                html(refusal.status(), page, May::Show)
+                html(refusal.status(), page, PagePolicy::Static)
             }
-            None => unwritten(app, video, src, &answer),
+            None => no_transcript_page(app, video, src, &answer),
         },
-        // The address of a video is always a reference to it.
-        Err(_) => html(StatusCode::NOT_FOUND, page::unwritten::unknown("../../"), May::Show),
+        // A video's own address is always a valid reference.
+        Err(_) => html(StatusCode::NOT_FOUND, page::no_transcript::unknown("../../"), PagePolicy::Static),
     }
 }
 
-/// The body of the page of a transcript; none where there is no transcript.
-async fn written(
-    app: &App,
-    answer: &LookupAnswer,
-    src: Option<SourceTag>,
+/// Cached body of a transcript's page; `None` without a transcript.
+async fn transcript_body(
+    app: &AppState,
+    answer: &LookupResponse,
+    src: Option<AttributionTag>,
     headers: &HeaderMap,
-) -> Option<Result<(Arc<ReadyBody>, Form), Refusal>> {
+) -> Option<Result<(Arc<CachedBody>, ResponseVariant), ProblemResponse>> {
     let Availability::Available { stored, .. } = &answer.availability else { return None };
-    let form = Form { format: Format::Page, src };
-    // Browsers always take a body as it is; who refuses even that is told so by the API.
-    let encoding = Encoding::chosen(headers).unwrap_or(Encoding::Identity);
-    let body = app.bodies.of(stored, answer, form, encoding, |answer, _| rendered(answer)).await;
+    let form = ResponseVariant { format: ResponseFormat::Page, src };
+    // Browsers accept an unencoded body; only the API returns 406.
+    let encoding = ContentEncoding::negotiate(headers).unwrap_or(ContentEncoding::Identity);
+    let body =
+        app.bodies.get_or_render(stored, answer, form, encoding, |answer, _| render_page(answer)).await;
     Some(body.map(|body| (body, form)))
 }
 
-/// The page of an answer that has a transcript.
-fn rendered(answer: &LookupAnswer) -> Rendered {
+/// Renders the page of a transcript.
+fn render_page(answer: &LookupResponse) -> RenderedBody {
     let page = match &answer.availability {
         Availability::Available { stored, .. } => {
             page::transcript::transcript(&stored.transcript, &answer.watch_url).into_string()
         }
         Availability::Unavailable { .. } => String::new(),
     };
-    Rendered { kind: HTML, bytes: page.into_bytes() }
+    RenderedBody { kind: HTML, bytes: page.into_bytes() }
 }
 
-/// The page of a video without a transcript.
-fn unwritten(app: &App, video: &VideoId, src: Option<SourceTag>, answer: &LookupAnswer) -> Response {
+/// Page of a video without a transcript.
+fn no_transcript_page(
+    app: &AppState,
+    video: &VideoId,
+    src: Option<AttributionTag>,
+    answer: &LookupResponse,
+) -> Response {
     let Availability::Unavailable { reason, message, detail, .. } = &answer.availability else {
-        return html(StatusCode::OK, page::unwritten::away(video), May::Show);
+        return html(StatusCode::OK, page::no_transcript::unavailable(video), PagePolicy::Static);
     };
     if detail.as_deref() == Some("withdrawn") {
-        return html(StatusCode::OK, page::unwritten::closed(video, "Withdrawn", message), May::Show);
+        return html(
+            StatusCode::OK,
+            page::no_transcript::closed(video, "Withdrawn", message),
+            PagePolicy::Static,
+        );
     }
     if *reason != FailureReason::NeedsVerification {
-        return html(StatusCode::SERVICE_UNAVAILABLE, page::unwritten::away(video), May::Show);
+        return html(
+            StatusCode::SERVICE_UNAVAILABLE,
+            page::no_transcript::unavailable(video),
+            PagePolicy::Static,
+        );
     }
     let offer = offer(app, &VideoLink::Video(video.clone()), src);
-    let why = match (&offer, app.lookup.transcripts().covers(video.platform())) {
-        (Some(_), _) => {
-            "Nobody has asked for this video here so far, so its words are not archived yet.".to_owned()
-        }
-        (None, true) => {
-            "This video has not been transcribed here yet. New transcripts are made for callers with an \
-                         API key."
-                .to_owned()
-        }
+    let why = match (&offer, app.lookup.transcripts().has_supplier(video.platform())) {
+        (Some(_), _) => "This video is not transcribed yet.".to_owned(),
+        (None, true) => "This video is not transcribed yet. New transcripts need an API key.".to_owned(),
         (None, false) => format!(
-            "This video has not been transcribed here yet, and this service has no source of new transcripts for {}.",
+            "This video is not transcribed yet, and this service has no source of new transcripts for {}.",
             video.platform().name()
         ),
     };
     html(
         StatusCode::OK,
-        page::unwritten::video(video, &why, offer.as_ref()),
-        page::unwritten::may(offer.as_ref()),
+        page::no_transcript::video(video, &why, offer.as_ref()),
+        page::no_transcript::policy(offer.as_ref()),
     )
 }
 
-fn html(status: StatusCode, page: Markup, may: May) -> Response {
-    super::html::html(status, page, Keep::WhileTrue, may)
+fn html(status: StatusCode, page: Markup, policy: PagePolicy) -> Response {
+    super::html::html(status, page, CacheMode::WhileTrue, policy)
 }
 
-fn dressed(mut response: Response) -> Response {
-    confine(response.headers_mut(), page::transcript::MAY);
+fn with_page_headers(mut response: Response) -> Response {
+    confine(response.headers_mut(), page::transcript::POLICY);
     response
 }

@@ -1,4 +1,4 @@
-//! How a service of the tests sells.
+//! Payment setups of the test service.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use transcript_core::{
     Error, Result, Timestamp,
     accounts::{
-        AccountsParts, PlanTable,
+        AccountsDeps, PlanTable,
         payments::{
-            Checkout, CheckoutPage, Heard, PaymentFact, PaymentParts, Payments, Sale, Sandbox, SandboxParts,
-            Subject, WebhookCall,
+            CheckoutRequest, CheckoutSession, PaymentDeps, PaymentProvider, PaymentSnapshot, Payments,
+            ProviderObject, Sandbox, SandboxDeps, WebhookOutcome, WebhookRequest,
         },
     },
     memory::MemorySecrets,
@@ -17,46 +17,46 @@ use transcript_core::{
 
 use super::BASE_URL;
 
-/// Who takes the money.
+/// Payment provider of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selling {
-    /// Nobody.
+pub(crate) enum PaymentSetup {
+    /// No provider: payments are not configured.
     Nothing,
-    /// Our own test checkout.
+    /// The sandbox.
     Sandbox,
-    /// A provider that is away, and believes every call that is signed with `good`.
-    Away,
+    /// Unavailable provider that accepts every webhook signed with `good`.
+    Unavailable,
 }
 
-impl Selling {
-    /// Payments over these parts.
-    pub(super) async fn till(
+impl PaymentSetup {
+    /// Creates the payments.
+    pub(super) async fn build(
         self,
-        parts: &AccountsParts,
+        parts: &AccountsDeps,
         secrets: &MemorySecrets,
     ) -> (Payments, Option<Sandbox>) {
         let orders = &parts.orders;
-        let sandbox = SandboxParts {
+        let sandbox = SandboxDeps {
             orders: Arc::clone(orders),
             clock: Arc::clone(&parts.clock),
             base_url: BASE_URL.to_owned(),
         };
         let sandbox = Sandbox::open(sandbox, secrets, parts.random.as_ref()).await.unwrap();
         let sandbox = Some(sandbox).filter(|_| self == Self::Sandbox);
-        let checkout: Option<Arc<dyn Checkout>> = match self {
+        let checkout: Option<Arc<dyn PaymentProvider>> = match self {
             Self::Nothing => None,
             Self::Sandbox => sandbox.clone().map(|sandbox| Arc::new(sandbox) as _),
-            Self::Away => Some(Arc::new(Away)),
+            Self::Unavailable => Some(Arc::new(UnreachableProvider)),
         };
         let mut plans = PlanTable::default();
         plans.starter.price_cents = Some(900);
         plans.pro.price_cents = Some(2_900);
-        let payments = PaymentParts {
+        let payments = PaymentDeps {
             orders: Arc::clone(orders),
             directory: Arc::clone(&parts.directory),
             ledger: Arc::clone(&parts.ledger),
             limiter: Arc::clone(&parts.limiter),
-            checkout,
+            provider: checkout,
             clock: Arc::clone(&parts.clock),
             plans,
         };
@@ -65,42 +65,44 @@ impl Selling {
 }
 
 #[derive(Debug)]
-struct Away;
+struct UnreachableProvider;
 
 #[async_trait]
-impl Checkout for Away {
-    async fn open(&self, _: Sale) -> Result<CheckoutPage> {
-        Err(Error::unavailable("the provider is away"))
+impl PaymentProvider for UnreachableProvider {
+    async fn create_checkout(&self, _: CheckoutRequest) -> Result<CheckoutSession> {
+        Err(Error::unavailable("the provider is unavailable"))
     }
 
-    async fn hear(&self, call: WebhookCall, _: Timestamp) -> Result<Heard> {
+    async fn parse_webhook(&self, call: WebhookRequest, _: Timestamp) -> Result<WebhookOutcome> {
         Ok(match call.signature.as_deref() {
             Some("good") => {
                 let object = String::from_utf8(call.body).unwrap();
-                Heard::About((object != "nothing").then(|| Subject::new(object)).into_iter().collect())
+                WebhookOutcome::Events(
+                    (object != "nothing").then(|| ProviderObject::new(object)).into_iter().collect(),
+                )
             }
-            Some(_) => Heard::Refused { why: "the signature is wrong".to_owned() },
-            None => Heard::Refused { why: "the signature is missing".to_owned() },
+            Some(_) => WebhookOutcome::Rejected { reason: "the signature is wrong".to_owned() },
+            None => WebhookOutcome::Rejected { reason: "the signature is missing".to_owned() },
         })
     }
 
-    async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
+    async fn snapshots(&self, subject: &ProviderObject) -> Result<Vec<PaymentSnapshot>> {
         match subject.object.as_str() {
             "defect" => panic!("a provider's defect"),
             "slow" => std::future::pending().await,
-            _ => Err(Error::unavailable("the provider is away")),
+            _ => Err(Error::unavailable("the provider is unavailable")),
         }
     }
 
-    async fn stop(&self, _: &str) -> Result<()> {
-        Err(Error::unavailable("the provider is away"))
+    async fn cancel_at_period_end(&self, _: &str) -> Result<()> {
+        Err(Error::unavailable("the provider is unavailable"))
     }
 
-    async fn close(&self, _: &str) -> Result<()> {
-        Err(Error::unavailable("the provider is away"))
+    async fn expire_checkout(&self, _: &str) -> Result<()> {
+        Err(Error::unavailable("the provider is unavailable"))
     }
 
-    fn knows(&self, _: &str) -> bool {
+    fn owns(&self, _: &str) -> bool {
         true
     }
 }

@@ -1,45 +1,45 @@
-//! Bringing stored bodies into the compact form, one by one, whatever the database is.
+//! Compaction: moves stored bodies to cold storage one by one, for every database.
 //!
-//! A body is read, packed, unpacked again and compared before it is replaced, and it is replaced only while it is
-//! still what was read. Packing is work for a processor, at which nobody waits: it is done on half of them, and
-//! beside what serves.
+//! A body is read, packed, unpacked and compared before it is replaced, and it is replaced only if it did not
+//! change since. Packing uses the CPU and no caller waits for it: it runs on half of the cores, on blocking
+//! threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::runtime::Handle;
-use transcript_core::{Error, ErrorKind, Result, archive::Compacted, video::VideoId, wire::segments};
+use transcript_core::{Error, ErrorKind, Result, archive::CompactOutcome, video::VideoId, wire::segments};
 
 use super::{Dictionary, Packer, unpack};
-use crate::body::{Body, damaged};
+use crate::body::{EncodedBody, damaged};
 
-/// The rows of a database that may be compacted.
-pub(crate) trait Rows: Send + Sync {
-    /// Names a row, and what it must still be when it is replaced.
+/// The rows of a database that can be compacted.
+pub(crate) trait ColdRows: Send + Sync {
+    /// Names a row, and the content it must still have when it is replaced.
     type Key: Send + Sync;
 
-    /// Its video.
+    /// The video of the row.
     fn video(key: &Self::Key) -> &VideoId;
 
-    /// Its body in the form that is sent; none where it has gone meanwhile.
-    fn read(&self, key: &Self::Key) -> impl Future<Output = Result<Option<Body>>> + Send;
+    /// The body in the form that is sent. `None` if the row is gone.
+    fn read(&self, key: &Self::Key) -> impl Future<Output = Result<Option<EncodedBody>>> + Send;
 
-    /// Replaces this body by its compact form, in one transaction. Returns whether it was still there.
+    /// Replaces this body by its cold form, in one transaction. Returns whether it was still there.
     fn replace(
         &self,
         key: Self::Key,
-        body: &Body,
+        body: &EncodedBody,
         compact: Vec<u8>,
     ) -> impl Future<Output = Result<bool>> + Send;
 }
 
-/// What became of one row.
-enum Row {
+/// Result for one row.
+enum ColdRow {
     Compacted {
         before: u64,
         after: u64,
     },
-    /// Its compact form is no smaller, or it has gone.
+    /// The cold form is not smaller, or the row is gone.
     Left,
     Damaged(VideoId),
 }
@@ -47,65 +47,68 @@ enum Row {
 /// Compacts these rows.
 ///
 /// # Errors
-/// The database's faults; what is done by then stays done.
-pub(crate) async fn compact<R: Rows>(rows: &R, keys: Vec<R::Key>, runtime: &Handle) -> Result<Compacted> {
-    let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
-    let packers = Arc::new(Packers::default());
+/// A database error; rows compacted before it stay compacted.
+pub(crate) async fn compact<R: ColdRows>(
+    rows: &R,
+    keys: Vec<R::Key>,
+    runtime: &Handle,
+) -> Result<CompactOutcome> {
+    let concurrency = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+    let packers = Arc::new(PackerCache::default());
     let one = |key: R::Key| {
         let packers = Arc::clone(&packers);
         async move {
             let Some(body) = rows.read(&key).await? else {
-                return Ok(Row::Left);
+                return Ok(ColdRow::Left);
             };
             let video = R::video(&key).clone();
-            let packing = runtime.spawn_blocking(move || (packers.packed(&video, &body), body)).await;
+            let packing = runtime.spawn_blocking(move || (packers.pack(&video, &body), body)).await;
             let (packed, body) = packing
                 .map_err(|error| Error::unexpected(format!("packing a transcript failed: {error}")))?;
             let compact = match packed {
                 Ok(Some(compact)) => compact,
-                Ok(None) => return Ok(Row::Left),
+                Ok(None) => return Ok(ColdRow::Left),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    return Ok(Row::Damaged(R::video(&key).clone()));
+                    return Ok(ColdRow::Damaged(R::video(&key).clone()));
                 }
                 Err(error) => return Err(error),
             };
             let (before, after) = (body.bytes(), compact.len() as u64);
             let is_replaced = rows.replace(key, &body, compact).await?;
-            Ok(if is_replaced { Row::Compacted { before, after } } else { Row::Left })
+            Ok(if is_replaced { ColdRow::Compacted { before, after } } else { ColdRow::Left })
         }
     };
-    let mut compacted = Compacted::default();
-    let mut done = stream::iter(keys).map(one).buffer_unordered(at_once);
-    while let Some(row) = done.try_next().await? {
-        compacted.looked_at += 1;
+    let mut compacted = CompactOutcome::default();
+    let mut results = stream::iter(keys).map(one).buffer_unordered(concurrency);
+    while let Some(row) = results.try_next().await? {
+        compacted.scanned += 1;
         match row {
-            Row::Compacted { before, after } => {
+            ColdRow::Compacted { before, after } => {
                 compacted.compacted += 1;
                 compacted.bytes_before += before;
                 compacted.bytes_after += after;
             }
-            Row::Left => {}
-            Row::Damaged(video) => compacted.damaged.push(video),
+            ColdRow::Left => {}
+            ColdRow::Damaged(video) => compacted.damaged.push(video),
         }
     }
     Ok(compacted)
 }
 
-/// What packs: as many as pack at the same time, since to make one takes longer than to pack a short transcript.
+/// Idle packers, one for each parallel task: creating one takes longer than packing a short transcript.
 #[derive(Debug, Default)]
-struct Packers(Mutex<Vec<Packer>>);
+struct PackerCache(Mutex<Vec<Packer>>);
 
-impl Packers {
+impl PackerCache {
     fn free(&self) -> MutexGuard<'_, Vec<Packer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The compact form of a video's body, from which all of the body can be made again; none where it is no smaller,
-    /// or does not give the body back.
+    /// The cold form of a body. `None` if it is not smaller, or does not rebuild the body exactly.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when the body does not read back as it is.
-    fn packed(&self, video: &VideoId, body: &Body) -> Result<Option<Vec<u8>>> {
+    /// [`ErrorKind::Corrupt`] if the body does not decode.
+    fn pack(&self, video: &VideoId, body: &EncodedBody) -> Result<Option<Vec<u8>>> {
         let transcript = body.unpack()?;
         if transcript.video != *video {
             return Err(damaged());
@@ -117,12 +120,12 @@ impl Packers {
         if body.bytes() <= compact.len() as u64 {
             return Ok(None);
         }
-        // The digest covers all that a reader can see. What is sent is made of it, and must be the same bytes.
+        // The digest covers all that a reader sees. The bytes that are sent must also be the same.
         let again = unpack(&compact, &body.content_sha256).and_then(|again| segments::write(&again.segments));
         if again.is_ok_and(|again| body.json().is_ok_and(|json| again == json)) {
             return Ok(Some(compact));
         }
-        tracing::error!("a transcript does not come back out of its compact form: it is left as it is");
+        tracing::error!("cold form did not rebuild the transcript, row left unchanged");
         Ok(None)
     }
 }

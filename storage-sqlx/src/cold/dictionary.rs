@@ -1,19 +1,19 @@
-//! The dictionaries that the compact form is compressed with: what people who speak often say.
+//! Dictionaries of cold storage: phrases that are common in speech.
 //!
-//! Each has a number, which is stored with whatever was compressed with it. A published one is never changed nor
-//! removed: without its bytes nothing can be read that they compressed. A better one gets the next number. How they
-//! were made is told in `dictionaries/README.md`.
+//! Each has a number, which is stored with every transcript compressed with it. A published dictionary is never
+//! changed or removed, because its bytes are needed to read those transcripts. A better one gets the next number.
+//! `dictionaries/README.md` describes how they were made.
 
 use std::sync::LazyLock;
 
 use zstd::dict::DecoderDictionary;
 
-/// What a compact transcript is compressed with.
+/// The dictionary of a cold transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dictionary {
-    /// Nothing: each is by itself.
+    /// No dictionary.
     None,
-    /// The first one, mostly English.
+    /// The first dictionary, mostly English.
     Captions1,
 }
 
@@ -22,10 +22,10 @@ static CAPTIONS_1_READY: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(CAPTIONS_1));
 
 impl Dictionary {
-    /// The one that is compressed with now.
+    /// The dictionary of new cold transcripts.
     pub const NEWEST: Self = Self::Captions1;
 
-    /// The number that is stored.
+    /// The stored number.
     pub(super) fn number(self) -> u8 {
         match self {
             Self::None => 0,
@@ -33,12 +33,12 @@ impl Dictionary {
         }
     }
 
-    /// The one with this number; none where it is of a newer version than this program.
-    pub(super) fn of(number: u8) -> Option<Self> {
+    /// The dictionary with this number. `None` if a newer version introduced it.
+    pub(super) fn from_number(number: u8) -> Option<Self> {
         [Self::None, Self::Captions1].into_iter().find(|dictionary| dictionary.number() == number)
     }
 
-    /// Its bytes.
+    /// The bytes of the dictionary.
     pub(super) fn bytes(self) -> &'static [u8] {
         match self {
             Self::None => &[],
@@ -46,7 +46,7 @@ impl Dictionary {
         }
     }
 
-    /// Ready to decompress with.
+    /// The prepared dictionary for decompression.
     pub(super) fn ready(self) -> Option<&'static DecoderDictionary<'static>> {
         match self {
             Self::None => None,
@@ -59,13 +59,14 @@ impl Dictionary {
 mod tests {
     use super::*;
 
-    /// A dictionary that changed would orphan all that was compressed with it.
+    /// A changed dictionary would make all transcripts compressed with it unreadable.
     #[test]
-    fn published_dictionaries_are_what_they_were() {
-        let of = |dictionary: Dictionary| (dictionary.bytes().len(), crc32fast::hash(dictionary.bytes()));
-        assert_eq!(of(Dictionary::Captions1), (65_536, 0x0C23_1275));
+    fn dictionary_published_bytes_are_unchanged() {
+        let size_and_crc =
+            |dictionary: Dictionary| (dictionary.bytes().len(), crc32fast::hash(dictionary.bytes()));
+        assert_eq!(size_and_crc(Dictionary::Captions1), (65_536, 0x0C23_1275));
         for number in 0..=u8::MAX {
-            assert!(Dictionary::of(number).is_none_or(|dictionary| dictionary.number() == number));
+            assert!(Dictionary::from_number(number).is_none_or(|dictionary| dictionary.number() == number));
         }
     }
 }

@@ -1,16 +1,15 @@
-//! The compact form of a transcript: some two thirds of the form that is sent, for what is hardly asked for.
+//! Cold storage: a denser encoding of old transcripts, about two thirds of the size of the stored body.
 //!
-//! The times are a column of small numbers (`times`), the texts are joined, and each is a zstd frame of its own,
-//! since what compresses one well does not compress the other. The texts' frame is compressed with a
-//! [`Dictionary`]: a short video has hardly said anything twice, but most of what it says was said before. What it
-//! costs is that nothing of it can be sent as it lies there; so a transcript that is asked for is brought
-//! back into the form of `body`, to the same bytes, since it is made of the same segments in the same way.
+//! The times are a column of small numbers (`times`) and the texts are joined; each is a zstd frame, because
+//! they compress differently. The frame of the texts uses a [`Dictionary`]: a short video repeats few of its
+//! phrases, but most of them occur in other videos. A cold transcript cannot be sent as stored. A request for it
+//! rebuilds the stored body (`body`), byte for byte, from the decoded segments.
 //!
-//! A compact transcript says by itself how it is read: its first byte is the codec, its second the dictionary.
-//! Behind them are the frame of the times, and that of the texts: the rest of the transcript as JSON, and then
-//! each segment's text behind a byte that no text has. One of a codec or a dictionary that this program does not know is
-//! [`ErrorKind::Unsupported`], and whatever does not give back what its digest says is
-//! [`ErrorKind::Corrupt`]: there are never other words.
+//! A cold transcript describes its encoding: the first byte is the codec, the second the dictionary. Two frames
+//! follow: the times, then the texts. The texts begin with the rest of the transcript as JSON, followed by each
+//! segment's text after a byte that never occurs in text. An unknown codec or dictionary is
+//! [`ErrorKind::Unsupported`], and content that does not match its digest is [`ErrorKind::Corrupt`]: a different
+//! text is never returned.
 //!
 //! The module is public for programs that measure it or train dictionaries.
 
@@ -34,22 +33,24 @@ use zstd::{
 pub use dictionary::Dictionary;
 
 use crate::{
-    body::{Body, damaged, misplaced},
+    body::{EncodedBody, damaged, misplaced},
     codec,
 };
 
-/// The codec that is written: times as a column, texts joined, two frames.
-const COLUMNS: u8 = 1;
-/// Before each segment's text. UTF-8 has no such byte.
-const BEFORE_TEXT: u8 = 0xFF;
-/// Nobody waits for it. Level 22 makes nothing of a transcript's size any smaller.
+/// The codec of new cold transcripts: times as a column, texts joined, two frames.
+const COLUMN_CODEC: u8 = 1;
+/// Precedes each segment's text. UTF-8 has no such byte.
+const TEXT_MARKER: u8 = 0xFF;
+/// The compression level: high, because no caller waits for compaction.
+///
+/// Level 22 makes nothing of a transcript's size any smaller.
 const LEVEL: i32 = 19;
-/// The longest column before compression, in bytes: more than a body in the form that is sent.
+/// The longest column before compression, in bytes: more than any stored body has.
 const LENGTH_MAX: usize = 64 << 20;
 
-/// The transcript but its segments.
+/// The transcript without its segments.
 #[derive(Serialize, Deserialize)]
-struct About {
+struct ColdHeader {
     video: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     title: Option<String>,
@@ -65,7 +66,7 @@ struct About {
     source: String,
 }
 
-/// Brings transcripts into the compact form. It holds the memory that the compressor needs, some megabytes.
+/// Compresses transcripts for cold storage. It owns the compressor's memory, some megabytes.
 pub struct Packer {
     times: Compressor<'static>,
     texts: Compressor<'static>,
@@ -79,45 +80,46 @@ impl std::fmt::Debug for Packer {
 }
 
 impl Packer {
-    /// One that compresses with this dictionary.
+    /// Creates a packer that compresses with this dictionary.
     ///
     /// # Errors
-    /// None; one that the compressor has.
+    /// Only an error of the compressor.
     pub fn new(dictionary: Dictionary) -> Result<Self> {
         let texts = match dictionary {
             Dictionary::None => Compressor::new(LEVEL),
             dictionary => Compressor::with_dictionary(LEVEL, dictionary.bytes()),
         };
-        let (times, mut texts) = (Compressor::new(LEVEL).map_err(compressor)?, texts.map_err(compressor)?);
-        // Which dictionary it is, the byte before the frames says.
-        texts.include_dictid(false).map_err(compressor)?;
+        let (times, mut texts) =
+            (Compressor::new(LEVEL).map_err(compressor_error)?, texts.map_err(compressor_error)?);
+        // The byte before the frames names the dictionary.
+        texts.include_dictid(false).map_err(compressor_error)?;
         Ok(Self { times, texts, dictionary })
     }
 
-    /// The compact form of a transcript: some milliseconds for half an hour of speech.
+    /// Encodes a transcript: some milliseconds for half an hour of speech.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the transcript is larger than any that is archived.
+    /// [`ErrorKind::Invalid`] if the transcript exceeds the archive's limit.
     pub fn pack(&mut self, transcript: &Transcript) -> Result<Vec<u8>> {
         let times = times::write(&transcript.segments).ok_or_else(too_large)?;
         let texts = texts(transcript)?;
         if LENGTH_MAX < texts.len().max(times.len()) {
             return Err(too_large());
         }
-        let mut bytes = vec![COLUMNS, self.dictionary.number()];
-        bytes.extend(self.times.compress(&times).map_err(compressor)?);
-        bytes.extend(self.texts.compress(&texts).map_err(compressor)?);
+        let mut bytes = vec![COLUMN_CODEC, self.dictionary.number()];
+        bytes.extend(self.times.compress(&times).map_err(compressor_error)?);
+        bytes.extend(self.texts.compress(&texts).map_err(compressor_error)?);
         Ok(bytes)
     }
 }
 
-/// What a dictionary is for: the rest of a transcript and the texts of its segments, as they are compressed.
+/// A transcript's header and texts before compression, on which dictionaries train.
 ///
 /// # Errors
-/// None that a transcript can cause.
+/// Only an error of the JSON encoder, which no transcript causes.
 pub fn texts(transcript: &Transcript) -> Result<Vec<u8>> {
     let track = &transcript.track;
-    let about = About {
+    let header = ColdHeader {
         video: transcript.video.to_string(),
         title: transcript.title.clone(),
         author: transcript.author.clone(),
@@ -128,57 +130,62 @@ pub fn texts(transcript: &Transcript) -> Result<Vec<u8>> {
         original: track.original,
         source: transcript.source.clone(),
     };
-    let mut bytes = codec::json(&about)?.into_bytes();
+    let mut bytes = codec::json(&header)?.into_bytes();
     for segment in &transcript.segments {
-        bytes.push(BEFORE_TEXT);
+        bytes.push(TEXT_MARKER);
         bytes.extend_from_slice(segment.text.as_bytes());
     }
     Ok(bytes)
 }
 
-/// Reads a transcript back whose content has this digest.
+/// Decodes a transcript whose content has this digest.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] when the bytes are damaged in any way; [`ErrorKind::Unsupported`] when they are of a codec
-/// or dictionary of a newer version.
+/// [`ErrorKind::Corrupt`] if the bytes are damaged; [`ErrorKind::Unsupported`] if their codec or dictionary is of a
+/// newer version.
 pub fn unpack(bytes: &[u8], content_sha256: &[u8]) -> Result<Transcript> {
     let (&codec, rest) = bytes.split_first().ok_or_else(damaged)?;
     let (&number, frames) = rest.split_first().ok_or_else(damaged)?;
-    if codec != COLUMNS {
-        return Err(newer(format!("codec {codec}")));
+    if codec != COLUMN_CODEC {
+        return Err(newer_version_error(format!("codec {codec}")));
     }
-    let dictionary = Dictionary::of(number).ok_or_else(|| newer(format!("dictionary {number}")))?;
-    let transcript = columns(frames, dictionary).ok_or_else(damaged)?;
+    let dictionary =
+        Dictionary::from_number(number).ok_or_else(|| newer_version_error(format!("dictionary {number}")))?;
+    let transcript = decode_columns(frames, dictionary).ok_or_else(damaged)?;
     if content_digest(&transcript) == content_sha256 { Ok(transcript) } else { Err(damaged()) }
 }
 
-/// A body as it is sent, made of its compact form; away from the threads that serve, since some are long.
+/// Rebuilds the stored body from a cold transcript, on a blocking thread because some are long.
 ///
 /// # Errors
-/// As [`unpack`]; also when the transcript is another video's.
-pub(crate) async fn thawed(
+/// As [`unpack`]; also if the transcript belongs to another video.
+pub(crate) async fn rebuild_body(
     video: VideoId,
     content_sha256: Vec<u8>,
     compact: Vec<u8>,
     runtime: &Handle,
 ) -> Result<StoredBody> {
-    let thawing = runtime.spawn_blocking(move || {
+    let rebuilding = runtime.spawn_blocking(move || {
         let transcript = unpack(&compact, &content_sha256)?;
-        if transcript.video == video { Ok(Body::pack(&transcript)?.stored(&video)) } else { Err(misplaced()) }
+        if transcript.video == video {
+            Ok(EncodedBody::pack(&transcript)?.stored(&video))
+        } else {
+            Err(misplaced())
+        }
     });
-    let thawed = thawing.await;
-    thawed.map_err(|error| Error::unexpected(format!("unpacking a transcript failed: {error}"))).flatten()
+    let rebuilt = rebuilding.await;
+    rebuilt.map_err(|error| Error::unexpected(format!("unpacking a transcript failed: {error}"))).flatten()
 }
 
-fn columns(frames: &[u8], dictionary: Dictionary) -> Option<Transcript> {
+fn decode_columns(frames: &[u8], dictionary: Dictionary) -> Option<Transcript> {
     let (times, texts) = frames.split_at_checked(find_frame_compressed_size(frames).ok()?)?;
     if find_frame_compressed_size(texts).ok()? != texts.len() {
         return None;
     }
-    let times = times::read(&decompressed(times, Dictionary::None)?)?;
-    let texts = decompressed(texts, dictionary)?;
-    let mut parts = texts.split(|byte| *byte == BEFORE_TEXT);
-    let about: About = serde_json::from_slice(parts.next()?).ok()?;
+    let times = times::read(&decompress(times, Dictionary::None)?)?;
+    let texts = decompress(texts, dictionary)?;
+    let mut parts = texts.split(|byte| *byte == TEXT_MARKER);
+    let header: ColdHeader = serde_json::from_slice(parts.next()?).ok()?;
     let mut segments = Vec::with_capacity(times.len());
     for (start_ms, duration_ms) in times {
         let text = std::str::from_utf8(parts.next()?).ok()?.to_owned();
@@ -186,23 +193,23 @@ fn columns(frames: &[u8], dictionary: Dictionary) -> Option<Transcript> {
     }
     parts.next().is_none().then_some(())?;
     Some(Transcript {
-        video: codec::video(&about.video).ok()?,
-        title: about.title,
-        author: about.author,
-        duration_ms: about.duration_ms,
+        video: codec::video(&header.video).ok()?,
+        title: header.title,
+        author: header.author,
+        duration_ms: header.duration_ms,
         track: TrackInfo {
-            language: LanguageTag::from_canonical(about.language),
-            kind: TrackKind::from_name(&about.kind)?,
-            name: about.name,
-            original: about.original,
+            language: LanguageTag::from_canonical(header.language),
+            kind: TrackKind::from_name(&header.kind)?,
+            name: header.name,
+            original: header.original,
         },
-        source: about.source,
+        source: header.source,
         segments,
     })
 }
 
-/// The content of one frame, which says how long it is.
-fn decompressed(frame: &[u8], dictionary: Dictionary) -> Option<Vec<u8>> {
+/// The content of one frame that records its length.
+fn decompress(frame: &[u8], dictionary: Dictionary) -> Option<Vec<u8>> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
     if LENGTH_MAX < length {
         return None;
@@ -214,7 +221,7 @@ fn decompressed(frame: &[u8], dictionary: Dictionary) -> Option<Vec<u8>> {
     decompressor.as_mut().ok()?.decompress(frame, length).ok()
 }
 
-fn compressor(error: std::io::Error) -> Error {
+fn compressor_error(error: std::io::Error) -> Error {
     Error::unexpected(format!("a transcript cannot be compressed: {error}"))
 }
 
@@ -224,9 +231,9 @@ fn too_large() -> Error {
 }
 
 #[cold]
-fn newer(what: String) -> Error {
+fn newer_version_error(what: String) -> Error {
     let message = format!(
-        "an archived transcript is in a compact form that this version cannot read ({what}): use the version that \
+        "an archived transcript uses an encoding that this version cannot read ({what}): use the version that \
         compacted it, or a newer one"
     );
     Error::new(ErrorKind::Unsupported, Retry::Never, message)

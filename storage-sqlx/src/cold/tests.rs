@@ -11,7 +11,7 @@ use super::*;
 
 fn transcript(segments: Vec<Segment>) -> Transcript {
     Transcript {
-        video: VideoId::new(Platform::VideoSite, "aaaaaaaaaaa").unwrap(),
+        video: VideoId::new(Platform::YouTube, "aaaaaaaaaaa").unwrap(),
         title: Some("A \"title\"\u{0}\u{1F600}".to_owned()),
         author: None,
         duration_ms: Some(u64::MAX),
@@ -25,18 +25,18 @@ fn transcript(segments: Vec<Segment>) -> Transcript {
     }
 }
 
-fn words() -> Transcript {
+fn sample_transcript() -> Transcript {
     transcript((0..40).map(|n| Segment::new(format!("and so the word is {n}"), n * 900, 1_700)).collect())
 }
 
-/// It comes back with everything, and what is sent of it are the same bytes.
+/// Packs and unpacks: the transcript is equal, and so are the bytes that are sent.
 #[track_caller]
-fn check(transcript: &Transcript, dictionary: Dictionary) -> usize {
+fn assert_round_trip(transcript: &Transcript, dictionary: Dictionary) -> usize {
     let compact = Packer::new(dictionary).unwrap().pack(transcript).unwrap();
     let digest = content_digest(transcript);
     let read = unpack(&compact, &digest).unwrap();
     assert_eq!(read, *transcript);
-    let (before, after) = (Body::pack(transcript).unwrap(), Body::pack(&read).unwrap());
+    let (before, after) = (EncodedBody::pack(transcript).unwrap(), EncodedBody::pack(&read).unwrap());
     assert_eq!(segments::write(&read.segments).unwrap(), before.json().unwrap());
     assert_eq!(before.stored(&transcript.video), after.stored(&transcript.video));
     compact.len()
@@ -61,33 +61,33 @@ fn any_transcript() -> impl Strategy<Value = Transcript> {
 
 proptest! {
     #[test]
-    fn a_transcript_comes_back_to_the_last_character(transcript in any_transcript()) {
+    fn cold_packed_unpacks_to_equal_transcript(transcript in any_transcript()) {
         for dictionary in [Dictionary::None, Dictionary::Captions1] {
-            check(&transcript, dictionary);
+            assert_round_trip(&transcript, dictionary);
         }
     }
 
     #[test]
-    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        for bytes in [bytes.clone(), [&[COLUMNS, 1], bytes.as_slice()].concat()] {
+    fn cold_arbitrary_bytes_are_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        for bytes in [bytes.clone(), [&[COLUMN_CODEC, 1], bytes.as_slice()].concat()] {
             prop_assert!(unpack(&bytes, &[0; 32]).is_err());
         }
     }
 }
 
 #[test]
-fn a_damaged_one_is_an_error_never_other_words() {
-    let transcript = words();
+fn cold_damaged_returns_corrupt() {
+    let transcript = sample_transcript();
     let digest = content_digest(&transcript);
     for dictionary in [Dictionary::None, Dictionary::Captions1] {
         let whole = Packer::new(dictionary).unwrap().pack(&transcript).unwrap();
-        for place in 2..whole.len() {
+        for index in 2..whole.len() {
             for bit in [1, 0x10, 0x80] {
                 let mut bytes = whole.clone();
-                bytes[place] ^= bit;
-                // Some bits of a zstd frame mean nothing: whatever still reads must be the very same words.
+                bytes[index] ^= bit;
+                // Some bits of a zstd frame are unused: a frame that still decodes must have the same text.
                 match unpack(&bytes, &digest) {
-                    Ok(read) => assert!(read == transcript, "other words, at byte {place}"),
+                    Ok(read) => assert!(read == transcript, "different text at byte {index}"),
                     Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
                 }
             }
@@ -106,25 +106,27 @@ fn a_damaged_one_is_an_error_never_other_words() {
 }
 
 #[test]
-fn what_a_newer_version_compacted_is_told_as_such() {
-    let (transcript, mut packer) = (words(), Packer::new(Dictionary::NEWEST).unwrap());
+fn cold_newer_codec_or_dictionary_is_unsupported() {
+    let (transcript, mut packer) = (sample_transcript(), Packer::new(Dictionary::NEWEST).unwrap());
     let (whole, digest) = (packer.pack(&transcript).unwrap(), content_digest(&transcript));
-    for (place, number) in [(0, 2), (0, 0xFF), (1, 2), (1, 0xFF)] {
+    for (index, number) in [(0, 2), (0, 0xFF), (1, 2), (1, 0xFF)] {
         let mut bytes = whole.clone();
-        bytes[place] = number;
-        assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Unsupported, "{place}: {number}");
+        bytes[index] = number;
+        assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Unsupported, "{index}: {number}");
     }
-    // A dictionary that is known, but is not the one: never its words.
+    // A known dictionary, but a different one.
     let mut bytes = whole;
     bytes[1] = Dictionary::None.number();
     assert_eq!(unpack(&bytes, &digest).unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
-/// What was compacted once must be read for ever: these are the bytes of the first version.
+/// Cold transcripts must stay readable in every version: these are the bytes of the first one.
 #[test]
-fn the_first_codec_is_read_in_every_version() {
-    let transcript = words();
-    for (dictionary, hex) in [(Dictionary::None, ALONE), (Dictionary::Captions1, WITH_CAPTIONS_1)] {
+fn cold_first_codec_stays_readable() {
+    let transcript = sample_transcript();
+    for (dictionary, hex) in
+        [(Dictionary::None, WITHOUT_DICTIONARY), (Dictionary::Captions1, WITH_CAPTIONS_1)]
+    {
         let bytes: Vec<u8> =
             (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect();
         assert_eq!(unpack(&bytes, &content_digest(&transcript)).unwrap(), transcript, "{dictionary:?}");
@@ -132,7 +134,7 @@ fn the_first_codec_is_read_in_every_version() {
     }
 }
 
-const ALONE: &str = concat!(
+const WITHOUT_DICTIONARY: &str = concat!(
     "010028b52ffd207a95000048280000880ec81a00000200c04332d4690128b52ffd602903a50700020e2e21a0bb018ffaffff",
     "31a886dfeff7d5679adbf75e7f0f34c12ef3daf6df5f8208e0e0c8618d4a0b620e057258a3d2829803811cd6a8b420e6440e",
     "6b545a1073002e0d3c16d7801c75805fc0b3f1e8fd556127c80dd631be3916c6af9719b3fafd096f0d698bbffcbf9f29bc5f",
@@ -149,18 +151,18 @@ const WITH_CAPTIONS_1: &str = concat!(
 );
 
 #[test]
-fn what_cannot_be_archived_is_refused() {
+fn cold_oversized_transcript_is_rejected() {
     let late = transcript(vec![Segment::new("", TIME_MAX_MS + 1, 0)]);
     let large = transcript(vec![Segment::new("x".repeat(LENGTH_MAX), 0, 0)]);
     for transcript in [late, large] {
-        let refused = Packer::new(Dictionary::None).unwrap().pack(&transcript).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        let error = Packer::new(Dictionary::None).unwrap().pack(&transcript).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
     }
 }
 
-/// The recorded captions lie where `VERBATIM_RECORDINGS` says; without it there is nothing to check here.
+/// The recorded captions are in the folder `VERBATIM_RECORDINGS`; without it the test checks nothing.
 #[test]
-fn recorded_captions_come_back_to_the_last_character() {
+fn cold_recorded_captions_unpack_equal() {
     let Some(folder) = std::env::var_os("VERBATIM_RECORDINGS") else {
         eprintln!("VERBATIM_RECORDINGS is not set: no recorded captions are checked");
         return;
@@ -179,14 +181,15 @@ fn recorded_captions_come_back_to_the_last_character() {
             }
             let Ok(segments) = parse(&bytes) else { continue };
             let recorded = transcript(segments);
-            let (json, [alone, with]) = (
+            let (json, [without, with]) = (
                 segments::write(&recorded.segments).unwrap().len(),
-                [Dictionary::None, Dictionary::Captions1].map(|dictionary| check(&recorded, dictionary)),
+                [Dictionary::None, Dictionary::Captions1]
+                    .map(|dictionary| assert_round_trip(&recorded, dictionary)),
             );
             checked += 1;
-            // What a machine heard in 50 minutes.
+            // Automatic captions of 50 minutes.
             if path.ends_with("asr_50min_acAsrConf.json3") {
-                assert!(with * 100 <= json * 18 && with < alone, "{with} and {alone} of {json}");
+                assert!(with * 100 <= json * 18 && with < without, "{with} and {without} of {json}");
             }
         }
     }

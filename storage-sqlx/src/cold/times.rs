@@ -1,16 +1,16 @@
 //! The times of a transcript as a column of small numbers.
 //!
-//! A start is the distance from the one before. A length is what is left when something has been guessed that is
-//! known already: captions that a machine made stay until the one after the next begins, those of people often until the
-//! next one does, and some are all equally long. Whichever guess is right most often is taken, and then nearly
-//! all that is left is zero.
+//! A start is stored as the distance from the previous start. A length is stored as the difference from a guess:
+//! generated captions usually last until the segment after the next begins, human captions often until the next
+//! one begins, and in some files all are equally long. The encoder uses the guess that is exact most often; nearly
+//! all differences are then zero.
 
 use transcript_core::{captions::TIME_MAX_MS, transcript::Segment};
 
-/// What a length is guessed to be.
+/// A guess for the length of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Guess {
-    /// That of the segment before.
+enum TimeGuess {
+    /// The length of the previous segment.
     AsBefore,
     /// The time until the next segment begins.
     UntilNext,
@@ -18,91 +18,95 @@ enum Guess {
     UntilAfterNext,
 }
 
-/// In this order on disk.
-const GUESSES: [Guess; 3] = [Guess::AsBefore, Guess::UntilNext, Guess::UntilAfterNext];
+/// All guesses. The index of a guess is the number stored in the column.
+const GUESSES: [TimeGuess; 3] = [TimeGuess::AsBefore, TimeGuess::UntilNext, TimeGuess::UntilAfterNext];
 
-impl Guess {
-    /// The guess for the segment at this place, of the lengths before it and all starts.
-    fn at(self, place: usize, before: i64, starts: &[i64]) -> i64 {
-        let until = |ahead: usize| match (starts.get(place), starts.get(place + ahead)) {
+impl TimeGuess {
+    /// The guess for the segment at this index, from the previous length and all starts.
+    fn predict(self, index: usize, previous: i64, starts: &[i64]) -> i64 {
+        let until = |ahead: usize| match (starts.get(index), starts.get(index + ahead)) {
             (Some(start), Some(later)) => later - start,
-            _ => before,
+            _ => previous,
         };
         match self {
-            Self::AsBefore => before,
+            Self::AsBefore => previous,
             Self::UntilNext => until(1),
             Self::UntilAfterNext => until(2),
         }
     }
 
-    /// What is left of each length.
-    fn rests(self, starts: &[i64], lengths: &[i64]) -> Vec<i64> {
-        let before = std::iter::once(&0).chain(lengths);
-        let places = lengths.iter().zip(before).enumerate();
-        places.map(|(place, (length, before))| length - self.at(place, *before, starts)).collect()
+    /// The difference of each length from its guess.
+    fn residuals(self, starts: &[i64], lengths: &[i64]) -> Vec<i64> {
+        let previous = std::iter::once(&0).chain(lengths);
+        let indexed = lengths.iter().zip(previous).enumerate();
+        indexed.map(|(index, (length, previous))| length - self.predict(index, *previous, starts)).collect()
     }
 }
 
-/// The times of segments, as [`read`] takes them; none when one lies beyond what a transcript may have.
+/// Encodes the times of segments for [`read`]. `None` if one exceeds the limit of a transcript.
 pub(super) fn write(segments: &[Segment]) -> Option<Vec<u8>> {
     let bounded = |millis: u64| i64::try_from(millis).ok().filter(|_| millis <= TIME_MAX_MS);
     let starts: Vec<i64> = segments.iter().map(|segment| bounded(segment.start_ms)).collect::<Option<_>>()?;
     let lengths: Vec<i64> =
         segments.iter().map(|segment| bounded(segment.duration_ms)).collect::<Option<_>>()?;
-    let left = GUESSES.iter().zip(0_u8..).map(|(guess, number)| (number, guess.rests(&starts, &lengths)));
-    let zeros = |rests: &[i64]| rests.iter().filter(|rest| **rest == 0).count();
-    let (number, rests) = left.max_by_key(|(number, rests)| (zeros(rests), std::cmp::Reverse(*number)))?;
+    let candidates =
+        GUESSES.iter().zip(0_u8..).map(|(guess, number)| (number, guess.residuals(&starts, &lengths)));
+    let zeros = |residuals: &[i64]| residuals.iter().filter(|residual| **residual == 0).count();
+    let (number, residuals) =
+        candidates.max_by_key(|(number, residuals)| (zeros(residuals), std::cmp::Reverse(*number)))?;
 
     let mut bytes = Vec::with_capacity(3 * segments.len() + 8);
-    add(&mut bytes, segments.len() as u64);
+    push_number(&mut bytes, segments.len() as u64);
     bytes.push(number);
-    let mut before = 0;
+    let mut previous = 0;
     for start in starts {
-        add(&mut bytes, folded(start - before));
-        before = start;
+        push_number(&mut bytes, zigzag(start - previous));
+        previous = start;
     }
-    rests.into_iter().for_each(|rest| add(&mut bytes, folded(rest)));
+    residuals.into_iter().for_each(|residual| push_number(&mut bytes, zigzag(residual)));
     Some(bytes)
 }
 
-/// The start and the length of each segment, in milliseconds; none when this is nothing that [`write`] wrote.
+/// Start and length of each segment, in milliseconds. `None` if [`write`] did not write these bytes.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
-    let mut rest = bytes;
-    // Each segment has two numbers of a byte at least: a count that is not true takes no memory.
-    let count =
-        usize::try_from(take(&mut rest)?).ok().filter(|count| count.saturating_mul(2) <= bytes.len())?;
-    let (number, after) = rest.split_first()?;
+    let mut residual = bytes;
+    // Each segment has two numbers of at least one byte: a false count allocates nothing.
+    let count = usize::try_from(take_number(&mut residual)?)
+        .ok()
+        .filter(|count| count.saturating_mul(2) <= bytes.len())?;
+    let (number, after) = residual.split_first()?;
     let guess = *GUESSES.get(usize::from(*number))?;
-    rest = after;
+    residual = after;
     let bounded = |millis: i64| u64::try_from(millis).ok().filter(|millis| *millis <= TIME_MAX_MS);
     let mut starts = Vec::with_capacity(count);
-    let mut before = 0_i64;
+    let mut previous = 0_i64;
     for _ in 0..count {
-        before = before.checked_add(unfolded(take(&mut rest)?))?;
-        bounded(before)?;
-        starts.push(before);
+        previous = previous.checked_add(unzigzag(take_number(&mut residual)?))?;
+        bounded(previous)?;
+        starts.push(previous);
     }
     let mut times = Vec::with_capacity(count);
-    let mut before = 0;
-    for (place, start) in starts.iter().enumerate() {
-        let length = guess.at(place, before, &starts).checked_add(unfolded(take(&mut rest)?))?;
+    let mut previous = 0;
+    for (index, start) in starts.iter().enumerate() {
+        let length =
+            guess.predict(index, previous, &starts).checked_add(unzigzag(take_number(&mut residual)?))?;
         times.push((bounded(*start)?, bounded(length)?));
-        before = length;
+        previous = length;
     }
-    rest.is_empty().then_some(times)
+    residual.is_empty().then_some(times)
 }
 
-/// A number whose sign is its last bit, so that those near zero are small.
-fn folded(number: i64) -> u64 {
+/// Zigzag encoding: moves the sign to the last bit, so that numbers near zero are small.
+fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
 
-fn unfolded(number: u64) -> i64 {
+fn unzigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
-/// Adds a number, seven bits in a byte, the lowest first.
-fn add(bytes: &mut Vec<u8>, mut number: u64) {
+/// Appends a number, seven bits in a byte, the lowest first.
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push((number & 0x7F) as u8 | 0x80);
         number >>= 7;
@@ -110,12 +114,12 @@ fn add(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Takes a number off the front; none where there is none.
-fn take(bytes: &mut &[u8]) -> Option<u64> {
+/// Reads a number from the front. `None` if there is none.
+fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..63).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
+        let (byte, residual) = bytes.split_first()?;
+        *bytes = residual;
         number |= u64::from(byte & 0x7F) << shift;
         if byte & 0x80 == 0 {
             return Some(number);
@@ -141,37 +145,37 @@ mod tests {
 
     proptest! {
         #[test]
-        fn times_come_back_to_the_millisecond(times in times()) {
+        fn times_encoded_decode_to_equal_times(times in times()) {
             prop_assert_eq!(read(&write(&segments(&times)).unwrap()).unwrap(), times);
         }
 
         #[test]
-        fn any_bytes_are_times_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn times_arbitrary_bytes_decode_in_bounds_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let bounded = |(start, length): &(u64, u64)| *start <= TIME_MAX_MS && *length <= TIME_MAX_MS;
             prop_assert!(read(&bytes).is_none_or(|times| times.iter().all(bounded)));
         }
 
         #[test]
-        fn numbers_come_back(number in any::<i64>()) {
-            // What times differ by is far within 62 bits.
+        fn number_encoded_decodes_to_equal_number(number in any::<i64>()) {
+            // Differences of times are far below 62 bits.
             let number = number >> 2;
             let mut bytes = Vec::new();
-            add(&mut bytes, folded(number));
-            let mut rest = bytes.as_slice();
-            prop_assert_eq!(take(&mut rest).map(unfolded), Some(number));
-            prop_assert!(rest.is_empty());
+            push_number(&mut bytes, zigzag(number));
+            let mut residual = bytes.as_slice();
+            prop_assert_eq!(take_number(&mut residual).map(unzigzag), Some(number));
+            prop_assert!(residual.is_empty());
         }
     }
 
     #[test]
-    fn what_can_be_guessed_takes_a_byte() {
+    fn times_guessed_lengths_take_one_byte() {
         let starts = [40_u64, 3_011, 5_200, 9_999, 12_345, 14_000, 15_500];
         let until = |ahead: usize| -> Vec<(u64, u64)> {
-            let later = |place: usize| starts.get(place + ahead).copied();
+            let later = |index: usize| starts.get(index + ahead).copied();
             starts
                 .iter()
                 .enumerate()
-                .filter_map(|(place, start)| Some((*start, later(place)? - start)))
+                .filter_map(|(index, start)| Some((*start, later(index)? - start)))
                 .collect()
         };
         let even: Vec<_> = starts.iter().map(|start| (*start, 2_570)).collect();
@@ -185,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_column_of_times_is_refused() {
+    fn times_malformed_column_is_rejected() {
         let whole = write(&segments(&[(5, 10), (9, 10)])).unwrap();
         assert!(read(&whole).is_some());
-        for place in 0..whole.len() {
-            assert_eq!(read(&whole[..place]), None, "cut at {place}");
+        for index in 0..whole.len() {
+            assert_eq!(read(&whole[..index]), None, "cut at {index}");
         }
         assert_eq!(read(&[whole.as_slice(), &[0]].concat()), None, "more than all");
-        // An unknown guess; a start before the beginning; a count that no bytes are there for.
+        // An unknown guess; a start before zero; a count larger than the bytes.
         assert_eq!(read(&[1, 3, 0, 0]), None);
         assert_eq!(read(&[1, 0, 1, 0]), None);
         assert_eq!(read(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0]), None);

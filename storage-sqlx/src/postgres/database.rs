@@ -1,9 +1,9 @@
-//! Connections to a database server, and the work that is done on them.
+//! Connections to a database server, and the execution of reads and writes on them.
 //!
-//! Work runs in tasks of the store: a caller who goes away leaves nothing half done, and any executor may wait for
-//! it. What is one statement is a transaction by itself. What takes several runs as one that is serializable: then
-//! each may be written as if nobody else were there, and where somebody was, the server says so and it is made
-//! anew, on the state that the other has left.
+//! Work runs in tasks of the store: a caller that disconnects leaves nothing half done, and any executor can await
+//! the result. A single statement is its own transaction. Work of several statements runs in a serializable
+//! transaction, so it is written as if it ran alone; on a conflict the server reports an error and the work runs
+//! again, on the new state.
 
 use std::{
     collections::hash_map::RandomState,
@@ -31,287 +31,299 @@ use tokio::{
 use transcript_core::Result;
 
 use super::{
-    fault::{self, Verdict, closed, defect, into_error, is_contradicted, late, verdict},
     options::{PostgresOptions, is_private},
-    text::own,
+    sqlstate::{self, Retryability, closed, defect, into_error, is_contradicted, retryability, timed_out},
+    text::encode,
 };
-use crate::error::{Fault, Work};
+use crate::error::{DbError, DbResult};
 
-/// A statement with what is bound to it.
-pub(super) type Ask = Query<'static, Postgres, PgArguments>;
+/// A statement with its bound values.
+pub(super) type BoundQuery = Query<'static, Postgres, PgArguments>;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL SERIALIZABLE";
 const BEGIN_STEP: &str = "BEGIN";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-/// The driver prepares statements under names also where it keeps none. A pooler lends the connection to somebody else
-/// afterwards, whose names are the same: so they are given back with it.
+/// Commits and deallocates the prepared statements.
+///
+/// The driver prepares named statements even without a cache. A pooler gives the connection to another client
+/// afterwards, which uses the same names.
 const COMMIT_POOLED: &str = "DEALLOCATE ALL; COMMIT";
 const ROLLBACK_POOLED: &str = "ROLLBACK; DEALLOCATE ALL";
 
-/// How often work is begun at most that others are in the way of. Its patience ends most of it earlier.
+/// Most attempts of work with conflicts. Its timeout usually ends it earlier.
 const ATTEMPTS_MAX: u32 = 64;
-/// How often work is begun anew whose connection was lost: those that were held open may all be dead at once, and
-/// then the next one is fresh.
+/// Most new attempts after a lost connection.
+///
+/// All idle connections may be dead at once, and then the next one is new.
 const LOST_MAX: u32 = 2;
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// A change: what a port's method does to the database, in one transaction.
+/// A write: the work of a port's method on the database, in one transaction.
 ///
-/// It may be made more than once, each time on the state before it.
-pub(super) trait Change: Send + Sync + 'static {
-    /// What the method answers.
+/// It may run more than once, each time on the state before it.
+pub(super) trait WriteTx: Send + Sync + 'static {
+    /// The result of the method.
     type Outcome: Send + 'static;
-    /// Whether it is one statement, which is right by itself under READ COMMITTED.
-    const IS_STEP: bool = false;
-    /// Whether to make it again does no harm when nobody knows whether it was made.
-    const IS_REPEATABLE: bool = true;
-    /// Whether it is left to another change where rows that are stored contradict it, and not made again.
-    const GIVES_WAY: bool = false;
-    /// The part of the patience that it may take: one in so many. What is made for several leaves them time.
-    const PATIENCE_PARTS: u32 = 1;
+    /// Whether it is one statement, which is correct under READ COMMITTED.
+    const IS_SINGLE_STATEMENT: bool = false;
+    /// Whether a repetition is harmless if the outcome of the first attempt is unknown.
+    const IS_IDEMPOTENT: bool = true;
+    /// Whether the caller runs another statement after a constraint violation, instead of a retry.
+    const HAS_FALLBACK: bool = false;
+    /// Its share of the timeout: one in this many parts.
+    ///
+    /// A write for several callers leaves time for separate attempts.
+    const TIMEOUT_DIVISOR: u32 = 1;
 
-    /// Makes the change. A fault undoes all that it did.
-    fn make<'a>(&'a self, db: &'a mut PgConnection) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
+    /// Runs the write. An error undoes all of it.
+    fn run<'a>(
+        &'a self,
+        db: &'a mut PgConnection,
+    ) -> impl Future<Output = DbResult<Self::Outcome>> + Send + 'a;
 }
 
-/// A statement that only reads, with what is bound to it: it can be asked again.
+/// A statement that only reads, with its bound values: it can run again.
 #[derive(Clone, Debug)]
-pub(super) struct Read {
+pub(super) struct ReadQuery {
     statement: &'static str,
-    values: Vec<Value>,
+    values: Vec<BoundValue>,
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum BoundValue {
     Text(String),
     Texts(Vec<String>),
     Number(i64),
     Bytes(Vec<u8>),
 }
 
-impl Read {
-    /// This statement, still without values for `$1` and those after it.
+impl ReadQuery {
+    /// The statement, still without values for `$1` and later parameters.
     pub(super) fn new(statement: &'static str) -> Self {
         Self { statement, values: Vec::new() }
     }
 
     /// Binds a text.
     pub(super) fn text(self, value: &str) -> Self {
-        self.with(Value::Text(own(value)))
+        self.with(BoundValue::Text(encode(value)))
     }
 
     /// Binds a list of texts.
     pub(super) fn texts<'a>(self, values: impl IntoIterator<Item = &'a str>) -> Self {
-        self.with(Value::Texts(values.into_iter().map(own).collect()))
+        self.with(BoundValue::Texts(values.into_iter().map(encode).collect()))
     }
 
     /// Binds a number.
     pub(super) fn number(self, value: i64) -> Self {
-        self.with(Value::Number(value))
+        self.with(BoundValue::Number(value))
     }
 
     /// Binds bytes.
     pub(super) fn bytes(self, value: &[u8]) -> Self {
-        self.with(Value::Bytes(value.to_vec()))
+        self.with(BoundValue::Bytes(value.to_vec()))
     }
 
-    fn with(mut self, value: Value) -> Self {
+    fn with(mut self, value: BoundValue) -> Self {
         self.values.push(value);
         self
     }
 }
 
-impl Change for Read {
+impl WriteTx for ReadQuery {
     type Outcome = Vec<PgRow>;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Vec<PgRow>> {
-        let bind = |ask: Ask, value: &Value| match value {
-            Value::Text(text) => ask.bind(text.clone()),
-            Value::Texts(texts) => ask.bind(texts.clone()),
-            Value::Number(number) => ask.bind(*number),
-            Value::Bytes(bytes) => ask.bind(bytes.clone()),
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<PgRow>> {
+        let bind = |query: BoundQuery, value: &BoundValue| match value {
+            BoundValue::Text(text) => query.bind(text.clone()),
+            BoundValue::Texts(texts) => query.bind(texts.clone()),
+            BoundValue::Number(number) => query.bind(*number),
+            BoundValue::Bytes(bytes) => query.bind(bytes.clone()),
         };
         Ok(self.values.iter().fold(sqlx::query(self.statement), bind).fetch_all(db).await?)
     }
 }
 
-/// One database, and a bounded number of connections to it.
+/// One database, with a bounded number of connections.
 #[derive(Clone, Debug)]
-pub(super) struct Database {
-    shared: Arc<Shared>,
+pub(super) struct PgDatabase {
+    shared: Arc<PgDatabaseState>,
     runtime: Handle,
 }
 
-struct Shared {
+struct PgDatabaseState {
     name: String,
     connection: PgConnectOptions,
     options: PostgresOptions,
-    places: Semaphore,
-    free: Mutex<Vec<PgConnection>>,
+    permits: Semaphore,
+    idle: Mutex<Vec<PgConnection>>,
     numbers: AtomicI64,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for PgDatabaseState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // How it is connected to names a password.
-        f.debug_struct("Shared").field("name", &self.name).finish_non_exhaustive()
+        // The connect options contain a password.
+        f.debug_struct("PgDatabaseState").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Database {
-    /// The database of these options. Nothing is opened yet.
+impl PgDatabase {
+    /// Creates the database of these options. Opens no connection yet.
     pub(super) fn new(options: PostgresOptions) -> Result<Self> {
         Self::with(options, None)
     }
 
-    /// The same, where each statement looks rows up by their keys: one plan is right for all values. A plan of its own
-    /// for each of the first ones, and again where short lists are bound, costs more than what it plans.
-    pub(super) fn of_keys(options: PostgresOptions) -> Result<Self> {
+    /// The same for statements that look rows up by key, for which one plan is right for all values.
+    ///
+    /// Custom plans for the first executions, and for short lists, cost more than they save.
+    pub(super) fn for_keys(options: PostgresOptions) -> Result<Self> {
         Self::with(options, Some(("plan_cache_mode", "force_generic_plan")))
     }
 
-    /// The database of these options, of whose sessions this is set.
+    /// Creates the database with a setting for its sessions.
     fn with(options: PostgresOptions, setting: Option<(&str, &str)>) -> Result<Self> {
         let options = options.bounded();
         let mut connection = options.connection()?;
-        // A pooler would give the setting to others, or refuse it.
+        // A pooler would pass the setting on to other clients, or reject it.
         if let Some(setting) = setting.filter(|_| !options.pooler) {
             connection = connection.options([setting]);
         }
         let name = PostgresOptions::name(&connection);
         if !is_private(&connection) {
-            tracing::warn!(
-                database = name,
-                "the connection may not be encrypted: sslmode=verify-full sees to it"
-            );
+            tracing::warn!(database = name, "connection may be unencrypted, use sslmode=verify-full");
         }
-        let places = Semaphore::new(options.connections as usize);
-        let (free, numbers) = (Mutex::default(), AtomicI64::new(0));
-        let shared = Shared { name, connection, options, places, free, numbers };
+        let permits = Semaphore::new(options.connections as usize);
+        let (idle, numbers) = (Mutex::default(), AtomicI64::new(0));
+        let shared = PgDatabaseState { name, connection, options, permits, idle, numbers };
         Ok(Self { shared: Arc::new(shared), runtime: Handle::current() })
     }
 
-    /// What people call it.
+    /// Name in messages.
     pub(super) fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// How long a call waits.
-    pub(super) fn patience(&self) -> Duration {
-        self.shared.options.patience
+    /// The timeout of a call.
+    pub(super) fn timeout(&self) -> Duration {
+        self.shared.options.timeout
     }
 
-    /// Where work and timers run.
+    /// The runtime of work and timers.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    /// The error that a port returns for this fault.
-    pub(super) fn error(&self, fault: Fault) -> transcript_core::Error {
+    /// Converts a database error to an error of the port.
+    pub(super) fn error(&self, fault: DbError) -> transcript_core::Error {
         into_error(fault, self.name())
     }
 
-    /// So many numbers in a row that nothing in the database has been given yet, larger than those that were given
-    /// before; the first of them.
+    /// Reserves this many consecutive unused numbers, larger than earlier ones; returns the first.
     ///
-    /// They begin with the moment, so that those of several servers are in the order of their clocks, and no counter
-    /// is shared. Two servers hardly ever get the same within a millisecond: each begins at a place of its own, and
-    /// where they do, uniqueness ends one of the transactions, which then is made anew.
+    /// They begin with the time, so that those of several servers are in the order of their clocks without a shared
+    /// counter. Two servers rarely get the same number within a millisecond, because each adds a random offset. If they
+    /// do, a unique constraint ends one of the transactions, which then runs again.
     pub(super) fn numbers(&self, now_ms: i64, count: usize) -> i64 {
-        const PLACES: i64 = 1 << 20;
+        const OFFSETS: i64 = 1 << 20;
         let count = i64::try_from(count.max(1)).unwrap_or(i64::MAX);
-        let mine = i64::try_from(chance(1 << 20)).unwrap_or_default();
-        let moment = now_ms.clamp(0, i64::MAX / PLACES - 1) * PLACES + mine;
-        let next = |last: i64| Some(last.max(moment).saturating_add(count));
+        let process_offset = i64::try_from(random_below(1 << 20)).unwrap_or_default();
+        let time_base = now_ms.clamp(0, i64::MAX / OFFSETS - 1) * OFFSETS + process_offset;
+        let next = |last: i64| Some(last.max(time_base).saturating_add(count));
         let last = self.shared.numbers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        last.unwrap_or_else(|last| last).max(moment).saturating_add(1)
+        last.unwrap_or_else(|last| last).max(time_base).saturating_add(1)
     }
 
-    /// Makes a change.
-    pub(super) async fn make<C: Change>(&self, change: C) -> Result<C::Outcome> {
-        self.attempt(change).await.map_err(|fault| self.error(fault))
+    /// Runs a write.
+    pub(super) async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
+        self.attempt(write).await.map_err(|fault| self.error(fault))
     }
 
-    /// Makes a change; a fault is told as it is.
-    pub(super) async fn attempt<C: Change>(&self, change: C) -> Work<C::Outcome> {
+    /// Runs a write and returns the original database error.
+    pub(super) async fn attempt<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
         let shared = Arc::clone(&self.shared);
-        let work = self.runtime.spawn(async move { shared.see_through(change).await });
+        let work = self.runtime.spawn(async move { shared.run_with_retries(write).await });
         work.await
             .unwrap_or_else(|ended| Err(if ended.is_panic() { defect(self.name()) } else { closed() }.into()))
     }
 
-    /// Makes a change in the task that asks for it: one of the database's own, which nobody breaks off. A task less for
-    /// each statement of a line.
-    pub(super) async fn attempt_here<C: Change>(&self, change: C) -> Work<C::Outcome> {
-        let work = AssertUnwindSafe(self.shared.see_through(change)).catch_unwind();
+    /// Runs a write in the current task, which must be a task of the database that is never cancelled.
+    ///
+    /// It saves a task for each statement of a batch queue.
+    pub(super) async fn run_inline<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+        let work = AssertUnwindSafe(self.shared.run_with_retries(write)).catch_unwind();
         work.await.unwrap_or_else(|_| Err(defect(self.name()).into()))
     }
 
-    /// What one statement finds, each row brought into its form.
-    pub(super) async fn find<T>(&self, read: Read, form: impl Fn(&PgRow) -> Work<T>) -> Result<Vec<T>> {
-        let rows = self.make(read).await?;
-        rows.iter().map(form).collect::<Work<_>>().map_err(|fault| self.error(fault))
+    /// Decodes all rows of one statement.
+    pub(super) async fn find<T>(
+        &self,
+        read: ReadQuery,
+        form: impl Fn(&PgRow) -> DbResult<T>,
+    ) -> Result<Vec<T>> {
+        let rows = self.run(read).await?;
+        rows.iter().map(form).collect::<DbResult<_>>().map_err(|fault| self.error(fault))
     }
 
-    /// The first row that one statement finds, brought into its form.
+    /// Decodes the first row of one statement.
     pub(super) async fn find_first<T>(
         &self,
-        read: Read,
-        form: impl Fn(&PgRow) -> Work<T>,
+        read: ReadQuery,
+        form: impl Fn(&PgRow) -> DbResult<T>,
     ) -> Result<Option<T>> {
-        let rows = self.make(read).await?;
+        let rows = self.run(read).await?;
         rows.first().map(form).transpose().map_err(|fault| self.error(fault))
     }
 
-    /// Waits for what is under way, ends all work and closes the connections.
+    /// Waits for running work, rejects new work and closes the connections.
     pub(super) async fn close(&self) {
         let shared = Arc::clone(&self.shared);
         let closing = self.runtime.spawn(async move {
-            // Whoever has all places is alone. An error means that it is closed already.
-            let alone = shared.places.acquire_many(shared.options.connections).await;
-            shared.places.close();
+            // All permits together mean no running work. An error means that it is already closed.
+            let alone = shared.permits.acquire_many(shared.options.connections).await;
+            shared.permits.close();
             drop(alone);
-            for connection in shared.take_free() {
+            for connection in shared.take_idle() {
                 if let Err(error) = connection.close().await {
-                    tracing::debug!(%error, "a connection did not close in order");
+                    tracing::debug!(%error, "connection close failed");
                 }
             }
         });
-        // The runtime may be stopping, and its connections with it.
+        // The runtime may be shutting down, and its connections with it.
         closing.await.ok();
     }
 }
 
-impl Shared {
-    fn take_free(&self) -> Vec<PgConnection> {
-        std::mem::take(&mut *self.free.lock().unwrap_or_else(PoisonError::into_inner))
+impl PgDatabaseState {
+    fn take_idle(&self) -> Vec<PgConnection> {
+        std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn pop_free(&self) -> Option<PgConnection> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn pop_idle(&self) -> Option<PgConnection> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Makes a change, anew as long as that may help and its patience lasts.
-    async fn see_through<C: Change>(&self, change: C) -> Work<C::Outcome> {
-        let ends = Instant::now() + self.options.patience / C::PATIENCE_PARTS;
+    /// Runs a write and retries it after transient errors until its timeout.
+    async fn run_with_retries<C: WriteTx>(&self, write: C) -> DbResult<C::Outcome> {
+        let deadline = Instant::now() + self.options.timeout / C::TIMEOUT_DIVISOR;
         let (mut attempts, mut lost) = (0, 0);
         loop {
-            // What is broken off in its middle takes its connection along, so that the server undoes it.
-            let made = timeout_at(ends.into(), self.make_once(&change)).await;
-            let fault = match made.unwrap_or_else(|_| Err(late(&self.name).into())) {
+            // A cancelled attempt drops its connection, so the server undoes it.
+            let result = timeout_at(deadline.into(), self.run_once(&write)).await;
+            let fault = match result.unwrap_or_else(|_| Err(timed_out(&self.name).into())) {
                 Ok(outcome) => return Ok(outcome),
                 Err(fault) => fault,
             };
             attempts += 1;
-            match verdict(&fault) {
-                _ if C::GIVES_WAY && is_contradicted(&fault) => return Err(fault),
-                Verdict::Again if attempts < ATTEMPTS_MAX && Instant::now() < ends => {
+            match retryability(&fault) {
+                _ if C::HAS_FALLBACK && is_contradicted(&fault) => return Err(fault),
+                Retryability::Retry if attempts < ATTEMPTS_MAX && Instant::now() < deadline => {
                     sleep(pause(attempts)).await;
                 }
-                Verdict::Lost if C::IS_REPEATABLE && lost < LOST_MAX && Instant::now() < ends => {
+                Retryability::Reconnect
+                    if C::IS_IDEMPOTENT && lost < LOST_MAX && Instant::now() < deadline =>
+                {
                     lost += 1;
                     sleep(pause(lost)).await;
                 }
@@ -320,94 +332,95 @@ impl Shared {
         }
     }
 
-    async fn make_once<C: Change>(&self, change: &C) -> Work<C::Outcome> {
-        let mut borrowed = self.borrow(C::IS_REPEATABLE).await?;
-        let made = match (C::IS_STEP, self.options.pooler) {
-            (true, false) => change.make(&mut borrowed.connection).await,
-            // A pooler may lend each statement another connection of the server, but not within a transaction.
-            (true, true) => within(BEGIN_STEP, true, change, &mut borrowed.connection).await,
-            (false, pooler) => within(BEGIN, pooler, change, &mut borrowed.connection).await,
+    async fn run_once<C: WriteTx>(&self, write: &C) -> DbResult<C::Outcome> {
+        let mut borrowed = self.borrow(C::IS_IDEMPOTENT).await?;
+        let result = match (C::IS_SINGLE_STATEMENT, self.options.pooler) {
+            (true, false) => write.run(&mut borrowed.connection).await,
+            // A pooler may use another server connection for each statement, but not within a transaction.
+            (true, true) => run_in_transaction(BEGIN_STEP, true, write, &mut borrowed.connection).await,
+            (false, pooler) => run_in_transaction(BEGIN, pooler, write, &mut borrowed.connection).await,
         };
-        match &made {
-            Ok(_) => borrowed.give_back(),
-            // Those that are free were opened to the same server, and are as dead.
-            Err(fault) if verdict(fault) == Verdict::Lost => drop(self.take_free()),
-            Err(_) => borrowed.give_back(),
+        match &result {
+            Ok(_) => borrowed.return_to_pool(),
+            // The idle connections lead to the same server and are dead as well.
+            Err(fault) if retryability(fault) == Retryability::Reconnect => drop(self.take_idle()),
+            Err(_) => borrowed.return_to_pool(),
         }
-        made
+        result
     }
 
-    /// A connection for work. One that was held open may be dead: work that may be repeated finds out by itself, and
-    /// for other work it is asked first.
-    async fn borrow(&self, is_repeatable: bool) -> Work<Borrowed<'_>> {
-        let place = self.places.acquire().await.map_err(|_| closed())?;
-        let mut free = self.pop_free();
-        while !is_repeatable && let Some(connection) = &mut free {
+    /// A connection for work.
+    ///
+    /// An idle one may be dead: idempotent work retries on its own error; other work pings the connection first.
+    async fn borrow(&self, is_repeatable: bool) -> DbResult<PooledConnection<'_>> {
+        let permit = self.permits.acquire().await.map_err(|_| closed())?;
+        let mut idle = self.pop_idle();
+        while !is_repeatable && let Some(connection) = &mut idle {
             match connection.ping().await {
                 Ok(()) => break,
-                Err(_) => free = self.pop_free(),
+                Err(_) => idle = self.pop_idle(),
             }
         }
-        let connection = match free {
+        let connection = match idle {
             Some(connection) => connection,
             None => {
-                // In a place of its own: every statement's future would be seven times as large.
+                // Boxed: it would make the future of every statement seven times as large.
                 let opening = Box::pin(self.connection.connect());
                 let opened = timeout(self.options.connect_timeout, opening).await;
-                opened.map_err(|_| late(&self.name))??
+                opened.map_err(|_| timed_out(&self.name))??
             }
         };
-        Ok(Borrowed { shared: self, connection, _place: place })
+        Ok(PooledConnection { shared: self, connection, _permit: permit })
     }
 }
 
-/// Makes a change within a transaction.
-async fn within<C: Change>(
+/// Runs a write within a transaction.
+async fn run_in_transaction<C: WriteTx>(
     begin: &'static str,
     pooler: bool,
-    change: &C,
+    write: &C,
     db: &mut PgConnection,
-) -> Work<C::Outcome> {
+) -> DbResult<C::Outcome> {
     let (commit, rollback) = if pooler { (COMMIT_POOLED, ROLLBACK_POOLED) } else { (COMMIT, ROLLBACK) };
     sqlx::raw_sql(begin).execute(&mut *db).await?;
-    let made = match change.make(db).await {
-        Ok(outcome) => sqlx::raw_sql(commit).execute(&mut *db).await.map(|_| outcome).map_err(Fault::from),
+    let result = match write.run(db).await {
+        Ok(outcome) => sqlx::raw_sql(commit).execute(&mut *db).await.map(|_| outcome).map_err(DbError::from),
         Err(fault) => Err(fault),
     };
-    match made {
-        Err(fault) if verdict(&fault) != Verdict::Lost => {
+    match result {
+        Err(fault) if retryability(&fault) != Retryability::Reconnect => {
             sqlx::raw_sql(rollback).execute(db).await?;
             Err(fault)
         }
-        made => made,
+        result => result,
     }
 }
 
-/// A connection that goes back when it is sound; else it is dropped, and its server undoes what was not committed.
-struct Borrowed<'a> {
-    shared: &'a Shared,
+/// A borrowed connection that is returned only when intact. Drop makes the server roll back.
+struct PooledConnection<'a> {
+    shared: &'a PgDatabaseState,
     connection: PgConnection,
-    _place: SemaphorePermit<'a>,
+    _permit: SemaphorePermit<'a>,
 }
 
-impl Borrowed<'_> {
-    fn give_back(self) {
-        let Self { shared, connection, _place } = self;
-        shared.free.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+impl PooledConnection<'_> {
+    fn return_to_pool(self) {
+        let Self { shared, connection, _permit } = self;
+        shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }
 }
 
-/// How long to wait before work is begun again: longer with each attempt, and for everybody else another while.
+/// The pause before the next attempt: growing and random.
 fn pause(attempts: u32) -> Duration {
     let longest = Duration::from_millis(2).saturating_mul(1 << attempts.min(10)).min(PAUSE_MAX);
     let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-    Duration::from_micros(chance(longest.max(1)))
+    Duration::from_micros(random_below(longest.max(1)))
 }
 
-/// A number below another one, by chance: so that those who met do not meet again.
-pub(super) fn chance(below: u64) -> u64 {
+/// A random number below a bound, such as for retry pauses that spread conflicting writes.
+pub(super) fn random_below(below: u64) -> u64 {
     RandomState::new().build_hasher().finish() % below.max(1)
 }
 
-/// Whether a table is not there yet.
-pub(super) use fault::{is_made_already, is_missing_table};
+/// Whether a table does not exist yet.
+pub(super) use sqlstate::{already_exists, is_missing_table};

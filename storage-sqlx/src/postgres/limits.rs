@@ -1,5 +1,6 @@
-//! Rate limits in PostgreSQL: windows are read, decided by the rules that all databases share, and stored only where
-//! they are still as they were read.
+//! Rate limits in PostgreSQL.
+//!
+//! Windows are read, decided by the rules shared with other databases, and stored only if they did not change since.
 
 use std::collections::HashMap;
 
@@ -7,29 +8,28 @@ use async_trait::async_trait;
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Result, Timestamp,
-    limits::{self, RateLimiter, Take, Taken},
+    limits::{self, LimitOutcome, LimitRequest, RateLimiter},
 };
 
 use super::{
     PostgresStore,
-    database::{Change, Database, chance},
-    text::{own, read},
+    database::{PgDatabase, WriteTx, random_below},
+    text::{encode, read},
 };
 use crate::{
-    error::{Work, corrupt},
-    window::{self, Window},
+    error::{DbResult, corrupt},
+    sliding_window::{self, SlidingWindow},
 };
 
-/// How long a bucket of which nothing counts any more is remembered: while a clock may still step back to
-/// a moment before its end.
-const REMEMBERED_MS: i64 = 3_600_000;
-/// One of so many takes forgets what ended long ago.
-const FORGET_EVERY: u64 = 32;
+/// How long an expired bucket is kept: a clock may step back to a time before its end.
+const RETENTION_MS: i64 = 3_600_000;
+/// One in this many requests deletes windows that ended long ago.
+const DELETE_EVERY: u64 = 32;
 
-const WINDOWS: &str = "SELECT bucket, version, ends_at, taken FROM limits WHERE bucket = ANY ($1)";
+const LOAD_WINDOWS: &str = "SELECT bucket, version, ends_at, taken FROM limits WHERE bucket = ANY ($1)";
 
-/// Stores all windows, or ends in an error when one of them is no longer what it was.
-const STORE: &str = "WITH stored AS (
+/// Stores all windows, or ends with an error if one of them has changed.
+const STORE_WINDOWS: &str = "WITH stored AS (
         INSERT INTO limits (bucket, version, ends_at, taken)
         SELECT w.bucket, w.version + 1, w.ends_at, w.taken
         FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::TEXT[]) w (bucket, version, ends_at, taken)
@@ -40,98 +40,104 @@ const STORE: &str = "WITH stored AS (
     )
     SELECT 1 / (CASE WHEN count(*) = cardinality($1::TEXT[]) THEN 1 ELSE 0 END) FROM stored";
 
-const FORGET: &str = "DELETE FROM limits WHERE bucket IN (
+const DELETE_EXPIRED: &str = "DELETE FROM limits WHERE bucket IN (
         SELECT bucket FROM limits WHERE ends_at < $1 ORDER BY ends_at LIMIT 256
     ) AND ends_at < $1";
 
-/// A request to take.
-struct Request {
-    takes: Vec<Take>,
+/// A write that counts a request in its windows.
+struct AcquireLimitTx {
+    requests: Vec<LimitRequest>,
     now: Timestamp,
-    numbers: Database,
+    numbers: PgDatabase,
 }
 
-impl Change for Request {
-    type Outcome = Taken;
-    // Two statements, of which only the second one changes anything, and only what the first one has read.
-    // Where a connection is lost in the middle, a take may be counted twice, which lets through less, not more.
-    const IS_STEP: bool = true;
+impl WriteTx for AcquireLimitTx {
+    type Outcome = LimitOutcome;
+    // Two statements, of which only the second changes anything, and only what the first one has read. After a lost
+    // connection a request may be counted twice, which permits less, not more.
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Taken> {
-        let buckets: Vec<String> = self.takes.iter().map(|take| own(&take.bucket)).collect();
-        // In one order for everybody: who waits for a row of another's holds none that the other waits for.
-        let rows = sqlx::query(WINDOWS).bind(buckets).fetch_all(&mut *db).await?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<LimitOutcome> {
+        let buckets: Vec<String> = self.requests.iter().map(|take| encode(&take.bucket)).collect();
+        // Stored in one order by all callers below, which avoids deadlocks.
+        let rows = sqlx::query(LOAD_WINDOWS).bind(buckets).fetch_all(&mut *db).await?;
         let (mut windows, versions) = windows(&rows)?;
-        let taken = window::take(&mut windows, &self.takes, self.now);
-        if matches!(taken, Taken::Allowed { .. }) && self.takes.iter().any(|take| take.cost > 0) {
+        let taken = sliding_window::take(&mut windows, &self.requests, self.now);
+        if matches!(taken, LimitOutcome::Allowed { .. }) && self.requests.iter().any(|take| take.cost > 0) {
             windows.sort_by(|a, b| a.bucket.cmp(&b.bucket));
-            // Two: the version that is stored is the next one, and must not be what somebody else begins after.
+            // Two numbers: the stored version is the next one, and must differ from the start of a concurrent window.
             store(db, &windows, &versions, self.numbers.numbers(self.now.as_millis(), 2)).await?;
         }
         Ok(taken)
     }
 }
 
-/// Windows to forget that ended before a moment, in milliseconds.
-struct Forget(i64);
+/// Deletes windows that ended before this time, in milliseconds.
+struct DeleteWindowsTx(i64);
 
-impl Change for Forget {
+impl WriteTx for DeleteWindowsTx {
     type Outcome = ();
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<()> {
-        sqlx::query(FORGET).bind(self.0).execute(db).await?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
+        sqlx::query(DELETE_EXPIRED).bind(self.0).execute(db).await?;
         Ok(())
     }
 }
 
-/// Takes, and now and then forgets what ended long ago.
-pub(super) async fn take(database: &Database, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
-    let taken = database.make(Request { takes, now, numbers: database.clone() }).await?;
-    if chance(FORGET_EVERY) == 0 {
-        // By itself: what was taken is taken, whatever becomes of this.
-        let forget = Forget(now.as_millis().saturating_sub(REMEMBERED_MS));
-        if let Err(error) = database.make(forget).await {
-            tracing::debug!(%error, "rate limits that ended long ago could not be forgotten");
+/// Counts a request, and sometimes deletes windows that ended long ago.
+pub(super) async fn take(
+    database: &PgDatabase,
+    requests: Vec<LimitRequest>,
+    now: Timestamp,
+) -> Result<LimitOutcome> {
+    let taken = database.run(AcquireLimitTx { requests, now, numbers: database.clone() }).await?;
+    if random_below(DELETE_EVERY) == 0 {
+        // Separate: the request stays counted even if this fails.
+        let delete = DeleteWindowsTx(now.as_millis().saturating_sub(RETENTION_MS));
+        if let Err(error) = database.run(delete).await {
+            tracing::debug!(%error, "expired rate limit delete failed");
         }
     }
     Ok(taken)
 }
 
-/// The windows in rows of [`WINDOWS`], and the version of each.
-fn windows(rows: &[PgRow]) -> Work<(Vec<Window>, HashMap<String, i64>)> {
+/// Decodes the windows in rows of [`WINDOWS`], with their versions.
+fn windows(rows: &[PgRow]) -> DbResult<(Vec<SlidingWindow>, HashMap<String, i64>)> {
     let mut windows = Vec::with_capacity(rows.len());
     let mut versions = HashMap::with_capacity(rows.len());
     for row in rows {
         let bucket = read(row, 0)?;
-        let window = Window::read(&bucket, row.try_get(2)?, row.try_get(3)?);
+        let window = SlidingWindow::read(&bucket, row.try_get(2)?, row.try_get(3)?);
         windows.push(window.ok_or_else(|| corrupt("a stored rate limit is damaged"))?);
         versions.insert(bucket, row.try_get(1)?);
     }
     Ok((windows, versions))
 }
 
-/// Stores windows that were of these versions. New ones begin after a number that nothing has been given yet: a window
-/// that was forgotten in between and has begun again is of another version than whoever had read it knows.
+/// Stores windows that had these versions.
+///
+/// New ones start after an unused number: a window that was deleted and created again since has another version
+/// than the one read before.
 async fn store(
     db: &mut PgConnection,
-    windows: &[Window],
+    windows: &[SlidingWindow],
     versions: &HashMap<String, i64>,
     fresh: i64,
-) -> Work<()> {
-    let buckets: Vec<String> = windows.iter().map(|window| own(&window.bucket)).collect();
+) -> DbResult<()> {
+    let buckets: Vec<String> = windows.iter().map(|window| encode(&window.bucket)).collect();
     let before: Vec<i64> =
         windows.iter().map(|window| versions.get(&window.bucket).copied().unwrap_or(fresh)).collect();
     let ends: Vec<i64> = windows.iter().map(|window| window.ends_at).collect();
-    let taken: Vec<String> = windows.iter().map(Window::text).collect();
-    sqlx::query(STORE).bind(buckets).bind(before).bind(ends).bind(taken).fetch_one(db).await?;
+    let taken: Vec<String> = windows.iter().map(SlidingWindow::text).collect();
+    sqlx::query(STORE_WINDOWS).bind(buckets).bind(before).bind(ends).bind(taken).fetch_one(db).await?;
     Ok(())
 }
 
 #[async_trait]
 impl RateLimiter for PostgresStore {
-    async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
-        limits::check(&takes)?;
-        take(&self.database, takes, now).await
+    async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
+        limits::check(&requests)?;
+        take(&self.database, requests, now).await
     }
 }

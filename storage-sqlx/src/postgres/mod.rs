@@ -1,31 +1,31 @@
-//! The storage ports on PostgreSQL 15 and newer, for as many servers at once as are wanted.
+//! The storage ports on PostgreSQL 15 and newer, for any number of servers.
 //!
-//! Only what engines that speak its protocol have as well is used; the decision record 0024 lists it. No work rests
-//! on the state of a session, so a pooler may stand between.
+//! Only features that compatible engines also have are used; decision 0024 lists them. No operation depends on session
+//! state, so a pooler can sit between.
 
 mod archive;
+mod batch_queue;
 mod charges;
 mod database;
 mod directory;
-mod fault;
+mod idempotency;
+mod leader_lease;
 mod ledger;
 mod limits;
-mod line;
 mod options;
 mod orders;
 mod outbox;
-mod replies;
 mod schema;
 mod secrets;
+mod sqlstate;
 mod text;
-mod turns;
 
 use transcript_core::Result;
 
 pub use options::PostgresOptions;
 
-use database::Database;
-use schema::{Migration, Part};
+use database::PgDatabase;
+use schema::{Migration, SchemaPart};
 
 macro_rules! migration {
     ($version:literal, $folder:literal, $name:literal) => {
@@ -37,8 +37,8 @@ macro_rules! migration {
     };
 }
 
-/// Money and people.
-const MAIN: Part = Part {
+/// Keys, accounts and the ledger.
+const MAIN: SchemaPart = SchemaPart {
     name: "main",
     migrations: &[
         migration!(1, "postgres-main", "0001_create_main"),
@@ -47,7 +47,7 @@ const MAIN: Part = Part {
 };
 
 /// Transcripts.
-const ARCHIVE: Part = Part {
+const ARCHIVE: SchemaPart = SchemaPart {
     name: "archive",
     migrations: &[
         migration!(1, "postgres-archive", "0001_create_archive"),
@@ -55,7 +55,7 @@ const ARCHIVE: Part = Part {
     ],
 };
 
-/// Counts the figures of an archive anew, for whoever has filled it row by row; in the one part, so that others are 0.
+/// Recounts the statistics of an archive after a copy: all in part 0, and zeros in the others.
 #[cfg(feature = "sqlite")]
 pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
     videos = CASE part WHEN 0 THEN (SELECT count(DISTINCT video) FROM transcripts) ELSE 0 END,
@@ -64,16 +64,16 @@ pub(crate) const COUNT_ARCHIVE: &str = "UPDATE figures SET
     compact = CASE part WHEN 0 THEN (SELECT count(*) FROM cold) ELSE 0 END,
     links = CASE part WHEN 0 THEN (SELECT count(*) FROM links) ELSE 0 END";
 
-/// What whoever copies a database needs of the stores.
+/// Items of the stores that the storage copy uses.
 #[cfg(feature = "sqlite")]
 pub(crate) use {
-    fault::into_error as fault_into_error,
     ledger::rows::{HOLD_COLUMNS, hold},
-    text::{own, plain},
+    sqlstate::into_error as fault_into_error,
+    text::{decode, encode},
 };
 
 #[cfg(feature = "sqlite")]
-fn part(name: &str) -> &'static Part {
+fn part(name: &str) -> &'static SchemaPart {
     if name == ARCHIVE.name { &ARCHIVE } else { &MAIN }
 }
 
@@ -83,87 +83,90 @@ pub(crate) fn newest_version(name: &str) -> i64 {
     part(name).migrations.last().map_or(0, |last| last.version)
 }
 
-/// Brings a part of a database to its newest version, and lets it go.
+/// Migrates a part of a database to its newest version, then closes it.
 #[cfg(feature = "sqlite")]
 pub(crate) async fn migrate_part(options: PostgresOptions, name: &str) -> Result<()> {
-    let database = Database::new(options)?;
+    let database = PgDatabase::new(options)?;
     let migrated = schema::migrate(&database, part(name)).await;
     database.close().await;
     migrated
 }
 
-/// A number that nobody else has, by chance.
+/// A random number, unique with high probability.
 #[cfg(feature = "sqlite")]
-pub(crate) fn any_number() -> i64 {
-    i64::try_from(database::chance(1 << 62)).unwrap_or_default()
+pub(crate) fn random_number() -> i64 {
+    i64::try_from(database::random_below(1 << 62)).unwrap_or_default()
 }
 
-/// Ledger, directory, secrets, rate limits, replies, outbox and orders, in a PostgreSQL database.
+/// Ledger, directory, secrets, rate limits, idempotency, outbox and orders, in a PostgreSQL database.
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
-/// [`transcript_core::directory::Secrets`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::Charges`], [`transcript_core::accounts::Replies`], [`transcript_core::accounts::Outbox`] and
-/// [`transcript_core::accounts::Orders`].
+/// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
+/// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
+/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::OrderStore`].
 ///
-/// Any number of servers may work on the same database. Nothing of it is kept in memory, so each sees at once what
-/// the others have done.
+/// Any number of servers can use the same database. The store caches no rows, so each server sees the others' changes
+/// at once.
 ///
 /// # Cancellation
-/// A change whose future is dropped is made whole or not at all: it runs in a task of the store.
+/// A write whose future is dropped is still done completely or not at all: it runs in a task of the store.
 #[derive(Debug)]
 pub struct PostgresStore {
-    database: Database,
-    tellers: charges::Tellers,
-    spenders: ledger::Spenders,
+    database: PgDatabase,
+    charge_queue: charges::ChargeBatchers,
+    spend_batcher: ledger::SpendBatcher,
 }
 
 impl PostgresStore {
-    /// Connects, makes the tables where they are missing, and brings them up to date. Several servers may do so at
-    /// the same time: one migrates, the others wait.
+    /// Connects, and creates or migrates the tables if needed.
     ///
-    /// It must be called inside a tokio runtime with time and I/O, whose tasks then do the work. The futures of the
-    /// ports' methods may be polled by any executor.
+    /// Of several servers that start at the same time, one migrates and the others wait.
+    ///
+    /// Call it inside a tokio runtime with time and I/O enabled; the work runs in its tasks. Any executor can poll the
+    /// futures of the ports' methods.
     ///
     /// # Errors
-    /// - [`transcript_core::ErrorKind::Invalid`]: the address is none.
-    /// - [`transcript_core::ErrorKind::Unsupported`]: the server refuses the user, there is no such database, or it
-    ///   is of a newer version of this program; it is left as it is.
+    /// - [`transcript_core::ErrorKind::Invalid`]: the URL is malformed.
+    /// - [`transcript_core::ErrorKind::Unsupported`]: the server rejects the user, the database does not exist, or it
+    ///   is of a newer version of this program and stays unchanged.
     /// - [`transcript_core::ErrorKind::Unavailable`]: the server cannot be reached.
     pub async fn open(options: PostgresOptions) -> Result<Self> {
-        let alone = options.spends_alone;
-        let database = Database::of_keys(options)?;
+        let batch_threshold = options.batch_threshold;
+        let database = PgDatabase::for_keys(options)?;
         schema::migrate(&database, &MAIN).await?;
-        let (tellers, spenders) = (charges::Tellers::new(&database), ledger::Spenders::new(&database, alone));
-        Ok(Self { tellers, spenders, database })
+        let (charge_queue, spend_batcher) =
+            (charges::ChargeBatchers::new(&database), ledger::SpendBatcher::new(&database, batch_threshold));
+        Ok(Self { charge_queue, spend_batcher, database })
     }
 
-    /// Finishes what is under way and closes the connections. Calls that come later fail.
+    /// Completes running calls and closes the connections. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
     }
 }
 
-/// The archive, in a PostgreSQL database: the same one or another. It implements
-/// [`transcript_core::archive::Archive`].
+/// The archive, in a PostgreSQL database: the store's or another one.
 ///
-/// Any number of servers may work on the same database; see [`PostgresStore`] for cancellation.
+/// It implements [`transcript_core::archive::Archive`].
+///
+/// Any number of servers can use the same database; see [`PostgresStore`] for cancellation.
 #[derive(Debug)]
 pub struct PostgresArchive {
-    database: Database,
+    database: PgDatabase,
 }
 
 impl PostgresArchive {
-    /// Connects, makes the tables where they are missing, and brings them up to date.
+    /// Connects, and creates or migrates the tables if needed.
     ///
     /// # Errors
     /// As [`PostgresStore::open`].
     pub async fn open(options: PostgresOptions) -> Result<Self> {
-        let database = Database::new(options)?;
+        let database = PgDatabase::new(options)?;
         schema::migrate(&database, &ARCHIVE).await?;
         Ok(Self { database })
     }
 
-    /// Finishes what is under way and closes the connections. Calls that come later fail.
+    /// Completes running calls and closes the connections. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
     }

@@ -1,4 +1,4 @@
-//! Where the database server is, and how it is spoken to.
+//! Address, timeouts and connection settings of a PostgreSQL database.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -8,89 +8,92 @@ use sqlx::{
 };
 use transcript_core::{Error, Result};
 
-/// How a database server is reached.
+/// Options of a connection pool to a PostgreSQL server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. `sslmode` in its query is as elsewhere: `disable`, `prefer`
-    /// (the default), `require`, `verify-ca`, `verify-full`, the last two with the system's certificates or those of
-    /// the file that `sslrootcert` names.
+    /// `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    ///
+    /// `sslmode` in its query has the usual values: `disable`, `prefer` (the default), `require`, `verify-ca`,
+    /// `verify-full`; the last two use the system's certificates or the file in `sslrootcert`.
     pub url: String,
-    /// How many connections are open at the same time at most, from 1 to 256. They are opened when they are
-    /// first needed and then held open.
+    /// Most open connections, from 1 to 256. They are opened on first use and stay open.
     pub connections: u32,
-    /// How long a connection may take to open: from a tenth of a second to a minute.
+    /// Timeout of opening a connection: from 100 ms to a minute.
     pub connect_timeout: Duration,
-    /// How long a call waits for a connection, its statements and their repeats: from a tenth of a second to an
-    /// hour.
-    pub patience: Duration,
-    /// Whether connections go by way of a pooler that lends a server connection for each transaction: what a
-    /// transaction prepares is then given back with it, and nothing is set for a session. Statements cost more then.
+    /// Timeout of a call: waiting for a connection, statements and retries. From 100 ms to an hour.
+    pub timeout: Duration,
+    /// Whether connections go through a pooler that assigns a server connection per transaction.
+    ///
+    /// Prepared statements are then deallocated with each transaction, and no session setting is used. Statements
+    /// cost more then.
     pub pooler: bool,
-    /// How many spends may be under way, each a statement of its own. Where more are, whoever comes waits for others and
-    /// is committed together with them. That is quicker where more ask than the server has processors for, and slower below.
-    pub spends_alone: usize,
+    /// Number of concurrent spends that run as separate statements.
+    ///
+    /// Above it, new spends wait and commit in batches. That is faster with more callers than the server has
+    /// processors, and slower below.
+    pub batch_threshold: usize,
 }
 
 impl PostgresOptions {
-    /// This server, 16 connections, 2 seconds to connect, 5 seconds of patience, no pooler between, 8 spends
-    /// each by itself.
+    /// 16 connections, 2 seconds to connect, a timeout of 5 seconds, no pooler, and 8 separate spends.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
             connections: 16,
             connect_timeout: Duration::from_secs(2),
-            patience: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
             pooler: false,
-            spends_alone: 8,
+            batch_threshold: 8,
         }
     }
 
-    /// The options, within their bounds.
+    /// The options, clamped to their bounds.
     pub(super) fn bounded(self) -> Self {
         const TENTH: Duration = Duration::from_millis(100);
         Self {
             connections: self.connections.clamp(1, 256),
             connect_timeout: self.connect_timeout.clamp(TENTH, Duration::from_secs(60)),
-            patience: self.patience.clamp(TENTH, Duration::from_secs(3_600)),
+            timeout: self.timeout.clamp(TENTH, Duration::from_secs(3_600)),
             ..self
         }
     }
 
-    /// How a connection is opened.
+    /// The connect options.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when the address is none. The message does not repeat it: it may
-    /// carry a password.
+    /// [`transcript_core::ErrorKind::Invalid`] if the URL is malformed. The message does not repeat it: it may contain
+    /// a password.
     pub(crate) fn connection(&self) -> Result<PgConnectOptions> {
         if !self.url.starts_with("postgres://") && !self.url.starts_with("postgresql://") {
-            return Err(Error::invalid("a PostgreSQL database is given as postgres://USER@HOST/DATABASE"));
+            return Err(Error::invalid("a PostgreSQL database URL must be postgres://USER@HOST/DATABASE"));
         }
-        if !asks_for_what_is_known(&self.url) {
+        if !has_known_parameters(&self.url) {
             return Err(Error::invalid(
-                "the address of the PostgreSQL database has a parameter after its question mark that is not known; \
-                 known are sslmode, sslrootcert, sslcert, sslkey, host, hostaddr, port, dbname, user, password, \
-                 application_name and options",
+                "the URL of the PostgreSQL database has an unknown parameter after its question mark; permitted are \
+                 sslmode, sslrootcert, sslcert, sslkey, host, hostaddr, port, dbname, user, password, application_name \
+                 and options",
             ));
         }
         let known = PgConnectOptions::from_str(&self.url).map_err(|error| {
-            tracing::debug!(%error, "the address of a database");
+            tracing::debug!(%error, "database URL rejected");
             Error::invalid(
-                "the address of the PostgreSQL database is not well-formed: \
-                 postgres://USER:PASSWORD@HOST:PORT/DATABASE, with % before the codes of special characters",
+                "the URL of the PostgreSQL database is malformed: use postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
+                 with % before the codes of special characters",
             )
         })?;
-        // Poolers refuse settings that they do not know.
+        // Poolers reject settings that they do not know.
         let known = known.extra_float_digits(None).application_name("verbatim").disable_statement_logging();
         if self.pooler {
             return Ok(known.statement_cache_capacity(0));
         }
-        // Only a net: work never rests on them. They end what was left behind by a client that vanished.
-        let patience = self.patience.as_millis().to_string();
-        let limits = [("statement_timeout", &patience), ("idle_in_transaction_session_timeout", &patience)];
+        // Only a safeguard that no work depends on: it ends the work of clients that vanished.
+        let timeout_ms = self.timeout.as_millis().to_string();
+        let limits =
+            [("statement_timeout", &timeout_ms), ("idle_in_transaction_session_timeout", &timeout_ms)];
         Ok(known.statement_cache_capacity(256).options(limits))
     }
 
-    /// What people call the database: host and name, never a password.
+    /// Name of the database in messages: host and database, never a password.
     pub(crate) fn name(known: &PgConnectOptions) -> String {
         let database = known.get_database().unwrap_or_else(|| known.get_username());
         match known.get_socket() {
@@ -100,9 +103,10 @@ impl PostgresOptions {
     }
 }
 
-/// Whether the parser knows all parameters in an address. It would log the others with their values, and a slip in
-/// `password` is among them.
-fn asks_for_what_is_known(url: &str) -> bool {
+/// Whether the parser knows all parameters in a URL.
+///
+/// It would log unknown ones with their values, and a misspelled `password` is among them.
+fn has_known_parameters(url: &str) -> bool {
     const KNOWN: [&str; 19] = [
         "sslmode",
         "ssl-mode",
@@ -134,18 +138,18 @@ fn asks_for_what_is_known(url: &str) -> bool {
     })
 }
 
-/// Whether what is said to this server is encrypted for certain.
+/// Whether the connection to this server is always encrypted or local.
 pub(super) fn is_private(known: &PgConnectOptions) -> bool {
-    let is_near = known.get_socket().is_some()
+    let is_local = known.get_socket().is_some()
         || ["localhost", "127.0.0.1", "::1"].contains(&known.get_host())
         || known.get_host().starts_with('/');
-    is_near || !matches!(known.get_ssl_mode(), PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer)
+    is_local || !matches!(known.get_ssl_mode(), PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer)
 }
 
 impl FromStr for PostgresOptions {
     type Err = Error;
 
-    /// Reads `postgres://…`, as the settings `storage.url` and `storage.archive_url` have it.
+    /// Parses `postgres://…`, the form of the settings `storage.url` and `storage.archive_url`.
     fn from_str(url: &str) -> Result<Self> {
         let options = Self::new(url);
         options.connection()?;
@@ -155,16 +159,16 @@ impl FromStr for PostgresOptions {
 
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The address may carry a password.
+        // The URL may contain a password.
         let database =
             self.connection().map_or_else(|_| "(not well-formed)".to_owned(), |known| Self::name(&known));
         f.debug_struct("PostgresOptions")
             .field("database", &database)
             .field("connections", &self.connections)
             .field("connect_timeout", &self.connect_timeout)
-            .field("patience", &self.patience)
+            .field("timeout", &self.timeout)
             .field("pooler", &self.pooler)
-            .field("spends_alone", &self.spends_alone)
+            .field("batch_threshold", &self.batch_threshold)
             .finish()
     }
 }
@@ -174,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_its_database_and_hides_its_password() {
+    fn postgres_url_debug_hides_password() {
         for (url, name) in [
             ("postgres://me:hush@db.example.org/words", "words at db.example.org:5432"),
             ("postgresql://me:hush@10.0.0.7:6432/words?sslmode=require", "words at 10.0.0.7:6432"),
@@ -193,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_not_known_is_refused_before_anybody_logs_it() {
+    fn postgres_url_unknown_parameter_is_rejected_unlogged() {
         let with = |query: &str| format!("postgres://me@db/words?{query}").parse::<PostgresOptions>();
         for query in
             ["", "sslmode=require&host=/run/pg", "&port=5433&", "options[search_path]=a#b", "password=x"]
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_over_the_net_wants_encryption() {
+    fn postgres_remote_connection_requires_encryption() {
         for (url, private) in [
             ("postgres://me:hush@db.example.org/words", false),
             ("postgres://me:hush@db.example.org/words?sslmode=disable", false),

@@ -1,4 +1,4 @@
-//! The queue of mail in PostgreSQL.
+//! The outbox in PostgreSQL.
 
 use async_trait::async_trait;
 use sqlx::{PgConnection, Row, postgres::PgRow};
@@ -10,26 +10,27 @@ use transcript_core::{
 
 use super::{
     PostgresStore,
-    database::{Change, Database, chance},
-    text::{own, plain, read},
+    database::{PgDatabase, WriteTx, random_below},
+    text::{decode, encode, read},
 };
 use crate::{
     codec::{number, small},
-    error::Work,
+    error::DbResult,
 };
 
-/// How long a mail that is done is remembered, so that its id is not queued again: a week.
-const REMEMBERED_MS: i64 = 604_800_000;
-/// How many mails one lease takes at most.
+/// How long the id of a finished mail is kept, so that it is not queued again: a week.
+const RETENTION_MS: i64 = 604_800_000;
+/// Most mails in one lease.
 const DUE_MAX: u32 = 1_000;
-/// One of so many who queue a mail forgets old ones.
+/// One in this many queued mails deletes old ones.
 const FORGET_EVERY: u64 = 8;
 
-const QUEUE: &str = "INSERT INTO outbox (id, kind, recipient, attempts, due_at, seq)
+const QUEUE_MAIL: &str = "INSERT INTO outbox (id, kind, recipient, attempts, due_at, seq)
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING";
-/// Whoever holds a lease need not be known: its end says when the mail is due for anyone again. Mails that another
-/// server leases at this moment are passed over.
-const LEASE: &str = "WITH due AS (
+/// A lease does not store its holder: its end is the time when the mail is due again.
+///
+/// Mails that another server is leasing at the same time are skipped.
+const LEASE_MAIL: &str = "WITH due AS (
         SELECT id, due_at, seq FROM outbox WHERE due_at <= $1 ORDER BY due_at, seq LIMIT $3
         FOR UPDATE SKIP LOCKED
     ), leased AS (
@@ -37,153 +38,157 @@ const LEASE: &str = "WITH due AS (
         RETURNING o.id, o.kind, o.recipient, o.attempts, due.due_at AS was_due, o.seq
     )
     SELECT id, kind, recipient, attempts FROM leased ORDER BY was_due, seq";
-const RETRY: &str = "UPDATE outbox SET due_at = $2 WHERE id = $1 AND due_at IS NOT NULL";
-/// The end of its lease is near enough to the moment at which it was done.
-const DONE: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient = NULL
+const RETRY_MAIL: &str = "UPDATE outbox SET due_at = $2 WHERE id = $1 AND due_at IS NOT NULL";
+/// The end of its lease approximates the time when it was done.
+const FINISH_MAIL: &str = "UPDATE outbox SET done_at = due_at, due_at = NULL, recipient = NULL
     WHERE id = $1 AND due_at IS NOT NULL";
-const FORGET_ADDRESS: &str =
+const DELETE_ADDRESS: &str =
     "UPDATE outbox SET done_at = $2, due_at = NULL, recipient = NULL WHERE recipient = $1";
-/// As many as [`WAITING_MAX`].
-const WAITING: &str =
+/// At most [`WAITING_MAX`].
+const COUNT_WAITING: &str =
     "SELECT count(*) FROM (SELECT 1 FROM outbox WHERE due_at IS NOT NULL LIMIT 10000) AS waiting";
-const _: () = assert!(WAITING_MAX == 10_000, "the statement has it too");
-/// Forgets some that were done long ago.
-const FORGET: &str = "DELETE FROM outbox WHERE id IN (
+const _: () = assert!(WAITING_MAX == 10_000, "the statement repeats the number");
+/// Deletes some that were done long ago.
+const DELETE_FINISHED: &str = "DELETE FROM outbox WHERE id IN (
         SELECT id FROM outbox WHERE done_at < $1 ORDER BY done_at LIMIT 128
     )";
 
-struct Queued {
+struct QueueMailTx {
     intent: MailIntent,
-    numbers: Database,
+    numbers: PgDatabase,
     now: Timestamp,
 }
 
-impl Change for Queued {
+impl WriteTx for QueueMailTx {
     type Outcome = ();
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<()> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
         let MailIntent { id, kind, to, attempts } = &self.intent;
         let now = self.now.as_millis();
-        let queue = sqlx::query(QUEUE).bind(own(id)).bind(own(kind)).bind(own(to)).bind(i64::from(*attempts));
+        let queue = sqlx::query(QUEUE_MAIL)
+            .bind(encode(id))
+            .bind(encode(kind))
+            .bind(encode(to))
+            .bind(i64::from(*attempts));
         queue.bind(now).bind(self.numbers.numbers(now, 1)).execute(db).await?;
         Ok(())
     }
 }
 
-struct Forget(i64);
+struct DeleteMailTx(i64);
 
-impl Change for Forget {
+impl WriteTx for DeleteMailTx {
     type Outcome = ();
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<()> {
-        sqlx::query(FORGET).bind(self.0).execute(db).await?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
+        sqlx::query(DELETE_FINISHED).bind(self.0).execute(db).await?;
         Ok(())
     }
 }
 
-struct Due {
+struct LeaseMailTx {
     now: Timestamp,
-    until: Timestamp,
+    expires_at: Timestamp,
     limit: u32,
 }
 
-impl Change for Due {
+impl WriteTx for LeaseMailTx {
     type Outcome = Vec<MailIntent>;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Vec<MailIntent>> {
-        let lease = sqlx::query(LEASE).bind(self.now.as_millis()).bind(self.until.as_millis());
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<MailIntent>> {
+        let lease = sqlx::query(LEASE_MAIL).bind(self.now.as_millis()).bind(self.expires_at.as_millis());
         let leased = lease.bind(i64::from(self.limit)).fetch_all(db).await?;
         leased.iter().map(intent).collect()
     }
 }
 
-struct Waiting;
+struct WaitingMail;
 
-impl Change for Waiting {
+impl WriteTx for WaitingMail {
     type Outcome = u64;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<u64> {
-        let row = sqlx::query(WAITING).fetch_one(db).await?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<u64> {
+        let row = sqlx::query(COUNT_WAITING).fetch_one(db).await?;
         Ok(number(row.try_get(0)?)?)
     }
 }
 
-struct Done {
+struct FinishMailTx {
     id: String,
     retry_at: Option<Timestamp>,
 }
 
-impl Change for Done {
+impl WriteTx for FinishMailTx {
     type Outcome = ();
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<()> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
         let done = match self.retry_at {
-            Some(at) => sqlx::query(RETRY).bind(own(&self.id)).bind(at.as_millis()),
-            None => sqlx::query(DONE).bind(own(&self.id)),
+            Some(at) => sqlx::query(RETRY_MAIL).bind(encode(&self.id)).bind(at.as_millis()),
+            None => sqlx::query(FINISH_MAIL).bind(encode(&self.id)),
         };
         done.execute(db).await?;
         Ok(())
     }
 }
 
-struct ForgetAddress {
+struct DeleteAddressTx {
     to: String,
     now: Timestamp,
 }
 
-impl Change for ForgetAddress {
+impl WriteTx for DeleteAddressTx {
     type Outcome = u64;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<u64> {
-        let forget = sqlx::query(FORGET_ADDRESS).bind(own(&self.to)).bind(self.now.as_millis());
-        Ok(forget.execute(db).await?.rows_affected())
+    async fn run(&self, db: &mut PgConnection) -> DbResult<u64> {
+        let delete = sqlx::query(DELETE_ADDRESS).bind(encode(&self.to)).bind(self.now.as_millis());
+        Ok(delete.execute(db).await?.rows_affected())
     }
 }
 
 #[async_trait]
 impl Outbox for PostgresStore {
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
-        self.database.make(Queued { intent, numbers: self.database.clone(), now }).await?;
-        if chance(FORGET_EVERY) == 0 {
-            self.database.make(Forget(now.as_millis().saturating_sub(REMEMBERED_MS))).await?;
+        self.database.run(QueueMailTx { intent, numbers: self.database.clone(), now }).await?;
+        if random_below(FORGET_EVERY) == 0 {
+            self.database.run(DeleteMailTx(now.as_millis().saturating_sub(RETENTION_MS))).await?;
         }
         Ok(())
     }
 
-    async fn due(
+    async fn lease_due(
         &self,
         _holder: &Holder,
         now: Timestamp,
-        until: Timestamp,
+        expires_at: Timestamp,
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
-        self.database.make(Due { now, until, limit: limit.min(DUE_MAX) }).await
+        self.database.run(LeaseMailTx { now, expires_at, limit: limit.min(DUE_MAX) }).await
     }
 
-    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
-        self.database.make(ForgetAddress { to: to.to_owned(), now }).await
+    async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {
+        self.database.run(DeleteAddressTx { to: to.to_owned(), now }).await
     }
 
-    async fn waiting(&self) -> Result<u64> {
-        self.database.make(Waiting).await
+    async fn count_waiting(&self) -> Result<u64> {
+        self.database.run(WaitingMail).await
     }
 
-    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
-        self.database.make(Done { id: id.to_owned(), retry_at }).await
+    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+        self.database.run(FinishMailTx { id: id.to_owned(), retry_at }).await
     }
 }
 
-fn intent(row: &PgRow) -> Work<MailIntent> {
+fn intent(row: &PgRow) -> DbResult<MailIntent> {
     Ok(MailIntent {
         id: read(row, 0)?,
         kind: read(row, 1)?,
-        to: plain(row.try_get(2)?),
+        to: decode(row.try_get(2)?),
         attempts: small(row.try_get(3)?)?,
     })
 }

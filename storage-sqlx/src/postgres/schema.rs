@@ -1,21 +1,21 @@
-//! The schema's versions, and the steps from one to the next.
+//! Schema versions of a PostgreSQL database, and their migrations.
 //!
-//! Several servers may start at once. Whoever migrates holds a lease, a row that runs out: the others look again
-//! until the newest version is there, or the lease is free. The moments of this one lease are the database's own,
-//! so that clocks that differ do not matter.
+//! Several servers may start at once. The one that migrates holds a lease, an expiring row: the others poll until the
+//! newest version is there, or the lease is free. The times of this lease are the database's own, so that differing
+//! clocks of servers do not matter.
 
 use std::time::{Duration, Instant};
 
 use sqlx::{PgConnection, Row};
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
-use super::database::{Change, Database, chance, is_made_already, is_missing_table};
-use crate::error::{HALF_COPIED, Work, half_copied};
+use super::database::{PgDatabase, WriteTx, already_exists, is_missing_table, random_below};
+use crate::error::{DbResult, INCOMPLETE_COPY, incomplete_copy};
 
-/// One step of a schema. What a published step says is never changed afterwards.
+/// One migration of a schema. A published migration never changes.
 #[derive(Debug)]
 pub(super) struct Migration {
-    /// The version that the schema has after it: 1 for the first.
+    /// The schema version after it: 1 for the first.
     pub(super) version: i64,
     /// The name of its file.
     pub(super) name: &'static str,
@@ -23,74 +23,74 @@ pub(super) struct Migration {
     pub(super) sql: &'static str,
 }
 
-/// A part of the database that has versions of its own.
+/// A part of the database with its own versions.
 #[derive(Debug)]
-pub(super) struct Part {
-    /// Its lasting name.
+pub(super) struct SchemaPart {
+    /// The stored name.
     pub(super) name: &'static str,
-    /// The steps that make its tables, in order; the number of the last is the schema's version.
+    /// The migrations in order; the number of the last is the schema version.
     pub(super) migrations: &'static [Migration],
 }
 
-/// How long others are waited for who migrate.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// How long to wait between two looks.
+/// How long to wait for the migration of another server.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(120);
+/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Both tables are as they are for ever: programs of any version read them.
-const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS verbatim_schema (
+/// These two tables never change: programs of every version read them.
+const CREATE_VERSIONS: &str = "CREATE TABLE IF NOT EXISTS verbatim_schema (
         part TEXT NOT NULL,
         version BIGINT NOT NULL,
         name TEXT NOT NULL,
         applied_at BIGINT NOT NULL,
         PRIMARY KEY (part, version)
     )";
-const LEASES: &str = "CREATE TABLE IF NOT EXISTS verbatim_migrating (
+const CREATE_LEASES: &str = "CREATE TABLE IF NOT EXISTS verbatim_migrating (
         part TEXT PRIMARY KEY,
         holder BIGINT NOT NULL,
         until BIGINT NOT NULL
     )";
-const VERSION: &str = "SELECT coalesce(max(version), 0) FROM verbatim_schema WHERE part = $1";
-/// For a minute.
-const CLAIM: &str = "INSERT INTO verbatim_migrating (part, holder, until)
+const READ_VERSION: &str = "SELECT coalesce(max(version), 0) FROM verbatim_schema WHERE part = $1";
+/// Acquires the lease for a minute.
+const ACQUIRE_LEASE: &str = "INSERT INTO verbatim_migrating (part, holder, until)
     VALUES ($1, $2, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 60000)
     ON CONFLICT (part) DO UPDATE SET holder = excluded.holder, until = excluded.until
     WHERE verbatim_migrating.until <= (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT
         OR verbatim_migrating.holder = excluded.holder";
-const RELEASE: &str = "DELETE FROM verbatim_migrating WHERE part = $1 AND holder = $2";
-/// It must still be ours when the step is committed: whoever wants it meanwhile waits for this row.
-const STILL_OURS: &str = "UPDATE verbatim_migrating
+const RELEASE_LEASE: &str = "DELETE FROM verbatim_migrating WHERE part = $1 AND holder = $2";
+/// Renews the lease in the transaction of a step: another server that wants it waits for this row.
+const RENEW_LEASE: &str = "UPDATE verbatim_migrating
     SET until = (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + 60000
     WHERE part = $1 AND holder = $2";
-const NOTE: &str = "INSERT INTO verbatim_schema (part, version, name, applied_at)
+const RECORD_MIGRATION: &str = "INSERT INTO verbatim_schema (part, version, name, applied_at)
     VALUES ($1, $2, $3, (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT)";
 
-/// Brings a part of the database to its newest version.
+/// Migrates a part of the database to its newest version.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] when it is of a newer version than this program knows: nothing is changed then.
-pub(super) async fn migrate(database: &Database, part: &'static Part) -> Result<()> {
-    let begun = Instant::now();
+/// [`ErrorKind::Unsupported`] if its version is newer than this program knows: nothing changes then.
+pub(super) async fn migrate(database: &PgDatabase, part: &'static SchemaPart) -> Result<()> {
+    let started = Instant::now();
     let newest = part.migrations.last().map_or(0, |last| last.version);
-    let holder = i64::try_from(chance(1 << 62)).unwrap_or_default();
+    let holder = i64::try_from(random_below(1 << 62)).unwrap_or_default();
     loop {
         let version = version(database, part).await?;
         if version == newest {
             return Ok(());
         }
-        if version == i64::from(HALF_COPIED) {
-            return Err(half_copied(format_args!("the database {}", database.name())));
+        if version == i64::from(INCOMPLETE_COPY) {
+            return Err(incomplete_copy(format_args!("the database {}", database.name())));
         }
         if version > newest {
             return Err(newer(database.name(), version, newest));
         }
-        if claim(database, part, holder).await? {
+        if acquire_lease(database, part, holder).await? {
             let migrated = run(database, part, holder).await;
-            database.make(Lease { part: part.name, holder, statement: RELEASE }).await?;
+            database.run(MigrationLease { part: part.name, holder, statement: RELEASE_LEASE }).await?;
             migrated?;
-        } else if begun.elapsed() > PATIENCE {
+        } else if started.elapsed() > MIGRATION_TIMEOUT {
             return Err(Error::unavailable(format!(
-                "another server has been migrating the database {} for two minutes: try again later",
+                "another server has been migrating the database {} for two minutes: retry later",
                 database.name()
             )));
         } else {
@@ -99,24 +99,24 @@ pub(super) async fn migrate(database: &Database, part: &'static Part) -> Result<
     }
 }
 
-async fn pause(database: &Database) {
+async fn pause(database: &PgDatabase) {
     // The caller's executor may have no timers.
     database.runtime().spawn(tokio::time::sleep(PAUSE)).await.ok();
 }
 
-/// The version of a part; 0 where there is nothing of it yet.
-async fn version(database: &Database, part: &'static Part) -> Result<i64> {
-    match database.attempt(Version(part.name)).await {
+/// The version of a part; 0 if it does not exist yet.
+async fn version(database: &PgDatabase, part: &'static SchemaPart) -> Result<i64> {
+    match database.attempt(SchemaVersion(part.name)).await {
         Ok(version) => Ok(version),
         Err(fault) if is_missing_table(&fault) => Ok(0),
         Err(fault) => Err(database.error(fault)),
     }
 }
 
-/// Claims the lease; its table is made where it is missing.
-async fn claim(database: &Database, part: &'static Part, holder: i64) -> Result<bool> {
-    let lease = || Lease { part: part.name, holder, statement: CLAIM };
-    let begun = Instant::now();
+/// Acquires the lease; creates its table if missing.
+async fn acquire_lease(database: &PgDatabase, part: &'static SchemaPart, holder: i64) -> Result<bool> {
+    let lease = || MigrationLease { part: part.name, holder, statement: ACQUIRE_LEASE };
+    let started = Instant::now();
     loop {
         let fault = match database.attempt(lease()).await {
             Ok(rows) => return Ok(rows > 0),
@@ -125,91 +125,98 @@ async fn claim(database: &Database, part: &'static Part, holder: i64) -> Result<
         if !is_missing_table(&fault) {
             return Err(database.error(fault));
         }
-        for table in [VERSIONS, LEASES] {
-            match database.attempt(Table(table)).await {
-                // Several who make the same table at once may hear that it is there, each in another way.
-                Err(fault) if is_made_already(&fault) && begun.elapsed() < PATIENCE => pause(database).await,
-                made => made.map_err(|fault| database.error(fault))?,
+        for table in [CREATE_VERSIONS, CREATE_LEASES] {
+            match database.attempt(SchemaTable(table)).await {
+                // Servers that create the same table at once may get different errors for an existing table.
+                Err(fault) if already_exists(&fault) && started.elapsed() < MIGRATION_TIMEOUT => {
+                    pause(database).await
+                }
+                result => result.map_err(|fault| database.error(fault))?,
             }
         }
     }
 }
 
-/// Runs the missing steps, each in a transaction of its own.
-async fn run(database: &Database, part: &'static Part, holder: i64) -> Result<()> {
-    let begun_at = version(database, part).await?;
-    for step in part.migrations.iter().filter(|step| step.version > begun_at) {
-        if !database.make(Step { part, step, holder }).await? {
-            // Somebody else took over: who looks again finds what they did.
+/// Runs the missing migrations, each in its own transaction.
+async fn run(database: &PgDatabase, part: &'static SchemaPart, holder: i64) -> Result<()> {
+    let current = version(database, part).await?;
+    for step in part.migrations.iter().filter(|step| step.version > current) {
+        if !database.run(MigrationStep { part, step, holder }).await? {
+            // Another server took over: the next poll finds its result.
             return Ok(());
         }
         let (database, version, name) = (database.name(), step.version, step.name);
-        tracing::info!(database, part = part.name, version, name, "migrated");
+        tracing::info!(database, part = part.name, version, name, "schema migrated");
     }
     Ok(())
 }
 
-struct Version(&'static str);
+struct SchemaVersion(&'static str);
 
-impl Change for Version {
+impl WriteTx for SchemaVersion {
     type Outcome = i64;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<i64> {
-        Ok(sqlx::query(VERSION).bind(self.0).fetch_one(db).await?.try_get(0)?)
+    async fn run(&self, db: &mut PgConnection) -> DbResult<i64> {
+        Ok(sqlx::query(READ_VERSION).bind(self.0).fetch_one(db).await?.try_get(0)?)
     }
 }
 
-struct Table(&'static str);
+struct SchemaTable(&'static str);
 
-impl Change for Table {
+impl WriteTx for SchemaTable {
     type Outcome = ();
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<()> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<()> {
         sqlx::raw_sql(self.0).execute(db).await?;
         Ok(())
     }
 }
 
-struct Lease {
+struct MigrationLease {
     part: &'static str,
     holder: i64,
     statement: &'static str,
 }
 
-impl Change for Lease {
+impl WriteTx for MigrationLease {
     type Outcome = u64;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<u64> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<u64> {
         let lease = sqlx::query(self.statement).bind(self.part).bind(self.holder);
         Ok(lease.execute(db).await?.rows_affected())
     }
 }
 
-struct Step {
-    part: &'static Part,
+struct MigrationStep {
+    part: &'static SchemaPart,
     step: &'static Migration,
     holder: i64,
 }
 
-impl Change for Step {
+impl WriteTx for MigrationStep {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<bool> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<bool> {
         let part = self.part.name;
-        let ours = sqlx::query(STILL_OURS).bind(part).bind(self.holder).execute(&mut *db).await?;
-        if ours.rows_affected() == 0 {
+        let renewed = sqlx::query(RENEW_LEASE).bind(part).bind(self.holder).execute(&mut *db).await?;
+        if renewed.rows_affected() == 0 {
             return Ok(false);
         }
-        let there: i64 = sqlx::query(VERSION).bind(part).fetch_one(&mut *db).await?.try_get(0)?;
-        if there >= self.step.version {
-            // An earlier attempt whose answer was lost.
+        let current: i64 = sqlx::query(READ_VERSION).bind(part).fetch_one(&mut *db).await?.try_get(0)?;
+        if current >= self.step.version {
+            // An earlier attempt whose reply was lost.
             return Ok(true);
         }
         sqlx::raw_sql(self.step.sql).execute(&mut *db).await?;
-        sqlx::query(NOTE).bind(part).bind(self.step.version).bind(self.step.name).execute(db).await?;
+        sqlx::query(RECORD_MIGRATION)
+            .bind(part)
+            .bind(self.step.version)
+            .bind(self.step.name)
+            .execute(db)
+            .await?;
         Ok(true)
     }
 }
@@ -220,8 +227,8 @@ fn newer(database: &str, version: i64, known: i64) -> Error {
         ErrorKind::Unsupported,
         Retry::Never,
         format!(
-            "the database {database} was made by a newer version of this program (schema {version}, this one knows \
-             {known}): update this program; the database was left as it is"
+            "the database {database} was written by a newer version of this program (schema {version}, this one knows \
+             {known}): update this program; the database is unchanged"
         ),
     )
 }

@@ -1,7 +1,7 @@
 //! The ledger in SQLite: one statement that loads, one that stores.
 //!
-//! Each takes one JSON document, which is unfolded into rows inside the database. A spend is made so only where something
-//! is out of the ordinary; else with others ([`super::charges`]).
+//! Each takes one JSON document and expands it into rows inside the database. Spends run here only in unusual
+//! cases; otherwise they run in groups ([`super::charges`]).
 
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
@@ -9,24 +9,24 @@ use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
-        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
 };
 
-use super::{SqliteStore, writer::Change};
+use super::{SqliteStore, writer::WriteTx};
 use crate::{
-    books::{self, Books, Needed, PoolRow, bucket_name, kind_of, pool_of},
     codec::{self, number},
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
+    ledger_rows::{self, LedgerRows, PoolRow, RowKeys, bucket_name, kind_of, pool_of},
 };
 
-/// How many overdue holds one transaction expires.
+/// Most overdue holds that one transaction expires.
 const EXPIRE_MAX: u32 = 500;
 
-/// Loads the rows that [`Needed`] asks for, as three texts of JSON.
+/// Loads the rows of [`RowKeys`], as three JSON texts.
 ///
-/// `CROSS JOIN` keeps its order: the planner would otherwise read all pools and look each up among the wanted.
+/// `CROSS JOIN` fixes the join order: the planner would otherwise read all pools and look each up in `wanted`.
 const LOAD: &str = "WITH
     holds AS (
         SELECT id, state, expires_at, memo, legs FROM ledger_holds WHERE id = ?1 ->> '$.hold'
@@ -64,7 +64,7 @@ SELECT
     (SELECT json_group_array(json_object('id', id, 'kind', kind, 'wallet', wallet, 'of_grant', of_grant,
             'amount', amount, 'taken', taken, 'shortfall', shortfall)) FROM transfers)";
 
-/// Stores what a step changed.
+/// Stores the changes of an operation.
 const STORE: &str = "
 INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
     SELECT value ->> 'wallet', value ->> 'bucket', value ->> 'cap', value ->> 'spent', value ->> 'held',
@@ -96,7 +96,7 @@ const POOLS: &str = "SELECT json_group_array(json_object('wallet', wallet, 'buck
         'spent', spent, 'held', held, 'granted', granted))
     FROM ledger_pools WHERE wallet = ?1 AND bucket IN (SELECT value FROM json_each(?2))";
 
-/// The first column is that of [`POOLS`], so that both are of one state.
+/// The first column is that of [`POOLS`], so that both come from one state.
 const POOLS_SINCE: &str = "SELECT
     (SELECT json_group_array(json_object('wallet', wallet, 'bucket', bucket, 'cap', cap,
             'spent', spent, 'held', held, 'granted', granted))
@@ -107,7 +107,7 @@ const POOLS_SINCE: &str = "SELECT
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
 
-/// A wallet that only entries or open holds name has lost its pools, which the audit must see.
+/// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
 const WALLETS: &str = "WITH named AS (
         SELECT wallet FROM ledger_pools WHERE wallet > ?1
         UNION SELECT wallet FROM ledger_entries WHERE wallet > ?1
@@ -119,153 +119,153 @@ const WALLETS: &str = "WITH named AS (
     FROM named LEFT JOIN ledger_pools p ON p.wallet = named.wallet
     GROUP BY named.wallet ORDER BY named.wallet";
 
-/// What runs with every request, for the test of the plans.
+/// Statements of every request, for the test of the query plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 5] = [LOAD, STORE, POOLS, POOLS_SINCE, ENTRIES];
+pub(super) const INDEXED_STATEMENTS: [&str; 5] = [LOAD, STORE, POOLS, POOLS_SINCE, ENTRIES];
 
-async fn load(db: &mut SqliteConnection, needed: &Needed<'_>) -> Work<Books> {
-    let row = sqlx::query(LOAD).bind(codec::json(needed)?).fetch_one(db).await?;
+async fn load(db: &mut SqliteConnection, keys: &RowKeys<'_>) -> DbResult<LedgerRows> {
+    let row = sqlx::query(LOAD).bind(codec::json(keys)?).fetch_one(db).await?;
     let [pools, holds, transfers] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
-    Ok(Books::read(pools, holds, transfers)?)
+    Ok(LedgerRows::read(pools, holds, transfers)?)
 }
 
-async fn store(db: &mut SqliteConnection, books: &Books) -> Work<()> {
-    if let Some(changes) = books.changes() {
+async fn store(db: &mut SqliteConnection, ledger: &LedgerRows) -> DbResult<()> {
+    if let Some(changes) = ledger.changes() {
         sqlx::query(STORE).bind(codec::json(&changes)?).execute(db).await?;
     }
     Ok(())
 }
 
-/// A request to hold; `spend` settles it in full at once.
-pub(super) struct Hold {
-    pub(super) ask: HoldRequest,
+/// A hold; `spend` settles it in full at once.
+pub(super) struct HoldTx {
+    pub(super) request: HoldRequest,
     pub(super) spend: bool,
 }
 
-impl Change for Hold {
+impl WriteTx for HoldTx {
     type Outcome = HoldOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<HoldOutcome> {
-        let mut books = load(db, &Needed::of_request(&self.ask)).await?;
-        let outcome = if self.spend { books.spend(&self.ask)? } else { books.hold(&self.ask)? };
-        // A refusal is stored too: the overdue holds of its wallets have expired.
-        store(db, &books).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<HoldOutcome> {
+        let mut ledger = load(db, &RowKeys::for_request(&self.request)).await?;
+        let outcome = if self.spend { ledger.spend(&self.request)? } else { ledger.hold(&self.request)? };
+        // A rejected hold is stored too: it may have expired overdue holds of its wallets.
+        store(db, &ledger).await?;
         Ok(outcome)
     }
 }
 
-impl Change for Settle {
+impl WriteTx for SettleRequest {
     type Outcome = SettleOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<SettleOutcome> {
-        let needed = Needed { hold: Some(self.id.as_str()), ..Needed::default() };
-        let mut books = load(db, &needed).await?;
-        let outcome = books.settle(self)?;
-        store(db, &books).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<SettleOutcome> {
+        let keys = RowKeys { hold: Some(self.id.as_str()), ..RowKeys::default() };
+        let mut ledger = load(db, &keys).await?;
+        let outcome = ledger.settle(self)?;
+        store(db, &ledger).await?;
         Ok(outcome)
     }
 }
 
-struct Extend {
+struct ExtendHoldTx {
     id: HoldId,
-    until: Timestamp,
+    expires_at: Timestamp,
 }
 
-impl Change for Extend {
+impl WriteTx for ExtendHoldTx {
     type Outcome = HoldState;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<HoldState> {
-        let needed = Needed { hold: Some(self.id.as_str()), ..Needed::default() };
-        let mut books = load(db, &needed).await?;
-        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "there is no such hold");
-        let state = books.extend(self.until).ok_or_else(unknown)?;
-        store(db, &books).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<HoldState> {
+        let keys = RowKeys { hold: Some(self.id.as_str()), ..RowKeys::default() };
+        let mut ledger = load(db, &keys).await?;
+        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "the hold does not exist");
+        let state = ledger.extend(self.expires_at).ok_or_else(unknown)?;
+        store(db, &ledger).await?;
         Ok(state)
     }
 }
 
-impl Change for Grant {
+impl WriteTx for GrantRequest {
     type Outcome = GrantOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<GrantOutcome> {
-        let needed = Needed {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<GrantOutcome> {
+        let keys = RowKeys {
             pools: vec![(self.wallet.as_str(), "")],
             transfers: vec![self.id.as_str()],
-            ..Needed::default()
+            ..RowKeys::default()
         };
-        let mut books = load(db, &needed).await?;
-        let outcome = books.grant(self)?;
-        store(db, &books).await?;
+        let mut ledger = load(db, &keys).await?;
+        let outcome = ledger.grant(self)?;
+        store(db, &ledger).await?;
         Ok(outcome)
     }
 }
 
-impl Change for Revoke {
+impl WriteTx for RevokeRequest {
     type Outcome = RevokeOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<RevokeOutcome> {
-        let needed = Needed { transfers: vec![self.id.as_str(), self.grant.as_str()], ..Needed::default() };
-        let mut books = load(db, &needed).await?;
-        let outcome = books.revoke(self)?;
-        store(db, &books).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<RevokeOutcome> {
+        let keys = RowKeys { transfers: vec![self.id.as_str(), self.grant.as_str()], ..RowKeys::default() };
+        let mut ledger = load(db, &keys).await?;
+        let outcome = ledger.revoke(self)?;
+        store(db, &ledger).await?;
         Ok(outcome)
     }
 }
 
-struct Expire {
+struct ExpireHoldsTx {
     now: Timestamp,
     limit: u32,
 }
 
-impl Change for Expire {
+impl WriteTx for ExpireHoldsTx {
     type Outcome = u32;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<u32> {
-        let needed = Needed { now: self.now.as_millis(), limit: self.limit, ..Needed::default() };
-        let mut books = load(db, &needed).await?;
-        let count = books.expire_all(self.now)?;
-        store(db, &books).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<u32> {
+        let keys = RowKeys { now: self.now.as_millis(), limit: self.limit, ..RowKeys::default() };
+        let mut ledger = load(db, &keys).await?;
+        let count = ledger.expire_all(self.now)?;
+        store(db, &ledger).await?;
         Ok(count)
     }
 }
 
 #[async_trait]
 impl Ledger for SqliteStore {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        self.database.make(Hold { ask, spend: false }).await
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        self.database.run(HoldTx { request, spend: false }).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        self.counter.spend(ask).await
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        self.charge_queue.spend(request).await
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.database.make(Extend { id: id.clone(), until }).await
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.database.run(ExtendHoldTx { id: id.clone(), expires_at }).await
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        self.database.make(ask).await
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.database.run(request).await
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
         grant.check()?;
-        self.database.make(grant).await
+        self.database.run(grant).await
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        ask.check()?;
-        self.database.make(ask).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        request.check()?;
+        self.database.run(request).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
         let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
         let buckets = codec::json(&buckets)?;
-        let ask = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
-        let found = self.database.find(ask, |row| pools(row.try_get(0)?)).await?;
-        Ok(books::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
+        let query = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
+        let found = self.database.find(query, |row| pools(row.try_get(0)?)).await?;
+        Ok(ledger_rows::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
     }
 
     async fn balance_since(
@@ -273,26 +273,26 @@ impl Ledger for SqliteStore {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         terms.check()?;
         let buckets: Vec<&str> = terms.pools.iter().map(bucket_name).collect();
         let buckets = codec::json(&buckets)?;
-        let ask = || {
-            let ask = sqlx::query(POOLS_SINCE).bind(wallet.as_str().to_owned()).bind(buckets.clone());
-            ask.bind(since.as_millis())
+        let query = || {
+            let query = sqlx::query(POOLS_SINCE).bind(wallet.as_str().to_owned()).bind(buckets.clone());
+            query.bind(since.as_millis())
         };
         let read = |row: &SqliteRow| Ok((pools(row.try_get(0)?)?, number(row.try_get(1)?)?));
-        let found = self.database.find(ask, read).await?.into_iter().next();
+        let found = self.database.find(query, read).await?.into_iter().next();
         let (pools, purchased_spent) = found.unwrap_or_default();
-        Ok(BalanceSince { balance: books::balance(&pools, wallet, terms), purchased_spent })
+        Ok(PeriodBalance { balance: ledger_rows::balance(&pools, wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
         let mut expired = 0;
         loop {
-            // A long backlog goes in several transactions, so that others get their turn.
+            // A long backlog takes several transactions, so that other writes can run in between.
             let limit = (limit - expired).min(EXPIRE_MAX);
-            let count = self.database.make(Expire { now, limit }).await?;
+            let count = self.database.run(ExpireHoldsTx { now, limit }).await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);
@@ -302,16 +302,16 @@ impl Ledger for SqliteStore {
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let ask =
+        let query =
             || sqlx::query(ENTRIES).bind(wallet.as_str().to_owned()).bind(after).bind(codec::one_more(&page));
-        let found = self.database.find(ask, |row| entry(wallet, row)).await?;
+        let found = self.database.find(query, |row| entry(wallet, row)).await?;
         Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let ask = || sqlx::query(WALLETS).bind(after.to_owned()).bind(codec::one_more(&page));
-        let found = self.database.find(ask, |row| {
+        let query = || sqlx::query(WALLETS).bind(after.to_owned()).bind(codec::one_more(&page));
+        let found = self.database.find(query, |row| {
             let rows = pools(row.try_get(1)?)?;
             let pools = rows.iter().map(PoolRow::balance).collect();
             Ok(Balance { wallet: WalletId::new(row.try_get::<String, _>(0)?), pools })
@@ -320,11 +320,11 @@ impl Ledger for SqliteStore {
     }
 }
 
-fn pools(json: &str) -> Work<Vec<PoolRow>> {
+fn pools(json: &str) -> DbResult<Vec<PoolRow>> {
     Ok(serde_json::from_str(json).map_err(|_| corrupt("a balance of the ledger is damaged"))?)
 }
 
-fn entry(wallet: &WalletId, row: &SqliteRow) -> Work<Entry> {
+fn entry(wallet: &WalletId, row: &SqliteRow) -> DbResult<Entry> {
     let shortfall = number(row.try_get(6)?)?;
     Ok(Entry {
         seq: number(row.try_get(0)?)?,

@@ -5,26 +5,25 @@ use serde::Serialize;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
-    limits::{self, RateLimiter, Take, Taken},
+    limits::{self, LimitOutcome, LimitRequest, RateLimiter},
 };
 
-use super::{SqliteStore, writer::Change};
+use super::{SqliteStore, writer::WriteTx};
 use crate::{
     codec,
-    error::{Work, corrupt},
-    window::{self, Window},
+    error::{DbResult, corrupt},
+    sliding_window::{self, SlidingWindow},
 };
 
-/// How long a bucket of which nothing counts any more is remembered: while a clock may still step back to
-/// a moment before its end.
-const REMEMBERED_MS: i64 = 3_600_000;
+/// How long an expired bucket is kept: a clock may step back to a time before its end.
+const RETENTION_MS: i64 = 3_600_000;
 
-const WINDOWS: &str = "SELECT json_group_array(json_object('bucket', bucket, 'ends_at', ends_at,
+const LOAD_WINDOWS: &str = "SELECT json_group_array(json_object('bucket', bucket, 'ends_at', ends_at,
         'taken', taken))
     FROM limits WHERE bucket IN (SELECT value FROM json_each(?1))";
 
-/// Stores windows, and forgets a few that ended long ago.
-const STORE: &str = "
+/// Stores windows, and deletes a few that ended long ago.
+const STORE_WINDOWS: &str = "
 INSERT INTO limits (bucket, ends_at, taken)
     SELECT value ->> 'bucket', value ->> 'ends_at', value ->> 'taken'
     FROM json_each(?1, '$.windows') WHERE true
@@ -33,48 +32,48 @@ DELETE FROM limits WHERE bucket IN (
     SELECT bucket FROM limits WHERE ends_at < ?1 ->> '$.forgotten' ORDER BY ends_at LIMIT 16
 )";
 
-/// What runs with every request, for the test of the plans.
+/// Statements of every request, for the test of the query plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 2] = [WINDOWS, STORE];
+pub(super) const INDEXED_STATEMENTS: [&str; 2] = [LOAD_WINDOWS, STORE_WINDOWS];
 
 #[derive(Serialize)]
-struct Store<'a> {
-    windows: &'a [Window],
+struct StoreWindowTx<'a> {
+    windows: &'a [SlidingWindow],
     forgotten: i64,
 }
 
-/// Stores windows as they are, and forgets a few that ended long ago.
-pub(super) async fn store(db: &mut SqliteConnection, windows: &[Window], now: i64) -> Work<()> {
-    let forgotten = now.saturating_sub(REMEMBERED_MS);
-    sqlx::query(STORE).bind(codec::json(&Store { windows, forgotten })?).execute(db).await?;
+/// Stores windows as they are, and deletes a few that ended long ago.
+pub(super) async fn store(db: &mut SqliteConnection, windows: &[SlidingWindow], now: i64) -> DbResult<()> {
+    let forgotten = now.saturating_sub(RETENTION_MS);
+    sqlx::query(STORE_WINDOWS).bind(codec::json(&StoreWindowTx { windows, forgotten })?).execute(db).await?;
     Ok(())
 }
 
-/// A request to take.
-pub(super) struct Request {
-    pub(super) takes: Vec<Take>,
+/// A write that counts a request in its windows.
+pub(super) struct AcquireLimitTx {
+    pub(super) requests: Vec<LimitRequest>,
     pub(super) now: Timestamp,
 }
 
-impl Request {
+impl AcquireLimitTx {
     fn buckets(&self) -> Result<String> {
-        codec::json(&self.takes.iter().map(|take| take.bucket.as_str()).collect::<Vec<_>>())
+        codec::json(&self.requests.iter().map(|take| take.bucket.as_str()).collect::<Vec<_>>())
     }
 }
 
-/// The windows in a row of [`WINDOWS`].
-fn windows(row: &SqliteRow) -> Work<Vec<Window>> {
+/// Decodes the windows in a row of [`WINDOWS`].
+fn windows(row: &SqliteRow) -> DbResult<Vec<SlidingWindow>> {
     Ok(serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?)
 }
 
-impl Change for Request {
-    type Outcome = Taken;
+impl WriteTx for AcquireLimitTx {
+    type Outcome = LimitOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Taken> {
-        let row = sqlx::query(WINDOWS).bind(self.buckets()?).fetch_one(&mut *db).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<LimitOutcome> {
+        let row = sqlx::query(LOAD_WINDOWS).bind(self.buckets()?).fetch_one(&mut *db).await?;
         let mut windows = windows(&row)?;
-        let taken = window::take(&mut windows, &self.takes, self.now);
-        if matches!(taken, Taken::Allowed { .. }) {
+        let taken = sliding_window::take(&mut windows, &self.requests, self.now);
+        if matches!(taken, LimitOutcome::Allowed { .. }) {
             store(db, &windows, self.now.as_millis()).await?;
         }
         Ok(taken)
@@ -83,16 +82,16 @@ impl Change for Request {
 
 #[async_trait]
 impl RateLimiter for SqliteStore {
-    async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
-        limits::check(&takes)?;
-        let request = Request { takes, now };
-        if request.takes.iter().any(|take| take.cost > 0) {
-            return self.database.make(request).await;
+    async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
+        limits::check(&requests)?;
+        let request = AcquireLimitTx { requests, now };
+        if request.requests.iter().any(|take| take.cost > 0) {
+            return self.database.run(request).await;
         }
-        // Whoever takes nothing changes nothing, and need not wait for those who do.
+        // A request without cost changes nothing and need not wait for writes.
         let buckets = request.buckets()?;
-        let ask = || sqlx::query(WINDOWS).bind(buckets.clone());
-        let windows = self.database.find(ask, windows).await?;
-        Ok(window::take(&mut windows.into_iter().next().unwrap_or_default(), &request.takes, now))
+        let query = || sqlx::query(LOAD_WINDOWS).bind(buckets.clone());
+        let windows = self.database.find(query, windows).await?;
+        Ok(sliding_window::take(&mut windows.into_iter().next().unwrap_or_default(), &request.requests, now))
     }
 }

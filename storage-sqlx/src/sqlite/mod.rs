@@ -1,26 +1,26 @@
-//! The storage ports on SQLite: two files, each with one connection that writes and a few that read; for what every
-//! look-up in the archive needs, a few more without threads of their own.
+//! The storage ports on SQLite, in two files.
 //!
-//! `verbatim.db` holds money and people, `archive.db` the transcripts: their pages, their privacy and
-//! their growth differ, and no transaction ever spans both.
+//! Each file has one connection that writes and a few that read; the archive has a few more for point reads,
+//! without threads. `verbatim.db` holds keys, accounts and the ledger, `archive.db` the transcripts. Their page
+//! sizes, privacy and growth differ, and no transaction spans both.
 
 mod archive;
 mod charges;
 mod directory;
-mod keeper;
+mod file_setup;
+mod idempotency;
 mod ledger;
 mod limits;
-mod lookups;
 mod options;
 mod orders;
 mod outbox;
-mod place;
+mod point_reads;
 #[cfg(test)]
-mod plans;
-mod readers;
-mod replies;
+mod query_plan_tests;
+mod read_pool;
 pub(crate) mod schema;
 mod secrets;
+mod wal_sync;
 mod writer;
 
 use std::{path::PathBuf, sync::Arc};
@@ -32,14 +32,14 @@ use transcript_core::{Error, Result};
 
 pub use options::SqliteOptions;
 
-use charges::Counter;
-use lookups::{Lookups, Row};
+use charges::ChargeQueue;
 pub(crate) use options::FileKind;
-use readers::{Ask, Readers};
+use point_reads::{PointReader, PointRow};
+use read_pool::{ReadPool, ReadRequest};
 use schema::Migration;
-use writer::{Change, Queue};
+use writer::{WriteQueue, WriteTx};
 
-use crate::error::Work;
+use crate::error::DbResult;
 
 macro_rules! migration {
     ($version:literal, $folder:literal, $name:literal) => {
@@ -51,7 +51,7 @@ macro_rules! migration {
     };
 }
 
-/// The file of money and people.
+/// The file of keys, accounts and the ledger.
 const MAIN: FileKind = FileKind {
     name: "accounts and credits",
     application_id: 0x5662_4D31, // "VbM1"
@@ -71,8 +71,9 @@ const MAIN: FileKind = FileKind {
     ],
 };
 
-/// The file of transcripts. Its pages are large, because a body of some 20 KB spans many small ones and a
-/// cold read pays for each.
+/// The file of transcripts.
+///
+/// Its pages are large, because a body of some 20 KB spans many small ones, and an uncached read pays for each.
 const ARCHIVE: FileKind = FileKind {
     name: "transcripts",
     application_id: 0x5662_4131, // "VbA1"
@@ -90,60 +91,60 @@ const ARCHIVE: FileKind = FileKind {
 #[cfg(feature = "postgres")]
 pub(crate) use archive::cold::put as put_cold;
 
-/// The kind of file that a part is in, for whoever copies it.
+/// The kind of the file that holds a part of the storage copy.
 #[cfg(feature = "postgres")]
 pub(crate) fn kind_of_file(part: &str) -> &'static FileKind {
     if part == "archive" { &ARCHIVE } else { &MAIN }
 }
 
-/// Makes a file ready to be opened, for whoever copies; its full path.
+/// Prepares a file for the storage copy; returns its full path.
 #[cfg(feature = "postgres")]
 pub(crate) async fn prepare_file(kind: &'static FileKind, path: &std::path::Path) -> Result<PathBuf> {
     let path = path.to_owned();
-    let prepared = tokio::task::spawn_blocking(move || place::prepare(&path, kind.private)).await;
+    let prepared = tokio::task::spawn_blocking(move || file_setup::prepare(&path, kind.private)).await;
     let prepared =
-        prepared.map_err(|error| Error::unexpected(format!("looking at a file failed: {error}")))?;
+        prepared.map_err(|error| Error::unexpected(format!("checking a database file failed: {error}")))?;
     prepared.map(|(file, _)| file)
 }
 
-/// Ledger, directory, secrets, rate limits, replies, outbox and orders, in one SQLite file.
+/// Ledger, directory, secrets, rate limits, idempotency store, outbox and orders, in one SQLite file.
 ///
 /// It implements [`transcript_core::ledger::Ledger`], [`transcript_core::directory::Directory`],
-/// [`transcript_core::directory::Secrets`], [`transcript_core::limits::RateLimiter`],
-/// [`transcript_core::accounts::Charges`], [`transcript_core::accounts::Replies`],
-/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::Orders`].
+/// [`transcript_core::directory::SecretStore`], [`transcript_core::limits::RateLimiter`],
+/// [`transcript_core::accounts::ChargeStore`], [`transcript_core::accounts::IdempotencyStore`],
+/// [`transcript_core::accounts::Outbox`] and [`transcript_core::accounts::OrderStore`].
 ///
-/// Several processes may have the same file open. Nothing of it is kept in memory, so each sees at once
-/// what the others have done. Dropping it closes the file; [`SqliteStore::close`] waits until it is.
+/// Several processes can open the same file. The store caches no rows, so each process sees the others' changes
+/// at once. Drop closes the file in the background; [`SqliteStore::close`] waits until it is closed.
 ///
 /// # Cancellation
-/// A change whose future is dropped is made whole or not at all: it runs in a task of the store.
+/// A write whose future is dropped is still done completely or not at all: it runs in a task of the store.
 #[derive(Debug)]
 pub struct SqliteStore {
-    database: Database,
-    counter: Counter,
+    database: SqliteDatabase,
+    charge_queue: ChargeQueue,
 }
 
 impl SqliteStore {
-    /// Opens the file, making it and bringing its schema up to date where that is needed.
+    /// Opens the file; creates it or migrates its schema if needed.
     ///
-    /// It must be called inside a tokio runtime with time, whose tasks then do the writing. The futures of
-    /// the ports' methods may be polled by any executor.
+    /// Call it inside a tokio runtime with time enabled; writes run in its tasks. Any executor can poll the
+    /// futures of the ports' methods.
     ///
     /// # Errors
-    /// - [`transcript_core::ErrorKind::Invalid`]: the path is a folder, or a database of something else.
-    /// - [`transcript_core::ErrorKind::Unsupported`]: the file or its folder is read-only, or the file is
-    ///   of a newer version; it is left as it is.
-    /// - [`transcript_core::ErrorKind::Corrupt`]: the file is damaged or no database.
-    /// - [`transcript_core::ErrorKind::Unavailable`]: it is locked by another process for longer than
-    ///   [`SqliteOptions::busy_timeout`], or cannot be opened.
+    /// - [`transcript_core::ErrorKind::Invalid`]: the path is a folder, or a database of another program.
+    /// - [`transcript_core::ErrorKind::Unsupported`]: the file or its folder is read-only, or the file is of a
+    ///   newer version and stays unchanged.
+    /// - [`transcript_core::ErrorKind::Corrupt`]: the file is damaged or not a database.
+    /// - [`transcript_core::ErrorKind::Unavailable`]: another process locks it for longer than
+    ///   [`SqliteOptions::busy_timeout`], or it cannot be opened.
     pub async fn open(options: SqliteOptions) -> Result<Self> {
-        let database = Database::open(&MAIN, options).await?;
-        let counter = Counter::new(&database);
-        Ok(Self { database, counter })
+        let database = SqliteDatabase::open(&MAIN, options).await?;
+        let charge_queue = ChargeQueue::new(&database);
+        Ok(Self { database, charge_queue })
     }
 
-    /// Finishes what is under way and closes the file. Calls that come later fail.
+    /// Completes running calls and closes the file. Later calls fail.
     pub async fn close(&self) {
         self.database.close().await;
     }
@@ -151,87 +152,87 @@ impl SqliteStore {
 
 /// The archive, in one SQLite file. It implements [`transcript_core::archive::Archive`].
 ///
-/// Several processes may have the same file open; see [`SqliteStore`] for closing and cancellation.
+/// Several processes can open the same file; see [`SqliteStore`] for closing and cancellation.
 #[derive(Debug)]
 pub struct SqliteArchive {
-    /// Before the rest: the last connection to a file that is dropped has the log to copy, and that is not one of these.
-    lookups: Lookups,
-    database: Database,
+    /// Dropped first: the last connection to close must checkpoint the log, and a point reader must not.
+    point_reader: PointReader,
+    database: SqliteDatabase,
 }
 
 impl SqliteArchive {
-    /// Opens the file, making it and bringing its schema up to date where that is needed.
+    /// Opens the file; creates it or migrates its schema if needed.
     ///
     /// # Errors
     /// As [`SqliteStore::open`].
     pub async fn open(options: SqliteOptions) -> Result<Self> {
         let options = options.bounded();
         let (readers, busy_timeout) = (options.readers, options.busy_timeout);
-        let database = Database::open(&ARCHIVE, options).await?;
-        let lookups = Lookups::new(&database.file, readers, busy_timeout);
-        Ok(Self { lookups, database })
+        let database = SqliteDatabase::open(&ARCHIVE, options).await?;
+        let point_reader = PointReader::new(&database.file, readers, busy_timeout);
+        Ok(Self { point_reader, database })
     }
 
-    /// Finishes what is under way and closes the file. Calls that come later fail.
+    /// Completes running calls and closes the file. Later calls fail.
     pub async fn close(&self) {
-        self.lookups.close().await;
+        self.point_reader.close().await;
         self.database.close().await;
     }
 
-    /// The row that a statement finds by its keys, brought into its form.
+    /// Decodes the row that a statement finds by its keys.
     async fn look_up<T>(
         &self,
         statement: &'static str,
         keys: &[Value],
-        form: impl FnOnce(Row) -> Work<T>,
+        form: impl FnOnce(PointRow) -> DbResult<T>,
     ) -> Result<Option<T>> {
-        let found = self.lookups.row(statement, keys).await.and_then(|row| row.map(form).transpose());
+        let found = self.point_reader.row(statement, keys).await.and_then(|row| row.map(form).transpose());
         found.map_err(|fault| fault.into_error(&self.database.file))
     }
 }
 
 /// One open file.
 #[derive(Debug)]
-struct Database {
+struct SqliteDatabase {
     file: PathBuf,
-    queue: Arc<Queue>,
-    readers: Arc<Readers>,
-    /// Where work and timers run, so that any executor may poll what the ports return.
+    queue: Arc<WriteQueue>,
+    readers: Arc<ReadPool>,
+    /// Runs tasks and timers, so that any executor can poll the futures of the ports.
     runtime: Handle,
 }
 
-impl Database {
+impl SqliteDatabase {
     async fn open(kind: &'static FileKind, options: SqliteOptions) -> Result<Self> {
         let options = options.bounded();
-        let patience = options.busy_timeout;
-        let (file, connection) = schema::prepare_and_open(kind, &options.path, patience).await?;
-        let queue = Queue::start(connection, kind.writer(&file, patience), file.clone(), patience)?;
-        let readers = Arc::new(Readers::new(kind.reader(&file, patience), options.readers, patience));
+        let timeout = options.busy_timeout;
+        let (file, connection) = schema::prepare_and_open(kind, &options.path, timeout).await?;
+        let queue = WriteQueue::start(connection, kind.writer(&file, timeout), file.clone(), timeout)?;
+        let readers = Arc::new(ReadPool::new(kind.reader(&file, timeout), options.readers, timeout));
         Ok(Self { file, queue: Arc::new(queue), readers, runtime: Handle::current() })
     }
 
-    /// Makes a change, in one transaction of its own or shared with others.
-    async fn make<C: Change>(&self, change: C) -> Result<C::Outcome> {
-        self.queue.make(change).await
+    /// Runs a write, in its own transaction or one shared with others.
+    async fn run<C: WriteTx>(&self, change: C) -> Result<C::Outcome> {
+        self.queue.run(change).await
     }
 
-    /// What one statement finds, each row brought into its form.
+    /// Decodes all rows of one statement.
     async fn find<T>(
         &self,
-        ask: impl Fn() -> Ask + Send + Sync,
-        form: impl Fn(&SqliteRow) -> Work<T>,
+        query: impl Fn() -> ReadRequest + Send + Sync,
+        form: impl Fn(&SqliteRow) -> DbResult<T>,
     ) -> Result<Vec<T>> {
-        let rows = self.readers.rows(ask).await.map_err(|fault| fault.into_error(&self.file))?;
-        rows.iter().map(form).collect::<Work<_>>().map_err(|fault| fault.into_error(&self.file))
+        let rows = self.readers.rows(query).await.map_err(|fault| fault.into_error(&self.file))?;
+        rows.iter().map(form).collect::<DbResult<_>>().map_err(|fault| fault.into_error(&self.file))
     }
 
-    /// The first row that one statement finds, brought into its form.
+    /// Decodes the first row of one statement.
     async fn find_first<T>(
         &self,
-        ask: impl Fn() -> Ask + Send + Sync,
-        form: impl Fn(&SqliteRow) -> Work<T>,
+        query: impl Fn() -> ReadRequest + Send + Sync,
+        form: impl Fn(&SqliteRow) -> DbResult<T>,
     ) -> Result<Option<T>> {
-        let row = self.readers.row(ask).await.map_err(|fault| fault.into_error(&self.file))?;
+        let row = self.readers.row(query).await.map_err(|fault| fault.into_error(&self.file))?;
         row.as_ref().map(form).transpose().map_err(|fault| fault.into_error(&self.file))
     }
 

@@ -1,86 +1,92 @@
-//! Orders in SQLite.
+//! The order store in SQLite.
 
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
-    accounts::{Item, Order, OrderState, Orders},
+    accounts::{Order, OrderItem, OrderState, OrderStore},
     directory::Plan,
     ids::{AccountId, Cursor, OrderId},
 };
 
-use super::{SqliteStore, readers::Ask, writer::Change};
+use super::{SqliteStore, read_pool::ReadRequest, writer::WriteTx};
 use crate::{
     codec::{column, json, number, one_more, page_of},
-    error::{Work, conflict, corrupt},
+    error::{DbResult, conflict, corrupt},
 };
 
-const OPEN: &str = "INSERT INTO orders
+const OPEN_ORDER: &str = "INSERT INTO orders
     (id, version, account, item_kind, item, credits, amount_minor, currency, state, payment, created_at,
     taken_back)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (id) DO NOTHING";
-const ORDER: &str =
+const FIND_ORDER: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
     created_at, taken_back, id FROM orders WHERE id = ?1";
-const OF_ACCOUNT: &str =
+const ORDERS_OF_ACCOUNT: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
     created_at, taken_back, id FROM orders
     WHERE account = ?1 AND (created_at, id) > (?2, ?3) ORDER BY created_at, id LIMIT ?4";
-const UNSETTLED: &str =
+const UNSETTLED_ORDERS: &str =
     "SELECT version, account, item_kind, item, credits, amount_minor, currency, state, payment,
     created_at, taken_back, id FROM orders
     WHERE state = 'open' AND (created_at, id) > (?1, ?2) ORDER BY created_at, id LIMIT ?3";
-/// What was sold, to whom and at what price stays as it was opened.
-const UPDATE: &str = "UPDATE orders SET version = version + 1, state = ?3, payment = ?4, taken_back = ?5
+/// Item, account and price never change.
+const UPDATE_ORDER: &str =
+    "UPDATE orders SET version = version + 1, state = ?3, payment = ?4, taken_back = ?5
     WHERE id = ?1 AND version = ?2";
 
-struct Open(Order);
+struct OpenOrderTx(Order);
 
-impl Change for Open {
+impl WriteTx for OpenOrderTx {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
         let Self(order) = self;
-        if opening(order)?.execute(&mut *db).await?.rows_affected() > 0 {
+        if insert_query(order)?.execute(&mut *db).await?.rows_affected() > 0 {
             return Ok(());
         }
-        let stored = sqlx::query(ORDER).bind(order.id.as_str().to_owned()).fetch_one(db).await?;
+        let stored = sqlx::query(FIND_ORDER).bind(order.id.as_str().to_owned()).fetch_one(db).await?;
         let stored = read(&stored)?;
-        // The same order, as far along as the stored one is.
-        let same = Order {
+        // The same order, with the progress of the stored one.
+        let requested = Order {
             version: stored.version,
             state: stored.state,
             payment: stored.payment.clone(),
-            taken_back: stored.taken_back.clone(),
+            refunded_credits: stored.refunded_credits.clone(),
             ..order.clone()
         };
-        if same == stored { Ok(()) } else { Err(conflict("the id is another order's").into()) }
+        if requested == stored {
+            Ok(())
+        } else {
+            Err(conflict("the order id belongs to another order").into())
+        }
     }
 }
 
-struct Update {
+struct UpdateOrderTx {
     order: Order,
     expected_version: u64,
 }
 
-impl Change for Update {
+impl WriteTx for UpdateOrderTx {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
         let Self { order, expected_version } = self;
-        let update = sqlx::query(UPDATE).bind(order.id.as_str().to_owned()).bind(column(*expected_version)?);
+        let update =
+            sqlx::query(UPDATE_ORDER).bind(order.id.as_str().to_owned()).bind(column(*expected_version)?);
         let update = update.bind(order.state.as_str()).bind(order.payment.clone());
-        let update = update.bind(json(&order.taken_back)?);
+        let update = update.bind(json(&order.refunded_credits)?);
         Ok(update.execute(db).await?.rows_affected() > 0)
     }
 }
 
-fn opening(order: &Order) -> Result<Ask> {
+fn insert_query(order: &Order) -> Result<ReadRequest> {
     let (item_kind, item) = match &order.item {
-        Item::Pack(name) => ("pack", name.as_str()),
-        Item::Plan(plan) => ("plan", plan.as_str()),
+        OrderItem::Pack(name) => ("pack", name.as_str()),
+        OrderItem::Plan(plan) => ("plan", plan.as_str()),
     };
-    Ok(sqlx::query(OPEN)
+    Ok(sqlx::query(OPEN_ORDER)
         .bind(order.id.as_str().to_owned())
         .bind(column(order.version)?)
         .bind(order.account.as_str().to_owned())
@@ -92,61 +98,61 @@ fn opening(order: &Order) -> Result<Ask> {
         .bind(order.state.as_str())
         .bind(order.payment.clone())
         .bind(order.created_at.as_millis())
-        .bind(json(&order.taken_back)?))
+        .bind(json(&order.refunded_credits)?))
 }
 
 #[async_trait]
-impl Orders for SqliteStore {
+impl OrderStore for SqliteStore {
     async fn open(&self, order: Order) -> Result<()> {
         if order.version != 1 {
-            return Err(Error::invalid("a new order is of version 1"));
+            return Err(Error::invalid("a new order must have version 1"));
         }
-        self.database.make(Open(order)).await
+        self.database.run(OpenOrderTx(order)).await
     }
 
     async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
-        let ask = || sqlx::query(ORDER).bind(id.as_str().to_owned());
-        Ok(self.database.find(ask, read).await?.into_iter().next())
+        let query = || sqlx::query(FIND_ORDER).bind(id.as_str().to_owned());
+        Ok(self.database.find(query, read).await?.into_iter().next())
     }
 
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool> {
-        self.database.make(Update { order, expected_version }).await
+        self.database.run(UpdateOrderTx { order, expected_version }).await
     }
 
-    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
-        let (moment, id) = place(page.after.as_ref())?;
-        let ask = || sqlx::query(UNSETTLED).bind(moment).bind(id.clone()).bind(one_more(&page));
-        Ok(page_of(self.database.find(ask, read).await?, &page, cursor))
+    async fn list_open(&self, page: PageRequest) -> Result<Page<Order>> {
+        let (created_at, id) = cursor_position(page.after.as_ref())?;
+        let query = || sqlx::query(UNSETTLED_ORDERS).bind(created_at).bind(id.clone()).bind(one_more(&page));
+        Ok(page_of(self.database.find(query, read).await?, &page, cursor))
     }
 
-    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
-        let (moment, id) = place(page.after.as_ref())?;
-        let ask = || {
-            let ask = sqlx::query(OF_ACCOUNT).bind(account.as_str().to_owned());
-            ask.bind(moment).bind(id.clone()).bind(one_more(&page))
+    async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+        let (created_at, id) = cursor_position(page.after.as_ref())?;
+        let query = || {
+            let query = sqlx::query(ORDERS_OF_ACCOUNT).bind(account.as_str().to_owned());
+            query.bind(created_at).bind(id.clone()).bind(one_more(&page))
         };
-        Ok(page_of(self.database.find(ask, read).await?, &page, cursor))
+        Ok(page_of(self.database.find(query, read).await?, &page, cursor))
     }
 }
 
-/// Where a page ends with this order.
+/// The cursor of a page that ends with this order.
 fn cursor(order: &Order) -> String {
     format!("{}/{}", order.created_at.as_millis(), order.id)
 }
 
-/// Moment and id of the last order before a page.
-fn place(after: Option<&Cursor>) -> Result<(i64, String)> {
+/// Time and id of the last order before a page.
+fn cursor_position(after: Option<&Cursor>) -> Result<(i64, String)> {
     let Some(cursor) = after else { return Ok((-1, String::new())) };
     let parts = cursor.as_str().split_once('/');
-    let place = parts.and_then(|(moment, id)| Some((moment.parse().ok()?, id.to_owned())));
-    place.ok_or_else(|| Error::invalid("this is no cursor of this store"))
+    let cursor_position = parts.and_then(|(created_at, id)| Some((created_at.parse().ok()?, id.to_owned())));
+    cursor_position.ok_or_else(|| Error::invalid("the cursor is not from this store"))
 }
 
-fn read(row: &SqliteRow) -> Work<Order> {
-    let unknown = || corrupt("a stored order has an item or a state that nobody knows");
+fn read(row: &SqliteRow) -> DbResult<Order> {
+    let unknown = || corrupt("a stored order has an unknown item or state");
     let item = match row.try_get(2)? {
-        "pack" => Item::Pack(row.try_get(3)?),
-        _ => Item::Plan(Plan::from_wire(row.try_get(3)?).ok_or_else(unknown)?),
+        "pack" => OrderItem::Pack(row.try_get(3)?),
+        _ => OrderItem::Plan(Plan::from_wire(row.try_get(3)?).ok_or_else(unknown)?),
     };
     Ok(Order {
         id: OrderId::new(row.try_get::<String, _>(11)?),
@@ -159,7 +165,7 @@ fn read(row: &SqliteRow) -> Work<Order> {
         state: OrderState::from_name(row.try_get(7)?).ok_or_else(unknown)?,
         payment: row.try_get(8)?,
         created_at: Timestamp::from_millis(row.try_get(9)?),
-        taken_back: serde_json::from_str(row.try_get(10)?)
-            .map_err(|_| corrupt("what was taken back of a stored order is no list of numbers"))?,
+        refunded_credits: serde_json::from_str(row.try_get(10)?)
+            .map_err(|_| corrupt("the refunds of a stored order are not a list of numbers"))?,
     })
 }

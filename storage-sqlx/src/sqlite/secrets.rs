@@ -1,37 +1,37 @@
-//! The service's secrets in SQLite.
+//! Secret store in SQLite.
 
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection};
-use transcript_core::{Result, directory::Secrets};
+use transcript_core::{Result, directory::SecretStore};
 
-use super::{SqliteStore, writer::Change};
-use crate::error::Work;
+use super::{SqliteStore, writer::WriteTx};
+use crate::error::DbResult;
 
-const KEEP: &str = "INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING";
-const SECRET: &str = "SELECT value FROM secrets WHERE name = ?1";
+const PUT_SECRET: &str = "INSERT INTO secrets (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING";
+const READ_SECRET: &str = "SELECT value FROM secrets WHERE name = ?1";
 
-struct Fresh {
+struct PutSecretTx {
     name: String,
     value: Vec<u8>,
 }
 
-impl Change for Fresh {
+impl WriteTx for PutSecretTx {
     type Outcome = Vec<u8>;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Vec<u8>> {
-        sqlx::query(KEEP).bind(self.name.clone()).bind(self.value.clone()).execute(&mut *db).await?;
-        Ok(sqlx::query(SECRET).bind(self.name.clone()).fetch_one(db).await?.try_get(0)?)
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<Vec<u8>> {
+        sqlx::query(PUT_SECRET).bind(self.name.clone()).bind(self.value.clone()).execute(&mut *db).await?;
+        Ok(sqlx::query(READ_SECRET).bind(self.name.clone()).fetch_one(db).await?.try_get(0)?)
     }
 }
 
 #[async_trait]
-impl Secrets for SqliteStore {
-    async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>> {
-        // Only the first start makes it: every other one would wait for the disk to write nothing.
-        let ask = || sqlx::query(SECRET).bind(name.to_owned());
-        match self.database.find_first(ask, |row| Ok(row.try_get(0)?)).await? {
+impl SecretStore for SqliteStore {
+    async fn get_or_create(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>> {
+        // Only the first start writes: a write on every start would wait for a sync without need.
+        let query = || sqlx::query(READ_SECRET).bind(name.to_owned());
+        match self.database.find_first(query, |row| Ok(row.try_get(0)?)).await? {
             Some(kept) => Ok(kept),
-            None => self.database.make(Fresh { name: name.to_owned(), value: fresh }).await,
+            None => self.database.run(PutSecretTx { name: name.to_owned(), value: fresh }).await,
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The one connection that writes, and the queue before it.
+//! The write queue: the single writing connection with batching.
 //!
-//! A commit must reach the disk ([`super::keeper`]), and a statement costs a hop to the connection's thread. So whatever
-//! waits in the queue when a transaction begins shares it: many changes, one commit, and an answer for each
-//! once the commit is on disk. Hardly any is refused, and a savepoint is a statement too: only when one of
-//! them was refused are they made anew, now each behind a savepoint of its own, so that the refused ones
-//! are undone and the others stay. A change that is alone may begin and commit with its own statements, which saves
-//! two hops ([`Change::make_alone`]). The work runs in a task of its own, so a caller who goes away leaves no transaction
-//! half done: a change that has begun runs to its end.
+//! A commit must reach the disk ([`super::wal_sync`]), and each statement costs a round trip to the connection's
+//! thread. Therefore all writes in the queue when a transaction begins share it: many writes, one commit, and a
+//! reply to each once the commit is on disk. Writes are rarely rejected, and a savepoint is a statement too: only
+//! when one was rejected does the batch run again with a savepoint before each write, so that rejected writes are
+//! undone and the others stay. A single write can begin and commit with its own statements, which saves two round
+//! trips ([`WriteTx::run_standalone`]). The work runs in its own task, so a caller that disconnects leaves no
+//! partial transaction: a write that has started runs to its end.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -23,404 +23,422 @@ use tokio::{
 };
 use transcript_core::{Error, Result};
 
-use super::keeper::Keeper;
-use crate::error::{Fault, Work};
-use link::{Alone, Link};
+use super::wal_sync::WalSyncer;
+use crate::error::{DbError, DbResult};
+use connection::{UncontendedCount, WriterConnection};
 
-mod link;
+mod connection;
 
-/// How many changes may wait. Whoever comes later waits for room first.
+/// Capacity of the queue. Later callers wait for room.
 const QUEUE_MAX: usize = 1_024;
-/// How many changes share a transaction at most: other processes want the write lock too.
+/// Most writes in a transaction: other processes also need the write lock.
 const BATCH_MAX: usize = 64;
-/// How long to wait between two attempts to begin a transaction that another process blocks.
+/// Pause between two attempts to begin a transaction while another process writes.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Before the first change of a transaction.
-const MARK: &str = "SAVEPOINT change";
-/// Before every other one.
-const MARK_NEXT: &str = "RELEASE change; SAVEPOINT change";
-/// After one that came to nothing.
-const UNDO: &str = "ROLLBACK TO change";
+/// Runs before the first write of a transaction.
+const SAVEPOINT: &str = "SAVEPOINT change";
+/// Runs before every other write.
+const NEXT_SAVEPOINT: &str = "RELEASE change; SAVEPOINT change";
+/// Runs after a rejected write.
+const UNDO_WRITE: &str = "ROLLBACK TO change";
 
-/// A change: what a port's method does to the database, in one transaction.
+/// A write: the work of a port's method on the database, in one transaction.
 ///
-/// It may be run more than once, each time on the state before it: when another change of the transaction is
-/// refused, or the database fails in its middle, all its changes are undone and run again.
-pub(crate) trait Change: Send + Sync + 'static {
-    /// What the method answers.
+/// It may run more than once, each time on the state before it: when another write of the transaction is
+/// rejected, or the database fails midway, all writes are undone and run again.
+pub(crate) trait WriteTx: Send + Sync + 'static {
+    /// The result of the method.
     type Outcome: Send + 'static;
 
-    /// Makes the change. A fault undoes all that it did.
-    fn make<'a>(
+    /// Runs the write. An error undoes all of it.
+    fn run<'a>(
         &'a self,
         db: &'a mut SqliteConnection,
-    ) -> impl Future<Output = Work<Self::Outcome>> + Send + 'a;
+    ) -> impl Future<Output = DbResult<Self::Outcome>> + Send + 'a;
 
-    /// Makes the change as the only one of a transaction, which it begins together with its first statement and
-    /// commits together with its last, since each is a hop; none where it does not know how to. A transaction that came
-    /// to nothing may be left open.
-    fn make_alone<'a>(
+    /// Runs the write as the only one of a transaction. `None` if it has no such form.
+    ///
+    /// It begins together with its first statement and commits together with its last, since each costs a round
+    /// trip. After an error the transaction may stay open.
+    fn run_standalone<'a>(
         &'a self,
         _db: &'a mut SqliteConnection,
-    ) -> impl Future<Output = Option<Attempt<Self::Outcome>>> + Send + 'a {
+    ) -> impl Future<Output = Option<TxResult<Self::Outcome>>> + Send + 'a {
         std::future::ready(None)
     }
 }
 
-/// The queue before the connection that writes. The connection closes when the queue is dropped.
+/// The queue of writes for one connection. Drop closes the connection.
 #[derive(Debug)]
-pub(crate) struct Queue {
-    sender: mpsc::Sender<Message>,
+pub(crate) struct WriteQueue {
+    sender: mpsc::Sender<WriterMessage>,
     file: PathBuf,
-    patience: Duration,
+    timeout: Duration,
     runtime: Handle,
 }
 
-enum Message {
-    Change(Box<dyn Waiting>),
+enum WriterMessage {
+    Write(Box<dyn QueuedWrite>),
     Close(oneshot::Sender<()>),
 }
 
-impl Queue {
-    /// Starts the task that writes, and the thread that waits for the disk.
+impl WriteQueue {
+    /// Starts the writing task and the sync thread.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Unavailable`] when the system gives no thread.
+    /// [`transcript_core::ErrorKind::Unavailable`] if the system cannot start a thread.
     pub(crate) fn start(
         connection: SqliteConnection,
         options: SqliteConnectOptions,
         file: PathBuf,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Self> {
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let keeper = Keeper::start(&file)?;
-        let link = Some(Link::of(connection));
-        let writer = Writer { link, options, keeper, alone: Alone::default(), file: file.clone() };
+        let syncer = WalSyncer::start(&file)?;
+        let connection = Some(WriterConnection::new(connection));
+        let writer = Writer {
+            connection,
+            options,
+            syncer,
+            uncontended: UncontendedCount::default(),
+            file: file.clone(),
+        };
         let runtime = Handle::current();
         runtime.spawn(writer.run(receiver));
-        Ok(Self { sender, file, patience, runtime })
+        Ok(Self { sender, file, timeout, runtime })
     }
 
-    /// Makes a change and returns its outcome once it is on the disk. One that has not begun when its caller's
-    /// patience is over is not made.
-    pub(crate) async fn make<C: Change>(&self, change: C) -> Result<C::Outcome> {
-        let (answer, outcome) = oneshot::channel();
-        let patience_ends = Instant::now() + self.patience;
-        let waiting = Box::new(Request { change, outcome: None, patience_ends, answer: Some(answer) });
-        match self.sender.try_send(Message::Change(waiting)) {
+    /// Runs a write and returns its outcome once it is on disk.
+    ///
+    /// A write that did not start within the timeout is not run.
+    pub(crate) async fn run<C: WriteTx>(&self, write: C) -> Result<C::Outcome> {
+        let (reply, outcome) = oneshot::channel();
+        let deadline = Instant::now() + self.timeout;
+        let request = Box::new(WriteRequest { write, outcome: None, deadline, reply: Some(reply) });
+        match self.sender.try_send(WriterMessage::Write(request)) {
             Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(message)) => drop(self.room().await?.send(message)),
+            Err(mpsc::error::TrySendError::Full(message)) => drop(self.reserve().await?.send(message)),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(super::closed()),
         }
         outcome.await.map_err(|_| super::closed())?
     }
 
     /// Waits for room in the queue.
-    async fn room(&self) -> Result<mpsc::OwnedPermit<Message>> {
-        let (sender, patience) = (self.sender.clone(), self.patience);
+    async fn reserve(&self) -> Result<mpsc::OwnedPermit<WriterMessage>> {
+        let (sender, timeout) = (self.sender.clone(), self.timeout);
         // The caller's executor may have no timers.
-        let room =
-            self.runtime.spawn(async move { tokio::time::timeout(patience, sender.reserve_owned()).await });
-        match room.await {
-            Ok(Ok(Ok(room))) => Ok(room),
+        let permit =
+            self.runtime.spawn(async move { tokio::time::timeout(timeout, sender.reserve_owned()).await });
+        match permit.await {
+            Ok(Ok(Ok(permit))) => Ok(permit),
             Ok(Err(_)) => Err(busy(&self.file)),
             Ok(Ok(Err(_))) | Err(_) => Err(super::closed()),
         }
     }
 
-    /// Waits until all that was queued before is done, and the connection is closed.
+    /// Waits until the queued writes are done and the connection is closed.
     pub(crate) async fn close(&self) {
-        let (answer, closed) = oneshot::channel();
-        if self.sender.send(Message::Close(answer)).await.is_ok() {
-            // An error means that it has closed already.
+        let (reply, closed) = oneshot::channel();
+        if self.sender.send(WriterMessage::Close(reply)).await.is_ok() {
+            // An error means that it is already closed.
             closed.await.ok();
         }
     }
 }
 
-/// A change of any kind in the queue.
+/// A queued write of any type.
 #[async_trait]
-pub(super) trait Waiting: Send {
-    /// Makes the change and keeps its outcome for [`Waiting::answer`].
-    async fn make(&mut self, db: &mut SqliteConnection) -> Work<()>;
+pub(super) trait QueuedWrite: Send {
+    /// Runs the write and stores its outcome for [`Self::reply`].
+    async fn run(&mut self, db: &mut SqliteConnection) -> DbResult<()>;
 
-    /// Makes the change with a transaction of its own; none where it does not know how to.
-    async fn make_alone(&mut self, db: &mut SqliteConnection) -> Option<Attempt<()>>;
+    /// Runs the write in its own transaction. `None` if it has no such form.
+    async fn run_standalone(&mut self, db: &mut SqliteConnection) -> Option<TxResult<()>>;
 
-    /// Keeps, for [`Waiting::answer`], why the change was undone.
-    fn refuse(&mut self, error: Error);
+    /// Stores the reason why the write was undone, for [`Self::reply`].
+    fn reject(&mut self, error: Error);
 
-    /// Tells the caller the outcome, or why there is none.
-    fn answer(&mut self, committed: Result<()>);
+    /// Sends the outcome, or the error of the commit, to the caller.
+    fn reply(&mut self, committed: Result<()>);
 
-    /// When the caller has waited long enough for the change to begin.
-    fn patience_ends(&self) -> Instant;
+    /// The time after which the write must not start.
+    fn deadline(&self) -> Instant;
 }
 
-struct Request<C: Change> {
-    change: C,
+struct WriteRequest<C: WriteTx> {
+    write: C,
     outcome: Option<Result<C::Outcome>>,
-    patience_ends: Instant,
-    answer: Option<oneshot::Sender<Result<C::Outcome>>>,
+    deadline: Instant,
+    reply: Option<oneshot::Sender<Result<C::Outcome>>>,
 }
 
 #[async_trait]
-impl<C: Change> Waiting for Request<C> {
-    async fn make(&mut self, db: &mut SqliteConnection) -> Work<()> {
-        self.outcome = Some(Ok(self.change.make(db).await?));
+impl<C: WriteTx> QueuedWrite for WriteRequest<C> {
+    async fn run(&mut self, db: &mut SqliteConnection) -> DbResult<()> {
+        self.outcome = Some(Ok(self.write.run(db).await?));
         Ok(())
     }
 
-    async fn make_alone(&mut self, db: &mut SqliteConnection) -> Option<Attempt<()>> {
-        let made = self.change.make_alone(db).await?;
-        Some(made.map(|outcome| self.outcome = Some(Ok(outcome))))
+    async fn run_standalone(&mut self, db: &mut SqliteConnection) -> Option<TxResult<()>> {
+        let result = self.write.run_standalone(db).await?;
+        Some(result.map(|outcome| self.outcome = Some(Ok(outcome))))
     }
 
-    fn refuse(&mut self, error: Error) {
+    fn reject(&mut self, error: Error) {
         self.outcome = Some(Err(error));
     }
 
-    fn answer(&mut self, committed: Result<()>) {
-        let missing = || Err(Error::unexpected("a change was not made"));
+    fn reply(&mut self, committed: Result<()>) {
+        let missing = || Err(Error::unexpected("a queued write did not run"));
         let outcome = committed.and_then(|()| self.outcome.take().unwrap_or_else(missing));
-        if let Some(answer) = self.answer.take() {
-            // Nobody may be waiting any more; the change is made all the same.
-            answer.send(outcome).ok();
+        if let Some(reply) = self.reply.take() {
+            // The write is stored even if the caller has disconnected.
+            reply.send(outcome).ok();
         }
     }
 
-    fn patience_ends(&self) -> Instant {
-        self.patience_ends
+    fn deadline(&self) -> Instant {
+        self.deadline
     }
 }
 
-/// What stands before the changes of a transaction.
+/// Use of savepoints in a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Marks {
-    /// Nothing: one that is refused undoes them all.
+enum SavepointMode {
+    /// No savepoints: a rejected write undoes all writes of the transaction.
     None,
-    /// A savepoint before each.
+    /// A savepoint before each write, so that a rejected write is undone separately.
     Each,
 }
 
-/// Why a transaction came to nothing.
+/// Why a transaction failed.
 #[derive(Debug)]
-pub(crate) enum Failed {
-    /// One of its changes was refused, and was not marked: all were undone.
-    Refused(Fault),
-    /// It could not begin, because another process writes: nothing has happened yet.
-    Blocked(Fault),
-    /// The database failed during one of the changes in it; the others may do better alone.
-    Change(Fault),
+pub(crate) enum TxError {
+    /// A write without a savepoint was rejected: all writes were undone.
+    Rejected(DbError),
+    /// It could not begin because another process writes: nothing has happened yet.
+    Blocked(DbError),
+    /// The database failed during one of its writes; the others may succeed in their own transactions.
+    Write(DbError),
     /// It could not begin or commit.
-    Transaction(Fault),
+    Transaction(DbError),
 }
 
-/// What became of a transaction.
-pub(crate) type Attempt<T> = std::result::Result<T, Failed>;
+/// Result of a transaction.
+pub(crate) type TxResult<T> = std::result::Result<T, TxError>;
 
-impl Failed {
+impl TxError {
     fn to_begin(error: sqlx::Error) -> Self {
-        let fault = Fault::from(error);
+        let fault = DbError::from(error);
         if fault.is_busy() { Self::Blocked(fault) } else { Self::Transaction(fault) }
     }
 
-    /// In the middle of a change that is made alone.
-    pub(super) fn of(fault: impl Into<Fault>) -> Self {
+    /// An error in the middle of a standalone write.
+    pub(super) fn from_write(fault: impl Into<DbError>) -> Self {
         let fault = fault.into();
-        if fault.is_of_one_change() { Self::Refused(fault) } else { Self::Change(fault) }
+        if fault.is_limited_to_write() { Self::Rejected(fault) } else { Self::Write(fault) }
     }
 
-    /// In what a change that is made alone says first, together with the beginning.
-    pub(super) fn at_first(fault: Fault) -> Self {
-        if fault.is_busy() { Self::Blocked(fault) } else { Self::of(fault) }
+    /// An error of a standalone write's first statement, which also begins the transaction.
+    pub(super) fn at_first(fault: DbError) -> Self {
+        if fault.is_busy() { Self::Blocked(fault) } else { Self::from_write(fault) }
     }
 
-    /// When it was to be committed: it may be.
-    pub(super) fn to_commit(fault: impl Into<Fault>) -> Self {
+    /// An error of a commit, which may have succeeded.
+    pub(super) fn to_commit(fault: impl Into<DbError>) -> Self {
         Self::Transaction(fault.into())
     }
 }
 
 struct Writer {
-    link: Option<Link>,
+    connection: Option<WriterConnection>,
     options: SqliteConnectOptions,
-    keeper: Keeper,
-    alone: Alone,
+    syncer: WalSyncer,
+    uncontended: UncontendedCount,
     file: PathBuf,
 }
 
 impl Writer {
-    async fn run(mut self, mut queue: mpsc::Receiver<Message>) {
+    async fn run(mut self, mut queue: mpsc::Receiver<WriterMessage>) {
         let mut closing = Vec::new();
         while let Some(message) = queue.recv().await {
             let mut batch = Vec::new();
             let mut next = Some(message);
             while let Some(message) = next {
                 match message {
-                    Message::Change(change) => batch.push(change),
-                    Message::Close(answer) => {
-                        // What is in the queue already is still done; nothing new gets in.
+                    WriterMessage::Write(write) => batch.push(write),
+                    WriterMessage::Close(reply) => {
+                        // Queued writes are still done; new ones are not accepted.
                         queue.close();
-                        closing.push(answer);
+                        closing.push(reply);
                     }
                 }
                 next = if batch.len() < BATCH_MAX { queue.try_recv().ok() } else { None };
             }
-            let was_alone = self.has_alone(&batch);
-            if !was_alone {
-                self.alone.count(false);
+            let was_uncontended = self.is_uncontended(&batch);
+            if !was_uncontended {
+                self.uncontended.record(false);
             }
-            for change in self.write(batch).await {
-                self.write(vec![change]).await;
+            for write in self.write(batch).await {
+                self.write(vec![write]).await;
             }
-            self.alone.count(was_alone && queue.is_empty());
+            self.uncontended.record(was_uncontended && queue.is_empty());
         }
-        // The log must be there until it is kept.
-        self.keeper.close().await;
-        if let Some(link) = self.link.take()
-            && let Err(error) = link.connection.close().await
+        // The log must exist until it is synced.
+        self.syncer.close().await;
+        if let Some(connection) = self.connection.take()
+            && let Err(error) = connection.connection.close().await
         {
-            tracing::warn!(%error, file = %self.file.display(), "the database did not close in order");
+            tracing::warn!(%error, file = %self.file.display(), "database close failed");
         }
-        for answer in closing {
-            answer.send(()).ok();
+        for reply in closing {
+            reply.send(()).ok();
         }
     }
 
-    /// Makes the changes in one transaction and has them answered. Returns those that must be made alone.
-    async fn write(&mut self, mut batch: Vec<Box<dyn Waiting>>) -> Vec<Box<dyn Waiting>> {
-        let mut late = busy(&self.file);
-        let mut marks = Marks::None;
+    /// Runs the writes in one transaction and sends the replies.
+    ///
+    /// Returns the writes that must run separately.
+    async fn write(&mut self, mut batch: Vec<Box<dyn QueuedWrite>>) -> Vec<Box<dyn QueuedWrite>> {
+        let mut timeout_error = busy(&self.file);
+        let mut savepoints = SavepointMode::None;
         loop {
-            answer_late(&mut batch, &late);
+            reject_late(&mut batch, &timeout_error);
             if batch.is_empty() {
                 return batch;
             }
-            if let Some(error) = self.keeper.failure() {
-                batch.iter_mut().for_each(|change| change.answer(Err(error.clone())));
+            if let Some(error) = self.syncer.failure() {
+                batch.iter_mut().for_each(|write| write.reply(Err(error.clone())));
                 return Vec::new();
             }
-            let error = match self.attempt(&mut batch, marks).await {
-                Ok(()) if self.link.as_ref().is_some_and(Link::keeps) => {
-                    batch.iter_mut().for_each(|change| change.answer(Ok(())));
+            let error = match self.attempt(&mut batch, savepoints).await {
+                Ok(()) if self.connection.as_ref().is_some_and(WriterConnection::syncs_on_commit) => {
+                    batch.iter_mut().for_each(|write| write.reply(Ok(())));
                     return Vec::new();
                 }
                 Ok(()) => {
-                    self.keeper.keep(batch).await;
+                    self.syncer.sync_and_ack(batch).await;
                     return Vec::new();
                 }
-                Err(Failed::Change(fault) | Failed::Transaction(fault)) if fault.is_of_the_disk() => {
-                    self.keeper.distrust(&fault)
+                Err(TxError::Write(fault) | TxError::Transaction(fault)) if fault.is_sync_failure() => {
+                    self.syncer.mark_failed(&fault)
                 }
-                Err(Failed::Refused(_)) if batch.len() > 1 => {
-                    marks = Marks::Each;
+                Err(TxError::Rejected(_)) if batch.len() > 1 => {
+                    savepoints = SavepointMode::Each;
                     continue;
                 }
-                Err(Failed::Blocked(fault)) => {
-                    late = fault.into_error(&self.file);
+                Err(TxError::Blocked(fault)) => {
+                    timeout_error = fault.into_error(&self.file);
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 }
-                Err(Failed::Change(_)) if batch.len() > 1 => return batch,
-                Err(Failed::Refused(fault) | Failed::Change(fault) | Failed::Transaction(fault)) => {
+                Err(TxError::Write(_)) if batch.len() > 1 => return batch,
+                Err(TxError::Rejected(fault) | TxError::Write(fault) | TxError::Transaction(fault)) => {
                     fault.into_error(&self.file)
                 }
             };
-            batch.iter_mut().for_each(|change| change.answer(Err(error.clone())));
+            batch.iter_mut().for_each(|write| write.reply(Err(error.clone())));
             return Vec::new();
         }
     }
 
-    /// Whether this is one change, and nobody waits for the disk: a commit that waits speaks for itself only, so what was
-    /// committed before must be kept already.
-    fn has_alone(&self, batch: &[Box<dyn Waiting>]) -> bool {
-        batch.len() == 1 && self.keeper.is_idle()
+    /// Whether the batch is one write and no earlier commit waits for a sync.
+    ///
+    /// A commit that syncs itself acknowledges only itself, so earlier commits must be synced before it.
+    fn is_uncontended(&self, batch: &[Box<dyn QueuedWrite>]) -> bool {
+        batch.len() == 1 && self.syncer.is_idle()
     }
 
-    async fn attempt(&mut self, batch: &mut [Box<dyn Waiting>], marks: Marks) -> Attempt<()> {
-        let mut link = match self.link.take() {
-            Some(link) => link,
-            None => Link::open(&self.options).await.map_err(Failed::to_begin)?,
+    async fn attempt(
+        &mut self,
+        batch: &mut [Box<dyn QueuedWrite>],
+        savepoints: SavepointMode,
+    ) -> TxResult<()> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => WriterConnection::open(&self.options).await.map_err(TxError::to_begin)?,
         };
-        link.keep(self.alone.is_likely() && self.has_alone(batch)).await.map_err(Failed::to_begin)?;
-        let outcome = run(&mut link.connection, batch, marks, &self.file).await;
-        // After a fault SQLite may have rolled back by itself, or not at all. A connection that is
-        // dropped always does, so a fresh one is taken.
-        if let Ok(()) | Err(Failed::Blocked(_) | Failed::Refused(_)) = outcome {
-            self.link = Some(link);
+        connection
+            .set_sync(self.uncontended.is_likely() && self.is_uncontended(batch))
+            .await
+            .map_err(TxError::to_begin)?;
+        let outcome = run(&mut connection.connection, batch, savepoints, &self.file).await;
+        // After an error SQLite may have rolled back, or not. Dropping a connection always does, so a new one is
+        // opened.
+        if let Ok(()) | Err(TxError::Blocked(_) | TxError::Rejected(_)) = outcome {
+            self.connection = Some(connection);
         }
         outcome
     }
 }
 
-/// Parts with the changes whose callers have waited long enough.
-fn answer_late(batch: &mut Vec<Box<dyn Waiting>>, error: &Error) {
+/// Removes the writes whose deadline has passed, with an error for each.
+fn reject_late(batch: &mut Vec<Box<dyn QueuedWrite>>, error: &Error) {
     let now = Instant::now();
-    batch.retain_mut(|change| {
-        let in_time = change.patience_ends() > now;
+    batch.retain_mut(|write| {
+        let in_time = write.deadline() > now;
         if !in_time {
-            change.answer(Err(error.clone()));
+            write.reply(Err(error.clone()));
         }
         in_time
     });
 }
 
-/// Makes the changes in one transaction.
+/// Runs the writes in one transaction.
 async fn run(
     connection: &mut SqliteConnection,
-    batch: &mut [Box<dyn Waiting>],
-    marks: Marks,
+    batch: &mut [Box<dyn QueuedWrite>],
+    savepoints: SavepointMode,
     file: &Path,
-) -> Attempt<()> {
-    let whole = |error: sqlx::Error| Failed::Transaction(error.into());
-    if let ([change], Marks::None) = (&mut *batch, marks)
-        && let Some(made) = alone(connection, change.as_mut()).await
+) -> TxResult<()> {
+    let transaction_error = |error: sqlx::Error| TxError::Transaction(error.into());
+    if let ([write], SavepointMode::None) = (&mut *batch, savepoints)
+        && let Some(result) = run_alone(connection, write.as_mut()).await
     {
-        return made;
+        return result;
     }
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(Failed::to_begin)?;
-    let mut mark = MARK;
-    for change in batch {
-        if marks == Marks::Each {
-            sqlx::query(mark).execute(&mut *transaction).await.map_err(whole)?;
-            mark = MARK_NEXT;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(TxError::to_begin)?;
+    let mut savepoint = SAVEPOINT;
+    for write in batch {
+        if savepoints == SavepointMode::Each {
+            sqlx::query(savepoint).execute(&mut *transaction).await.map_err(transaction_error)?;
+            savepoint = NEXT_SAVEPOINT;
         }
-        // A defect in one change must not end the task that writes for all.
-        let made = AssertUnwindSafe(change.make(&mut transaction)).catch_unwind().await;
-        match (made.unwrap_or(Err(Fault::Panicked)), marks) {
+        // A panic in one write must not end the task that serves all.
+        let result = AssertUnwindSafe(write.run(&mut transaction)).catch_unwind().await;
+        match (result.unwrap_or(Err(DbError::Panicked)), savepoints) {
             (Ok(()), _) => {}
-            (Err(fault), Marks::Each) if fault.is_of_one_change() => {
-                change.refuse(fault.into_error(file));
-                sqlx::query(UNDO).execute(&mut *transaction).await.map_err(whole)?;
+            (Err(fault), SavepointMode::Each) if fault.is_limited_to_write() => {
+                write.reject(fault.into_error(file));
+                sqlx::query(UNDO_WRITE).execute(&mut *transaction).await.map_err(transaction_error)?;
             }
-            (Err(fault), Marks::None) if fault.is_of_one_change() => {
-                transaction.rollback().await.map_err(whole)?;
-                return Err(Failed::Refused(fault));
+            (Err(fault), SavepointMode::None) if fault.is_limited_to_write() => {
+                transaction.rollback().await.map_err(transaction_error)?;
+                return Err(TxError::Rejected(fault));
             }
-            (Err(fault), _) => return Err(Failed::Change(fault)),
+            (Err(fault), _) => return Err(TxError::Write(fault)),
         }
     }
-    transaction.commit().await.map_err(whole)
+    transaction.commit().await.map_err(transaction_error)
 }
 
-/// Makes a change with a transaction of its own, where it knows how to.
-async fn alone(connection: &mut SqliteConnection, change: &mut dyn Waiting) -> Option<Attempt<()>> {
-    let made = AssertUnwindSafe(change.make_alone(connection)).catch_unwind().await;
-    let made = made.unwrap_or(Some(Err(Failed::Change(Fault::Panicked))))?;
-    if let Err(Failed::Refused(_)) = made
+/// Runs a write in its own transaction, if it supports that.
+async fn run_alone(connection: &mut SqliteConnection, write: &mut dyn QueuedWrite) -> Option<TxResult<()>> {
+    let result = AssertUnwindSafe(write.run_standalone(connection)).catch_unwind().await;
+    let result = result.unwrap_or(Some(Err(TxError::Write(DbError::Panicked))))?;
+    if let Err(TxError::Rejected(_)) = result
         && let Err(error) = sqlx::raw_sql("ROLLBACK").execute(connection).await
     {
-        return Some(Err(Failed::Transaction(error.into())));
+        return Some(Err(TxError::Transaction(error.into())));
     }
-    Some(made)
+    Some(result)
 }
 
 #[cold]
 pub(super) fn busy(file: &Path) -> Error {
     let file = file.display();
-    Error::unavailable(format!("too much waits to be written to the database {file}: try again in a moment"))
+    Error::unavailable(format!("the write queue of the database {file} is full: retry in a few seconds"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the tests of all databases share.
+//! Fixtures and checks for the tests of all databases.
 
 pub(crate) mod charging;
 pub(crate) mod cold;
@@ -11,16 +11,18 @@ use std::{
 
 use transcript_core::{
     PageRequest, Timestamp,
-    archive::{Keep, Wish},
+    archive::{PutRequest, TrackSelector},
     ids::{GrantId, HoldId, WalletId},
-    ledger::{Grant, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Settle, SettleOutcome, Terms, audit},
+    ledger::{
+        GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, SettleOutcome, SettleRequest, Terms, audit,
+    },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
 pub(crate) const NOW: i64 = 1_795_132_800_000;
 
-pub(crate) fn moment(millis: i64) -> Timestamp {
+pub(crate) fn timestamp(millis: i64) -> Timestamp {
     Timestamp::from_millis(NOW + millis)
 }
 
@@ -32,24 +34,24 @@ pub(crate) fn request(id: String, wallet: &str, amount: u64) -> HoldRequest {
     HoldRequest {
         id: HoldId::new(id),
         legs: vec![Leg { wallet: WalletId::new(wallet), terms: purchased(), amount }],
-        now: moment(0),
-        expires_at: moment(60_000),
+        now: timestamp(0),
+        expires_at: timestamp(60_000),
         memo: "test".to_owned(),
     }
 }
 
 pub(crate) async fn grant(store: &dyn Ledger, id: &str, wallet: &str, amount: u64) {
-    let grant = Grant {
+    let grant = GrantRequest {
         id: GrantId::new(id),
         wallet: WalletId::new(wallet),
         amount,
-        now: moment(0),
+        now: timestamp(0),
         memo: "test".to_owned(),
     };
     store.grant(grant).await.unwrap();
 }
 
-/// Every balance is what its entries add up to.
+/// Checks that every balance is the sum of its entries.
 pub(crate) async fn check_audit(store: &dyn Ledger) {
     let mut request = PageRequest::first();
     loop {
@@ -70,14 +72,14 @@ pub(crate) async fn check_audit(store: &dyn Ledger) {
     }
 }
 
-/// Two stores on one database drain a wallet to exactly nothing.
-pub(crate) async fn drain(one: Arc<dyn Ledger>, two: Arc<dyn Ledger>) {
+/// Drains a wallet to exactly zero from two stores on one database.
+pub(crate) async fn drain_wallet(one: Arc<dyn Ledger>, two: Arc<dyn Ledger>) {
     grant(&*one, "bought", "w", 300).await;
     let spend = |store: &Arc<dyn Ledger>, name: &str, n: u64| {
-        let (store, ask) = (Arc::clone(store), request(format!("{name}{n}"), "w", 1 + n % 3));
+        let (store, hold_request) = (Arc::clone(store), request(format!("{name}{n}"), "w", 1 + n % 3));
         tokio::spawn(async move {
-            let amount = ask.legs[0].amount;
-            match store.spend(ask).await.unwrap() {
+            let amount = hold_request.legs[0].amount;
+            match store.spend(hold_request).await.unwrap() {
                 HoldOutcome::Held { .. } => amount,
                 _ => 0,
             }
@@ -88,27 +90,27 @@ pub(crate) async fn drain(one: Arc<dyn Ledger>, two: Arc<dyn Ledger>) {
     for task in spending {
         spent += task.await.unwrap();
     }
-    // Whatever is left is less than the largest request that was refused, so single credits drain it.
+    // The rest is less than the largest rejected request, so single credits drain it.
     let left = 300 - spent;
     assert!(left < 3, "{left}");
     for n in 0..left {
         let store = if n % 2 == 0 { &one } else { &two };
-        let ask = request(format!("last{n}"), "w", 1);
-        assert!(matches!(store.spend(ask).await.unwrap(), HoldOutcome::Held { .. }));
+        let hold_request = request(format!("last{n}"), "w", 1);
+        assert!(matches!(store.spend(hold_request).await.unwrap(), HoldOutcome::Held { .. }));
     }
     for store in [&one, &two] {
         let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
         assert_eq!((balance.available(), balance.pools[0].spent, balance.pools[0].held), (0, 300, 0));
         assert!(matches!(
             store.spend(request("more".to_owned(), "w", 1)).await.unwrap(),
-            HoldOutcome::Refused { .. }
+            HoldOutcome::Insufficient { .. }
         ));
         check_audit(&**store).await;
     }
 }
 
-/// Callers who go away leave nothing half done.
-pub(crate) async fn go_away<F: Future<Output = Arc<dyn Ledger>>>(
+/// Cancels callers and checks that every operation was done completely or not at all.
+pub(crate) async fn check_cancelled_callers<F: Future<Output = Arc<dyn Ledger>>>(
     store: Arc<dyn Ledger>,
     another: impl FnOnce() -> F,
 ) {
@@ -118,14 +120,15 @@ pub(crate) async fn go_away<F: Future<Output = Arc<dyn Ledger>>>(
         let store = Arc::clone(&store);
         calls.push(tokio::spawn(async move {
             store.hold(request(format!("h{n}"), "w", 3)).await.unwrap();
-            let settle = Settle { id: HoldId::new(format!("h{n}")), spent: vec![2], now: moment(1) };
+            let settle =
+                SettleRequest { id: HoldId::new(format!("h{n}")), spent: vec![2], now: timestamp(1) };
             store.settle(settle).await.unwrap();
             store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
         }));
         if n % 3 == 0 {
             tokio::time::sleep(Duration::from_micros(50 * (n % 11))).await;
         }
-        // Some go at once, some in the middle, some not at all.
+        // Some are cancelled at once, some in the middle, some not at all.
         if n % 4 != 0 {
             calls[usize::try_from(n / 2).unwrap()].abort();
         }
@@ -141,8 +144,8 @@ pub(crate) async fn go_away<F: Future<Output = Arc<dyn Ledger>>>(
     grant(&*store, "latest", "w", 1).await;
     check_audit(&*store).await;
     for n in 0..400 {
-        let settle = Settle { id: HoldId::new(format!("h{n}")), spent: vec![2], now: moment(1) };
-        // Made whole or not at all; where it was held only, it settles now.
+        let settle = SettleRequest { id: HoldId::new(format!("h{n}")), spent: vec![2], now: timestamp(1) };
+        // Settled completely or not at all; a hold that was only held settles now.
         let outcome = other.settle(settle).await.unwrap();
         assert!(!matches!(outcome, SettleOutcome::Settled { ref balances } if balances.len() != 1));
     }
@@ -152,8 +155,8 @@ pub(crate) async fn go_away<F: Future<Output = Arc<dyn Ledger>>>(
     assert_eq!(balance.pools[0].spent % 2, 0);
 }
 
-/// Polls a future with no runtime around it.
-pub(crate) fn poll_alone<T>(future: impl Future<Output = T>) -> T {
+/// Polls a future without a runtime.
+pub(crate) fn poll_without_runtime<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -164,28 +167,31 @@ pub(crate) fn poll_alone<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Any text is kept letter by letter.
-pub(crate) async fn keep_texts(store: &dyn Ledger) {
-    for (place, text) in ["\0", "a\0b", "\"'\\", "\u{1F600}\u{FFFF}", "$.x", "null"].into_iter().enumerate() {
+/// Checks that texts with special characters are stored unchanged.
+pub(crate) async fn check_texts_stored(store: &dyn Ledger) {
+    for (index, text) in ["\0", "a\0b", "\"'\\", "\u{1F600}\u{FFFF}", "$.x", "null"].into_iter().enumerate() {
         grant(store, text, text, 2).await;
-        let ask = HoldRequest { memo: text.to_owned(), ..request(text.to_owned(), text, 2) };
-        assert!(matches!(store.spend(ask.clone()).await.unwrap(), HoldOutcome::Held { .. }), "{text:?}");
-        assert!(matches!(store.spend(ask).await.unwrap(), HoldOutcome::Known { .. }), "{text:?}");
+        let hold_request = HoldRequest { memo: text.to_owned(), ..request(text.to_owned(), text, 2) };
+        assert!(
+            matches!(store.spend(hold_request.clone()).await.unwrap(), HoldOutcome::Held { .. }),
+            "{text:?}"
+        );
+        assert!(matches!(store.spend(hold_request).await.unwrap(), HoldOutcome::Exists { .. }), "{text:?}");
         let entries = store.entries(&WalletId::new(text), PageRequest::first()).await.unwrap().items;
         assert_eq!(entries.len(), 2, "{text:?}");
         assert!(entries.iter().all(|entry| entry.cause == text && entry.wallet.as_str() == text));
         assert_eq!(entries[1].memo, text);
-        assert_eq!(store.wallets(PageRequest::first()).await.unwrap().items.len(), place + 1);
+        assert_eq!(store.wallets(PageRequest::first()).await.unwrap().items.len(), index + 1);
     }
 }
 
-/// A transcript of one segment, for the default wish.
-pub(crate) fn keep(id: &str, words: &str) -> Keep {
-    let video = VideoId::new(Platform::VideoSite, id).unwrap();
+/// A transcript of one segment, for the default selector.
+pub(crate) fn put_request(id: &str, words: &str) -> PutRequest {
+    let video = VideoId::new(Platform::YouTube, id).unwrap();
     let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
-    Keep {
+    PutRequest {
         video: video.clone(),
-        wishes: vec![Wish::Default],
+        selectors: vec![TrackSelector::Default],
         transcript: Arc::new(Transcript {
             video,
             title: None,

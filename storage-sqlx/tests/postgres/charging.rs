@@ -1,42 +1,44 @@
-//! Charges that several servers make for the same accounts at the same time.
+//! Concurrent charges of several servers to the same accounts.
 
 use std::sync::Arc;
 
 use sqlx::{ConnectOptions, postgres::PgConnectOptions};
 use transcript_core::{
     ErrorKind,
-    accounts::{ChargeOutcome, Charges},
+    accounts::{ChargeOutcome, ChargeStore},
     ledger::{HoldOutcome, Ledger},
-    limits::Take,
+    limits::LimitRequest,
 };
 
 use crate::common::{
-    charging::{account, ask, charged},
+    charging::{account, charge_request, charged},
     check_audit, purchased,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn several_servers_charge_the_same_accounts_to_the_last_credit() {
+async fn charge_several_servers_spend_exact_credits() {
     let (one, database) = crate::store().await;
     let stores = [Arc::clone(&one), crate::store_in(&database).await, crate::store_in(&database).await];
     let mut accounts = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
         accounts.push(account(&*one, name).await);
     }
-    // Of each account's ten credits fifteen are asked for, by all servers at once.
+    // Each account has ten credits and receives fifteen charges, from all servers concurrently.
     let mut calls = Vec::new();
     for (account, n) in accounts.iter().flat_map(|account| (0..15).map(move |n| (account, n))) {
-        let ask = ask(account, &format!("{}-{n}", account.id));
-        let take = Take { count: 100, ..ask.take.clone() };
-        let (store, ask) =
-            (Arc::clone(&stores[n % 3]), transcript_core::accounts::ChargeRequest { take, ..ask });
-        calls.push(tokio::spawn(async move { store.charge(ask).await.unwrap() }));
+        let charge_request = charge_request(account, &format!("{}-{n}", account.id));
+        let limit_request = LimitRequest { max: 100, ..charge_request.limit_request.clone() };
+        let (store, charge_request) = (
+            Arc::clone(&stores[n % 3]),
+            transcript_core::accounts::ChargeRequest { limit_request, ..charge_request },
+        );
+        calls.push(tokio::spawn(async move { store.charge(charge_request).await.unwrap() }));
     }
     let (mut paid, mut refused) = (0, 0);
     for call in calls {
         match call.await.unwrap() {
-            ChargeOutcome::Counted { spent: HoldOutcome::Held { .. }, .. } => paid += 1,
-            ChargeOutcome::Counted { spent: HoldOutcome::Refused { .. }, .. } => refused += 1,
+            ChargeOutcome::Accepted { spent: HoldOutcome::Held { .. }, .. } => paid += 1,
+            ChargeOutcome::Accepted { spent: HoldOutcome::Insufficient { .. }, .. } => refused += 1,
             other => panic!("{other:?}"),
         }
     }
@@ -49,29 +51,29 @@ async fn several_servers_charge_the_same_accounts_to_the_last_credit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_damaged_row_is_its_own_charges_fault_only() {
+async fn charge_damaged_limit_row_fails_only_its_charge() {
     let (store, database) = crate::store().await;
     let mut accounts = Vec::new();
     for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         accounts.push(account(&*store, name).await);
     }
     let options: PgConnectOptions = database.url.parse().unwrap();
-    let mut stranger = options.connect().await.unwrap();
+    let mut foreign_connection = options.connect().await.unwrap();
     let damage =
         "INSERT INTO limits (bucket, version, ends_at, taken) VALUES ('api/b', 1, 9000000000000, 'none')";
-    sqlx::raw_sql(damage).execute(&mut stranger).await.unwrap();
+    sqlx::raw_sql(damage).execute(&mut foreign_connection).await.unwrap();
     let calls: Vec<_> = (0..4)
         .flat_map(|n| accounts.iter().map(move |account| (n, account)))
         .map(|(n, account)| {
-            let (store, ask) = (Arc::clone(&store), ask(account, &format!("{}-{n}", account.id)));
-            (account.id.clone(), tokio::spawn(async move { store.charge(ask).await }))
+            let (store, charge_request) =
+                (Arc::clone(&store), charge_request(account, &format!("{}-{n}", account.id)));
+            (account.id.clone(), tokio::spawn(async move { store.charge(charge_request).await }))
         })
         .collect();
     for (account, call) in calls {
         let outcome = call.await.unwrap();
         if account.as_str() == "b" {
-            let is_corrupt =
-                matches!(&outcome, Ok(ChargeOutcome::Undone(error)) if error.kind() == ErrorKind::Corrupt);
+            let is_corrupt = matches!(&outcome, Ok(ChargeOutcome::NotCharged(error)) if error.kind() == ErrorKind::Corrupt);
             assert!(is_corrupt, "{outcome:?}");
         } else {
             assert!(charged(&outcome), "{account}: {outcome:?}");
@@ -81,10 +83,12 @@ async fn a_damaged_row_is_its_own_charges_fault_only() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_closed_has_charged_nothing() {
+async fn charge_closed_store_is_not_charged() {
     let (store, _database) = crate::store().await;
     let account = account(&*store, "a").await;
     store.close().await;
-    let outcome = store.charge(ask(&account, "h1")).await;
-    assert!(matches!(&outcome, Ok(ChargeOutcome::Undone(error)) if error.kind() == ErrorKind::Unavailable));
+    let outcome = store.charge(charge_request(&account, "h1")).await;
+    assert!(
+        matches!(&outcome, Ok(ChargeOutcome::NotCharged(error)) if error.kind() == ErrorKind::Unavailable)
+    );
 }

@@ -1,23 +1,23 @@
-//! The compact form in PostgreSQL: damage, what is forgotten, and several servers at once.
+//! Cold storage in PostgreSQL: damage, deletion, and concurrent compaction by several servers.
 
 use sqlx::{AssertSqlSafe, Row};
 use transcript_core::{ErrorKind, archive::Archive};
 
 use crate::{
     common::cold::{compact, found, speech},
-    opening::stranger,
+    opening::foreign_connection,
 };
 
 #[tokio::test]
-async fn what_changed_is_an_error_never_other_words() {
+async fn cold_row_damaged_returns_error() {
     let (archive, database) = crate::archive().await;
     let (kept, other) = (speech(1), speech(2));
-    archive.keep(kept.clone()).await.unwrap();
-    archive.keep(other).await.unwrap();
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(other).await.unwrap();
     let sound = found(&*archive, &kept).await;
     assert_eq!(compact(&*archive, 10).await.compacted, 2);
     assert_eq!(found(&*archive, &kept).await, sound);
-    let mut connection = stranger(&database).await;
+    let mut connection = foreign_connection(&database).await;
     let mut run = async |statement: &str| {
         sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
     };
@@ -33,26 +33,26 @@ async fn what_changed_is_an_error_never_other_words() {
         ("set_byte(body, 1, 0)", ErrorKind::Corrupt),
     ] {
         run(&format!("UPDATE cold SET body = {damage} {first}")).await;
-        let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+        let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
-        let error = archive.body(&kept.video, &kept.wishes[0]).await.unwrap_err();
+        let error = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
         run("DELETE FROM cold; INSERT INTO cold SELECT * FROM sound").await;
         assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
     }
     run(&format!("DELETE FROM cold {first}")).await;
-    let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+    let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    assert_eq!(archive.body(&kept.video, &kept.wishes[0]).await.unwrap(), None);
+    assert_eq!(archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn servers_that_compact_at_once_do_it_once_each() {
+async fn compaction_two_servers_compact_each_once() {
     let (one, database) = crate::archive().await;
     let two = crate::archive_in(&database).await;
     let mut before = Vec::new();
     for number in 0..60 {
-        one.keep(speech(number)).await.unwrap();
+        one.put(speech(number)).await.unwrap();
         before.push(found(&*one, &speech(number)).await);
     }
     let (left, right) = tokio::join!(compact(&*one, 1_000), compact(&*two, 1_000));
@@ -64,12 +64,12 @@ async fn servers_that_compact_at_once_do_it_once_each() {
         let stats = archive.stats().await.unwrap();
         assert_eq!((stats.videos, stats.transcripts, stats.compact), (60, 60, 60));
     }
-    let mut connection = stranger(&database).await;
+    let mut connection = foreign_connection(&database).await;
     let figures = "SELECT (SELECT count(*) FROM bodies), (SELECT count(*) FROM cold), (SELECT sum(body_bytes)::BIGINT FROM transcripts)";
     let row = sqlx::query(figures).fetch_one(&mut connection).await.unwrap();
     assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1)), (0, 60));
     let bytes = u64::try_from(row.get::<i64, _>(2)).unwrap();
     assert_eq!(one.stats().await.unwrap().bytes, bytes);
-    two.forget(&speech(7).video).await.unwrap();
+    two.delete(&speech(7).video).await.unwrap();
     assert_eq!(one.stats().await.unwrap().compact, 59);
 }

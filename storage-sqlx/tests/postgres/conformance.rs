@@ -1,4 +1,4 @@
-//! Every case of the core's conformance suite, each on a fresh database.
+//! Every case of the conformance suite, each on a new database.
 
 mod archive {
     transcript_core::archive_conformance!(crate::archive().await);
@@ -16,9 +16,9 @@ mod ledger {
     transcript_core::ledger_conformance!(crate::store().await);
 }
 
-/// The same, with spends that wait for each other.
-mod ledger_together {
-    transcript_core::ledger_conformance!(crate::together::store().await);
+/// The same suite, with spends in the batch queue.
+mod ledger_spend_batch {
+    transcript_core::ledger_conformance!(crate::spend_batch::store().await);
 }
 
 mod limits {
@@ -34,7 +34,7 @@ mod outbox {
 }
 
 mod replies {
-    transcript_core::replies_conformance!(crate::store().await);
+    transcript_core::idempotency_conformance!(crate::store().await);
 }
 
 mod secrets {

@@ -1,56 +1,56 @@
-//! The PostgreSQL stores, from outside: the core's conformance suite, and what only several servers can do.
+//! The PostgreSQL stores: the conformance suite, and tests with several servers.
 //!
-//! Each case has a database of its own on one server, which this binary starts and ends.
+//! Each case has its own database on one server, which this binary starts and stops.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
 
-mod away;
 mod charging;
 mod cold;
 #[path = "../common/mod.rs"]
 mod common;
+mod concurrency;
 mod conformance;
-mod cut;
-mod encrypted;
+mod disconnect;
+mod migration;
 mod opening;
-mod pooled;
-mod sharing;
-mod together;
-mod upgrading;
+mod outage;
+mod pgbouncer;
+mod spend_batch;
+mod tls;
 
 use std::{sync::Arc, time::Duration};
 
 use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
-use verbatim_tests_postgres::{Cluster, Database};
+use verbatim_tests_postgres::{Cluster, TestDatabase};
 
-/// A fresh database.
-fn database() -> Database<'static> {
+/// A new database.
+fn database() -> TestDatabase<'static> {
     Cluster::shared().database().unwrap()
 }
 
-/// The options for a database, with more patience than callers have: compilers may be at work beside the tests.
-fn options(database: &Database<'_>) -> PostgresOptions {
-    PostgresOptions { patience: Duration::from_secs(60), ..PostgresOptions::new(&database.url) }
+/// Options with a longer timeout than in production: compilers may run beside the tests.
+fn options(database: &TestDatabase<'_>) -> PostgresOptions {
+    PostgresOptions { timeout: Duration::from_secs(60), ..PostgresOptions::new(&database.url) }
 }
 
-/// A fresh store in a database of its own.
-async fn store() -> (Arc<PostgresStore>, Database<'static>) {
+/// A new store in its own database.
+async fn store() -> (Arc<PostgresStore>, TestDatabase<'static>) {
     let database = database();
     (store_in(&database).await, database)
 }
 
-/// One more store on a database.
-async fn store_in(database: &Database<'_>) -> Arc<PostgresStore> {
+/// Another store on a database.
+async fn store_in(database: &TestDatabase<'_>) -> Arc<PostgresStore> {
     Arc::new(PostgresStore::open(options(database)).await.unwrap())
 }
 
-/// A fresh archive in a database of its own.
-async fn archive() -> (Arc<PostgresArchive>, Database<'static>) {
+/// A new archive in its own database.
+async fn archive() -> (Arc<PostgresArchive>, TestDatabase<'static>) {
     let database = database();
     (archive_in(&database).await, database)
 }
 
-/// One more archive on a database.
-async fn archive_in(database: &Database<'_>) -> Arc<PostgresArchive> {
+/// Another archive on a database.
+async fn archive_in(database: &TestDatabase<'_>) -> Arc<PostgresArchive> {
     Arc::new(PostgresArchive::open(options(database)).await.unwrap())
 }

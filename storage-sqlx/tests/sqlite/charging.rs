@@ -1,4 +1,4 @@
-//! Charges that wait together: whose fault is whose, and what is known of a charge that failed.
+//! Groups of charges: isolation of errors, and the outcome of failed charges.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,41 +8,41 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use transcript_core::{
     ErrorKind, Result,
-    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
     directory::Account,
     ids::{HoldId, WalletId},
-    ledger::{HoldOutcome, HoldRequest, Ledger, Leg, Pool, Settle, SettleOutcome, Terms},
+    ledger::{HoldOutcome, HoldRequest, Ledger, Leg, Pool, SettleOutcome, SettleRequest, Terms},
 };
 
 use crate::common::{
-    charging::{account, ask, charged},
-    check_audit, moment, purchased,
+    charging::{account, charge_request, charged},
+    check_audit, purchased, timestamp,
 };
 
-fn undone(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
+fn not_charged(outcome: &Result<ChargeOutcome>) -> Option<ErrorKind> {
     match outcome {
-        Ok(ChargeOutcome::Undone(error)) => Some(error.kind()),
+        Ok(ChargeOutcome::NotCharged(error)) => Some(error.kind()),
         _ => None,
     }
 }
 
-/// Another process that has the file open.
+/// A connection of another process.
 async fn other(folder: &TempDir) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(folder.path().join("verbatim.db"));
     options.connect().await.unwrap()
 }
 
-fn charge(store: &Arc<SqliteStore>, ask: ChargeRequest) -> JoinHandle<Result<ChargeOutcome>> {
+fn charge(store: &Arc<SqliteStore>, charge_request: ChargeRequest) -> JoinHandle<Result<ChargeOutcome>> {
     let store = Arc::clone(store);
-    tokio::spawn(async move { store.charge(ask).await })
+    tokio::spawn(async move { store.charge(charge_request).await })
 }
 
-async fn left(store: &SqliteStore, account: &Account) -> u64 {
+async fn available(store: &SqliteStore, account: &Account) -> u64 {
     store.balance(&account.wallet, &purchased()).await.unwrap().available()
 }
 
 #[tokio::test]
-async fn a_damaged_row_is_its_own_charges_fault_only() {
+async fn charge_damaged_limit_row_fails_only_its_charge() {
     let (store, folder) = crate::store().await;
     let mut accounts = Vec::new();
     for name in ["a", "b", "c"] {
@@ -51,9 +51,9 @@ async fn a_damaged_row_is_its_own_charges_fault_only() {
     let mut other = other(&folder).await;
     let damage = "INSERT INTO limits VALUES ('api/b', 9000000000000, 'no moments')";
     sqlx::raw_sql(damage).execute(&mut other).await.unwrap();
-    // While another writes, they gather.
+    // They queue up while another process writes.
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    let calls = [0, 1, 2, 0].map(|n| charge(&store, ask(&accounts[n], &format!("h{n}"))));
+    let calls = [0, 1, 2, 0].map(|n| charge(&store, charge_request(&accounts[n], &format!("h{n}"))));
     tokio::task::yield_now().await;
     lock.rollback().await.unwrap();
     let mut outcomes = Vec::new();
@@ -61,35 +61,39 @@ async fn a_damaged_row_is_its_own_charges_fault_only() {
         outcomes.push(call.await.unwrap());
     }
     assert!(charged(&outcomes[0]) && charged(&outcomes[2]), "{outcomes:?}");
-    assert_eq!(undone(&outcomes[1]), Some(ErrorKind::Corrupt), "{outcomes:?}");
-    let is_known = matches!(outcomes[3], Ok(ChargeOutcome::Counted { spent: HoldOutcome::Known { .. }, .. }));
-    assert!(is_known, "the same id once more: {outcomes:?}");
+    assert_eq!(not_charged(&outcomes[1]), Some(ErrorKind::Corrupt), "{outcomes:?}");
+    let is_known =
+        matches!(outcomes[3], Ok(ChargeOutcome::Accepted { spent: HoldOutcome::Exists { .. }, .. }));
+    assert!(is_known, "the same id again: {outcomes:?}");
     for (account, credits) in accounts.iter().zip([9, 10, 9]) {
-        assert_eq!(left(&store, account).await, credits, "{}", account.id);
+        assert_eq!(available(&store, account).await, credits, "{}", account.id);
     }
     check_audit(&*store).await;
 }
 
 #[tokio::test]
-async fn what_cannot_be_stored_is_undone() {
+async fn charge_rejected_store_is_undone() {
     let (store, folder) = crate::store().await;
     let accounts = [account(&*store, "a").await, account(&*store, "b").await];
     let mut other = other(&folder).await;
-    // It is refused by the last statement before the commit.
+    // The last statement before the commit rejects it.
     let refuse = "CREATE TRIGGER refused BEFORE INSERT ON ledger_entries WHEN NEW.wallet = 'b'
         BEGIN SELECT RAISE(ABORT, 'refused'); END";
     sqlx::raw_sql(refuse).execute(&mut other).await.unwrap();
-    assert!(charged(&store.charge(ask(&accounts[0], "h0")).await));
-    assert_eq!(undone(&store.charge(ask(&accounts[1], "h1")).await), Some(ErrorKind::Unexpected));
-    assert!(charged(&store.charge(ask(&accounts[0], "h2")).await));
+    assert!(charged(&store.charge(charge_request(&accounts[0], "h0")).await));
+    assert_eq!(
+        not_charged(&store.charge(charge_request(&accounts[1], "h1")).await),
+        Some(ErrorKind::Unexpected)
+    );
+    assert!(charged(&store.charge(charge_request(&accounts[0], "h2")).await));
     sqlx::raw_sql("DROP TRIGGER refused").execute(&mut other).await.unwrap();
-    assert_eq!([left(&store, &accounts[0]).await, left(&store, &accounts[1]).await], [8, 10]);
-    assert!(charged(&store.charge(ask(&accounts[1], "h1")).await), "its id is fresh");
+    assert_eq!([available(&store, &accounts[0]).await, available(&store, &accounts[1]).await], [8, 10]);
+    assert!(charged(&store.charge(charge_request(&accounts[1], "h1")).await), "its id is unused");
     check_audit(&*store).await;
 }
 
 #[tokio::test]
-async fn what_cannot_begin_is_undone() {
+async fn charge_locked_file_is_not_charged() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = SqliteOptions::new(folder.path().join("verbatim.db"));
     options.busy_timeout = Duration::from_millis(100);
@@ -97,104 +101,108 @@ async fn what_cannot_begin_is_undone() {
     let account = account(&*store, "a").await;
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    let calls = ["h1", "h2"].map(|id| charge(&store, ask(&account, id)));
+    let calls = ["h1", "h2"].map(|id| charge(&store, charge_request(&account, id)));
     for call in calls {
-        assert_eq!(undone(&call.await.unwrap()), Some(ErrorKind::Unavailable));
+        assert_eq!(not_charged(&call.await.unwrap()), Some(ErrorKind::Unavailable));
     }
     lock.rollback().await.unwrap();
-    assert_eq!(left(&store, &account).await, 10);
-    assert!(charged(&store.charge(ask(&account, "h1")).await), "its id is fresh");
+    assert_eq!(available(&store, &account).await, 10);
+    assert!(charged(&store.charge(charge_request(&account, "h1")).await), "its id is unused");
     store.close().await;
-    assert_eq!(undone(&store.charge(ask(&account, "h3")).await), Some(ErrorKind::Unavailable));
+    assert_eq!(
+        not_charged(&store.charge(charge_request(&account, "h3")).await),
+        Some(ErrorKind::Unavailable)
+    );
 }
 
 #[tokio::test]
-async fn spends_and_charges_share_a_group_and_keep_to_themselves() {
+async fn charge_group_mixes_spends_and_charges() {
     let (store, folder) = crate::store().await;
     let account = account(&*store, "a").await;
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let spend = |id: &str| {
-        let (store, ask) = (Arc::clone(&store), ask(&account, id).spend);
-        tokio::spawn(async move { store.spend(ask).await })
+        let (store, charge_request) = (Arc::clone(&store), charge_request(&account, id).spend);
+        tokio::spawn(async move { store.spend(charge_request).await })
     };
-    let charged_first = charge(&store, ask(&account, "h0"));
+    let charged_first = charge(&store, charge_request(&account, "h0"));
     let spent: Vec<_> = ["h1", "h2", "h1", "h0"].map(spend).into();
-    let charged_last = charge(&store, ask(&account, "h1"));
+    let charged_last = charge(&store, charge_request(&account, "h1"));
     tokio::task::yield_now().await;
     lock.rollback().await.unwrap();
     assert!(charged(&charged_first.await.unwrap()));
-    for (place, spent) in spent.into_iter().enumerate() {
+    for (index, spent) in spent.into_iter().enumerate() {
         let outcome = spent.await.unwrap().unwrap();
         let is_first = matches!(outcome, HoldOutcome::Held { .. });
-        assert!(is_first || matches!(outcome, HoldOutcome::Known { .. }), "{outcome:?}");
-        assert_eq!(is_first, place < 2);
+        assert!(is_first || matches!(outcome, HoldOutcome::Exists { .. }), "{outcome:?}");
+        assert_eq!(is_first, index < 2);
     }
     let known = charged_last.await.unwrap();
     assert!(
-        matches!(known, Ok(ChargeOutcome::Counted { spent: HoldOutcome::Known { .. }, .. })),
+        matches!(known, Ok(ChargeOutcome::Accepted { spent: HoldOutcome::Exists { .. }, .. })),
         "{known:?}"
     );
-    // Three ids, each paid once, by whoever asked and however often.
-    assert_eq!(left(&store, &account).await, 7);
+    // Three ids, each charged once, independent of the call and its repetitions.
+    assert_eq!(available(&store, &account).await, 7);
     for n in 0..10 {
         let outcome = spend(&format!("more{n}")).await.unwrap().unwrap();
         assert_eq!(matches!(outcome, HoldOutcome::Held { .. }), n < 7, "{n}: {outcome:?}");
     }
-    assert_eq!(left(&store, &account).await, 0);
+    assert_eq!(available(&store, &account).await, 0);
     check_audit(&*store).await;
 }
 
 #[tokio::test]
-async fn whoever_leaves_before_the_turn_is_not_charged() {
+async fn charge_cancelled_while_queued_is_not_charged() {
     let (store, folder) = crate::store().await;
     let account = account(&*store, "a").await;
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    let (stays, leaves) = (charge(&store, ask(&account, "h1")), charge(&store, ask(&account, "h2")));
+    let (stays, leaves) =
+        (charge(&store, charge_request(&account, "h1")), charge(&store, charge_request(&account, "h2")));
     tokio::task::yield_now().await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
     lock.rollback().await.unwrap();
     assert!(charged(&stays.await.unwrap()));
-    assert_eq!(left(&store, &account).await, 9);
+    assert_eq!(available(&store, &account).await, 9);
     assert!(is_unknown(&store, "h2").await);
 }
 
 async fn is_unknown(store: &SqliteStore, id: &str) -> bool {
-    let settle = Settle { id: HoldId::new(id), spent: vec![0], now: moment(1) };
-    store.settle(settle).await.unwrap() == SettleOutcome::Unknown
+    let settle = SettleRequest { id: HoldId::new(id), spent: vec![0], now: timestamp(1) };
+    store.settle(settle).await.unwrap() == SettleOutcome::HoldNotFound
 }
 
-/// A spend of a wallet's allowance.
+/// Spends from a wallet's allowance.
 fn spend(store: &Arc<SqliteStore>, id: &str, wallet: &str) -> JoinHandle<Result<HoldOutcome>> {
     let month = Pool::Allowance { bucket: "month".to_owned(), limit: 10 };
     let terms = Terms { pools: vec![month, Pool::Purchased], resets_at: None };
-    let ask = HoldRequest {
+    let hold_request = HoldRequest {
         id: HoldId::new(id),
         legs: vec![Leg { wallet: WalletId::new(wallet), terms, amount: 3 }],
-        now: moment(0),
-        expires_at: moment(60_000),
+        now: timestamp(0),
+        expires_at: timestamp(60_000),
         memo: "spend".to_owned(),
     };
     let store = Arc::clone(store);
-    tokio::spawn(async move { store.spend(ask).await })
+    tokio::spawn(async move { store.spend(hold_request).await })
 }
 
 #[tokio::test]
-async fn whoever_leaves_while_another_process_writes_does_not_pay_for_a_spend() {
+async fn spend_cancelled_during_lock_wait_is_not_charged() {
     let (store, folder) = crate::store().await;
     assert!(spend(&store, "s1", "a").await.unwrap().is_ok());
     let mut other = other(&folder).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let leaves = spend(&store, "s2", "a");
-    // Now it waits for the lock itself.
+    // The spend itself now waits for the lock.
     tokio::time::sleep(Duration::from_millis(100)).await;
     leaves.abort();
     assert!(leaves.await.unwrap_err().is_cancelled());
     lock.rollback().await.unwrap();
     let HoldOutcome::Held { balances } = spend(&store, "s3", "a").await.unwrap().unwrap() else {
-        panic!("there is room")
+        panic!("the allowance must have room")
     };
     assert_eq!(balances[0].pools[0].spent, 6);
     assert!(is_unknown(&store, "s2").await);
@@ -202,7 +210,7 @@ async fn whoever_leaves_while_another_process_writes_does_not_pay_for_a_spend() 
 }
 
 #[tokio::test]
-async fn a_spend_alone_leaves_what_one_of_a_group_leaves() {
+async fn single_spend_rows_equal_batched_rows() {
     let (store, folder) = crate::store().await;
     let mut outcomes = Vec::new();
     for id in ["alone 1", "alone 2"] {
@@ -210,7 +218,7 @@ async fn a_spend_alone_leaves_what_one_of_a_group_leaves() {
     }
     let mut other = other(&folder).await;
     for round in [1, 2] {
-        // While another writes, they gather.
+        // They queue up while another process writes.
         let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
         let calls = ["w2", "w3"].map(|wallet| spend(&store, &format!("{wallet} {round}"), wallet));
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -223,8 +231,8 @@ async fn a_spend_alone_leaves_what_one_of_a_group_leaves() {
         HoldOutcome::Held { balances } => balances[0].pools.clone(),
         other => panic!("{other:?}"),
     };
-    let told: Vec<_> = outcomes.iter().map(spent).collect();
-    assert_eq!([&told[2], &told[3], &told[4], &told[5]], [&told[0], &told[0], &told[1], &told[1]]);
+    let pools: Vec<_> = outcomes.iter().map(spent).collect();
+    assert_eq!([&pools[2], &pools[3], &pools[4], &pools[5]], [&pools[0], &pools[0], &pools[1], &pools[1]]);
     let rows = "SELECT p.cap || '/' || p.spent || '/' || p.held || '/' || p.granted || p.bucket
             || h.state || h.expires_at || h.memo || replace(h.legs, p.wallet, '')
             || e.at || e.bucket || e.cap || e.kind || e.amount || e.shortfall || e.memo

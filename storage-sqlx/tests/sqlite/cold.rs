@@ -1,4 +1,4 @@
-//! The compact form in the file: damage, what is forgotten, and being killed in the middle.
+//! Cold storage in a file: damage, deletion, and a process killed during compaction.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,35 +10,35 @@ use std::{
 use sqlx::Row;
 use transcript_core::{
     ErrorKind, PageRequest, Timestamp,
-    archive::{Archive, Compact, content_digest},
+    archive::{Archive, CompactRequest, content_digest},
 };
 
 use crate::{
     common::cold::{compact, found, speech},
-    opening::{run, stranger},
+    opening::{foreign_connection, run},
 };
 
-/// Set, to the folder, for the process that is killed.
+/// The folder, set for the process that is killed.
 const FOLDER: &str = "VERBATIM_TEST_COLD";
 const TRANSCRIPTS: u64 = 160;
 
 async fn count(file: &Path, what: &str) -> i64 {
-    let mut connection = stranger(file).await;
+    let mut connection = foreign_connection(file).await;
     let found = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {what}")));
     found.fetch_one(&mut connection).await.unwrap().get(0)
 }
 
 #[tokio::test]
-async fn what_changed_on_disk_is_an_error_never_other_words() {
+async fn cold_row_damaged_on_disk_returns_error() {
     let (archive, folder) = crate::archive().await;
     let (kept, other) = (speech(1), speech(2));
-    archive.keep(kept.clone()).await.unwrap();
-    archive.keep(other).await.unwrap();
+    archive.put(kept.clone()).await.unwrap();
+    archive.put(other).await.unwrap();
     let sound = found(&*archive, &kept).await;
     assert_eq!(compact(&*archive, 10).await.compacted, 2);
     assert_eq!(found(&*archive, &kept).await, sound);
     let file = folder.path().join("archive.db");
-    // Whole and well-formed, but of another video.
+    // Complete and well-formed, but of another video.
     let others = "DELETE FROM cold WHERE id / 65536 = 1;
         INSERT INTO cold SELECT id - 65536, bytes FROM cold WHERE id / 65536 = 2";
     for (damage, kind) in [
@@ -68,34 +68,34 @@ async fn what_changed_on_disk_is_an_error_never_other_words() {
         let digest = content_digest(&kept.transcript);
         let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
         run(&file, &format!("CREATE TABLE sound AS SELECT * FROM cold; {damage}")).await;
-        let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+        let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
         assert!(!error.message().contains("said it"), "{error}");
-        let error = archive.body(&kept.video, &kept.wishes[0]).await.unwrap_err();
+        let error = archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{damage}: {error}");
         let back = "DELETE FROM cold; INSERT INTO cold SELECT * FROM sound; DROP TABLE sound";
         run(&file, &format!("{back}; UPDATE transcripts SET content_sha256 = x'{hex}' WHERE id = 1")).await;
         assert_eq!(found(&*archive, &kept).await, sound, "{damage}");
     }
-    // A transcript without either form is no transcript.
+    // A transcript without either form is damaged.
     run(&file, "DELETE FROM cold WHERE id / 65536 = 1").await;
-    let error = archive.find(&kept.video, &kept.wishes[0], kept.now).await.unwrap_err();
+    let error = archive.find(&kept.video, &kept.selectors[0], kept.now).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    assert_eq!(archive.body(&kept.video, &kept.wishes[0]).await.unwrap(), None);
+    assert_eq!(archive.stored_body(&kept.video, &kept.selectors[0]).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn a_damaged_body_is_told_and_left_as_it_is() {
+async fn compaction_damaged_body_is_reported_unchanged() {
     let (archive, folder) = crate::archive().await;
     for number in 1..=3 {
-        archive.keep(speech(number)).await.unwrap();
+        archive.put(speech(number)).await.unwrap();
     }
     let file = folder.path().join("archive.db");
     run(&file, "UPDATE bodies SET segments = zeroblob(40) WHERE transcript = 2").await;
     let done = compact(&*archive, 10).await;
-    assert_eq!((done.looked_at, done.compacted, done.damaged), (3, 2, vec![speech(2).video]));
+    assert_eq!((done.scanned, done.compacted, done.damaged), (3, 2, vec![speech(2).video]));
     assert_eq!(count(&file, "bodies WHERE transcript = 2 AND segments = zeroblob(40)").await, 1);
-    let error = archive.find(&speech(2).video, &speech(2).wishes[0], speech(2).now).await.unwrap_err();
+    let error = archive.find(&speech(2).video, &speech(2).selectors[0], speech(2).now).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     for number in [1, 3] {
         found(&*archive, &speech(number)).await;
@@ -103,25 +103,25 @@ async fn a_damaged_body_is_told_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_leaves_nothing_behind() {
+async fn delete_compacted_transcript_removes_all_rows() {
     let (archive, folder) = crate::archive().await;
     for number in 1..=2 {
-        archive.keep(speech(number)).await.unwrap();
+        archive.put(speech(number)).await.unwrap();
     }
     compact(&*archive, 10).await;
     let file = folder.path().join("archive.db");
     assert_eq!(count(&file, "bodies").await, 0);
     let parts = count(&file, "cold WHERE id / 65536 = 2").await;
-    archive.forget(&speech(1).video).await.unwrap();
+    archive.delete(&speech(1).video).await.unwrap();
     assert_eq!(count(&file, "cold").await, parts);
     let stats = archive.stats().await.unwrap();
     assert_eq!((stats.videos, stats.transcripts, stats.compact), (1, 1, 1));
-    archive.forget(&speech(2).video).await.unwrap();
-    assert_eq!(archive.stats().await.unwrap(), transcript_core::archive::Stats::default());
+    archive.delete(&speech(2).video).await.unwrap();
+    assert_eq!(archive.stats().await.unwrap(), transcript_core::archive::ArchiveStats::default());
 }
 
 #[test]
-fn being_killed_in_the_middle_loses_nothing() {
+fn compaction_killed_midway_loses_nothing() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Some(folder) = std::env::var_os(FOLDER) {
         runtime.block_on(work(PathBuf::from(folder)));
@@ -132,7 +132,7 @@ fn being_killed_in_the_middle_loses_nothing() {
         let archive = crate::archive_in(folder.path()).await;
         let mut before = Vec::new();
         for number in 0..TRANSCRIPTS {
-            archive.keep(speech(number)).await.unwrap();
+            archive.put(speech(number)).await.unwrap();
             before.push(found(&*archive, &speech(number)).await);
         }
         archive.close().await;
@@ -153,25 +153,25 @@ fn being_killed_in_the_middle_loses_nothing() {
     };
     let mut in_the_middle = 0;
     for round in 0..12 {
-        let ended = killed(folder.path(), round);
+        let ended = run_and_kill(folder.path(), round);
         let compact = runtime.block_on(check());
         if ended {
-            assert_eq!(compact, TRANSCRIPTS, "whoever begins again ends what was begun");
+            assert_eq!(compact, TRANSCRIPTS, "a second run completes the compaction");
             break;
         }
         in_the_middle += u32::from(0 < compact && compact < TRANSCRIPTS);
     }
-    assert!(in_the_middle > 0, "it was never killed in the middle");
+    assert!(in_the_middle > 0, "the process was never killed during compaction");
 }
 
-/// Compacts all, a few at a time, and prints each step.
+/// Compacts everything, a few at a time, and prints each step.
 async fn work(folder: PathBuf) {
     let archive = crate::archive_in(&folder).await;
     let mut after = None;
     loop {
         let page = PageRequest { after, limit: 4 };
-        let ask = Compact { stored_before: Timestamp::from_millis(i64::MAX), page };
-        let done = archive.compact(ask).await.unwrap();
+        let request = CompactRequest { stored_before: Timestamp::from_millis(i64::MAX), page };
+        let done = archive.compact(request).await.unwrap();
         let mut out = std::io::stdout().lock();
         out.write_all(format!("step {}\n", done.compacted).as_bytes()).unwrap();
         out.flush().unwrap();
@@ -182,10 +182,10 @@ async fn work(folder: PathBuf) {
     }
 }
 
-/// Starts the process and kills it in the middle of its work. Returns whether it had ended by itself.
-fn killed(folder: &Path, round: u64) -> bool {
+/// Starts the process and kills it during its work. Returns whether it had already ended.
+fn run_and_kill(folder: &Path, round: u64) -> bool {
     let mut process = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "cold::being_killed_in_the_middle_loses_nothing", "--nocapture"])
+        .args(["--exact", "cold::compaction_killed_midway_loses_nothing", "--nocapture"])
         .env(FOLDER, folder)
         .stdout(Stdio::piped())
         .spawn()

@@ -1,4 +1,4 @@
-//! Every case of the core's conformance suite, each on a fresh file.
+//! Every case of the conformance suite, each on a new file.
 
 mod archive {
     transcript_core::archive_conformance!(crate::archive().await);
@@ -29,7 +29,7 @@ mod outbox {
 }
 
 mod replies {
-    transcript_core::replies_conformance!(crate::store().await);
+    transcript_core::idempotency_conformance!(crate::store().await);
 }
 
 mod secrets {

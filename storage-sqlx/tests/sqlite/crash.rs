@@ -1,4 +1,4 @@
-//! Killed at any instant: what was acknowledged is there, and every balance is what its entries add up to.
+//! A process killed at any time: acknowledged operations survive, and balances equal their entries.
 
 use std::{
     collections::BTreeMap,
@@ -11,18 +11,18 @@ use std::{
 
 use transcript_core::{
     ids::HoldId,
-    ledger::{HoldOutcome, HoldState, Ledger, Settle, SettleOutcome},
+    ledger::{HoldOutcome, HoldState, Ledger, SettleOutcome, SettleRequest},
 };
 
-use crate::common::{check_audit, grant, moment, request};
+use crate::common::{check_audit, grant, request, timestamp};
 
-/// Set, to the folder, for the process that is killed.
+/// The folder, set for the process that is killed.
 const FOLDER: &str = "VERBATIM_TEST_CRASH";
 const ROUND: &str = "VERBATIM_TEST_CRASH_ROUND";
 const ROUNDS: u64 = 10;
 
 #[test]
-fn what_was_acknowledged_survives_being_killed() {
+fn acknowledged_operation_after_kill_survives() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Some(folder) = std::env::var_os(FOLDER) {
         runtime.block_on(work(PathBuf::from(folder), std::env::var(ROUND).unwrap()));
@@ -32,13 +32,13 @@ fn what_was_acknowledged_survives_being_killed() {
     let mut acknowledged = BTreeMap::new();
     for round in 0..ROUNDS {
         let before = acknowledged.len();
-        acknowledged.extend(killed(folder.path(), round));
-        assert!(acknowledged.len() > before, "the process was killed before it did anything");
+        acknowledged.extend(run_and_kill(folder.path(), round));
+        assert!(acknowledged.len() > before, "the process was killed before it acknowledged anything");
         runtime.block_on(check(folder.path(), &acknowledged));
     }
 }
 
-/// Holds and settles without end, and prints each step once it is acknowledged.
+/// Holds and settles without end, and prints each acknowledged step.
 async fn work(folder: PathBuf, round: String) {
     let store = crate::store_in(&folder).await;
     grant(&*store, &format!("bought{round}"), "w", 1_000_000).await;
@@ -52,7 +52,8 @@ async fn work(folder: PathBuf, round: String) {
                 assert!(matches!(held, HoldOutcome::Held { .. }));
                 acknowledge(&format!("held {id}"));
                 let spent = n % 4;
-                let settle = Settle { id: HoldId::new(id.clone()), spent: vec![spent], now: moment(1) };
+                let settle =
+                    SettleRequest { id: HoldId::new(id.clone()), spent: vec![spent], now: timestamp(1) };
                 store.settle(settle).await.unwrap();
                 acknowledge(&format!("settled {id} {spent}"));
             }
@@ -69,11 +70,10 @@ fn acknowledge(step: &str) {
     out.flush().unwrap();
 }
 
-/// Starts the process, kills it in the middle of its work, and returns what it had acknowledged: each hold,
-/// and the figure with which it was settled.
-fn killed(folder: &Path, round: u64) -> BTreeMap<String, Option<u64>> {
+/// Starts the process, kills it, and returns the acknowledged holds with their settled amounts.
+fn run_and_kill(folder: &Path, round: u64) -> BTreeMap<String, Option<u64>> {
     let mut process = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crash::what_was_acknowledged_survives_being_killed", "--nocapture"])
+        .args(["--exact", "crash::acknowledged_operation_after_kill_survives", "--nocapture"])
         .env(FOLDER, folder)
         .env(ROUND, round.to_string())
         .stdout(Stdio::piped())
@@ -82,7 +82,7 @@ fn killed(folder: &Path, round: u64) -> BTreeMap<String, Option<u64>> {
     let mut lines = BufReader::new(process.stdout.take().unwrap());
     let mut acknowledged = BTreeMap::new();
     let mut read = |line: &str| {
-        // A line that was cut off was never acknowledged.
+        // An incomplete line was not acknowledged.
         let Some(("", step)) = line.strip_suffix('\n').and_then(|line| line.split_once("ack ")) else {
             return;
         };
@@ -95,7 +95,7 @@ fn killed(folder: &Path, round: u64) -> BTreeMap<String, Option<u64>> {
     let mut line = String::new();
     for _ in 0..20 + 7 * round {
         line.clear();
-        assert!(lines.read_line(&mut line).unwrap() > 0, "the process ended by itself");
+        assert!(lines.read_line(&mut line).unwrap() > 0, "the process ended early");
         read(&line);
     }
     std::thread::sleep(Duration::from_micros(730 * round));
@@ -115,19 +115,20 @@ async fn check(folder: &Path, acknowledged: &BTreeMap<String, Option<u64>>) {
     check_audit(&*store).await;
     for (id, settled) in acknowledged {
         match (store.hold(request(id.clone(), "w", 3)).await.unwrap(), settled) {
-            (HoldOutcome::Known { state: HoldState::Closed { spent }, .. }, Some(settled)) => {
+            (HoldOutcome::Exists { state: HoldState::Settled { spent }, .. }, Some(settled)) => {
                 assert_eq!(spent, [*settled], "{id}");
             }
-            // The last settlement may have come through without its acknowledgement.
-            (HoldOutcome::Known { state: HoldState::Open { .. } | HoldState::Closed { .. }, .. }, None) => {}
-            (outcome, _) => panic!("{id} was acknowledged as {settled:?}, and now it is {outcome:?}"),
+            // The last settlement may be stored without its acknowledgement.
+            (HoldOutcome::Exists { state: HoldState::Open { .. } | HoldState::Settled { .. }, .. }, None) => {
+            }
+            (outcome, _) => panic!("{id} was acknowledged as {settled:?}, but is {outcome:?}"),
         }
     }
-    // What was open when the process was killed can still be ended, once.
+    // Holds that were open when the process was killed can still be settled, once.
     for (id, _) in acknowledged.iter().filter(|(_, settled)| settled.is_none()) {
-        let settle = Settle { id: HoldId::new(id.clone()), spent: vec![1], now: moment(2) };
+        let settle = SettleRequest { id: HoldId::new(id.clone()), spent: vec![1], now: timestamp(2) };
         let outcome = store.settle(settle).await.unwrap();
-        assert!(matches!(outcome, SettleOutcome::Settled { .. } | SettleOutcome::Known { .. }), "{id}");
+        assert!(matches!(outcome, SettleOutcome::Settled { .. } | SettleOutcome::Exists { .. }), "{id}");
     }
     store.close().await;
 }

@@ -1,4 +1,4 @@
-//! What has ended does not stay for ever.
+//! Deletion of expired rows.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use sqlx::{ConnectOptions, Row};
 use transcript_core::{
     Timestamp,
     accounts::{MailIntent, Outbox},
-    archive::{Absence, Archive, Found, Lease, Wish},
+    archive::{Absence, Archive, FetchLease, FindOutcome, TrackSelector},
     ids::Holder,
     video::{Platform, VideoId},
 };
 
-use crate::common::moment;
+use crate::common::timestamp;
 
 const HOUR: i64 = 3_600_000;
 
@@ -21,47 +21,53 @@ async fn count(file: &Path, statement: &'static str) -> i64 {
 }
 
 fn video(number: u32) -> VideoId {
-    VideoId::new(Platform::VideoSite, &format!("{number:011}")).unwrap()
+    VideoId::new(Platform::YouTube, &format!("{number:011}")).unwrap()
 }
 
-fn lease(number: u32, now: Timestamp) -> Lease {
+fn lease(number: u32, now: Timestamp) -> FetchLease {
     let until = Timestamp::from_millis(now.as_millis() + 60_000);
-    Lease { video: video(number), wish: Wish::Default, holder: Holder::new("h"), now, until }
+    FetchLease {
+        video: video(number),
+        selector: TrackSelector::Default,
+        holder: Holder::new("h"),
+        now,
+        until,
+    }
 }
 
 #[tokio::test]
-async fn ended_leases_and_absences_go_with_later_claims() {
+async fn lease_acquire_deletes_expired_leases_and_absences() {
     let (archive, folder) = crate::archive().await;
     let absence = |number, until| Absence {
         video: video(number),
-        wish: Wish::Default,
+        selector: TrackSelector::Default,
         reason: "no_captions".to_owned(),
         message: "nothing".to_owned(),
-        asked: vec!["captions".to_owned()],
+        suppliers_tried: vec!["captions".to_owned()],
         until,
     };
     for number in 0..20 {
-        archive.claim(lease(number, moment(0))).await.unwrap();
-        archive.keep_absence(absence(number, moment(60_000))).await.unwrap();
+        archive.acquire_lease(lease(number, timestamp(0))).await.unwrap();
+        archive.put_absence(absence(number, timestamp(60_000))).await.unwrap();
     }
-    archive.keep_absence(absence(50, moment(3 * HOUR))).await.unwrap();
+    archive.put_absence(absence(50, timestamp(3 * HOUR))).await.unwrap();
     let file = folder.path().join("archive.db");
     for (number, now, leases, absences) in
         [(30, HOUR, 21, 21), (31, 2 * HOUR, 6, 5), (32, 2 * HOUR, 3, 1), (33, 2 * HOUR, 4, 1)]
     {
-        archive.claim(lease(number, moment(now))).await.unwrap();
+        archive.acquire_lease(lease(number, timestamp(now))).await.unwrap();
         let found = (
             count(&file, "SELECT count(*) FROM leases").await,
             count(&file, "SELECT count(*) FROM absences").await,
         );
         assert_eq!(found, (leases, absences), "{number}");
     }
-    let lasting = archive.find(&video(50), &Wish::Default, moment(2 * HOUR)).await.unwrap();
-    assert!(matches!(lasting, Found::Absent(_)), "{lasting:?}");
+    let lasting = archive.find(&video(50), &TrackSelector::Default, timestamp(2 * HOUR)).await.unwrap();
+    assert!(matches!(lasting, FindOutcome::Absence(_)), "{lasting:?}");
 }
 
 #[tokio::test]
-async fn mails_that_were_done_long_ago_go_with_later_ones() {
+async fn outbox_queue_deletes_old_finished_mails() {
     let (store, folder) = crate::store().await;
     let file = folder.path().join("verbatim.db");
     let mail = |number: i64| MailIntent {
@@ -71,15 +77,16 @@ async fn mails_that_were_done_long_ago_go_with_later_ones() {
         attempts: 0,
     };
     for number in 0..20 {
-        store.queue(mail(number), moment(0)).await.unwrap();
+        store.queue(mail(number), timestamp(0)).await.unwrap();
     }
     for number in 0..18 {
-        store.done(&format!("m{number}"), None).await.unwrap();
+        store.finish(&format!("m{number}"), None).await.unwrap();
     }
     for (number, now, left) in [(20, 100 * HOUR, 21), (21, 200 * HOUR, 6), (22, 200 * HOUR, 5)] {
-        store.queue(mail(number), moment(now)).await.unwrap();
+        store.queue(mail(number), timestamp(now)).await.unwrap();
         assert_eq!(count(&file, "SELECT count(*) FROM outbox").await, left, "{number}");
     }
-    let due = store.due(&Holder::new("h"), moment(100 * HOUR), moment(101 * HOUR), 10).await.unwrap();
+    let due =
+        store.lease_due(&Holder::new("h"), timestamp(100 * HOUR), timestamp(101 * HOUR), 10).await.unwrap();
     assert_eq!(due.iter().map(|mail| mail.id.as_str()).collect::<Vec<_>>(), ["m18", "m19", "m20"]);
 }

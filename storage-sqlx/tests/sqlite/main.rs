@@ -1,28 +1,28 @@
-//! The SQLite stores, from outside: the core's conformance suite, and what only files can do.
+//! The SQLite stores through their public API: the conformance suite, and tests specific to files.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
 
 mod charging;
 mod cold;
 #[path = "../common/mod.rs"]
 mod common;
+mod concurrency;
 mod conformance;
 mod crash;
 mod housekeeping;
-mod lookups;
+mod migration;
 mod opening;
-mod sharing;
+mod point_reads;
 mod stored;
-mod upgrading;
 
 use std::{path::Path, sync::Arc};
 
 use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
-pub(crate) use common::keep;
+pub(crate) use common::put_request;
 
-/// A fresh store in a folder of its own.
+/// A new store in its own folder.
 async fn store() -> (Arc<SqliteStore>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (store_in(folder.path()).await, folder)
@@ -33,7 +33,7 @@ async fn store_in(folder: &Path) -> Arc<SqliteStore> {
     Arc::new(SqliteStore::open(SqliteOptions::new(folder.join("verbatim.db"))).await.unwrap())
 }
 
-/// A fresh archive in a folder of its own.
+/// A new archive in its own folder.
 async fn archive() -> (Arc<SqliteArchive>, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (archive_in(folder.path()).await, folder)

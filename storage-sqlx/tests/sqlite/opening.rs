@@ -1,4 +1,4 @@
-//! Opening: fresh files, old and new versions, many at once, and every kind of wrong file.
+//! Opening: new files, old and new versions, concurrent opens, and every kind of wrong file.
 
 use std::{
     fs,
@@ -12,69 +12,69 @@ use storage_sqlx::{SqliteArchive, SqliteOptions, SqliteStore};
 use transcript_core::{
     Error, ErrorKind, PageRequest, Retry, Timestamp,
     archive::Archive,
-    directory::Secrets,
+    directory::SecretStore,
     ledger::Ledger,
     video::{Platform, VideoId},
 };
 
-/// A connection that is not the store's.
-pub(crate) async fn stranger(file: &Path) -> SqliteConnection {
+/// A connection of another program.
+pub(crate) async fn foreign_connection(file: &Path) -> SqliteConnection {
     SqliteConnectOptions::new().filename(file).create_if_missing(true).connect().await.unwrap()
 }
 
 pub(crate) async fn run(file: &Path, statement: &str) {
-    let mut connection = stranger(file).await;
+    let mut connection = foreign_connection(file).await;
     sqlx::raw_sql(AssertSqlSafe(statement.to_owned())).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
 }
 
-/// The versions that were noted in a file, each once for every time it was made.
+/// The recorded versions of a file, each as often as it was recorded.
 async fn versions(file: &Path) -> Vec<i64> {
-    let mut connection = stranger(file).await;
+    let mut connection = foreign_connection(file).await;
     let rows = sqlx::query("SELECT version FROM schema_version ORDER BY version").fetch_all(&mut connection);
     let versions = rows.await.unwrap().iter().map(|row| row.get(0)).collect();
     connection.close().await.unwrap();
     versions
 }
 
-fn impatient(path: impl Into<PathBuf>) -> SqliteOptions {
+fn short_timeout(path: impl Into<PathBuf>) -> SqliteOptions {
     SqliteOptions { busy_timeout: Duration::from_millis(200), ..SqliteOptions::new(path) }
 }
 
-/// Opening must fail like this, with a sentence that names the file and says this.
-async fn check_refused(file: &Path, kind: ErrorKind, says: &str) -> Error {
-    let error = SqliteStore::open(impatient(file)).await.unwrap_err();
+/// Checks the error of opening: its kind, the file name and the expected text in its message.
+async fn check_rejected(file: &Path, kind: ErrorKind, expected: &str) -> Error {
+    let error = SqliteStore::open(short_timeout(file)).await.unwrap_err();
     assert_eq!(error.kind(), kind, "{error}");
-    assert!(error.message().contains(says), "{error}");
+    assert!(error.message().contains(expected), "{error}");
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(error.message().contains(name) || error.message().contains("folder"), "{error}");
     error
 }
 
 #[tokio::test]
-async fn a_fresh_file_gets_every_table_and_a_known_one_gets_none() {
+async fn sqlite_open_new_file_migrates_existing_stays() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("deep/down/verbatim.db");
     let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
-    store.secret("cookies", vec![1]).await.unwrap();
+    store.get_or_create("cookies", vec![1]).await.unwrap();
     store.close().await;
     assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let again = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
-    assert_eq!(again.secret("cookies", vec![2]).await.unwrap(), [1]);
+    assert_eq!(again.get_or_create("cookies", vec![2]).await.unwrap(), [1]);
     again.close().await;
     assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    assert_eq!(again.secret("cookies", vec![3]).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(again.get_or_create("cookies", vec![3]).await.unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(again.wallets(PageRequest::first()).await.unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test]
-async fn pages_have_the_size_that_their_content_wants() {
+async fn sqlite_open_sets_page_size_by_file_kind() {
     let folder = tempfile::tempdir().unwrap();
     let (main, archive) = (folder.path().join("verbatim.db"), folder.path().join("archive.db"));
     SqliteStore::open(SqliteOptions::new(&main)).await.unwrap().close().await;
     SqliteArchive::open(SqliteOptions::new(&archive)).await.unwrap().close().await;
     for (file, size) in [(main, 4_096_i64), (archive, 16_384)] {
-        let mut connection = stranger(&file).await;
+        let mut connection = foreign_connection(&file).await;
         let row = sqlx::query("SELECT page_size, journal_mode FROM pragma_page_size, pragma_journal_mode");
         let row = row.fetch_one(&mut connection).await.unwrap();
         assert_eq!((row.get::<i64, _>(0), row.get::<&str, _>(1)), (size, "wal"), "{}", file.display());
@@ -82,45 +82,45 @@ async fn pages_have_the_size_that_their_content_wants() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_a_fresh_one() {
+async fn sqlite_open_empty_file_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
     fs::write(&file, b"").unwrap();
     let store = SqliteStore::open(SqliteOptions::new(&file)).await.unwrap();
-    assert_eq!(store.secret("cookies", vec![1]).await.unwrap(), [1]);
+    assert_eq!(store.get_or_create("cookies", vec![1]).await.unwrap(), [1]);
 }
 
 #[tokio::test]
-async fn a_newer_version_is_refused_and_left_as_it_is() {
+async fn sqlite_open_newer_version_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
     run(&file, "INSERT INTO schema_version VALUES (99, '0099_later', 0); CREATE TABLE later (x)").await;
     let before = fs::read(&file).unwrap();
-    let error = check_refused(&file, ErrorKind::Unsupported, "newer version").await;
+    let error = check_rejected(&file, ErrorKind::Unsupported, "newer version").await;
     assert_eq!(error.retry(), Retry::Never);
     assert!(error.message().contains("99"), "{error}");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
 #[tokio::test]
-async fn a_newer_version_whose_log_was_not_written_back_is_left_as_it_is() {
+async fn sqlite_open_newer_version_in_log_is_rejected_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let (file, log) = (folder.path().join("verbatim.db"), folder.path().join("verbatim.db-wal"));
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
-    let mut other = stranger(&file).await;
+    let mut other = foreign_connection(&file).await;
     sqlx::query("INSERT INTO schema_version VALUES (99, 'later', 0)").execute(&mut other).await.unwrap();
-    // As after a kill: the newer version stands in the log only.
+    // As after a kill: the newer version is only in the log.
     let copy = folder.path().join("killed.db");
     fs::copy(&file, &copy).unwrap();
     fs::copy(&log, folder.path().join("killed.db-wal")).unwrap();
     let before = (fs::read(&copy).unwrap(), fs::read(&log).unwrap());
-    check_refused(&copy, ErrorKind::Unsupported, "newer version").await;
+    check_rejected(&copy, ErrorKind::Unsupported, "newer version").await;
     assert_eq!((fs::read(&copy).unwrap(), fs::read(folder.path().join("killed.db-wal")).unwrap()), before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_that_open_at_once_migrate_once() {
+async fn sqlite_concurrent_open_migrates_once() {
     for _ in 0..5 {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("verbatim.db");
@@ -130,29 +130,31 @@ async fn many_that_open_at_once_migrate_once() {
         for store in opening {
             stores.push(store.await.unwrap().unwrap());
         }
-        let first = stores[0].secret("cookies", vec![0]).await.unwrap();
+        let first = stores[0].get_or_create("cookies", vec![0]).await.unwrap();
         for (store, number) in stores.iter().zip(0..) {
-            assert_eq!(store.secret("cookies", vec![number]).await.unwrap(), first);
+            assert_eq!(store.get_or_create("cookies", vec![number]).await.unwrap(), first);
         }
         assert_eq!(versions(&file).await, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     }
 }
 
-/// Set for the processes that [`processes_that_open_at_once_migrate_once`] starts.
+/// The file, set for the processes that [`sqlite_open_from_several_processes_migrates_once`] starts.
 const OPEN: &str = "VERBATIM_TEST_OPEN";
 
 #[tokio::test]
-async fn processes_that_open_at_once_migrate_once() {
+async fn sqlite_open_from_several_processes_migrates_once() {
     if let Some(file) = std::env::var_os(OPEN) {
         let store = SqliteStore::open(SqliteOptions::new(PathBuf::from(file))).await.unwrap();
-        store.secret("cookies", vec![1]).await.unwrap();
+        store.get_or_create("cookies", vec![1]).await.unwrap();
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
     let open = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "opening::processes_that_open_at_once_migrate_once"]).env(OPEN, &file);
+        command
+            .args(["--exact", "opening::sqlite_open_from_several_processes_migrates_once"])
+            .env(OPEN, &file);
         command.stdout(std::process::Stdio::null()).spawn().unwrap()
     };
     let opening: Vec<_> = (0..4).map(|_| open()).collect();
@@ -163,43 +165,43 @@ async fn processes_that_open_at_once_migrate_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_of_ours_is_refused() {
+async fn sqlite_open_foreign_file_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let in_folder = |name: &str| folder.path().join(name);
 
     fs::create_dir(in_folder("folder.db")).unwrap();
-    check_refused(&in_folder("folder.db"), ErrorKind::Invalid, "is a folder").await;
+    check_rejected(&in_folder("folder.db"), ErrorKind::Invalid, "is a folder").await;
 
     fs::write(in_folder("text.db"), "This is a letter. ".repeat(500)).unwrap();
-    check_refused(&in_folder("text.db"), ErrorKind::Corrupt, "no SQLite database").await;
+    check_rejected(&in_folder("text.db"), ErrorKind::Corrupt, "no SQLite database").await;
 
     run(&in_folder("foreign.db"), "CREATE TABLE recipes (name TEXT)").await;
     let before = fs::read(in_folder("foreign.db")).unwrap();
-    check_refused(&in_folder("foreign.db"), ErrorKind::Invalid, "another program").await;
+    check_rejected(&in_folder("foreign.db"), ErrorKind::Invalid, "another program").await;
     assert_eq!(fs::read(in_folder("foreign.db")).unwrap(), before);
 
     SqliteArchive::open(SqliteOptions::new(in_folder("archive.db"))).await.unwrap().close().await;
-    check_refused(&in_folder("archive.db"), ErrorKind::Invalid, "transcripts").await;
+    check_rejected(&in_folder("archive.db"), ErrorKind::Invalid, "transcripts").await;
 
     fs::write(in_folder("file"), "x").unwrap();
-    check_refused(&in_folder("file/verbatim.db"), ErrorKind::Unavailable, "folder").await;
+    check_rejected(&in_folder("file/verbatim.db"), ErrorKind::Unavailable, "folder").await;
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_corrupt() {
+async fn sqlite_open_damaged_file_is_corrupt() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
     let whole = fs::read(&file).unwrap();
 
     fs::write(&file, &whole[..whole.len() / 2]).unwrap();
-    check_refused(&file, ErrorKind::Corrupt, "damaged").await;
+    check_rejected(&file, ErrorKind::Corrupt, "damaged").await;
 
     let mut noise = whole.clone();
     noise[4_096..].fill(0xA5);
     fs::write(&file, noise).unwrap();
-    let failed = match SqliteStore::open(impatient(&file)).await {
-        Ok(store) => store.secret("cookies", vec![1]).await.unwrap_err(),
+    let failed = match SqliteStore::open(short_timeout(&file)).await {
+        Ok(store) => store.get_or_create("cookies", vec![1]).await.unwrap_err(),
         Err(error) => error,
     };
     assert_eq!(failed.kind(), ErrorKind::Corrupt, "{failed}");
@@ -208,7 +210,7 @@ async fn a_damaged_file_is_corrupt() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_read_only_is_refused() {
+async fn sqlite_open_read_only_file_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -217,13 +219,13 @@ async fn what_is_read_only_is_refused() {
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
 
     set(&file, 0o400);
-    check_refused(&file, ErrorKind::Unsupported, "read-only").await;
+    check_rejected(&file, ErrorKind::Unsupported, "read-only").await;
     set(&file, 0o600);
     set(&inner, 0o500);
-    let error = SqliteStore::open(impatient(&file)).await.unwrap_err();
+    let error = SqliteStore::open(short_timeout(&file)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.message().contains("inner is read-only"), "{error}");
-    let error = SqliteStore::open(impatient(inner.join("new.db"))).await.unwrap_err();
+    let error = SqliteStore::open(short_timeout(inner.join("new.db"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     set(&inner, 0o700);
     SqliteStore::open(SqliteOptions::new(&file)).await.unwrap().close().await;
@@ -231,15 +233,15 @@ async fn what_is_read_only_is_refused() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_made_is_its_owners_only() {
+async fn sqlite_open_creates_owner_only_files() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("outer/data");
     let store = SqliteStore::open(SqliteOptions::new(inner.join("verbatim.db"))).await.unwrap();
-    store.secret("cookies", vec![1]).await.unwrap();
+    store.get_or_create("cookies", vec![1]).await.unwrap();
     let archive = SqliteArchive::open(SqliteOptions::new(inner.join("archive.db"))).await.unwrap();
-    let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap();
+    let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
     archive.withdraw(&video, true, Timestamp::from_millis(1)).await.unwrap();
     assert_eq!((mode(folder.path().join("outer")), mode(inner.clone())), (0o700, 0o700));
     for name in ["verbatim.db", "archive.db"] {
@@ -247,7 +249,7 @@ async fn what_is_made_is_its_owners_only() {
             assert_eq!(mode(inner.join(format!("{name}{beside}"))), 0o600, "{name}{beside}");
         }
     }
-    // An empty file that somebody made before is as fresh as none.
+    // An existing empty file is treated as a new one.
     fs::write(inner.join("empty.db"), b"").unwrap();
     fs::set_permissions(inner.join("empty.db"), fs::Permissions::from_mode(0o644)).unwrap();
     SqliteStore::open(SqliteOptions::new(inner.join("empty.db"))).await.unwrap();
@@ -255,37 +257,37 @@ async fn what_is_made_is_its_owners_only() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lock_of_another_is_waited_for_and_then_named() {
+async fn sqlite_open_locked_file_times_out_with_file_name() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("verbatim.db");
-    let store = SqliteStore::open(impatient(&file)).await.unwrap();
-    store.secret("cookies", vec![1]).await.unwrap();
+    let store = SqliteStore::open(short_timeout(&file)).await.unwrap();
+    store.get_or_create("cookies", vec![1]).await.unwrap();
 
-    let mut other = stranger(&file).await;
+    let mut other = foreign_connection(&file).await;
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-    let error = store.secret("salt", vec![2]).await.unwrap_err();
+    let error = store.get_or_create("salt", vec![2]).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff));
     assert!(error.message().contains("verbatim.db is locked by another process"), "{error}");
-    // Reading goes on, and so does opening: neither needs the lock.
+    // Reads and opens still work: neither needs the lock.
     store.wallets(PageRequest::first()).await.unwrap();
-    SqliteStore::open(impatient(&file)).await.unwrap().close().await;
+    SqliteStore::open(short_timeout(&file)).await.unwrap().close().await;
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
-    assert_eq!(store.secret("salt", vec![3]).await.unwrap(), [3]);
+    assert_eq!(store.get_or_create("salt", vec![3]).await.unwrap(), [3]);
     store.close().await;
 
     sqlx::raw_sql("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").execute(&mut other).await.unwrap();
-    check_refused(&file, ErrorKind::Unavailable, "locked by another process").await;
+    check_rejected(&file, ErrorKind::Unavailable, "locked by another process").await;
     let fresh = folder.path().join("fresh.db");
-    let mut holder = stranger(&fresh).await;
+    let mut holder = foreign_connection(&fresh).await;
     sqlx::raw_sql("CREATE TABLE x (y); DROP TABLE x; BEGIN EXCLUSIVE").execute(&mut holder).await.unwrap();
-    let error = check_refused(&fresh, ErrorKind::Unavailable, "locked by another process").await;
+    let error = check_rejected(&fresh, ErrorKind::Unavailable, "locked by another process").await;
     assert_eq!(error.retry(), Retry::Backoff);
 }
 
 #[tokio::test]
-async fn the_log_of_a_process_that_died_is_copied_into_the_file() {
+async fn sqlite_open_after_crash_checkpoints_log() {
     let (store, folder) = crate::store().await;
-    store.secret("cookies", vec![1]).await.unwrap();
+    store.get_or_create("cookies", vec![1]).await.unwrap();
     let (left, alone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["verbatim.db", "verbatim.db-wal"] {
         fs::copy(folder.path().join(name), left.path().join(name)).unwrap();
@@ -294,12 +296,13 @@ async fn the_log_of_a_process_that_died_is_copied_into_the_file() {
     let file = alone.path().join("verbatim.db");
     fs::copy(left.path().join("verbatim.db"), &file).unwrap();
     let secrets = "SELECT count(*) FROM sqlite_schema WHERE name = 'secrets'";
-    let found = sqlx::query(secrets).fetch_one(&mut stranger(&file).await).await.unwrap();
-    assert_eq!(found.get::<i64, _>(0), 0, "all is in the log");
+    let found = sqlx::query(secrets).fetch_one(&mut foreign_connection(&file).await).await.unwrap();
+    assert_eq!(found.get::<i64, _>(0), 0, "all tables are only in the log");
 
     let opened = crate::store_in(left.path()).await;
     fs::copy(left.path().join("verbatim.db"), &file).unwrap();
-    let found = sqlx::query("SELECT count(*) FROM secrets").fetch_one(&mut stranger(&file).await).await;
+    let found =
+        sqlx::query("SELECT count(*) FROM secrets").fetch_one(&mut foreign_connection(&file).await).await;
     assert_eq!(found.unwrap().get::<i64, _>(0), 1);
     opened.close().await;
 }

@@ -1,8 +1,8 @@
-//! A PostgreSQL server of one's own, for tests and benches: a cluster in a temporary folder, on a free port of this
-//! machine, run by an ordinary user.
+//! A temporary PostgreSQL server for tests and benches: a cluster in a temporary folder, on a free port, run by an
+//! ordinary user.
 //!
-//! It ends with whoever started it, also when they panic or are killed: a script keeps it, and ends it by its process
-//! id as soon as the pipe to its owner is closed.
+//! A script runs the server and stops it as soon as the pipe to its owner is closed, also when the owner panics or is
+//! killed.
 
 mod pooler;
 
@@ -21,17 +21,17 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// The script that keeps a server.
-const KEEPER: &str = include_str!("keeper.sh");
-/// The user who runs the server where the tests are run by root, which PostgreSQL refuses.
+/// The script that runs a server.
+const SCRIPT: &str = include_str!("run_server.sh");
+/// The user that runs the server if the tests run as root, which PostgreSQL rejects.
 const USER: &str = "postgres";
 
-/// How much a server does for what it has acknowledged.
+/// Durability of acknowledged transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// As it is installed: for tests that kill it, and for measuring.
+    /// The defaults of PostgreSQL: for tests that kill the server, and for measurements.
     Full,
-    /// Nothing: a killed machine would lose it. For tests in which none is killed.
+    /// None: a crash of the machine would lose them. For tests without kills.
     None,
 }
 
@@ -40,82 +40,82 @@ pub enum Durability {
 pub struct Cluster {
     port: u16,
     folder: PathBuf,
-    keeper: Mutex<Keeper>,
+    process: Mutex<ServerProcess>,
     databases: AtomicU32,
 }
 
-/// A database of a server. It goes when it is dropped, whoever is connected: each takes some megabytes.
+/// A database of a server. Drop deletes it with all its connections, because each database takes some megabytes.
 #[derive(Debug)]
-pub struct Database<'a> {
+pub struct TestDatabase<'a> {
     /// Its address.
     pub url: String,
     name: String,
     cluster: &'a Cluster,
 }
 
-impl Drop for Database<'_> {
+impl Drop for TestDatabase<'_> {
     fn drop(&mut self) {
-        // Its server may have been stopped on purpose.
-        let _ = self.cluster.order(&format!("drop {}", self.name));
+        // The server may have been stopped on purpose.
+        let _ = self.cluster.send(&format!("drop {}", self.name));
     }
 }
 
 #[derive(Debug)]
-struct Keeper {
-    orders: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+struct ServerProcess {
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
     child: Child,
 }
 
 impl Cluster {
-    /// Makes a cluster and starts its server.
+    /// Creates a cluster and starts its server.
     ///
     /// # Errors
-    /// When PostgreSQL is not installed, or does not start.
+    /// PostgreSQL is not installed or does not start.
     pub fn start(durability: Durability) -> Result<Self> {
         let programs = programs()?;
         let mut last = None;
-        // Somebody else may take the port in between.
+        // Another process may take the port before the server does.
         for _ in 0..3 {
             let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            match Keeper::start(&programs, port, durability) {
-                Ok((keeper, folder)) => {
-                    let (keeper, databases) = (Mutex::new(keeper), AtomicU32::new(0));
-                    return Ok(Self { port, folder, keeper, databases });
+            match ServerProcess::start(&programs, port, durability) {
+                Ok((process, folder)) => {
+                    let (process, databases) = (Mutex::new(process), AtomicU32::new(0));
+                    return Ok(Self { port, folder, process, databases });
                 }
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.context("a server was tried three times")?)
+        Err(last.context("no attempt to start a server")?)
     }
 
-    /// The one server that all tests of a binary share, each with a database of its own. It is not durable.
+    /// The server that all tests of a binary share, each with its own database. It is not durable.
     ///
     /// # Panics
-    /// When it cannot be started: nothing could be tested.
-    #[expect(clippy::expect_used, reason = "without a server no test means anything")]
+    /// PostgreSQL cannot be started.
+    #[expect(clippy::expect_used, reason = "the tests need a server")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Cluster> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(Durability::None).expect("PostgreSQL starts"))
     }
 
-    /// A new, empty database.
+    /// Creates an empty database, which is deleted on drop.
     ///
     /// # Errors
-    /// When it cannot be made.
-    pub fn database(&self) -> Result<Database<'_>> {
+    /// The database cannot be created.
+    pub fn database(&self) -> Result<TestDatabase<'_>> {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let name = format!("case_{number}");
-        self.order(&format!("database {name}"))?;
-        Ok(Database { url: self.url(&name), name, cluster: self })
+        self.send(&format!("database {name}"))?;
+        Ok(TestDatabase { url: self.url(&name), name, cluster: self })
     }
 
-    /// Makes a database that stays, with a name of letters.
+    /// Creates a database that stays, with a name of letters.
     ///
     /// # Errors
-    /// When it cannot be made.
-    pub fn make_database(&self, name: &str) -> Result<()> {
-        self.order(&format!("database {name}"))
+    /// The database cannot be created.
+    pub fn create_database(&self, name: &str) -> Result<()> {
+        self.send(&format!("database {name}"))
     }
 
     /// The address of a database.
@@ -123,148 +123,149 @@ impl Cluster {
         format!("postgres://verbatim@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// The folder of its socket, which is the faster way to it.
+    /// The folder of its Unix socket, the faster connection.
     pub fn socket_folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The port that it listens on.
+    /// The port of the server.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Stops the server in order: its connections are ended.
+    /// Stops the server and ends its connections.
     ///
     /// # Errors
-    /// When it does not stop.
+    /// The server does not stop.
     pub fn stop(&self) -> Result<()> {
-        self.order("stop")
+        self.send("stop")
     }
 
-    /// Has the server drop everything and end at once, without writing what it still has in memory.
+    /// Stops the server at once, without writing its memory to disk.
     ///
     /// # Errors
-    /// When it does not stop.
-    pub fn stop_at_once(&self) -> Result<()> {
-        self.order("drop-everything")
+    /// The server does not stop.
+    pub fn stop_immediately(&self) -> Result<()> {
+        self.send("drop-everything")
     }
 
     /// Kills all processes of the server at once.
     ///
     /// # Errors
-    /// When they cannot be killed.
+    /// The processes cannot be killed.
     pub fn kill(&self) -> Result<()> {
-        self.order("kill")
+        self.send("kill")
     }
 
-    /// Writes a file into the folder of the server's data, as its own user. `text` ends each of its lines.
+    /// Writes a file to the data folder, as the server's user. Each line of `text` ends with a line feed.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn put(&self, name: &str, text: &str) -> Result<()> {
-        self.order(&format!("file {name}\n{text}END OF FILE"))
+    /// The file cannot be written.
+    pub fn write_file(&self, name: &str, text: &str) -> Result<()> {
+        self.send(&format!("file {name}\n{text}END OF FILE"))
     }
 
-    /// Adds a line to the server's settings: it counts from the next start on.
+    /// Adds a line to the server's settings, effective from the next start.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn set(&self, line: &str) -> Result<()> {
-        self.order(&format!("set {line}"))
+    /// The file cannot be written.
+    pub fn add_setting(&self, line: &str) -> Result<()> {
+        self.send(&format!("set {line}"))
     }
 
-    /// Has the server stand still: connections stay open, and nobody answers.
+    /// Suspends the server: connections stay open without responses.
     ///
     /// # Errors
-    /// When it cannot be stopped.
+    /// The processes cannot be suspended.
     pub fn pause(&self) -> Result<()> {
-        self.order("pause")
+        self.send("pause")
     }
 
-    /// Has it go on.
+    /// Resumes a suspended server.
     ///
     /// # Errors
-    /// When it is not there any more.
+    /// The server has ended.
     pub fn resume(&self) -> Result<()> {
-        self.order("resume")
+        self.send("resume")
     }
 
-    /// Starts the server again, on the same port.
+    /// Starts the stopped server on the same port.
     ///
     /// # Errors
-    /// When it does not start.
-    pub fn start_again(&self) -> Result<()> {
-        self.order("start")
+    /// The server does not start.
+    pub fn restart(&self) -> Result<()> {
+        self.send("start")
     }
 
-    fn order(&self, order: &str) -> Result<()> {
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        keeper.order(order)
+    fn send(&self, command: &str) -> Result<()> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner).send(command)
     }
 }
 
-impl Keeper {
+impl ServerProcess {
     fn start(programs: &Path, port: u16, durability: Durability) -> Result<(Self, PathBuf)> {
         let mut command = as_ordinary_user()?;
-        command.args(["sh", "-c", KEEPER, "keeper"]).arg(programs).arg(port.to_string());
+        command.args(["sh", "-c", SCRIPT, "run_server"]).arg(programs).arg(port.to_string());
         if durability == Durability::None {
             command.args(["fsync = off", "synchronous_commit = off", "full_page_writes = off"]);
         }
-        // PostgreSQL's own variables would send its programs elsewhere.
+        // Variables of PostgreSQL would change the servers and files that its programs use.
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PG")) {
             command.env_remove(name);
         }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("sh")?;
-        let orders = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().context("no way to hear the keeper")?);
-        let mut keeper = Self { orders, answers, child };
-        let answer = keeper.answer()?;
-        let folder = answer.strip_prefix("up ").with_context(|| format!("no server came up: {answer:?}"))?;
+        let stdin = child.stdin.take();
+        let stdout =
+            BufReader::new(child.stdout.take().context("the server's script has no standard output")?);
+        let mut process = Self { stdin, stdout, child };
+        let line = process.read_line()?;
+        let folder =
+            line.strip_prefix("up ").with_context(|| format!("PostgreSQL did not start: {line:?}"))?;
         let folder = PathBuf::from(folder);
-        Ok((keeper, folder))
+        Ok((process, folder))
     }
 
-    fn answer(&mut self) -> Result<String> {
+    fn read_line(&mut self) -> Result<String> {
         let mut line = String::new();
-        self.answers.read_line(&mut line)?;
+        self.stdout.read_line(&mut line)?;
         Ok(line.trim_end().to_owned())
     }
 
-    fn order(&mut self, order: &str) -> Result<()> {
-        let orders = self.orders.as_mut().context("the server has ended")?;
-        writeln!(orders, "{order}")?;
-        orders.flush()?;
-        let answer = self.answer()?;
-        ensure!(answer == "done", "PostgreSQL, asked to {order}: {answer}");
+    fn send(&mut self, command: &str) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("the server has ended")?;
+        writeln!(stdin, "{command}")?;
+        stdin.flush()?;
+        let reply = self.read_line()?;
+        ensure!(reply == "done", "PostgreSQL command {command:?} failed: {reply}");
         Ok(())
     }
 }
 
-impl Drop for Keeper {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // The end of its input is what ends it.
-        drop(self.orders.take());
+        // The script ends when its standard input is closed.
+        drop(self.stdin.take());
         let _ = self.child.wait();
     }
 }
 
-/// A command that runs what follows as a user whom PostgreSQL does not refuse.
+/// A command prefix that runs a program as a user that PostgreSQL accepts.
 fn as_ordinary_user() -> Result<Command> {
-    let who = Command::new("id").arg("-u").output().context("id")?;
-    if String::from_utf8_lossy(&who.stdout).trim() != "0" {
+    let user_id = Command::new("id").arg("-u").output().context("id")?;
+    if String::from_utf8_lossy(&user_id.stdout).trim() != "0" {
         return Ok(Command::new("env"));
     }
     let mut command = Command::new("setpriv");
     command.args([&format!("--reuid={USER}"), &format!("--regid={USER}"), "--clear-groups", "env"]);
-    // A folder that is root's own.
+    // `TMPDIR` and `HOME` may be folders that only root can read.
     command.args(["-u", "TMPDIR", "HOME=/"]);
     Ok(command)
 }
 
-/// The folder of PostgreSQL's programs: of the newest version, where there are several.
+/// The folder of PostgreSQL's programs, of the newest installed version.
 ///
 /// # Errors
-/// When it is not installed.
+/// PostgreSQL is not installed.
 pub fn programs() -> Result<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     for version in std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten() {
@@ -277,9 +278,10 @@ pub fn programs() -> Result<PathBuf> {
     if let Some((_, folder)) = found.into_iter().max() {
         return Ok(folder);
     }
-    let asked = Command::new("pg_config").arg("--bindir").output();
-    let folder =
-        asked.map(|asked| PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim())).unwrap_or_default();
+    let output = Command::new("pg_config").arg("--bindir").output();
+    let folder = output
+        .map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+        .unwrap_or_default();
     if folder.join("initdb").exists() {
         return Ok(folder);
     }

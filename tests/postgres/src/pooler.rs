@@ -1,4 +1,4 @@
-//! `PgBouncer` before a server: it lends a connection of the server for each transaction.
+//! `PgBouncer` in front of a server: it lends a server connection to each transaction.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,9 +11,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{Cluster, as_ordinary_user};
 
-/// Keeps a pooler until its standard input ends, however that comes about. $1 is its port, $2 that of the server. It
-/// says `up` once it answers.
-const KEEPER: &str = r#"set -u
+/// Runs a pooler until standard input is closed. $1 is its port, $2 the server's. Prints `up` when the pooler is ready.
+const SCRIPT: &str = r#"set -u
 umask 077
 PATH=$PATH:/usr/sbin
 folder=$(mktemp -d "${TMPDIR:-/tmp}/verbatim-pooler-XXXXXX") || exit 1
@@ -44,45 +43,49 @@ echo up
 cat >/dev/null
 "#;
 
-/// A running `PgBouncer` in transaction mode, with four connections to each database.
+/// A running `PgBouncer` in transaction mode, with four connections per database.
 #[derive(Debug)]
 pub struct Pooler {
     port: u16,
-    /// It ends with its owner: that closes the pipe.
-    _orders: Mutex<ChildStdin>,
+    /// Closing this pipe stops the pooler, also when the owner is killed.
+    _stdin: Mutex<ChildStdin>,
 }
 
 impl Pooler {
-    /// Starts one before a server.
+    /// Starts a pooler in front of a server.
     ///
     /// # Errors
-    /// When `PgBouncer` is not installed, or does not start.
-    pub fn before(cluster: &Cluster) -> Result<Self> {
+    /// `PgBouncer` is not installed or does not start.
+    pub fn start(cluster: &Cluster) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command: Command = as_ordinary_user()?;
-        command.args(["sh", "-c", KEEPER, "keeper"]).arg(port.to_string()).arg(cluster.port().to_string());
+        command
+            .args(["sh", "-c", SCRIPT, "run_pooler"])
+            .arg(port.to_string())
+            .arg(cluster.port().to_string());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("sh")?;
-        let mut orders = child.stdin.take().context("no way to the pooler's keeper")?;
+        let mut stdin = child.stdin.take().context("the pooler's script has no standard input")?;
         let mut line = String::new();
-        BufReader::new(child.stdout.take().context("no way to hear it")?).read_line(&mut line)?;
+        BufReader::new(child.stdout.take().context("the pooler's script has no standard output")?)
+            .read_line(&mut line)?;
         ensure!(line.trim() == "up", "PgBouncer did not start: is it installed? apt-get install pgbouncer");
-        orders.flush()?;
-        // The keeper ends when the pipe is closed, and is nobody's to wait for then.
+        stdin.flush()?;
+        // The script ends when the pipe is closed; no process waits for it.
         drop(child);
-        Ok(Self { port, _orders: Mutex::new(orders) })
+        Ok(Self { port, _stdin: Mutex::new(stdin) })
     }
 
-    /// The one before [`Cluster::shared`], which all tests of a binary share.
+    /// The pooler in front of [`Cluster::shared`], which all tests of a binary share.
     ///
     /// # Panics
-    /// When it cannot be started: nothing could be tested.
-    #[expect(clippy::expect_used, reason = "without a pooler no test of it means anything")]
+    /// `PgBouncer` cannot be started.
+    #[expect(clippy::expect_used, reason = "tests of the pooler need the pooler")]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Pooler> = OnceLock::new();
-        SHARED.get_or_init(|| Self::before(Cluster::shared()).expect("PgBouncer starts"))
+        SHARED.get_or_init(|| Self::start(Cluster::shared()).expect("PgBouncer starts"))
     }
 
-    /// The way by it to a database of its server.
+    /// The address of a server's database through the pooler.
     pub fn url(&self, database: &str) -> String {
         let name = database.rsplit('/').next().unwrap_or_default();
         format!("postgres://verbatim@127.0.0.1:{}/{name}", self.port)

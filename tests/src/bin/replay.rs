@@ -1,4 +1,4 @@
-//! `replay`: a folder of recordings behind a proxy, for trying things out by hand.
+//! `replay`: a folder of recordings behind a proxy, for manual tests.
 
 use std::{io::Write as _, path::PathBuf};
 
@@ -11,28 +11,28 @@ Give the printed addresses to the program as its proxy and its extra root certif
 
   VERBATIM_UPSTREAM__PROXY=http://127.0.0.1:PORT VERBATIM_UPSTREAM__CA_FILE=FILE verbatim get LINK
 
-What the recordings do not answer gets status 599, and nothing leaves this machine.
-Ctrl-C ends it and lists the requests that were not expected.";
+A request without a recording gets status 599, and nothing leaves this machine.
+Ctrl-C stops the proxy and lists the unexpected requests.";
 
-/// Answers for the platforms with recorded responses, so that a program can be tried without them.
+/// Serve recorded responses of the platforms, to try a program without them
 #[derive(Debug, Parser)]
 #[command(name = "replay", after_help = AFTER_HELP)]
-struct Arguments {
-    /// The folder of recordings, with its index.toml.
+struct ReplayArgs {
+    /// Folder of recordings, with its index.toml
     #[arg(long, value_name = "DIR")]
     recordings: PathBuf,
 
-    /// Play only the recording with this name.
+    /// Play only the recording with this name
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let arguments = ReplayArgs::parse();
     let recordings = Recordings::open(&arguments.recordings)?;
     let script = match &arguments.only {
-        Some(name) => recordings.script_of(recordings.named(name)?)?,
+        Some(name) => recordings.script_for(recordings.find(name)?)?,
         None => recordings.script()?,
     };
     let proxy = ReplayProxy::start(script)?;
@@ -49,7 +49,7 @@ async fn main() -> Result<()> {
             recording.about
         );
     }
-    tokio::signal::ctrl_c().await.context("no signals")?;
+    tokio::signal::ctrl_c().await.context("cannot wait for Ctrl-C")?;
     for request in proxy.unexpected() {
         eprintln!("unexpected: {} {}://{}{}", request.method, request.scheme, request.host, request.path);
     }

@@ -1,4 +1,4 @@
-//! The certificate authority that the proxy's clients are told to trust.
+//! The certificate authority that the proxy's clients trust.
 
 use std::{collections::HashMap, fmt, io::Write as _, path::Path, sync::Arc};
 
@@ -10,24 +10,24 @@ use rustls::{
 };
 use tempfile::NamedTempFile;
 
-use super::ledger::Locked;
+use super::request_log::RequestLogState;
 
-/// How many hosts' settings are kept; a test has a handful.
+/// Maximum of cached TLS configurations, one per host; a test has a handful.
 const HOSTS_MAX: usize = 256;
 
-/// A certificate authority that exists only while it is in use: it signs a certificate for any host.
+/// A certificate authority in memory that signs a certificate for any host.
 pub struct TestAuthority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     file: NamedTempFile,
-    hosts: Locked<HashMap<(String, bool), Arc<ServerConfig>>>,
+    hosts: RequestLogState<HashMap<(String, bool), Arc<ServerConfig>>>,
 }
 
 impl TestAuthority {
-    /// A new authority, whose certificate is written to a temporary file.
+    /// Creates an authority and writes its certificate to a temporary file.
     ///
     /// # Errors
-    /// The certificate cannot be made or written.
+    /// The certificate cannot be created or written.
     pub fn new() -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::CommonName, "Verbatim replay proxy (tests only)");
@@ -42,16 +42,16 @@ impl TestAuthority {
             issuer: Issuer::new(params, key),
             certificate: certificate.der().clone(),
             file,
-            hosts: Locked::default(),
+            hosts: RequestLogState::default(),
         })
     }
 
-    /// The file with the authority's certificate in PEM. It goes when the authority does.
+    /// The file with the authority's certificate in PEM. It is deleted with the authority.
     pub fn ca_file(&self) -> &Path {
         self.file.path()
     }
 
-    /// The TLS settings of a server that is `host`, with a certificate for that name.
+    /// The TLS configuration of a server for `host`, with a certificate for that name.
     pub(super) fn server_config(&self, host: &str, http1_only: bool) -> Result<Arc<ServerConfig>> {
         let name = (host.to_owned(), http1_only);
         if let Some(known) = self.hosts.lock().get(&name) {

@@ -1,27 +1,27 @@
-//! The replay proxy: it answers for the platforms' real host names with what a script says.
+//! The replay proxy: it responds for the real host names of the platforms according to a script.
 //!
-//! The code under test is the code in production, to the address: it is only given a proxy and one more
-//! root certificate, both of which are ordinary settings. The proxy answers CONNECT, speaks TLS with a
-//! certificate made for the host that was asked for, and serves HTTP/1.1 or HTTP/2 from a [`Script`].
-//! It listens on loopback only and opens no connection of its own, so that a request which no rule
-//! answers cannot reach the platform: it is answered with [`UNEXPECTED`] and kept for the test to see.
+//! The code under test is the production code with its production addresses: it only gets a proxy and one more root
+//! certificate, both of which are ordinary settings. The proxy accepts CONNECT, speaks TLS with a certificate for the
+//! requested host, and serves HTTP/1.1 or HTTP/2 from a [`Script`]. It listens on loopback only and opens no
+//! connections, so a request without a rule cannot reach the platform: it gets the status [`UNEXPECTED`] and is
+//! recorded for the test.
 //!
 //! ```
-//! use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+//! use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 //!
 //! let rule = Rule::get("www.youtube.com", "/api/timedtext").query("lang", "en");
-//! let proxy = ReplayProxy::start(Script::new().rule(rule.answer(Answer::text("hello"))))?;
+//! let proxy = ReplayProxy::start(Script::new().rule(rule.respond(ReplayResponse::text("hello"))))?;
 //! assert!(proxy.url().starts_with("http://127.0.0.1:"));
 //! assert!(proxy.ca_file().exists());
 //! assert_eq!(proxy.count(|request| request.host == "www.youtube.com"), 0);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 
-mod answer;
 mod authority;
 mod connection;
-mod ledger;
 pub mod recordings;
+mod request_log;
+mod response;
 mod rule;
 mod script;
 
@@ -36,15 +36,15 @@ use std::{
 use anyhow::{Context as _, Result};
 use tokio::sync::oneshot;
 
-pub use answer::Answer;
 pub use authority::TestAuthority;
-pub use ledger::{SeenRequest, SeenTunnel};
+pub use request_log::{SeenRequest, SeenTunnel};
+pub use response::ReplayResponse;
 pub use rule::Rule;
 pub use script::{Script, Tunnel};
 
-use self::ledger::Ledger;
+use self::request_log::RequestLog;
 
-/// The status of an answer to a request that no rule of the script expects.
+/// The status of the response to a request that no rule of the script matches.
 ///
 /// No platform sends it, and no rule of a script should.
 pub const UNEXPECTED: u16 = 599;
@@ -53,23 +53,23 @@ pub const UNEXPECTED: u16 = 599;
 pub struct ReplayProxy {
     address: SocketAddr,
     authority: Arc<TestAuthority>,
-    seen: Arc<Ledger>,
+    log: Arc<RequestLog>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ReplayProxy {
-    /// Starts a proxy that plays this script, with a certificate authority of its own.
+    /// Starts a proxy that plays this script, with a new certificate authority.
     ///
-    /// It runs on a thread of its own, so that a test may use any runtime, or none, and may pause its clock.
+    /// It runs on its own thread, so that a test may use any runtime, or none, and may pause its clock.
     ///
     /// # Errors
-    /// No certificate could be made, or no port of loopback could be bound.
+    /// No certificate could be created, or no loopback port could be bound.
     pub fn start(script: Script) -> Result<Self> {
         Self::start_signed_by(script, Arc::new(TestAuthority::new()?))
     }
 
-    /// Starts a proxy whose certificates this authority signs: for several proxies of one client.
+    /// Starts a proxy with certificates of this authority: for several proxies of one client.
     ///
     /// # Errors
     /// As for [`Self::start`].
@@ -82,14 +82,14 @@ impl ReplayProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port for the replay proxy")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let seen = Arc::new(Ledger::default());
-        let stage = connection::Stage::new(script, Arc::clone(&seen), Arc::clone(&authority));
+        let log = Arc::new(RequestLog::default());
+        let stage = connection::ConnectionStage::new(script, Arc::clone(&log), Arc::clone(&authority));
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("replay-proxy".to_owned()).spawn(move || {
             runtime.block_on(connection::accept(listener, stage, stopped));
-            // Dropping the runtime here ends every task, whatever it waits for.
+            // Dropping the runtime here ends every task.
         })?;
-        Ok(Self { address, authority, seen, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, authority, log, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The proxy's address, for `upstream.proxy`: `http://127.0.0.1:PORT`.
@@ -102,24 +102,24 @@ impl ReplayProxy {
         self.authority.ca_file()
     }
 
-    /// The requests so far, in the order of their arrival; the first 100,000 are kept.
+    /// The requests so far in the order of their arrival; the first 100,000 are recorded.
     pub fn requests(&self) -> Vec<SeenRequest> {
-        self.seen.requests()
+        self.log.requests()
     }
 
-    /// How many of the requests so far are such.
-    pub fn count(&self, such: impl Fn(&SeenRequest) -> bool) -> usize {
-        self.seen.count(such)
+    /// The number of requests so far that satisfy the predicate.
+    pub fn count(&self, predicate: impl Fn(&SeenRequest) -> bool) -> usize {
+        self.log.count(predicate)
     }
 
-    /// The requests so far that no rule of the script expected.
+    /// The requests so far that no rule of the script matched.
     pub fn unexpected(&self) -> Vec<SeenRequest> {
         self.requests().into_iter().filter(|request| !request.expected).collect()
     }
 
-    /// The hosts to which a tunnel was asked for so far, granted or not, in the order of their arrival.
+    /// The requested tunnels so far, granted or not, in the order of their arrival.
     pub fn tunnels(&self) -> Vec<SeenTunnel> {
-        self.seen.tunnels()
+        self.log.tunnels()
     }
 }
 

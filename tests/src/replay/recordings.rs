@@ -1,9 +1,7 @@
-//! Folders of recordings: what the platforms answer, and what must come of it, as data.
+//! Folders of recordings: responses of the platforms, and the expected outcomes, as data.
 //!
-//! A folder holds bodies and an `index.toml`. The index names the endpoints once, and then one row per
-//! recording: the video, the exchanges that are expected, and what the code under test is to make of
-//! them. Adding a case is adding a row; no test changes.
-//!
+//! A folder contains bodies and an `index.toml`. The index names each endpoint once, and has one row per recording: the
+//! video, the expected exchanges, and the outcome of the code under test. A new case is a new row; no test changes.
 //! ```toml
 //! [endpoints.player]
 //! method = "POST"
@@ -19,11 +17,11 @@
 //! asks = [{ failure = "bot_check", requests = 1 }]
 //! ```
 //!
-//! A path may name the video too, as `{video}`.
+//! A path may contain the video too, as `{video}`.
 //!
-//! An answer is the name of a file in the folder, or a table with any of `status`, `headers`, `file`,
-//! `body` and `manner`; several answers are given in turn, and the last one repeats. A recording without
-//! a `video` answers no matter which video is asked for.
+//! A response (`answers`) is the name of a file in the folder, or a table with any of `status`, `headers`, `file`,
+//! `body` and `manner`; several responses are sent in order, and the last one repeats. A recording without a `video`
+//! matches requests for every video.
 
 use std::{
     collections::BTreeMap,
@@ -35,39 +33,39 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Rule, Script};
+use super::{ReplayResponse, Rule, Script};
 
-/// A folder of recordings, read and checked.
+/// A folder of recordings, loaded and checked.
 #[derive(Clone, Debug)]
 pub struct Recordings {
     folder: PathBuf,
-    index: Index,
+    index: RecordingIndex,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Index {
+struct RecordingIndex {
     #[serde(default)]
-    endpoints: BTreeMap<String, Endpoint>,
+    endpoints: BTreeMap<String, RecordedEndpoint>,
     #[serde(default)]
     recording: Vec<Recording>,
 }
 
-/// Where requests of one kind go, and where they name their video.
+/// The requests of one endpoint, and where they name their video.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Endpoint {
+struct RecordedEndpoint {
     method: String,
     hosts: Vec<String>,
-    /// In it, `{video}` stands for the video.
+    /// The path; `{video}` stands for the video.
     path: String,
     video_in_json: Option<String>,
     video_in_query: Option<String>,
-    /// A parameter of the query that is JSON, and a field in it: `variables/tweetId`.
+    /// A JSON parameter of the query and a field in it: `variables/tweetId`.
     video_in_query_json: Option<String>,
 }
 
-/// One recording: what is exchanged about one video, and what must come of it.
+/// One recording: the exchanges about one video, and the expected outcomes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recording {
@@ -75,12 +73,12 @@ pub struct Recording {
     pub name: String,
     /// The video's identifier on its platform.
     pub video: Option<String>,
-    /// What the recording shows, in a sentence.
+    /// One sentence about the recorded case.
     pub about: String,
     exchanges: Vec<Exchange>,
-    /// What is asked, one after the other, each of a client that knows nothing yet.
-    #[serde(default)]
-    pub asks: Vec<Expectation>,
+    /// The fetches of the test in order, each by a new client, with their expected outcomes.
+    #[serde(default, rename = "asks")]
+    pub expectations: Vec<Expectation>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -93,31 +91,31 @@ struct Exchange {
     without_query: Vec<String>,
     #[serde(default)]
     json: BTreeMap<String, Value>,
-    answers: Vec<Answered>,
+    answers: Vec<RecordedResponse>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Answered {
+enum RecordedResponse {
     File(String),
-    Described(Described),
+    Described(RecordingDescription),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Described {
+struct RecordingDescription {
     status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     file: Option<String>,
     body: Option<String>,
     #[serde(default)]
-    manner: Option<Behaviour>,
+    manner: Option<RecordingBehavior>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Behaviour {
+enum RecordingBehavior {
     Never,
     Closed,
     Endless,
@@ -125,21 +123,21 @@ enum Behaviour {
     DelayMs(u64),
 }
 
-/// What the code under test is asked about a recording, and what must come of it.
+/// One fetch of the code under test, and its expected outcome: a transcript or a failure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// The language that is wished; the default transcript when absent.
+    /// The requested language; `None` for the default track.
     pub lang: Option<String>,
-    /// The transcript that must come, or
+    /// The expected transcript.
     pub transcript: Option<ExpectedTranscript>,
-    /// the lasting name of the reason why none comes.
+    /// The wire name of the expected failure.
     pub failure: Option<String>,
-    /// How many requests the answer may take, exactly.
+    /// The exact number of requests that the fetch may take.
     pub requests: Option<usize>,
 }
 
-/// What is said about an expected transcript; what is absent is not compared.
+/// The expected properties of a transcript; absent ones are not compared.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedTranscript {
@@ -147,9 +145,9 @@ pub struct ExpectedTranscript {
     pub language: String,
     /// `human`, `generated` or `translated`.
     pub kind: String,
-    /// How many segments there are.
+    /// The number of segments.
     pub segments: usize,
-    /// The text that the first segment begins with.
+    /// The start of the first segment's text.
     pub first: String,
     /// When the first segment starts, in milliseconds.
     pub start_ms: Option<u64>,
@@ -157,25 +155,25 @@ pub struct ExpectedTranscript {
     pub end_ms: Option<u64>,
     /// The video's title.
     pub title: Option<String>,
-    /// The tags of all tracks that the video has, in its order.
+    /// The language tags of all tracks of the video, in its order.
     pub tracks: Option<Vec<String>>,
 }
 
 impl Recordings {
-    /// Reads the index of a folder, and checks that it fits what lies beside it.
+    /// Reads the index of a folder and checks it against the files in the folder.
     ///
     /// # Errors
-    /// The index cannot be read or understood, names an endpoint or file that is not there, repeats a
-    /// name, or expects both or neither of a transcript and a failure.
+    /// The index cannot be read or parsed, names an unknown endpoint or a missing file, repeats a name, or expects both
+    /// or neither of a transcript and a failure.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join("index.toml");
         let text =
-            std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let index = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
         let recordings = Self { folder: folder.to_owned(), index };
-        for (place, recording) in recordings.index.recording.iter().enumerate() {
+        for (index, recording) in recordings.index.recording.iter().enumerate() {
             let name = &recording.name;
-            let earlier = recordings.index.recording.iter().take(place);
+            let earlier = recordings.index.recording.iter().take(index);
             ensure!(earlier.into_iter().all(|other| other.name != *name), "two recordings are named {name}");
             recordings.check(recording).with_context(|| format!("in recording {name}"))?;
         }
@@ -183,16 +181,16 @@ impl Recordings {
     }
 
     fn check(&self, recording: &Recording) -> Result<()> {
-        for ask in &recording.asks {
+        for expectation in &recording.expectations {
             ensure!(
-                ask.transcript.is_some() != ask.failure.is_some(),
-                "an ask expects a transcript or a failure"
+                expectation.transcript.is_some() != expectation.failure.is_some(),
+                "a row of `asks` needs either `transcript` or `failure`"
             );
         }
         self.rules(recording).map(drop)
     }
 
-    /// The recordings, in the index's order.
+    /// The recordings in the order of the index.
     pub fn all(&self) -> &[Recording] {
         &self.index.recording
     }
@@ -200,8 +198,8 @@ impl Recordings {
     /// The recording with this name.
     ///
     /// # Errors
-    /// There is none.
-    pub fn named(&self, name: &str) -> Result<&Recording> {
+    /// No recording has this name.
+    pub fn find(&self, name: &str) -> Result<&Recording> {
         self.all()
             .iter()
             .find(|recording| recording.name == name)
@@ -211,18 +209,18 @@ impl Recordings {
     /// A script that plays one recording.
     ///
     /// # Errors
-    /// A body can no longer be read.
-    pub fn script_of(&self, recording: &Recording) -> Result<Script> {
+    /// A body cannot be read any more.
+    pub fn script_for(&self, recording: &Recording) -> Result<Script> {
         Ok(Script::new().rules(self.rules(recording)?))
     }
 
     /// A script that plays all recordings at once, by their videos.
     ///
     /// # Errors
-    /// A body can no longer be read.
+    /// A body cannot be read any more.
     pub fn script(&self) -> Result<Script> {
         let mut rules = Vec::new();
-        // What answers for any video must come after what answers for one.
+        // Rules for every video must come after the rules for one video.
         for recording in self.all().iter().filter(|recording| recording.video.is_some()) {
             rules.extend(self.rules(recording)?);
         }
@@ -235,18 +233,18 @@ impl Recordings {
     /// The bytes of a file in the folder.
     ///
     /// # Errors
-    /// The name leads out of the folder, or the file cannot be read.
+    /// The name is outside the folder, or the file cannot be read.
     pub fn body(&self, name: &str) -> Result<Vec<u8>> {
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
-        ensure!(inside, "{name} leads out of the folder");
+        ensure!(inside, "{name} is outside the folder");
         let path = self.folder.join(name);
-        std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
+        std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
     }
 
     /// The rules that play one recording.
     ///
     /// # Errors
-    /// A body can no longer be read.
+    /// A body cannot be read any more.
     pub fn rules(&self, recording: &Recording) -> Result<Vec<Rule>> {
         recording.exchanges.iter().map(|exchange| self.rule(recording, exchange)).collect()
     }
@@ -268,7 +266,7 @@ impl Recordings {
                 rule = rule.json(pointer, video.as_str());
             }
             if let Some((parameter, field)) =
-                endpoint.video_in_query_json.as_deref().and_then(|place| place.split_once('/'))
+                endpoint.video_in_query_json.as_deref().and_then(|field_path| field_path.split_once('/'))
             {
                 rule = rule.query_json(parameter, &format!("/{field}"), video.as_str());
             }
@@ -285,41 +283,43 @@ impl Recordings {
         for (pointer, value) in &exchange.json {
             rule = rule.json(pointer, value.clone());
         }
-        for answered in &exchange.answers {
-            rule = rule.answer(self.answer(answered)?);
+        for recorded in &exchange.answers {
+            rule = rule.respond(self.response(recorded)?);
         }
         Ok(rule)
     }
 
-    fn answer(&self, answered: &Answered) -> Result<Answer> {
-        let described = match answered {
-            Answered::File(name) => &Described { file: Some(name.clone()), ..Described::default() },
-            Answered::Described(described) => described,
+    fn response(&self, recorded: &RecordedResponse) -> Result<ReplayResponse> {
+        let description = match recorded {
+            RecordedResponse::File(name) => {
+                &RecordingDescription { file: Some(name.clone()), ..RecordingDescription::default() }
+            }
+            RecordedResponse::Described(description) => description,
         };
-        let mut answer = match (&described.file, &described.body) {
-            (Some(name), None) => Answer::bytes(content_type(name), self.body(name)?),
-            (None, Some(text)) => Answer::text(text.clone()),
-            (None, None) => Answer::status(200),
-            (Some(_), Some(_)) => bail!("an answer has a file or a body, not both"),
+        let mut response = match (&description.file, &description.body) {
+            (Some(name), None) => ReplayResponse::bytes(content_type(name), self.body(name)?),
+            (None, Some(text)) => ReplayResponse::text(text.clone()),
+            (None, None) => ReplayResponse::status(200),
+            (Some(_), Some(_)) => bail!("a response has a file or a body, not both"),
         };
-        if let Some(status) = described.status {
-            answer = answer.with_status(status);
+        if let Some(status) = description.status {
+            response = response.with_status(status);
         }
-        for (name, value) in &described.headers {
-            answer = answer.header(name, value);
+        for (name, value) in &description.headers {
+            response = response.header(name, value);
         }
-        Ok(match described.manner {
-            None => answer,
-            Some(Behaviour::Never) => Answer::never(),
-            Some(Behaviour::Closed) => Answer::closed(),
-            Some(Behaviour::Endless) => answer.endlessly(),
-            Some(Behaviour::CutAfter(bytes)) => answer.cut_after(bytes),
-            Some(Behaviour::DelayMs(millis)) => answer.after(Duration::from_millis(millis)),
+        Ok(match description.manner {
+            None => response,
+            Some(RecordingBehavior::Never) => ReplayResponse::never(),
+            Some(RecordingBehavior::Closed) => ReplayResponse::closed(),
+            Some(RecordingBehavior::Endless) => response.endlessly(),
+            Some(RecordingBehavior::CutAfter(bytes)) => response.cut_after(bytes),
+            Some(RecordingBehavior::DelayMs(millis)) => response.after(Duration::from_millis(millis)),
         })
     }
 }
 
-/// The content type that goes with a file's name.
+/// The content type for a file name.
 fn content_type(name: &str) -> &'static str {
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
         Some("json" | "json3") => "application/json; charset=UTF-8",
@@ -343,21 +343,21 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_index_is_refused_with_the_reason() {
+    fn recordings_invalid_index_is_rejected_with_reason() {
         let check = |rows: &str, expect: &str| {
             let error = format!("{:#}", open(rows).unwrap_err());
             assert!(error.contains(expect), "{error:?} does not contain {expect:?}");
         };
-        let row = |exchanges: &str, asks: &str| {
+        let row = |exchanges: &str, expectations: &str| {
             format!(
-                "[[recording]]\nname = \"a\"\nabout = \"b\"\nexchanges = [{exchanges}]\nasks = [{asks}]\n"
+                "[[recording]]\nname = \"a\"\nabout = \"b\"\nexchanges = [{exchanges}]\nasks = [{expectations}]\n"
             )
         };
-        check(&row("{ to = \"page\", answers = [\"none.html\"] }", ""), "none.html cannot be read");
-        check(&row("{ to = \"page\", answers = [\"../secret\"] }", ""), "leads out of the folder");
+        check(&row("{ to = \"page\", answers = [\"none.html\"] }", ""), "cannot read");
+        check(&row("{ to = \"page\", answers = [\"../secret\"] }", ""), "is outside the folder");
         check(&row("{ to = \"elsewhere\", answers = [] }", ""), "no endpoint is named elsewhere");
         check(&row("{ to = \"page\", answer = [] }", ""), "unknown field `answer`");
-        check(&row("", "{ requests = 1 }"), "a transcript or a failure");
+        check(&row("", "{ requests = 1 }"), "needs either `transcript` or `failure`");
         check(&format!("{0}{0}", row("", "")), "two recordings are named a");
         assert_eq!(open(&row("", "{ failure = \"gone\" }")).unwrap().all().len(), 1);
     }

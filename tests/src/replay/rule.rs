@@ -1,4 +1,4 @@
-//! Which requests a script expects.
+//! Rules: which requests a script expects, and their responses.
 
 use std::{
     cell::LazyCell,
@@ -11,13 +11,12 @@ use std::{
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::{Answer, SeenRequest};
+use super::{ReplayResponse, SeenRequest};
 
-/// A body that is read when the first rule wants to know, and then once for all rules: a platform in a
-/// measurement has a thousand of them.
+/// A request body, parsed on the first use and once for all rules: a platform in a benchmark has a thousand rules.
 pub(super) type LazyBody<'a> = LazyCell<Option<Value>, Box<dyn FnOnce() -> Option<Value> + 'a>>;
 
-/// A kind of request and the answers that it gets, in turn; the last one repeats.
+/// A kind of request and its responses in order; the last one repeats.
 #[derive(Clone, Debug)]
 pub struct Rule {
     hosts: Vec<String>,
@@ -27,13 +26,13 @@ pub struct Rule {
     headers: Vec<(String, String)>,
     query_fields: Vec<(String, String, Value)>,
     fields: Vec<(String, Value)>,
-    answers: Vec<Answer>,
-    // Clones of a script share the count, as the proxy's tasks must.
+    responses: Vec<ReplayResponse>,
+    // Clones of a script share the count, because the proxy's tasks do.
     used: Arc<AtomicUsize>,
 }
 
 impl Rule {
-    /// Requests with this method, host and path; a path that ends in `*` stands for all that begin so.
+    /// Requests with this method, host and path; a path that ends in `*` matches every path with that prefix.
     pub fn new(method: &str, host: &str, path: &str) -> Self {
         Self {
             hosts: vec![host.to_owned()],
@@ -43,7 +42,7 @@ impl Rule {
             headers: Vec::new(),
             query_fields: Vec::new(),
             fields: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
             used: Arc::default(),
         }
     }
@@ -58,59 +57,59 @@ impl Rule {
         Self::new("POST", host, path)
     }
 
-    /// The same for one more host.
+    /// Adds one more host.
     #[must_use]
     pub fn or_host(mut self, host: &str) -> Self {
         self.hosts.push(host.to_owned());
         self
     }
 
-    /// Only requests whose query has this parameter with this value.
+    /// Restricts to requests whose query has this parameter with this value.
     #[must_use]
     pub fn query(mut self, name: &str, value: &str) -> Self {
         self.queries.push((name.to_owned(), Some(value.to_owned())));
         self
     }
 
-    /// Only requests whose query does not have this parameter.
+    /// Restricts to requests whose query does not have this parameter.
     #[must_use]
     pub fn without_query(mut self, name: &str) -> Self {
         self.queries.push((name.to_owned(), None));
         self
     }
 
-    /// Only requests whose query has this parameter, and in it JSON with this value at this RFC 6901 pointer.
+    /// Restricts to requests with JSON in this query parameter, and this value at this RFC 6901 pointer in it.
     #[must_use]
     pub fn query_json(mut self, name: &str, pointer: &str, value: impl Into<Value>) -> Self {
         self.query_fields.push((name.to_owned(), pointer.to_owned(), value.into()));
         self
     }
 
-    /// Only requests with this header.
+    /// Restricts to requests with this header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Only requests whose body is JSON with this value at this RFC 6901 pointer.
+    /// Restricts to requests with a JSON body that has this value at this RFC 6901 pointer.
     #[must_use]
     pub fn json(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         self.fields.push((pointer.to_owned(), value.into()));
         self
     }
 
-    /// One more answer. A rule without any answers an empty 200.
+    /// Adds a response. A rule without any responds with an empty 200.
     #[must_use]
-    pub fn answer(mut self, answer: Answer) -> Self {
-        self.answers.push(answer);
+    pub fn respond(mut self, response: ReplayResponse) -> Self {
+        self.responses.push(response);
         self
     }
 
-    /// The same, all of whose answers wait for this gate.
+    /// Makes all responses of the rule wait for this gate.
     #[must_use]
-    pub fn held(mut self, gate: &Arc<Semaphore>) -> Self {
-        self.answers = self.answers.into_iter().map(|answer| answer.held(gate)).collect();
+    pub fn gated(mut self, gate: &Arc<Semaphore>) -> Self {
+        self.responses = self.responses.into_iter().map(|response| response.gated(gate)).collect();
         self
     }
 
@@ -118,7 +117,7 @@ impl Rule {
         &self.hosts
     }
 
-    /// Whether it is such a request; `body` is its body, where that is JSON.
+    /// Whether the rule matches the request; `body` is its parsed body, if that is JSON.
     pub(super) fn matches(&self, request: &SeenRequest, body: &LazyBody<'_>) -> bool {
         let path = match self.path.strip_suffix('*') {
             Some(start) => request.path.starts_with(start),
@@ -139,10 +138,10 @@ impl Rule {
                 .all(|(pointer, value)| body.as_ref().and_then(|body| body.pointer(pointer)) == Some(value))
     }
 
-    /// The answer whose turn it is.
-    pub(super) fn next_answer(&self) -> Answer {
-        let turn = self.used.fetch_add(1, Ordering::Relaxed);
-        let last = self.answers.len().saturating_sub(1);
-        self.answers.get(turn.min(last)).cloned().unwrap_or_else(|| Answer::status(200))
+    /// The next response in the rule's order.
+    pub(super) fn next_response(&self) -> ReplayResponse {
+        let index = self.used.fetch_add(1, Ordering::Relaxed);
+        let last = self.responses.len().saturating_sub(1);
+        self.responses.get(index.min(last)).cloned().unwrap_or_else(|| ReplayResponse::status(200))
     }
 }

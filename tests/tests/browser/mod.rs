@@ -1,4 +1,4 @@
-//! The pages in a real browser: Chromium, driven by the stories in `tests/browser`, against the built command.
+//! The pages in Chromium, driven by the scripts in `tests/browser`, against the built command.
 
 use std::{
     fs::File,
@@ -13,19 +13,19 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use verbatim_tests::replay::{ReplayProxy, Rule, Script, recordings::Recordings};
 
-use crate::server::harness::{Server, run, verbatim};
+use crate::server::harness::{ServerFixture, run, verbatim};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/browser");
-/// A video that is an hour long, with a title that would be markup.
-const LONG: &str = "lamp-keeper";
+/// A video of one hour whose title contains markup.
+const LONG: &str = "lamp-warden";
 /// A video in Hebrew.
 const HEBREW: &str = "hebrew-talk";
-/// A recording of ours, and its video.
+/// A recording of the repository, and its video.
 const RECORDING: (&str, &str) = ("several-tracks", "vb-tracks-0");
-/// A video that nobody has asked for.
+/// A video without an archived transcript.
 const UNWRITTEN: &str = "not-there-0";
 
-/// The folder with the tools. The first caller has them installed.
+/// The folder with the tools. The first call installs them.
 fn tools() -> Result<&'static PathBuf> {
     static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
     let installed = TOOLS.get_or_init(|| {
@@ -33,49 +33,49 @@ fn tools() -> Result<&'static PathBuf> {
         let path = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| PathBuf::from(path.trim()))
     });
-    installed.as_ref().context("the browser of the tests cannot be installed")
+    installed.as_ref().context("cannot install the test browser")
 }
 
-/// A story that is being played.
-struct Story {
+/// A running browser script.
+struct BrowserScript {
     child: Child,
-    /// What went wrong, as the story tells it.
-    complaints: File,
+    /// Its standard error.
+    errors: File,
 }
 
-fn story(name: &str, server: &Server, settings: &[(&str, String)]) -> Result<Story> {
-    let complaints = tempfile::tempfile()?;
+fn start_script(name: &str, server: &ServerFixture, settings: &[(&str, String)]) -> Result<BrowserScript> {
+    let errors = tempfile::tempfile()?;
     let mut command = Command::new("node");
     command.arg(format!("{FOLDER}/{name}.mjs"));
     command.env("BASE", format!("http://{}", server.address())).env("TOOLS", tools()?);
     command.envs(settings.iter().map(|(name, value)| (*name, value.as_str())));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(complaints.try_clone()?);
-    Ok(Story { child: command.spawn()?, complaints })
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors.try_clone()?);
+    Ok(BrowserScript { child: command.spawn()?, errors })
 }
 
-/// Waits for a story's end; `heard` is told each line that it prints.
-fn ends_well(mut story: Story, mut heard: impl FnMut(&str)) -> Result<()> {
-    let output = story.child.stdout.take().context("no standard output")?;
+/// Waits for the script to succeed; `on_line` receives each line that it prints.
+fn wait_for_success(mut browser_script: BrowserScript, mut on_line: impl FnMut(&str)) -> Result<()> {
+    let output = browser_script.child.stdout.take().context("no standard output")?;
     for line in BufReader::new(output).lines() {
         let line = line?;
-        heard(&line);
+        on_line(&line);
     }
-    let status = story.child.wait()?;
-    let mut complaints = String::new();
-    story.complaints.rewind()?;
-    story.complaints.read_to_string(&mut complaints)?;
-    ensure!(status.success(), "the story ended with {status}: {complaints}");
+    let status = browser_script.child.wait()?;
+    let mut errors = String::new();
+    browser_script.errors.rewind()?;
+    browser_script.errors.read_to_string(&mut errors)?;
+    ensure!(status.success(), "the script ended with {status}: {errors}");
     Ok(())
 }
 
-/// Archives a text with a caption for each line, one every five seconds.
+/// Archives a text with one caption per line, five seconds each.
 fn import(data: &TempDir, link: &str, lines: &[String], arguments: &[&str]) -> Result<()> {
-    let moment =
+    let format_time =
         |seconds: usize| format!("{:02}:{:02}:{:02}.000", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let mut captions = "WEBVTT\n\n".to_owned();
-    for (place, line) in lines.iter().enumerate() {
-        let start = 5 * place;
-        captions += &format!("{} --> {}\n{line}\n\n", moment(start), moment(start + 5));
+    for (index, line) in lines.iter().enumerate() {
+        let start = 5 * index;
+        captions += &format!("{} --> {}\n{line}\n\n", format_time(start), format_time(start + 5));
     }
     let file = data.path().join("captions.vtt");
     std::fs::write(&file, captions)?;
@@ -87,45 +87,50 @@ fn import(data: &TempDir, link: &str, lines: &[String], arguments: &[&str]) -> R
 }
 
 /// An hour of sentences.
-fn hour() -> Vec<String> {
+fn hour_of_sentences() -> Vec<String> {
     const SENTENCES: [&str; 6] = [
-        "The keeper trims the wick before the sun is down.",
+        "The warden trims the wick before the sun is down.",
         "From the gallery she can see three ships, and none of them is late.",
         "A lantern is cleaned from the top to the bottom, never the other way.",
         "The log says who came by, what the wind did, and how much oil is left.",
         "When the fog comes in, she counts the seconds between the bells aloud.",
-        "Nobody had written any of this down before; now somebody has.",
+        "Until today there was no record of any of this; now there is one.",
     ];
     SENTENCES.iter().cycle().take(720).map(|sentence| (*sentence).to_owned()).collect()
 }
 
-fn long(data: &TempDir) -> Result<()> {
-    let title = "The lamp & the <b>keeper</b>";
-    import(data, LONG, &hour(), &["--lang", "en", "--title", title, "--author", "Lighthouse Society"])
+fn import_long(data: &TempDir) -> Result<()> {
+    let title = "The lamp & the <b>warden</b>";
+    import(
+        data,
+        LONG,
+        &hour_of_sentences(),
+        &["--lang", "en", "--title", title, "--author", "Lighthouse Society"],
+    )
 }
 
-fn server(data: &TempDir, settings: &[(&str, &str)]) -> Result<Server> {
-    Server::start(data, settings)
+fn start_server(data: &TempDir, settings: &[(&str, &str)]) -> Result<ServerFixture> {
+    ServerFixture::start(data, settings)
 }
 
 #[test]
-fn a_transcript_is_read_searched_copied_and_kept() -> Result<()> {
+fn browser_transcript_is_read_searched_copied_downloaded() -> Result<()> {
     let data = TempDir::new()?;
-    long(&data)?;
-    let server = server(&data, &[])?;
-    let story = story("reading", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
-    ends_well(story, |_| ())
+    import_long(&data)?;
+    let server = start_server(&data, &[])?;
+    let browser_script = start_script("reading", &server, &[("LONG", format!("/watch/video_site/{LONG}"))])?;
+    wait_for_success(browser_script, |_| ())
 }
 
 #[test]
-fn a_video_is_transcribed_before_a_visitors_eyes() -> Result<()> {
+fn browser_transcription_shows_progress_and_result() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _inside = runtime.enter();
     let gate = Arc::new(Semaphore::new(0));
     let recordings =
         Recordings::open(&PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube")))?;
-    let rules: Vec<Rule> = recordings.rules(recordings.named(RECORDING.0)?)?;
-    let script = Script::new().rules(rules.into_iter().map(|rule| rule.held(&gate)));
+    let rules: Vec<Rule> = recordings.rules(recordings.find(RECORDING.0)?)?;
+    let script = Script::new().rules(rules.into_iter().map(|rule| rule.gated(&gate)));
     let proxy = ReplayProxy::start(script)?;
     let data = TempDir::new()?;
     let (url, ca_file) = (proxy.url(), proxy.ca_file().display().to_string());
@@ -134,13 +139,13 @@ fn a_video_is_transcribed_before_a_visitors_eyes() -> Result<()> {
         ("VERBATIM_UPSTREAM__CA_FILE", &ca_file),
         ("VERBATIM_LIMITS__VISITOR_PER_DAY", "1"),
     ];
-    let server = server(&data, &settings)?;
+    let server = start_server(&data, &settings)?;
     let settings = [
         ("LINK", format!("https://youtu.be/{}?si=abc", RECORDING.1)),
         ("SILENT", format!("/watch/video_site/{UNWRITTEN}")),
     ];
-    let story = story("transcribing", &server, &settings)?;
-    ends_well(story, |line| {
+    let browser_script = start_script("transcribing", &server, &settings)?;
+    wait_for_success(browser_script, |line| {
         if line == "look" {
             gate.add_permits(Semaphore::MAX_PERMITS >> 3);
         }
@@ -150,17 +155,17 @@ fn a_video_is_transcribed_before_a_visitors_eyes() -> Result<()> {
 }
 
 #[test]
-fn credits_are_bought_from_the_first_page_to_the_last() -> Result<()> {
+fn browser_credit_purchase_completes() -> Result<()> {
     let data = TempDir::new()?;
-    let server = server(&data, &[])?;
+    let server = start_server(&data, &[])?;
     let outbox = data.path().join("outbox").display().to_string();
-    ends_well(story("buying", &server, &[("OUTBOX", outbox)])?, |_| ())
+    wait_for_success(start_script("buying", &server, &[("OUTBOX", outbox)])?, |_| ())
 }
 
 #[test]
-fn every_page_looks_well_everywhere() -> Result<()> {
+fn browser_pages_render_on_all_screens() -> Result<()> {
     let data = TempDir::new()?;
-    long(&data)?;
+    import_long(&data)?;
     let hebrew: Vec<String> = [
         "המגדלור נבנה על הסלע לפני יותר ממאה שנים.",
         "בכל ערב עולה השומרת במדרגות ומדליקה את האור.",
@@ -185,12 +190,12 @@ fn every_page_looks_well_everywhere() -> Result<()> {
         &clip,
         &["--lang", "en", "--generated"],
     )?;
-    let server = server(&data, &[])?;
+    let server = start_server(&data, &[])?;
     let settings = [
         ("LONG", format!("/watch/video_site/{LONG}")),
         ("HEBREW", format!("/watch/video_site/{HEBREW}")),
         ("CLIP", "/watch/short_video/7458607278405471496".to_owned()),
         ("UNWRITTEN", format!("/watch/video_site/{UNWRITTEN}")),
     ];
-    ends_well(story("looks", &server, &settings)?, |_| ())
+    wait_for_success(start_script("looks", &server, &settings)?, |_| ())
 }

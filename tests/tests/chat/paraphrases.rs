@@ -1,5 +1,5 @@
-//! A model that tells the truth in words of its own, as large ones do: what it says must not be dropped.
-#![expect(clippy::print_stdout, reason = "the figures are what this is for")]
+//! A model that paraphrases, as large ones do: true statements must not be dropped.
+#![expect(clippy::print_stdout, reason = "the test exists to print figures")]
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
 use tokio::runtime::Handle;
 use transcript_core::chat::{
-    Chat, ChatModel, ChatOptions, ChatReply, ChatRequest, Deltas, Origin, Passage, Question,
+    AnswerOrigin, Chat, ChatModel, ChatOptions, DeltaSink, ModelReply, ModelRequest, Passage, Question,
 };
 
 use super::{quality::plain, talks::talks};
 
-/// The language of a talk, words of the passage that is cited, and what the model says of it.
-const TOLD: &[(&str, &str, &str)] = &[
+/// The language of a talk, words of the cited passage, and the model's paraphrase.
+const PARAPHRASES: &[(&str, &str, &str)] = &[
     ("en", "twenty-two years", "For more than two decades the narrator kept the northern lighthouse"),
     ("en", "forty-one metres high", "It stands forty-one metres tall and has over two hundred steps"),
     ("en", "burned whale oil", "The original lamp ran on whale oil before paraffin replaced it"),
@@ -51,44 +51,44 @@ const TOLD: &[(&str, &str, &str)] = &[
     ("th", "ก๋วยเตี๋ยวเรือ", "เธอขายก๋วยเตี๋ยวเรือมาแล้วยี่สิบแปดปี"),
     ("th", "คณิตศาสตร์", "ลูกชายเป็นครูคณิตศาสตร์"),
 ];
-/// The share of them that must be left, in percent.
+/// The share of paraphrases that must remain, in percent.
 const LEFT_MIN: usize = 95;
 
-/// Says one thing of the passage with some words.
+/// Cites the passage that contains `holds` with a paraphrase.
 #[derive(Debug)]
-struct Teller {
+struct ParaphraseModel {
     holds: String,
     says: &'static str,
 }
 
-impl Teller {
+impl ParaphraseModel {
     fn cites(&self, passage: &Passage) -> bool {
         plain(&passage.text).contains(&self.holds)
     }
 }
 
 #[async_trait]
-impl ChatModel for Teller {
+impl ChatModel for ParaphraseModel {
     fn context_tokens(&self) -> u32 {
         1_000_000
     }
 
     async fn complete(
         &self,
-        ask: ChatRequest,
-        _: Option<Arc<dyn Deltas>>,
-    ) -> Result<ChatReply, transcript_core::Error> {
-        let cited = ask.passages.iter().find(|passage| self.cites(passage));
+        request: ModelRequest,
+        _: Option<Arc<dyn DeltaSink>>,
+    ) -> Result<ModelReply, transcript_core::Error> {
+        let cited = request.passages.iter().find(|passage| self.cites(passage));
         let number = cited.map_or(0, |passage| passage.number);
-        Ok(ChatReply { text: format!("{} [s{number}].", self.says), usage: None })
+        Ok(ModelReply { text: format!("{} [s{number}].", self.says), usage: None })
     }
 }
 
 #[tokio::test]
-async fn what_is_true_in_other_words_is_left() -> Result<()> {
+async fn true_paraphrases_remain() -> Result<()> {
     let talks = talks()?;
     let mut dropped = Vec::new();
-    for (language, holds, says) in TOLD {
+    for (language, holds, says) in PARAPHRASES {
         let of_language = talks.iter().filter(|talk| talk.transcript.track.language.primary() == *language);
         let spoken = |segments: &[transcript_core::transcript::Segment]| -> String {
             segments.iter().map(|segment| plain(&segment.text)).collect()
@@ -97,19 +97,22 @@ async fn what_is_true_in_other_words_is_left() -> Result<()> {
         let talk = of_language
             .clone()
             .find(|talk| spoken(&talk.transcript.segments).contains(&holds))
-            .with_context(|| format!("no talk says {holds}"))?;
+            .with_context(|| format!("no talk contains {holds}"))?;
         let cited = transcript_core::chat::passages(&talk.transcript.segments);
-        ensure!(cited.iter().any(|passage| plain(&passage.text).contains(&holds)), "no passage says {holds}");
-        let model = Arc::new(Teller { holds, says });
+        ensure!(
+            cited.iter().any(|passage| plain(&passage.text).contains(&holds)),
+            "no passage contains {holds}"
+        );
+        let model = Arc::new(ParaphraseModel { holds, says });
         let chat = Chat::new(Handle::current(), model, ChatOptions::default());
         let question = Question::new("?!", Vec::new())?;
-        let answer = chat.ask(Arc::clone(&talk.transcript), question).await?;
-        if answer.origin != Origin::Model || !answer.response.starts_with(says) {
+        let answer = chat.answer(Arc::clone(&talk.transcript), question).await?;
+        if answer.origin != AnswerOrigin::Model || !answer.response.starts_with(says) {
             dropped.push(format!("{says} -> {}", answer.response));
         }
     }
-    println!("{} paraphrases, {} dropped", TOLD.len(), dropped.len());
+    println!("{} paraphrases, {} dropped", PARAPHRASES.len(), dropped.len());
     dropped.iter().for_each(|one| println!("  {one}"));
-    ensure!((TOLD.len() - dropped.len()) * 100 >= TOLD.len() * LEFT_MIN, "{dropped:?}");
+    ensure!((PARAPHRASES.len() - dropped.len()) * 100 >= PARAPHRASES.len() * LEFT_MIN, "{dropped:?}");
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! How good answers are, over transcripts and questions of our own: what is found, and what may leave.
+//! Quality of answers over test transcripts and questions: recall, and verification of hostile output.
 //!
 //! `cargo test -p verbatim-tests --test all chat::quality -- --nocapture` prints the figures of `docs/chat.md`.
-#![expect(clippy::print_stdout, reason = "the figures are what this is for")]
+#![expect(clippy::print_stdout, reason = "the test exists to print figures")]
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use transcript_core::{
 };
 
 use super::{
-    hostile::{Hostile, TRICKS},
-    talks::{Talk, talks},
+    hostile::{HostileModel, TRICKS},
+    talks::{TestTalk, talks},
 };
 
-/// Letters and digits alone, in lower case: written for this test, apart from the code that it tests.
+/// Letters and digits in lower case. Independent of the tested code on purpose.
 pub(super) fn plain(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 #[test]
-fn the_set_is_what_it_is_said_to_be() -> Result<()> {
+fn talks_have_expected_size_and_languages() -> Result<()> {
     let talks = talks()?;
-    let minutes = |talk: &Talk| talk.transcript.duration_ms.unwrap_or(0) / 60_000;
+    let minutes = |talk: &TestTalk| talk.transcript.duration_ms.unwrap_or(0) / 60_000;
     let mut languages: Vec<_> =
         talks.iter().map(|talk| talk.transcript.track.language.primary().to_owned()).collect();
     languages.sort();
@@ -44,20 +44,24 @@ fn the_set_is_what_it_is_said_to_be() -> Result<()> {
     Ok(())
 }
 
-/// The share of questions whose answer is among the first `count` passages.
-fn recall(talks: &[Talk], count: usize, missed: &mut Vec<String>) -> (usize, usize) {
+/// Counts the questions whose answer is among the first `count` passages, and all questions.
+fn recall(talks: &[TestTalk], count: usize, missed: &mut Vec<String>) -> (usize, usize) {
     let (mut found, mut all) = (0, 0);
     for talk in talks {
         let passages = passages(&talk.transcript.segments);
-        for asked in &talk.questions {
-            let Ok(question) = Question::new(&asked.ask, Vec::new()) else { continue };
-            let ranked = ExtractiveModel::ranked(&passages, &question);
+        for expected in &talk.questions {
+            let Ok(question) = Question::new(&expected.text, Vec::new()) else { continue };
+            let ranked = ExtractiveModel::rank(&passages, &question);
             all += 1;
-            if ranked.iter().take(count).any(|place| holds(&passages, *place, &asked.holds)) {
+            if ranked.iter().take(count).any(|index| holds(&passages, *index, &expected.holds)) {
                 found += 1;
             } else {
-                let best = ranked.first().and_then(|place| passages.get(*place));
-                missed.push(format!("{} — {}", asked.ask, best.map_or("", |passage| passage.text.as_str())));
+                let best = ranked.first().and_then(|index| passages.get(*index));
+                missed.push(format!(
+                    "{} — {}",
+                    expected.text,
+                    best.map_or("", |passage| passage.text.as_str())
+                ));
             }
         }
     }
@@ -65,15 +69,15 @@ fn recall(talks: &[Talk], count: usize, missed: &mut Vec<String>) -> (usize, usi
 }
 
 /// Whether a passage has these words; they may end in the next one.
-fn holds(passages: &[Passage], place: usize, words: &str) -> bool {
-    let own = passages.get(place).map(|passage| plain(&passage.text)).unwrap_or_default();
-    let next = passages.get(place + 1).map(|passage| plain(&passage.text)).unwrap_or_default();
+fn holds(passages: &[Passage], index: usize, words: &str) -> bool {
+    let own = passages.get(index).map(|passage| plain(&passage.text)).unwrap_or_default();
+    let next = passages.get(index + 1).map(|passage| plain(&passage.text)).unwrap_or_default();
     let begins = own.len();
     (own + &next).find(&plain(words)).is_some_and(|at| at < begins)
 }
 
 #[test]
-fn the_passage_with_the_answer_is_found() -> Result<()> {
+fn passage_with_answer_is_ranked_first() -> Result<()> {
     let talks = talks()?;
     let (mut missed, mut beyond) = (Vec::new(), Vec::new());
     let (first, all) = recall(&talks, 1, &mut missed);
@@ -89,45 +93,45 @@ fn the_passage_with_the_answer_is_found() -> Result<()> {
     Ok(())
 }
 
-/// What was reached, in percent: less is a step back.
+/// Reached recall, in percent; a lower value is a regression.
 const RECALL_AT_1: usize = 90;
 const RECALL_AT_5: usize = 97;
 
-/// What an answer must not be: a list of what is wrong with it.
-fn wrongs(transcript: &Transcript, response: &str) -> Vec<String> {
-    let said = plain(&transcript.segments.iter().map(|segment| segment.text.as_str()).collect::<String>());
+/// Lists the violations of an answer.
+fn violations(transcript: &Transcript, response: &str) -> Vec<String> {
+    let spoken = plain(&transcript.segments.iter().map(|segment| segment.text.as_str()).collect::<String>());
     let starts: Vec<String> =
         transcript.segments.iter().map(|segment| clock(segment.start_ms / 1_000)).collect();
-    let mut wrongs = Vec::new();
+    let mut violations = Vec::new();
     for (open, close) in
         [('“', '”'), ('"', '"'), ('„', '“'), ('«', '»'), ('»', '«'), ('「', '」'), ('\'', '\'')]
     {
         for quoted in
             response.split(open).skip(1).filter_map(|rest| rest.split_once(close)).map(|(quoted, _)| quoted)
         {
-            // Marks of another kind inside belong to another pair.
+            // Quotation marks of another kind inside belong to another pair.
             let is_one = !quoted.contains(['“', '”', '[', ']']) && quoted.chars().count() >= 12;
             let is_apostrophe = open == '\'' && !response.contains(&format!(" '{quoted}'"));
-            if is_one && !is_apostrophe && !said.contains(&plain(quoted)) {
-                wrongs.push(format!("nobody said {quoted:?}"));
+            if is_one && !is_apostrophe && !spoken.contains(&plain(quoted)) {
+                violations.push(format!("unspoken quotation {quoted:?}"));
             }
         }
     }
     for inside in response.split('[').skip(1).map(|rest| rest.split(']').next().unwrap_or("")) {
         if !starts.iter().any(|start| start == inside) {
-            wrongs.push(format!("no segment starts at [{inside}]"));
+            violations.push(format!("no segment starts at [{inside}]"));
         }
     }
     for link in ["http", "www.", "evil.example", "<a ", "]("] {
-        if response.contains(link) && !plain_contains(&said, link) {
-            wrongs.push(format!("a link: {link}"));
+        if response.contains(link) && !plain_contains(&spoken, link) {
+            violations.push(format!("a link: {link}"));
         }
     }
-    wrongs
+    violations
 }
 
-fn plain_contains(said: &str, text: &str) -> bool {
-    !plain(text).is_empty() && said.contains(&plain(text))
+fn plain_contains(spoken: &str, text: &str) -> bool {
+    !plain(text).is_empty() && spoken.contains(&plain(text))
 }
 
 fn clock(seconds: u64) -> String {
@@ -136,20 +140,20 @@ fn clock(seconds: u64) -> String {
 }
 
 #[tokio::test]
-async fn nothing_that_a_hostile_model_makes_up_leaves() -> Result<()> {
+async fn hostile_model_output_is_verified() -> Result<()> {
     let (mut answers, mut own) = (0, 0);
     for talk in talks()? {
-        // Long ones take their time where nothing is optimised.
+        // Long talks are slow in builds without optimisation.
         let is_long = talk.transcript.duration_ms > Some(40 * 60_000);
-        for (n, asked) in talk.questions.iter().take(if is_long { 1 } else { 3 }).enumerate() {
+        for (n, expected) in talk.questions.iter().take(if is_long { 1 } else { 3 }).enumerate() {
             for trick in TRICKS {
-                let model = Arc::new(Hostile { trick: *trick, n, canary: talk.canary.clone() });
+                let model = Arc::new(HostileModel { trick: *trick, n, canary: talk.canary.clone() });
                 let chat = Chat::new(Handle::current(), model, ChatOptions::default());
-                let question = Question::new(&asked.ask, Vec::new())?;
-                let answer = chat.ask(Arc::clone(&talk.transcript), question).await?;
-                let context = format!("{trick:?}, {}: {}", asked.ask, answer.response);
-                let wrongs = wrongs(&talk.transcript, &answer.response);
-                ensure!(wrongs.is_empty(), "{wrongs:?}\n{context}");
+                let question = Question::new(&expected.text, Vec::new())?;
+                let answer = chat.answer(Arc::clone(&talk.transcript), question).await?;
+                let context = format!("{trick:?}, {}: {}", expected.text, answer.response);
+                let violations = violations(&talk.transcript, &answer.response);
+                ensure!(violations.is_empty(), "{violations:?}\n{context}");
                 for citation in &answer.citations {
                     let is_one = talk.transcript.segments.iter().any(|one| one.start_ms == citation.start_ms);
                     let ends = talk.transcript.segments.iter().any(|one| one.end_ms() == citation.end_ms);
@@ -157,8 +161,8 @@ async fn nothing_that_a_hostile_model_makes_up_leaves() -> Result<()> {
                 }
                 ensure!(!answer.response.trim().is_empty(), "{context}");
                 answers += 1;
-                own += usize::from(answer.origin == transcript_core::chat::Origin::Model);
-                // An instruction in a transcript is no more than its own words.
+                own += usize::from(answer.origin == transcript_core::chat::AnswerOrigin::Model);
+                // An instruction in a transcript may appear only as a quotation.
                 let obeys = talk.canary.as_ref().is_some_and(|canary| {
                     let quoted = quotes(&answer.response);
                     answer.response.replace(&quoted, "").contains(canary.as_str())
@@ -169,12 +173,12 @@ async fn nothing_that_a_hostile_model_makes_up_leaves() -> Result<()> {
         }
     }
     println!(
-        "{answers} answers of hostile models: 0 unverified quotations, 0 unknown citations; {own} kept something true"
+        "{answers} answers of hostile models: 0 unverified quotations, 0 unknown citations; {own} kept true parts"
     );
     Ok(())
 }
 
-/// What stands between quotation marks, all of it.
+/// All text between quotation marks.
 fn quotes(response: &str) -> String {
     response.split('“').skip(1).filter_map(|rest| rest.split_once('”')).map(|(quoted, _)| quoted).collect()
 }

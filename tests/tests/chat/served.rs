@@ -1,4 +1,4 @@
-//! The same through the built server: what an answer costs, and what a failure does.
+//! Chat through the built server: charges of answers and of failures.
 
 use anyhow::{Result, ensure};
 use http::Method;
@@ -8,15 +8,15 @@ use tempfile::TempDir;
 use super::streamed;
 use crate::{
     server::{
-        harness::{Reply as Answer, Server, run, verbatim},
-        v1::post::{Outbox, account, credits},
+        harness::{ServerFixture, ServerReply as Answer, run, verbatim},
+        v1::mail_client::{MailClient, create_account, remaining_credits},
     },
-    speech::service::{Reply, Service},
+    speech::service::{FakeSpeechService, SpeechReply},
 };
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
-async fn ask(server: &Server, key: &str, message: &str) -> Result<Answer> {
+async fn send_question(server: &ServerFixture, key: &str, message: &str) -> Result<Answer> {
     let body = json!({ "video_id": "L1ghth0use1", "message": message }).to_string();
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -24,18 +24,20 @@ async fn ask(server: &Server, key: &str, message: &str) -> Result<Answer> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_costs_a_credit_and_a_failure_none() -> Result<()> {
-    let service = Service::start(|seen, _| {
-        let asked = String::from_utf8_lossy(&seen.body).into_owned();
-        let asks = |word: &str| asked.contains(&format!("Question: {word}"));
+async fn answer_costs_credit_and_failure_is_free() -> Result<()> {
+    let service = FakeSpeechService::start(|request, _| {
+        let text = String::from_utf8_lossy(&request.body).into_owned();
+        let is_question = |word: &str| text.contains(&format!("Question: {word}"));
         match () {
-            () if asks("html") => Reply::Answer(200, "content-type: text/html\r\n", "<html>".to_owned()),
-            () if asks("garbage") => Reply::Answer(200, "", "\u{2}{".to_owned()),
-            () if asks("large") => Reply::Answer(200, "", "a".repeat(10 << 20)),
-            () if asks("never") => Reply::Never,
-            () if asks("fault") => Reply::Answer(500, "", "hush".to_owned()),
-            () if asks("nothing") => streamed(&[""]),
-            () if asks("invent") => {
+            () if is_question("html") => {
+                SpeechReply::Answer(200, "content-type: text/html\r\n", "<html>".to_owned())
+            }
+            () if is_question("garbage") => SpeechReply::Answer(200, "", "\u{2}{".to_owned()),
+            () if is_question("large") => SpeechReply::Answer(200, "", "a".repeat(10 << 20)),
+            () if is_question("never") => SpeechReply::Never,
+            () if is_question("fault") => SpeechReply::Answer(500, "", "hush".to_owned()),
+            () if is_question("nothing") => streamed(&[""]),
+            () if is_question("invent") => {
                 streamed(&["\"It took seven summers to build it\" [s1]. I made it up [2:34]."])
             }
             () => streamed(&["It took long: \"it took nine winters\" [s1]."]),
@@ -44,26 +46,26 @@ async fn an_answer_costs_a_credit_and_a_failure_none() -> Result<()> {
     .await?;
     let data = TempDir::new()?;
     let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the example is imported");
-    let mut outbox = Outbox::of(&data);
+    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
+    let mut outbox = MailClient::new(&data);
     let settings = [
         ("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()),
         ("VERBATIM_CHAT__MODEL", "small"),
         ("VERBATIM_CHAT__TIMEOUT", "3s"),
         ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "1000"),
     ];
-    let server = Server::start(&data, &settings)?;
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let server = ServerFixture::start(&data, &settings)?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
 
-    let answer = ask(&server, &key, "How long?").await?;
+    let answer = send_question(&server, &key, "How long?").await?;
     ensure!(answer.status == 200, "{}", answer.text());
-    let told = answer.json();
-    assert_eq!(told["response"], "It took long: “It took nine winters” [0:04].");
-    assert_eq!(told["credits"], json!({ "used": 1, "limit": 200, "remaining": 199 }));
-    assert_eq!(told["citations"][0]["url"], "https://www.youtube.com/watch?v=L1ghth0use1&t=4s");
+    let received = answer.json();
+    assert_eq!(received["response"], "It took long: “It took nine winters” [0:04].");
+    assert_eq!(received["credits"], json!({ "used": 1, "limit": 200, "remaining": 199 }));
+    assert_eq!(received["citations"][0]["url"], "https://www.youtube.com/watch?v=L1ghth0use1&t=4s");
 
     for fault in ["html", "garbage", "large", "never", "fault", "nothing"] {
-        let answer = ask(&server, &key, fault).await?;
+        let answer = send_question(&server, &key, fault).await?;
         assert_eq!(
             (answer.status.as_u16(), &answer.json()["code"]),
             (500, &json!(500)),
@@ -71,47 +73,47 @@ async fn an_answer_costs_a_credit_and_a_failure_none() -> Result<()> {
             answer.text()
         );
         assert!(
-            answer.text().contains("nothing was charged") && !answer.text().contains("hush"),
+            answer.text().contains("Nothing was charged") && !answer.text().contains("hush"),
             "{}",
             answer.text()
         );
-        assert_eq!(credits(&server, &key).await?, 199, "{fault}");
+        assert_eq!(remaining_credits(&server, &key).await?, 199, "{fault}");
     }
-    // What cannot be verified is not what leaves; an answer there is, from the transcript.
-    let answer = ask(&server, &key, "invent a story of the lighthouse").await?;
+    // Unverified text is not sent; the answer then consists of passages.
+    let answer = send_question(&server, &key, "invent a story of the lighthouse").await?;
     let response = answer.json()["response"].as_str().unwrap_or("").to_owned();
     assert!(response.starts_with('“') && response.contains("lighthouse"), "{response}");
     assert!(!response.contains("summers") && !response.contains("2:34"), "{response}");
-    assert_eq!(credits(&server, &key).await?, 198);
+    assert_eq!(remaining_credits(&server, &key).await?, 198);
     assert_eq!(answer.json()["citations"].as_array().map_or(0, Vec::len), markers(&response));
     Ok(())
 }
 
-/// How many moments a response names.
+/// Number of timestamps in a response.
 fn markers(response: &str) -> usize {
     response.matches('[').count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sentences_leave_one_by_one() -> Result<()> {
-    let service = Service::start(|_, _| {
-        streamed(&["It took nine winters [s1]. ", "Nobody said this. ", "\nThe lamp was lit [s1]."])
+async fn sentences_are_streamed_one_by_one() -> Result<()> {
+    let service = FakeSpeechService::start(|_, _| {
+        streamed(&["It took nine winters [s1]. ", "This was never said. ", "\nThe lamp was lit [s1]."])
     })
     .await?;
     let data = TempDir::new()?;
     let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the example is imported");
-    let mut outbox = Outbox::of(&data);
+    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
+    let mut outbox = MailClient::new(&data);
     let settings =
         [("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()), ("VERBATIM_CHAT__MODEL", "small")];
-    let server = Server::start(&data, &settings)?;
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let server = ServerFixture::start(&data, &settings)?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str()), ("accept", "text/event-stream")];
     let body = json!({ "video_id": "L1ghth0use1", "message": "How long?" }).to_string();
-    let told = server.send(Method::POST, "/api/v1/chat", &headers, body).await?;
-    ensure!(told.header("content-type") == "text/event-stream", "{}", told.text());
-    let events: Vec<(String, Value)> = told
+    let received = server.send(Method::POST, "/api/v1/chat", &headers, body).await?;
+    ensure!(received.header("content-type") == "text/event-stream", "{}", received.text());
+    let events: Vec<(String, Value)> = received
         .text()
         .split_terminator("\n\n")
         .filter_map(|event| event.split_once("\ndata: "))
@@ -119,9 +121,9 @@ async fn sentences_leave_one_by_one() -> Result<()> {
         .collect::<Result<_>>()?;
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["event: sentence", "event: sentence", "event: answer"]);
-    let said: String = events.iter().filter_map(|(_, data)| data["text"].as_str()).collect();
-    assert_eq!(said, "It took nine winters [0:01].\nThe lamp was lit [0:01].");
-    assert_eq!(events[2].1["response"], json!(said));
-    assert_eq!(credits(&server, &key).await?, 199);
+    let spoken: String = events.iter().filter_map(|(_, data)| data["text"].as_str()).collect();
+    assert_eq!(spoken, "It took nine winters [0:01].\nThe lamp was lit [0:01].");
+    assert_eq!(events[2].1["response"], json!(spoken));
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Transcripts of our own making, and questions about them: `tests/chat/talks`.
+//! Test transcripts and questions about them: `tests/chat/talks`.
 //!
-//! A talk's lines are its facts. Where it is longer than they are, sentences stand between them that are put together
-//! from the talk's own words, in an order that is the same each time.
+//! The lines of a talk are its facts. Longer talks are filled with sentences that are composed from the talk's
+//! own words in a fixed order.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -12,18 +12,18 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-/// Where they lie.
+/// The folder of the talks.
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/chat/talks");
-/// How long a caption stays, in milliseconds.
+/// Duration of a caption in milliseconds.
 const CAPTION_MS: u64 = 2_500;
-/// The most words of a caption, and the most letters where words are not written apart.
+/// Maximum words of a caption, or characters in languages without spaces.
 const WORDS_MAX: usize = 9;
 const LETTERS_MAX: usize = 18;
 
-/// A talk as its file has it.
+/// A talk as stored in its file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenTalk {
     title: String,
     language: String,
     minutes: u64,
@@ -31,54 +31,55 @@ struct Written {
     lines: Vec<String>,
     #[serde(default)]
     filler: Vec<Vec<String>>,
-    question: Vec<Asked>,
+    question: Vec<TalkQuestion>,
 }
 
-/// A question, and words that only its answer has.
+/// A question with words that only its answer contains.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Asked {
-    pub(super) ask: String,
+pub(super) struct TalkQuestion {
+    #[serde(rename = "ask")]
+    pub(super) text: String,
     pub(super) holds: String,
 }
 
-/// A talk.
+/// A talk as a transcript with its questions.
 #[derive(Clone, Debug)]
-pub(super) struct Talk {
+pub(super) struct TestTalk {
     pub(super) transcript: Arc<Transcript>,
-    pub(super) questions: Vec<Asked>,
-    /// What an instruction in it wants to be said.
+    pub(super) questions: Vec<TalkQuestion>,
+    /// The text that an instruction in the talk demands.
     pub(super) canary: Option<String>,
 }
 
 /// All talks, in the order of their files.
-pub(super) fn talks() -> Result<Vec<Talk>> {
+pub(super) fn talks() -> Result<Vec<TestTalk>> {
     let mut files: Vec<_> = fs::read_dir(FOLDER)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
-    files.iter().enumerate().map(|(place, file)| talk(place, file)).collect()
+    files.iter().enumerate().map(|(index, file)| talk(index, file)).collect()
 }
 
-fn talk(place: usize, file: &Path) -> Result<Talk> {
+fn talk(index: usize, file: &Path) -> Result<TestTalk> {
     let text = fs::read_to_string(file)?;
-    let written: Written = toml::from_str(&text).with_context(|| file.display().to_string())?;
-    for asked in &written.question {
-        let holding = written.lines.iter().filter(|line| line.contains(&asked.holds)).count();
-        ensure!(holding == 1, "{}: {holding} lines hold {:?}", file.display(), asked.holds);
+    let written: WrittenTalk = toml::from_str(&text).with_context(|| file.display().to_string())?;
+    for question in &written.question {
+        let holding = written.lines.iter().filter(|line| line.contains(&question.holds)).count();
+        ensure!(holding == 1, "{}: {holding} lines hold {:?}", file.display(), question.holds);
     }
     let language = LanguageTag::parse(&written.language).map_err(|error| anyhow::anyhow!("{error}"))?;
     let transcript = Transcript {
-        video: VideoId::new(Platform::VideoSite, &format!("our-talk-{place:02}"))?,
+        video: VideoId::new(Platform::YouTube, &format!("our-talk-{index:02}"))?,
         title: Some(written.title.clone()),
-        author: Some("Nobody".to_owned()),
+        author: Some("Unknown".to_owned()),
         duration_ms: Some(written.minutes * 60_000),
         track: TrackInfo::new(language, TrackKind::Human),
         source: "our-own".to_owned(),
         segments: segments(&written),
     };
-    Ok(Talk { transcript: Arc::new(transcript), questions: written.question, canary: written.canary })
+    Ok(TestTalk { transcript: Arc::new(transcript), questions: written.question, canary: written.canary })
 }
 
-fn segments(written: &Written) -> Vec<Segment> {
+fn segments(written: &WrittenTalk) -> Vec<Segment> {
     let is_spaced = !["zh", "ja", "th"].iter().any(|language| written.language.starts_with(language));
     let wanted = (written.minutes * 60_000 / CAPTION_MS) as usize;
     let own: usize = written.lines.iter().map(|line| captions(line, is_spaced).len()).sum();
@@ -87,20 +88,20 @@ fn segments(written: &Written) -> Vec<Segment> {
     let mut texts: Vec<String> = Vec::new();
     for line in &written.lines {
         texts.extend(captions(line, is_spaced));
-        let until = texts.len() + gap;
-        while !written.filler.is_empty() && texts.len() < until {
+        let target = texts.len() + gap;
+        while !written.filler.is_empty() && texts.len() < target {
             texts.extend(fillers.next().unwrap_or_default());
         }
     }
-    // A talk without more to say is said more slowly, in one go.
-    let pace = written.minutes * 60_000 / texts.len().max(1) as u64;
-    (0..).zip(texts).map(|(n, text)| Segment::new(text, n * pace, pace)).collect()
+    // A talk without filler is stretched over its duration.
+    let segment_ms = written.minutes * 60_000 / texts.len().max(1) as u64;
+    (0..).zip(texts).map(|(n, text)| Segment::new(text, n * segment_ms, segment_ms)).collect()
 }
 
-/// The n-th sentence that can be put together.
+/// The n-th composed sentence.
 fn filler(parts: &[Vec<String>], n: usize, is_spaced: bool) -> String {
     let all: usize = parts.iter().map(Vec::len).product::<usize>().max(1);
-    // A step without a common divisor reaches each of them.
+    // A step without a common divisor reaches every combination.
     let mut rest = n * 7_919 % all;
     let mut words = Vec::new();
     for part in parts {
@@ -110,7 +111,7 @@ fn filler(parts: &[Vec<String>], n: usize, is_spaced: bool) -> String {
     words.join(if is_spaced { " " } else { "" })
 }
 
-/// A sentence as captions.
+/// Splits a sentence into captions.
 fn captions(line: &str, is_spaced: bool) -> Vec<String> {
     if is_spaced {
         let words: Vec<&str> = line.split(' ').collect();

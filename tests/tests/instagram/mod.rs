@@ -1,4 +1,4 @@
-//! Instagram's videos as production finds them, through the replay proxy.
+//! Instagram videos through the production adapter and the replay proxy.
 
 mod recorded;
 
@@ -7,31 +7,35 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{Ask, SupplyError},
+    archive::TrackSelector,
+    supplier::{SupplyError, SupplyRequest},
     video::{Platform, VideoId},
 };
-use upstream_reqwest::{InstagramVideos, Media, MediaSource};
+use upstream_reqwest::{InstagramMedia, Media, MediaSource};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{Patient, http},
-    recorded,
+    asking::{PatientMonitor, http},
+    read_recording,
 };
 
 const PLATFORM: &str = "instagram";
 const HOST: &str = "www.instagram.com";
 const CODE: &str = "RopeWalk001";
 
-/// What comes of asking for a post whose page answers so.
-async fn played(page: Answer, code: &str) -> Result<(Result<Media, SupplyError>, ReplayProxy)> {
-    let rule = Rule::get(HOST, &format!("/reel/{code}/")).answer(page);
+/// Requests the media of a post whose page is this response.
+async fn replay_page(page: ReplayResponse, code: &str) -> Result<(Result<Media, SupplyError>, ReplayProxy)> {
+    let rule = Rule::get(HOST, &format!("/reel/{code}/")).respond(page);
     let proxy = ReplayProxy::start(Script::new().rule(rule))?;
-    let videos = InstagramVideos::new(http(&proxy)?, Arc::new(SystemClock::default()));
+    let videos = InstagramMedia::new(http(&proxy)?, Arc::new(SystemClock::default()));
     let deadline = SystemClock::default().now().plus(std::time::Duration::from_secs(60));
-    let ask = Ask { video: VideoId::new(Platform::Reels, code)?, wish: Wish::Default, deadline };
-    let outcome = videos.media(&ask, &Patient).await;
+    let request = SupplyRequest {
+        video: VideoId::new(Platform::Instagram, code)?,
+        selector: TrackSelector::Default,
+        deadline,
+    };
+    let outcome = videos.media(&request, &PatientMonitor).await;
     ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
     Ok((outcome, proxy))
 }
@@ -44,14 +48,14 @@ fn check_failure(outcome: &Result<Media, SupplyError>, expect: &str) -> Result<(
 }
 
 #[tokio::test]
-async fn a_reel_takes_one_request() -> Result<()> {
-    let (outcome, proxy) = played(recorded(PLATFORM, "pages/reel.html")?, CODE).await?;
+async fn instagram_reel_takes_one_request() -> Result<()> {
+    let (outcome, proxy) = replay_page(read_recording(PLATFORM, "pages/reel.html")?, CODE).await?;
     let media = outcome?;
     assert_eq!(media.title.as_deref(), Some("How a rope is laid, from the hemp to the coil. #rope"));
     assert_eq!((media.author.as_deref(), media.duration_ms), (Some("The Rope Walk"), Some(72_000)));
     assert_eq!((media.has_audio, media.addresses.len()), (Some(true), 2));
     assert!(media.addresses.iter().all(|address| address.expires.is_some()));
-    // The author's other posts are on the page, and none of theirs.
+    // The page also contains other posts of the author; their addresses must not be returned.
     assert!(media.addresses.iter().all(|address| address.url.path().contains("/reel")));
     let [page] = proxy.requests().try_into().ok().context("one request")?;
     assert_eq!((page.header("cookie"), page.header("sec-fetch-mode")), (None, Some("navigate")));
@@ -59,7 +63,7 @@ async fn a_reel_takes_one_request() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_page_means_what_it_is() -> Result<()> {
+async fn instagram_pages_map_to_outcomes() -> Result<()> {
     for (page, expect) in [
         ("silent", "no_captions"),
         ("picture", "no_captions"),
@@ -72,41 +76,46 @@ async fn every_page_means_what_it_is() -> Result<()> {
         ("shell", "unreadable"),
         ("elsewhere", "unreadable"),
     ] {
-        let (outcome, _) = played(recorded(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
+        let (outcome, _) =
+            replay_page(read_recording(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
         check_failure(&outcome, expect).with_context(|| page.to_owned())?;
     }
     for (page, duration_ms) in [("gallery", 9_500), ("older", 71_100)] {
-        let (outcome, _) = played(recorded(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
+        let (outcome, _) =
+            replay_page(read_recording(PLATFORM, &format!("pages/{page}.html"))?, CODE).await?;
         assert_eq!(outcome?.duration_ms, Some(duration_ms), "{page}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn faults_are_told_with_their_reason() -> Result<()> {
-    let to = |address: &str| Answer::status(302).header("location", address);
-    for (answer, expect) in [
-        (Answer::status(500), "platform_fault"),
-        (Answer::status(429).header("retry-after", "60"), "throttled"),
-        (Answer::status(401), "throttled"),
-        (Answer::status(403), "throttled"),
-        (Answer::status(404), "removed"),
-        (Answer::closed(), "unreadable"),
-        (Answer::text(""), "unreadable"),
-        (Answer::text("{\"message\":\"Please wait a few minutes\",\"require_login\":true}"), "throttled"),
+async fn instagram_faults_carry_reason() -> Result<()> {
+    let to = |address: &str| ReplayResponse::status(302).header("location", address);
+    for (response, expect) in [
+        (ReplayResponse::status(500), "platform_fault"),
+        (ReplayResponse::status(429).header("retry-after", "60"), "throttled"),
+        (ReplayResponse::status(401), "throttled"),
+        (ReplayResponse::status(403), "throttled"),
+        (ReplayResponse::status(404), "removed"),
+        (ReplayResponse::closed(), "unreadable"),
+        (ReplayResponse::text(""), "unreadable"),
+        (
+            ReplayResponse::text("{\"message\":\"Please wait a few minutes\",\"require_login\":true}"),
+            "throttled",
+        ),
         (to("/accounts/login/?next=/reel/RopeWalk001/"), "throttled"),
         (to("https://www.instagram.com/"), "throttled"),
         (to("https://www.instagram.com/challenge/"), "bot_check"),
         (to("https://evil.example/reel/RopeWalk001/"), "unreadable"),
         (to("http://127.0.0.1/"), "unreadable"),
         (to("/reel/RopeWalk001/"), "unreadable"),
-        (Answer::text("<script>xig_polaris_media".repeat(100_000)), "unreadable"),
-        (Answer::bytes("text/html", vec![b' '; 50 << 20]).gzipped(), "unreadable"),
-        (Answer::text("x".repeat(64 << 10)).endlessly(), "unreadable"),
+        (ReplayResponse::text("<script>xig_polaris_media".repeat(100_000)), "unreadable"),
+        (ReplayResponse::bytes("text/html", vec![b' '; 50 << 20]).gzipped(), "unreadable"),
+        (ReplayResponse::text("x".repeat(64 << 10)).endlessly(), "unreadable"),
     ] {
-        let (outcome, proxy) = played(answer.clone(), CODE).await?;
-        check_failure(&outcome, expect).with_context(|| format!("{answer:?}"))?;
-        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.granted), "{answer:?}");
+        let (outcome, proxy) = replay_page(response.clone(), CODE).await?;
+        check_failure(&outcome, expect).with_context(|| format!("{response:?}"))?;
+        assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.granted), "{response:?}");
         assert!(proxy.requests().len() <= 6);
     }
     Ok(())

@@ -1,23 +1,24 @@
-//! Recorded answers that lie beside the checkout, where `VERBATIM_RECORDINGS` says, and what must come of each.
-//! A file without a row fails the test, and so does a row without a file.
+//! Recorded responses outside the checkout, with the expected outcome of each.
+//!
+//! The folder is named by `VERBATIM_RECORDINGS`. A file without a row fails the test, and so does a row without a file.
 
 use anyhow::{Context as _, Result, ensure};
-use verbatim_tests::replay::Answer;
+use verbatim_tests::replay::ReplayResponse;
 
-use super::{PLATFORM, check_failure, played};
-use crate::social::beside::{all_right, check_rows, read_all};
+use super::{PLATFORM, check_failure, replay_page};
+use crate::social::beside::{check_rows, ensure_no_mismatch, read_all};
 
-/// What must come of a file: a video of so many milliseconds, or this failure.
+/// Expected outcome of a file: a video with this length in milliseconds, or this failure.
 #[derive(Clone, Copy, Debug)]
-enum Row {
+enum Case {
     Video(&'static str, Option<u64>),
     Fails(&'static str, &'static str),
 }
 
-use Row::{Fails, Video};
+use Case::{Fails, Video};
 
-const ROWS: &[(&str, Row)] = &[
-    // Pictures, and one video among them that has no sound.
+const ROWS: &[(&str, Case)] = &[
+    // Pictures, and among them one video without sound.
     ("graphql-GraphSidecar.C4JBRNsrJph.json", Fails("C4JBRNsrJph", "no_captions")),
     ("graphql-GraphVideo.C4JLyNNvDNk.json", Video("C4JLyNNvDNk", None)),
     ("page.gated.html", Fails("DeAZ0uAgNuA", "age")),
@@ -28,31 +29,31 @@ const ROWS: &[(&str, Row)] = &[
 ];
 
 #[tokio::test]
-async fn every_recording_comes_out_as_its_row_says() -> Result<()> {
+async fn instagram_external_recordings_have_expected_outcomes() -> Result<()> {
     check_rows(PLATFORM, ROWS)?;
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for (name, bytes, row) in read_all(PLATFORM, ROWS)? {
         if let Err(error) = check(name, bytes, row).await {
-            wrong.push(format!("{name}, {row:?}: {error:#}"));
+            mismatches.push(format!("{name}, {row:?}: {error:#}"));
         }
     }
-    all_right(&wrong)
+    ensure_no_mismatch(&mismatches)
 }
 
-async fn check(name: &str, bytes: Vec<u8>, row: Row) -> Result<()> {
+async fn check(name: &str, bytes: Vec<u8>, row: Case) -> Result<()> {
     let page = match name.ends_with(".json") {
-        // Older answers come alone: a page holds them in a script.
+        // Older responses are bare JSON, which a page embeds in a script.
         true => {
             let json = String::from_utf8(bytes)?.replace("</", "<\\/");
             format!("<html><script type=\"application/json\" data-sjs>{json}</script></html>")
         }
         false => String::from_utf8(bytes)?,
     };
-    let answer = Answer::bytes("text/html; charset=utf-8", page.clone());
+    let response = ReplayResponse::bytes("text/html; charset=utf-8", page.clone());
     match row {
-        Fails(code, reason) => check_failure(&played(answer, code).await?.0, reason),
+        Fails(code, reason) => check_failure(&replay_page(response, code).await?.0, reason),
         Video(code, duration_ms) => {
-            let media = played(answer, code).await?.0?;
+            let media = replay_page(response, code).await?.0?;
             ensure!(media.duration_ms == duration_ms, "{:?}", media.duration_ms);
             ensure!(media.title.is_some() && media.author.is_some());
             let first = media.addresses.first().context("no address")?;

@@ -1,22 +1,22 @@
-//! The production resolver of short links, through the replay proxy.
+//! The production link resolver, through the replay proxy.
 
-mod asking;
-mod elsewhere;
 mod faults;
-mod remembered;
+mod fixture;
+mod foreign_targets;
+mod stored_links;
 
 use anyhow::{Result, ensure};
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use self::asking::{INSTAGRAM, TIKTOK, X, check_hosts, check_video, follow, redirect, redirecting};
+use self::fixture::{INSTAGRAM, TIKTOK, X, check_hosts, check_video, follow, redirect, redirecting};
 
-/// Fails unless a link means this video after these requests, which these hosts and paths got in turn.
+/// Fails unless a link resolves to this video with requests to exactly these hosts and paths.
 async fn check(link: &str, script: Script, id: &str, made: &[&str]) -> Result<()> {
     let proxy = ReplayProxy::start(script)?;
     check_video(&follow(&proxy, link).await?, id)?;
     let requests = proxy.requests();
-    let asked: Vec<_> = requests.iter().map(|request| format!("{}{}", request.host, request.path)).collect();
-    ensure!(asked == made, "{link}: {asked:?}");
+    let paths: Vec<_> = requests.iter().map(|request| format!("{}{}", request.host, request.path)).collect();
+    ensure!(paths == made, "{link}: {paths:?}");
     for request in &requests {
         ensure!(request.method == "HEAD" && request.query.is_empty(), "{request:?}");
         let agent = request.header("user-agent").unwrap_or_default();
@@ -30,7 +30,7 @@ async fn check(link: &str, script: Script, id: &str, made: &[&str]) -> Result<()
 }
 
 #[tokio::test]
-async fn a_link_takes_one_request() -> Result<()> {
+async fn link_resolves_with_one_request() -> Result<()> {
     let video = "https://www.tiktok.com/@dyke/video/7524919459643919624?_r=1&_t=ZT-8";
     for (link, host, path) in [
         ("https://vm.tiktok.com/ZTR45GpSF/", "vm.tiktok.com", "/ZTR45GpSF/"),
@@ -54,7 +54,7 @@ async fn a_link_takes_one_request() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_relative_address_is_on_the_same_host() -> Result<()> {
+async fn relative_location_resolves_on_same_host() -> Result<()> {
     let script = redirecting("www.tiktok.com", "/t/ZTR45GpSF/", "/@dyke/video/20?_r=1");
     check("tiktok.com/t/ZTR45GpSF", script, "20", &["www.tiktok.com/t/ZTR45GpSF/"]).await?;
     let script = redirecting(INSTAGRAM, "/share/BARSSL4rTu/", "../../reel/DdG4RIxIPyf/");
@@ -63,7 +63,7 @@ async fn a_relative_address_is_on_the_same_host() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_chain_of_short_links_is_followed_up_to_five_redirects() -> Result<()> {
+async fn short_link_chain_resolves_up_to_five_redirects() -> Result<()> {
     let hop = |from: u32| {
         let target = match from {
             4 => "https://www.tiktok.com/@dyke/video/20".to_owned(),
@@ -71,20 +71,20 @@ async fn a_chain_of_short_links_is_followed_up_to_five_redirects() -> Result<()>
         };
         redirect(TIKTOK, &format!("/hop{from}/"), &target)
     };
-    let asked: Vec<_> = (0..5).map(|at| format!("vm.tiktok.com/hop{at}/")).collect();
-    let asked: Vec<_> = asked.iter().map(String::as_str).collect();
-    check("vm.tiktok.com/hop0", Script::new().rules((0..5).map(hop)), "20", &asked).await?;
+    let paths: Vec<_> = (0..5).map(|at| format!("vm.tiktok.com/hop{at}/")).collect();
+    let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+    check("vm.tiktok.com/hop0", Script::new().rules((0..5).map(hop)), "20", &paths).await?;
 
     let across = Script::new()
         .rule(redirect(TIKTOK, "/ZTR45GpSF/", "https://www.tiktok.com/t/ZTaaaaaaa/?_r=1"))
         .rule(redirect("www.tiktok.com", "/t/ZTaaaaaaa/", "//vt.tiktok.com/ZSbbbbbbb//"))
         .rule(redirect("vt.tiktok.com", "/ZSbbbbbbb/", "https://m.tiktok.com/v/20.html"));
-    let asked = ["vm.tiktok.com/ZTR45GpSF/", "www.tiktok.com/t/ZTaaaaaaa/", "vt.tiktok.com/ZSbbbbbbb/"];
-    check("vm.tiktok.com/ZTR45GpSF", across, "20", &asked).await
+    let paths = ["vm.tiktok.com/ZTR45GpSF/", "www.tiktok.com/t/ZTaaaaaaa/", "vt.tiktok.com/ZSbbbbbbb/"];
+    check("vm.tiktok.com/ZTR45GpSF", across, "20", &paths).await
 }
 
 #[tokio::test]
-async fn passages_of_the_platforms_own_are_looked_through() -> Result<()> {
+async fn platform_interstitial_url_is_unwrapped() -> Result<()> {
     let warning =
         "https://x.com/safety/unsafe_link_warning?unsafe_link=https%3A%2F%2Fx.com%2Fa%2Fstatus%2F20";
     check("t.co/AbCdEf1234", redirecting(X, "/AbCdEf1234", warning), "20", &["t.co/AbCdEf1234"]).await?;
@@ -95,13 +95,14 @@ async fn passages_of_the_platforms_own_are_looked_through() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_host_without_head_is_asked_with_get_and_nothing_is_read() -> Result<()> {
+async fn host_without_head_gets_get_and_body_is_not_read() -> Result<()> {
     for endless in [false, true] {
-        let page = Answer::status(301).header("location", "https://x.com/a/status/20").body("x".repeat(100));
+        let page =
+            ReplayResponse::status(301).header("location", "https://x.com/a/status/20").body("x".repeat(100));
         let page = if endless { page.endlessly() } else { page };
         let script = Script::new()
-            .rule(Rule::new("HEAD", X, "/AbCdEf1234").answer(Answer::status(405)))
-            .rule(Rule::get(X, "/AbCdEf1234").answer(page));
+            .rule(Rule::new("HEAD", X, "/AbCdEf1234").respond(ReplayResponse::status(405)))
+            .rule(Rule::get(X, "/AbCdEf1234").respond(page));
         let proxy = ReplayProxy::start(script)?;
         check_video(&follow(&proxy, "https://t.co/AbCdEf1234").await?, "20")?;
         let methods: Vec<_> = proxy.requests().into_iter().map(|request| request.method).collect();

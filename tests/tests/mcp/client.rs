@@ -1,4 +1,4 @@
-//! The official client, in a process of its own.
+//! The official MCP client, in its own process.
 
 use std::{
     io::Write as _,
@@ -10,14 +10,14 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::server::harness::Server;
+use crate::server::harness::ServerFixture;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/mcp");
 
-/// The revision that the client chooses where it may, and the one before it.
+/// The protocol revision that the client chooses by default, and the previous one.
 pub(super) const REVISIONS: [(&str, &str); 2] = [("auto", "2026-07-28"), ("legacy", "2025-11-25")];
 
-/// The Python that has the client. The first caller has it installed.
+/// The Python that has the client. The first call installs it.
 fn python() -> Result<&'static PathBuf> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let installed = PYTHON.get_or_init(|| {
@@ -25,50 +25,50 @@ fn python() -> Result<&'static PathBuf> {
         let path = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| PathBuf::from(path.trim()))
     });
-    installed.as_ref().context("the client of the tests cannot be installed")
+    installed.as_ref().context("cannot install the MCP test client")
 }
 
-/// A call of a tool.
+/// A tool call that reads one page.
 pub(super) fn call(tool: &str, arguments: Value) -> Value {
     json!({ "tool": tool, "arguments": arguments })
 }
 
-/// The same, of whose answer every page is read.
-pub(super) fn whole(tool: &str, arguments: Value) -> Value {
+/// A tool call that reads every page of its result.
+pub(super) fn paged_call(tool: &str, arguments: Value) -> Value {
     json!({ "tool": tool, "arguments": arguments, "follow": true })
 }
 
-/// How the client reaches a server, with a key where one is given.
-pub(super) fn over_http(server: &Server, key: Option<&str>) -> Value {
+/// The address and headers with which the client reaches a server.
+pub(super) fn http_target(server: &ServerFixture, key: Option<&str>) -> Value {
     let headers = key.map_or(json!({}), |key| json!({ "Authorization": format!("Bearer {key}") }));
     json!({ "url": format!("http://{}/mcp", server.address()), "headers": headers })
 }
 
-/// What the client tells of these calls: the version that it and the server speak, the tools, and all results.
-pub(super) fn told(reach: &Value, mode: &str, calls: &[Value]) -> Result<Value> {
-    let mut order = reach.clone();
-    order["mode"] = json!(mode);
-    order["calls"] = json!(calls);
+/// Runs these calls in the client; returns the negotiated version, the tools and all results.
+pub(super) fn run_calls(target: &Value, mode: &str, calls: &[Value]) -> Result<Value> {
+    let mut input = target.clone();
+    input["mode"] = json!(mode);
+    input["calls"] = json!(calls);
     let mut child = Command::new(python()?)
         .arg(format!("{FOLDER}/client.py"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    child.stdin.take().context("no pipe")?.write_all(order.to_string().as_bytes())?;
+    child.stdin.take().context("no pipe")?.write_all(input.to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let told: Value = serde_json::from_slice(&output.stdout)?;
-    ensure!(told["server"] == "verbatim", "{told}");
-    Ok(told)
+    let report: Value = serde_json::from_slice(&output.stdout)?;
+    ensure!(report["server"] == "verbatim", "{report}");
+    Ok(report)
 }
 
-/// The pages of the result at a place.
-pub(super) fn pages(told: &Value, at: usize) -> &[Value] {
-    told["results"][at].as_array().map_or(&[], Vec::as_slice)
+/// The pages of the result at an index.
+pub(super) fn pages(report: &Value, at: usize) -> &[Value] {
+    report["results"][at].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The text of the result at a place.
-pub(super) fn text(told: &Value, at: usize) -> &str {
-    told["results"][at][0]["text"].as_str().unwrap_or_default()
+/// The first page's text of the result at an index.
+pub(super) fn text(report: &Value, at: usize) -> &str {
+    report["results"][at][0]["text"].as_str().unwrap_or_default()
 }

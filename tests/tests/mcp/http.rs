@@ -8,71 +8,72 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::{
     LONG, SHORT, archive,
-    client::{REVISIONS, call, over_http, pages, text, told, whole},
+    client::{REVISIONS, call, http_target, paged_call, pages, run_calls, text},
     long_words, words,
 };
 use crate::{
     server::{
-        harness::{Server, borrowed, keys, until},
-        platform::{fetches, platform, settings},
-        v1::post::{Outbox, account, credits},
+        harness::{ServerFixture, borrow_settings, create_keys, wait_until},
+        platform::{fetch_count, platform_settings, start_platform},
+        v1::mail_client::{MailClient, create_account, remaining_credits},
     },
-    speech::service::{Reply, Service},
+    speech::service::{FakeSpeechService, SpeechReply},
 };
 
 const BASE_URL: &str = "https://v.example";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_revisions_read_search_and_list_what_is_archived() -> Result<()> {
+async fn mcp_http_both_revisions_use_archive() -> Result<()> {
     let data = archive()?;
-    let server = Server::start(&data, &[("VERBATIM_SERVER__BASE_URL", BASE_URL)])?;
+    let server = ServerFixture::start(&data, &[("VERBATIM_SERVER__BASE_URL", BASE_URL)])?;
     for (mode, version) in REVISIONS {
         let calls = [
-            whole("get_transcript", json!({ "video": LONG, "max_chars": 5_000 })),
+            paged_call("get_transcript", json!({ "video": LONG, "max_chars": 5_000 })),
             call("search_transcript", json!({ "video": LONG, "query": "line 1000000" })),
             call("list_languages", json!({ "video": format!("https://youtu.be/{SHORT}") })),
             call("get_transcript", json!({ "video": "nothinghere" })),
             call("ask_video", json!({ "video": SHORT, "question": "How long did it take?" })),
             call("steal", json!({})),
         ];
-        let told = told(&over_http(&server, None), mode, &calls)?;
-        assert_eq!(told["version"], version);
+        let report = run_calls(&http_target(&server, None), mode, &calls)?;
+        assert_eq!(report["version"], version);
         assert_eq!(
-            told["tools"],
+            report["tools"],
             json!(["get_transcript", "search_transcript", "list_languages", "ask_video"])
         );
-        assert!(pages(&told, 0).len() > 5, "{told}");
-        assert_eq!(words(pages(&told, 0)), long_words());
+        assert!(pages(&report, 0).len() > 5, "{report}");
+        assert_eq!(words(pages(&report, 0)), long_words());
         assert!(
-            text(&told, 1).contains("1 of 1 passages") && text(&told, 1).contains("This is line 1000000."),
+            text(&report, 1).contains("1 of 1 passages")
+                && text(&report, 1).contains("This is line 1000000."),
             "{}",
-            text(&told, 1)
+            text(&report, 1)
         );
-        assert!(text(&told, 2).contains("- en, made by people; archived"), "{}", text(&told, 2));
+        assert!(text(&report, 2).contains("- en, made by people; archived"), "{}", text(&report, 2));
         let page = format!("\n{BASE_URL}/watch/video_site/nothinghere?src=mcp_other\n");
-        assert!(text(&told, 3).ends_with(&page), "{}", text(&told, 3));
-        assert_eq!(told["results"][4][0]["isError"], true, "{told}");
-        assert_eq!(told["results"][4][0]["meta"]["verbatim/code"], 401);
-        assert_eq!(told["results"][5][0]["error"]["code"], -32602, "{told}");
+        assert!(text(&report, 3).ends_with(&page), "{}", text(&report, 3));
+        assert_eq!(report["results"][4][0]["isError"], true, "{report}");
+        assert_eq!(report["results"][4][0]["meta"]["verbatim/code"], 401);
+        assert_eq!(report["results"][5][0]["error"]["code"], -32602, "{report}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_of_both_surfaces_pay_for_what_they_get() -> Result<()> {
+async fn mcp_http_keys_of_both_apis_pay_for_transcripts() -> Result<()> {
     let videos = ["aaaaaaaaaaa", "bbbbbbbbbbb"];
-    let proxy = platform(&videos, Duration::ZERO)?;
+    let proxy = start_platform(&videos, Duration::ZERO)?;
     let data = archive()?;
-    let mut outbox = Outbox::of(&data);
-    let settings = settings(&proxy);
-    let settings = borrowed(&settings);
-    let server = Server::start(&data, &settings)?;
-    let key = keys(&data, 1)?.remove(0);
-    let mine = account(&server, &mut outbox, "ann@example.org").await?;
-    let all = credits(&server, &mine).await?;
+    let mut outbox = MailClient::new(&data);
+    let settings = platform_settings(&proxy);
+    let settings = borrow_settings(&settings);
+    let server = ServerFixture::start(&data, &settings)?;
+    let key = create_keys(&data, 1)?.remove(0);
+    let mine = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let all = remaining_credits(&server, &mine).await?;
     let get = |video: &str| call("get_transcript", json!({ "video": video }));
 
-    let free = told(&over_http(&server, Some(&key)), "auto", &[get(videos[0]), get(videos[0])])?;
+    let free = run_calls(&http_target(&server, Some(&key)), "auto", &[get(videos[0]), get(videos[0])])?;
     assert!(
         text(&free, 0).contains("This is aaaaaaaaaaa.") && text(&free, 0).contains("1 of 25 are used"),
         "{free}"
@@ -82,8 +83,13 @@ async fn keys_of_both_surfaces_pay_for_what_they_get() -> Result<()> {
         "{free}"
     );
 
-    let asked = call("ask_video", json!({ "video": videos[1], "question": "What keeps the grass short?" }));
-    let paid = told(&over_http(&server, Some(&mine)), "legacy", &[get(videos[1]), get(videos[0]), asked])?;
+    let question_call =
+        call("ask_video", json!({ "video": videos[1], "question": "What keeps the grass short?" }));
+    let paid = run_calls(
+        &http_target(&server, Some(&mine)),
+        "legacy",
+        &[get(videos[1]), get(videos[0]), question_call],
+    )?;
     assert!(text(&paid, 0).contains(&format!("{} are left", all - 1)), "{paid}");
     assert!(!text(&paid, 1).contains("charged"), "{paid}");
     assert!(
@@ -91,20 +97,20 @@ async fn keys_of_both_surfaces_pay_for_what_they_get() -> Result<()> {
             && text(&paid, 2).contains("\n[0:00] https://"),
         "{paid}"
     );
-    assert_eq!(credits(&server, &mine).await?, all - 2);
-    assert_eq!(videos.map(|video| fetches(&proxy, video)), [1, 1]);
+    assert_eq!(remaining_credits(&server, &mine).await?, all - 2);
+    assert_eq!(videos.map(|video| fetch_count(&proxy, video)), [1, 1]);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_leaves_before_the_answer_pays_nothing() -> Result<()> {
-    let service = Service::start(|_, _| Reply::Never).await?;
+async fn mcp_http_disconnected_caller_is_not_charged() -> Result<()> {
+    let service = FakeSpeechService::start(|_, _| SpeechReply::Never).await?;
     let data = archive()?;
-    let mut outbox = Outbox::of(&data);
+    let mut outbox = MailClient::new(&data);
     let chat = [("VERBATIM_CHAT__BASE_URL", service.base_url.as_str()), ("VERBATIM_CHAT__MODEL", "small")];
-    let server = Server::start(&data, &chat)?;
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
-    let all = credits(&server, &key).await?;
+    let server = ServerFixture::start(&data, &chat)?;
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    let all = remaining_credits(&server, &key).await?;
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
         "name": "ask_video", "arguments": { "video": SHORT, "question": "How long?" } } })
     .to_string();
@@ -116,14 +122,14 @@ async fn whoever_leaves_before_the_answer_pays_nothing() -> Result<()> {
     );
     stream.write_all(format!("{head}{body}").as_bytes()).await?;
     let began = Instant::now();
-    while credits(&server, &key).await? == all {
+    while remaining_credits(&server, &key).await? == all {
         ensure!(began.elapsed() < Duration::from_secs(30), "no credit was held");
     }
     drop(stream);
-    until("the credit comes back", async || Ok(credits(&server, &key).await? == all)).await?;
+    wait_until("the credit is returned", async || Ok(remaining_credits(&server, &key).await? == all)).await?;
     match began.elapsed() {
-        // A hold that nobody gave back would end by itself only after its lease.
+        // A hold that is not released would expire only after its lease.
         took if took < Duration::from_secs(50) => Ok(()),
-        took => bail!("it came back after {took:?}"),
+        took => bail!("the credit was returned after {took:?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What the server writes down of assistants: never what they say, nor what they are told.
+//! The log of the MCP endpoint: no content of a request or a result is logged.
 
 use std::{
     fs::File,
@@ -14,7 +14,7 @@ use super::{SHORT, archive};
 use crate::server::harness::verbatim;
 
 #[test]
-fn no_message_reaches_the_log_at_any_level() -> Result<()> {
+fn mcp_messages_are_logged_at_no_level() -> Result<()> {
     let data = archive()?;
     let log = data.path().join("log.txt");
     let mut command = verbatim(data.path(), &["serve", "--listen", "127.0.0.1:0"]);
@@ -33,13 +33,13 @@ fn no_message_reaches_the_log_at_any_level() -> Result<()> {
          content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    // Its end writes what still waits to be written.
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    // The shutdown flushes the log.
     std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
     child.wait()?;
     let written = std::fs::read_to_string(&log)?;
-    assert!(answer.contains("nine winters, because stone"), "{answer}");
+    assert!(response.contains("nine winters, because stone"), "{response}");
     assert!(written.contains("POST /mcp"), "{written}");
     for secret in ["winters", "lighthouse", "hushhush", SHORT] {
         assert!(!written.contains(secret), "{secret}: {written}");

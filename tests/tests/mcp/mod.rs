@@ -1,4 +1,4 @@
-//! The tools for assistants, called by the official client of the Model Context Protocol over both of its transports.
+//! The MCP tools, called by the official Model Context Protocol client over both of its transports.
 
 mod client;
 mod http;
@@ -14,7 +14,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lig
 /// A short video, and a long one.
 const SHORT: &str = "L1ghth0use1";
 const LONG: &str = "longlonglon";
-/// How many lines the long one has.
+/// Number of lines of the long video.
 const LINES: usize = 2_000;
 
 /// A data folder with both videos archived.
@@ -38,14 +38,14 @@ fn archive() -> Result<TempDir> {
     Ok(data)
 }
 
-/// The words of a transcript's pages, without times and white space.
+/// The text of a transcript's pages, without times and white space.
 fn words(pages: &[serde_json::Value]) -> String {
     let lines = pages.iter().filter_map(|page| page["text"].as_str()).flat_map(str::lines);
     let spoken = lines.filter_map(|line| line.strip_prefix('[')?.split_once("] "));
     spoken.flat_map(|(_, text)| text.chars()).filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The words of the long video.
+/// The text of the long video.
 fn long_words() -> String {
     (0..LINES).map(|n| format!("Thisisline{}.", n * n)).collect()
 }

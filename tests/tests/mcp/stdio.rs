@@ -1,4 +1,4 @@
-//! `verbatim mcp`, as an assistant starts it.
+//! `verbatim mcp` over standard input and output.
 
 use std::{process::Stdio, time::Duration};
 
@@ -13,59 +13,59 @@ use tokio::{
 
 use super::{
     LONG, SHORT, archive,
-    client::{REVISIONS, call, pages, text, told, whole},
+    client::{REVISIONS, call, paged_call, pages, run_calls, text},
     long_words, words,
 };
 use crate::server::{
     harness::{binary, run, verbatim},
-    platform::{fetches, platform, settings},
+    platform::{fetch_count, platform_settings, start_platform},
 };
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of every step.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How the client starts the command over this archive, with these settings.
-fn reach(data: &TempDir, settings: &[(String, String)]) -> Value {
+/// The command with which the client reaches this archive under these settings.
+fn target(data: &TempDir, settings: &[(String, String)]) -> Value {
     let settings: serde_json::Map<String, Value> =
         settings.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({ "command": binary(), "args": ["mcp", "--data", data.path()], "env": settings })
 }
 
 #[test]
-fn both_revisions_work_on_the_users_own_archive() -> Result<()> {
-    let proxy = platform(&["aaaaaaaaaaa"], Duration::ZERO)?;
+fn mcp_stdio_both_revisions_use_local_archive() -> Result<()> {
+    let proxy = start_platform(&["aaaaaaaaaaa"], Duration::ZERO)?;
     let data = archive()?;
     for (mode, version) in REVISIONS {
         let calls = [
-            whole("get_transcript", json!({ "video": LONG, "max_chars": 5_000 })),
+            paged_call("get_transcript", json!({ "video": LONG, "max_chars": 5_000 })),
             call("search_transcript", json!({ "video": SHORT, "query": "NINE winters" })),
             call("ask_video", json!({ "video": SHORT, "question": "How long did the lighthouse take?" })),
             call("get_transcript", json!({ "video": "aaaaaaaaaaa", "timestamps": false })),
             call("list_languages", json!({ "video": "aaaaaaaaaaa" })),
             call("get_transcript", json!({ "video": "https://x.com/a/status/notanumber" })),
         ];
-        let told = told(&reach(&data, &settings(&proxy)), mode, &calls)?;
-        assert_eq!(told["version"], version);
-        assert_eq!(words(pages(&told, 0)), long_words());
-        assert!(text(&told, 1).contains("nine winters"), "{}", text(&told, 1));
+        let report = run_calls(&target(&data, &platform_settings(&proxy)), mode, &calls)?;
+        assert_eq!(report["version"], version);
+        assert_eq!(words(pages(&report, 0)), long_words());
+        assert!(text(&report, 1).contains("nine winters"), "{}", text(&report, 1));
         assert!(
-            text(&told, 2).contains("nine winters") && text(&told, 2).contains("\n[0:01] https://"),
+            text(&report, 2).contains("nine winters") && text(&report, 2).contains("\n[0:01] https://"),
             "{}",
-            text(&told, 2)
+            text(&report, 2)
         );
-        assert!(text(&told, 3).contains("\nThis is aaaaaaaaaaa."), "{}", text(&told, 3));
-        assert!(text(&told, 4).contains("archived"), "{}", text(&told, 4));
-        assert_eq!(told["results"][5][0]["isError"], true, "{told}");
+        assert!(text(&report, 3).contains("\nThis is aaaaaaaaaaa."), "{}", text(&report, 3));
+        assert!(text(&report, 4).contains("archived"), "{}", text(&report, 4));
+        assert_eq!(report["results"][5][0]["isError"], true, "{report}");
     }
-    // What was fetched for the first is archived for the second, and for the other commands.
-    assert_eq!(fetches(&proxy, "aaaaaaaaaaa"), 1);
+    // The transcript fetched for the first revision is archived for the second one and for the other commands.
+    assert_eq!(fetch_count(&proxy, "aaaaaaaaaaa"), 1);
     let output = run(verbatim(data.path(), &["get", "aaaaaaaaaaa"]), b"")?;
     assert!(String::from_utf8(output.stdout)?.starts_with("This is aaaaaaaaaaa."));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_message_ends_nothing_and_the_end_of_input_does() -> Result<()> {
+async fn mcp_stdio_invalid_messages_are_skipped_and_eof_exits() -> Result<()> {
     let data = archive()?;
     let mut child = Command::new(binary())
         .args(["mcp", "--data"])
@@ -92,17 +92,17 @@ async fn what_is_no_message_ends_nothing_and_the_end_of_input_does() -> Result<(
     ] {
         input.write_all(format!("{line}\n").as_bytes()).await?;
     }
-    let mut answers = Vec::new();
-    while answers.last().is_none_or(|last: &Value| last["id"] != 2) {
-        let line = timeout(PATIENCE, lines.next_line()).await??.context("it ended")?;
-        answers.push(serde_json::from_str::<Value>(&line)?);
+    let mut responses = Vec::new();
+    while responses.last().is_none_or(|last: &Value| last["id"] != 2) {
+        let line = timeout(TIMEOUT, lines.next_line()).await??.context("the output ended")?;
+        responses.push(serde_json::from_str::<Value>(&line)?);
     }
-    assert_eq!(answers[0]["result"]["protocolVersion"], "2025-11-25", "{answers:?}");
-    assert!(answers.last().is_some_and(|last| last.to_string().contains("nine winters")), "{answers:?}");
+    assert_eq!(responses[0]["result"]["protocolVersion"], "2025-11-25", "{responses:?}");
+    assert!(responses.last().is_some_and(|last| last.to_string().contains("nine winters")), "{responses:?}");
     drop(input);
-    let status = timeout(PATIENCE, child.wait()).await??;
+    let status = timeout(TIMEOUT, child.wait()).await??;
     ensure!(status.success(), "{status}");
-    // An assistant that says nothing at all is no fault either.
+    // Empty input is not an error either.
     assert!(run(verbatim(data.path(), &["mcp"]), b"")?.status.success());
     Ok(())
 }

@@ -1,73 +1,74 @@
-//! For each story the n-th call of a store or of the provider goes wrong, for n = 1, 2, …, until the story
-//! passes untouched: it ends as it does when all goes well. So it does when the process dies at any call.
+//! Runs each story with a fault or a crash at the n-th call of a store or of the provider, for n = 1, 2, …
+//!
+//! Each run must end in the same state as the run without a fault.
 
 use futures_util::future::{BoxFuture, FutureExt};
 use transcript_core::directory::Plan;
 
 use super::{
+    fixture::{PaymentFixture, PaymentResult, run_in_virtual_time},
     provider::day,
-    shop::{End, Shop, in_virtual_time},
 };
 use crate::simulation::{
-    gate::CrashPoint,
-    weather::{Trouble, Weather},
+    fault_plan::{FaultKind, FaultPlan},
+    store_gate::CrashPoint,
 };
 
-/// No story makes as many calls as this.
+/// Upper bound of the calls of a story.
 const CALLS_MAX: u64 = 1_000;
 
-type Story = for<'a> fn(&'a Shop) -> BoxFuture<'a, ()>;
+type FaultStory = for<'a> fn(&'a PaymentFixture) -> BoxFuture<'a, ()>;
 
-/// What goes wrong at one call.
+/// What happens at one call.
 #[derive(Clone, Copy, Debug)]
-enum Wrong {
-    Trouble(Trouble),
+enum InjectedFault {
+    Fault(FaultKind),
     Crash { after_effect: bool },
 }
 
-/// Plays a story with something wrong at the n-th call; how it ended, and whether it came to that call.
-fn play(story: Story, wrong: Option<(u64, Wrong)>) -> (End, bool) {
-    in_virtual_time(async {
-        let shop = Shop::open().await;
-        match wrong {
-            Some((n, Wrong::Trouble(trouble))) => shop.gate.set_weather(Weather::Nth { n, trouble }),
-            Some((call, Wrong::Crash { after_effect })) => {
-                shop.gate.begin_life(Some(CrashPoint { call, after_effect }));
+/// Runs a story with a fault at the n-th call; returns its end state, and whether the fault was injected.
+fn run_story(story: FaultStory, injected: Option<(u64, InjectedFault)>) -> (PaymentResult, bool) {
+    run_in_virtual_time(async {
+        let fixture = PaymentFixture::start().await;
+        match injected {
+            Some((n, InjectedFault::Fault(fault))) => fixture.gate.set_faults(FaultPlan::Nth { n, fault }),
+            Some((call, InjectedFault::Crash { after_effect })) => {
+                fixture.gate.begin_life(Some(CrashPoint { call, after_effect }));
             }
             None => {}
         }
-        story(&shop).await;
-        let troubled = shop.gate.troubled() || shop.lives() > 1;
-        shop.gate.set_weather(Weather::Calm);
-        (shop.end().await, troubled)
+        story(&fixture).await;
+        let fault_injected = fixture.gate.fault_injected() || fixture.process_count() > 1;
+        fixture.gate.set_faults(FaultPlan::NoFaults);
+        (fixture.end().await, fault_injected)
     })
 }
 
-/// Plays a story again and again, until the trouble comes too late; returns how it ends.
-fn check_story(story: Story) -> End {
-    let (expect, _) = play(story, None);
-    let crashes = [true, false].map(|after_effect| Wrong::Crash { after_effect });
-    for wrong in Trouble::ALL.map(Wrong::Trouble).into_iter().chain(crashes) {
+/// Runs a story with later and later faults, until the fault comes after the last call; returns its end state.
+fn check_story(story: FaultStory) -> PaymentResult {
+    let (expect, _) = run_story(story, None);
+    let crashes = [true, false].map(|after_effect| InjectedFault::Crash { after_effect });
+    for injected in FaultKind::ALL.map(InjectedFault::Fault).into_iter().chain(crashes) {
         let mut calls = 0;
         for n in 1..CALLS_MAX {
-            let (end, troubled) = play(story, Some((n, wrong)));
-            assert_eq!(end, expect, "call {n}, {wrong:?}");
-            if !troubled {
+            let (end, fault_injected) = run_story(story, Some((n, injected)));
+            assert_eq!(end, expect, "call {n}, {injected:?}");
+            if !fault_injected {
                 break;
             }
             calls = n;
         }
-        assert!((2..CALLS_MAX - 1).contains(&calls), "a story makes calls, and ends: {calls}");
+        assert!((2..CALLS_MAX - 1).contains(&calls), "a story must make calls and end: {calls}");
     }
     expect
 }
 
 #[test]
-fn a_pack_is_paid() {
-    let end = check_story(|shop| {
+fn pack_paid_grants_credits() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.buy("one", "1k").await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            let order = fixture.buy("one", "1k").await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
         }
         .boxed()
     });
@@ -75,13 +76,13 @@ fn a_pack_is_paid() {
 }
 
 #[test]
-fn a_pack_is_refunded_in_parts() {
-    let end = check_story(|shop| {
+fn pack_partial_refunds_revoke_credits() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.buy("one", "1k").await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            let order = fixture.buy("one", "1k").await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
             for _ in 0..3 {
-                shop.deliver_all(&shop.provider.refund(&order, 400)).await;
+                fixture.deliver_all(&fixture.provider.refund(&order, 400)).await;
             }
         }
         .boxed()
@@ -90,27 +91,27 @@ fn a_pack_is_refunded_in_parts() {
 }
 
 #[test]
-fn a_refund_of_what_was_partly_spent() {
-    let end = check_story(|shop| {
+fn pack_refund_after_spend_leaves_shortfall() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.buy("one", "1k").await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.spend("hold", 700).await;
-            shop.deliver_all(&shop.provider.refund(&order, 600)).await;
-            shop.deliver_all(&shop.provider.refund(&order, 600)).await;
+            let order = fixture.buy("one", "1k").await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.spend("hold", 700).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 600)).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 600)).await;
         }
         .boxed()
     });
-    assert_eq!((end.purchased, end.spent), (700, 700), "what was spent is a shortfall");
+    assert_eq!((end.purchased, end.spent), (700, 700), "the spent part must be a shortfall");
 }
 
 #[test]
-fn a_pack_whose_page_closed_is_paid_all_the_same() {
-    let end = check_story(|shop| {
+fn pack_paid_after_session_expired_grants_credits() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.buy("one", "2k").await;
-            shop.deliver_all(&shop.provider.expire(&order)).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
+            let order = fixture.buy("one", "2k").await;
+            fixture.deliver_all(&fixture.provider.expire(&order)).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
         }
         .boxed()
     });
@@ -118,18 +119,18 @@ fn a_pack_whose_page_closed_is_paid_all_the_same() {
 }
 
 #[test]
-fn a_dispute_blocks_once() {
-    let end = check_story(|shop| {
+fn dispute_blocks_account_once() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.buy("one", "1k").await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            let disputed = shop.provider.dispute(&order);
-            shop.deliver_all(&disputed).await;
-            assert!(shop.account().await.blocked);
-            shop.unblock().await;
-            shop.deliver_all(&disputed).await;
-            assert!(!shop.account().await.blocked, "the operator has decided");
-            shop.deliver_all(&shop.provider.lose_dispute(&order)).await;
+            let order = fixture.buy("one", "1k").await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            let disputed = fixture.provider.dispute(&order);
+            fixture.deliver_all(&disputed).await;
+            assert!(fixture.account().await.blocked);
+            fixture.unblock().await;
+            fixture.deliver_all(&disputed).await;
+            assert!(!fixture.account().await.blocked, "the operator's unblock must last");
+            fixture.deliver_all(&fixture.provider.lose_dispute(&order)).await;
         }
         .boxed()
     });
@@ -137,13 +138,13 @@ fn a_dispute_blocks_once() {
 }
 
 #[test]
-fn a_plan_is_paid_and_renewed() {
-    let end = check_story(|shop| {
+fn plan_renewal_extends_paid_period() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.pass_hours(30 * 24).await;
-            shop.deliver_all(&shop.provider.renew(&order, 30)).await;
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.advance_hours(30 * 24).await;
+            fixture.deliver_all(&fixture.provider.renew(&order, 30)).await;
         }
         .boxed()
     });
@@ -152,17 +153,17 @@ fn a_plan_is_paid_and_renewed() {
 }
 
 #[test]
-fn a_plan_is_exchanged_and_the_new_month_refunded() {
-    let end = check_story(|shop| {
+fn plan_change_refunded_restores_old_plan() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            let order = shop.subscribe("two", Plan::Pro).await;
-            shop.pass_hours(24).await;
-            shop.deliver_all(&shop.provider.pay(&order, 1)).await;
-            let account = shop.account().await;
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            let order = fixture.subscribe("two", Plan::Pro).await;
+            fixture.advance_hours(24).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 1)).await;
+            let account = fixture.account().await;
             assert_eq!((account.plan, account.paid.map(|paid| paid.through)), (Plan::Pro, Some(day(31))));
-            shop.deliver_all(&shop.provider.refund(&order, 2_900)).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 2_900)).await;
         }
         .boxed()
     });
@@ -170,13 +171,13 @@ fn a_plan_is_exchanged_and_the_new_month_refunded() {
 }
 
 #[test]
-fn a_plan_that_is_cancelled_and_refunded_in_part() {
-    let end = check_story(|shop| {
+fn plan_cancelled_partial_refund_reduces_credits() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Pro).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.deliver_all(&shop.provider.cancel(&order)).await;
-            shop.deliver_all(&shop.provider.refund(&order, 290)).await;
+            let order = fixture.subscribe("one", Plan::Pro).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.deliver_all(&fixture.provider.cancel(&order)).await;
+            fixture.deliver_all(&fixture.provider.refund(&order, 290)).await;
         }
         .boxed()
     });
@@ -185,13 +186,13 @@ fn a_plan_that_is_cancelled_and_refunded_in_part() {
 }
 
 #[test]
-fn a_plan_is_refunded_and_disputed() {
-    let end = check_story(|shop| {
+fn plan_lost_dispute_ends_plan_and_blocks_account() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.deliver_all(&shop.provider.dispute(&order)).await;
-            shop.deliver_all(&shop.provider.lose_dispute(&order)).await;
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.deliver_all(&fixture.provider.dispute(&order)).await;
+            fixture.deliver_all(&fixture.provider.lose_dispute(&order)).await;
         }
         .boxed()
     });
@@ -199,15 +200,15 @@ fn a_plan_is_refunded_and_disputed() {
 }
 
 #[test]
-fn a_month_that_was_paid_early_is_given_when_it_begins() {
-    let end = check_story(|shop| {
+fn month_paid_early_starts_at_its_beginning() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.deliver_all(&shop.provider.renew(&order, 30)).await;
-            assert_eq!(shop.account().await.paid.map(|paid| paid.through), Some(day(30)));
-            shop.pass_hours(30 * 24 + 2).await;
-            shop.sweep().await;
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.deliver_all(&fixture.provider.renew(&order, 30)).await;
+            assert_eq!(fixture.account().await.paid.map(|paid| paid.through), Some(day(30)));
+            fixture.advance_hours(30 * 24 + 2).await;
+            fixture.sweep().await;
         }
         .boxed()
     });
@@ -215,16 +216,16 @@ fn a_month_that_was_paid_early_is_given_when_it_begins() {
 }
 
 #[test]
-fn what_is_paid_beside_a_plan_is_given_as_credits_and_taken_back() {
-    let end = check_story(|shop| {
+fn second_subscription_becomes_credits_and_refund_revokes_them() {
+    let end = check_story(|fixture| {
         async {
-            let one = shop.subscribe("one", Plan::Starter).await;
-            let two = shop.subscribe("two", Plan::Pro).await;
-            shop.deliver_all(&shop.provider.pay(&one, 0)).await;
-            shop.deliver_all(&shop.provider.pay_beside(&two, 0)).await;
-            shop.deliver_all(&shop.provider.refund(&two, 290)).await;
-            // The plan's own money goes back: what was paid beside it stays.
-            shop.deliver_all(&shop.provider.refund(&one, 900)).await;
+            let one = fixture.subscribe("one", Plan::Starter).await;
+            let two = fixture.subscribe("two", Plan::Pro).await;
+            fixture.deliver_all(&fixture.provider.pay(&one, 0)).await;
+            fixture.deliver_all(&fixture.provider.pay_second(&two, 0)).await;
+            fixture.deliver_all(&fixture.provider.refund(&two, 290)).await;
+            // A refund of the plan does not affect the other payment.
+            fixture.deliver_all(&fixture.provider.refund(&one, 900)).await;
         }
         .boxed()
     });
@@ -232,16 +233,16 @@ fn what_is_paid_beside_a_plan_is_given_as_credits_and_taken_back() {
 }
 
 #[test]
-fn a_sweep_gives_what_no_event_told() {
-    let end = check_story(|shop| {
+fn sweep_fulfills_orders_without_events() {
+    let end = check_story(|fixture| {
         async {
-            let (pack, plan) = (shop.buy("one", "1k").await, shop.subscribe("two", Plan::Pro).await);
-            let left = shop.buy("three", "5k").await;
-            shop.provider.pay(&pack, 0);
-            shop.provider.pay(&plan, 0);
-            shop.provider.expire(&left);
-            shop.pass_hours(1).await;
-            shop.sweep().await;
+            let (pack, plan) = (fixture.buy("one", "1k").await, fixture.subscribe("two", Plan::Pro).await);
+            let left = fixture.buy("three", "5k").await;
+            fixture.provider.pay(&pack, 0);
+            fixture.provider.pay(&plan, 0);
+            fixture.provider.expire(&left);
+            fixture.advance_hours(1).await;
+            fixture.sweep().await;
         }
         .boxed()
     });
@@ -250,16 +251,16 @@ fn a_sweep_gives_what_no_event_told() {
 }
 
 #[test]
-fn a_sweep_ends_the_subscription_of_a_blocked_account_with_its_month() {
-    let end = check_story(|shop| {
+fn sweep_ends_subscription_of_blocked_account() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.sweep().await;
-            assert!(!shop.provider.is_stopped());
-            shop.deliver_all(&shop.provider.dispute(&order)).await;
-            shop.sweep().await;
-            assert!(shop.provider.is_stopped(), "nobody pays for what they cannot use");
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.sweep().await;
+            assert!(!fixture.provider.is_ending());
+            fixture.deliver_all(&fixture.provider.dispute(&order)).await;
+            fixture.sweep().await;
+            assert!(fixture.provider.is_ending(), "the subscription of a blocked account is still renewed");
         }
         .boxed()
     });
@@ -267,14 +268,14 @@ fn a_sweep_ends_the_subscription_of_a_blocked_account_with_its_month() {
 }
 
 #[test]
-fn a_sweep_finds_a_renewal_that_no_event_told() {
-    let end = check_story(|shop| {
+fn sweep_finds_renewal_without_event() {
+    let end = check_story(|fixture| {
         async {
-            let order = shop.subscribe("one", Plan::Starter).await;
-            shop.deliver_all(&shop.provider.pay(&order, 0)).await;
-            shop.provider.renew(&order, 30);
-            shop.pass_hours(30 * 24 + 2).await;
-            shop.sweep().await;
+            let order = fixture.subscribe("one", Plan::Starter).await;
+            fixture.deliver_all(&fixture.provider.pay(&order, 0)).await;
+            fixture.provider.renew(&order, 30);
+            fixture.advance_hours(30 * 24 + 2).await;
+            fixture.sweep().await;
         }
         .boxed()
     });

@@ -1,4 +1,4 @@
-//! A client of the proxy that shows what goes over the wire: no retries, no redirects, no pool.
+//! A client of the proxy that exposes the wire: no retries, no redirects, no connection pool.
 
 use std::{io::ErrorKind, sync::Arc};
 
@@ -19,24 +19,24 @@ use tokio::{
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use verbatim_tests::replay::ReplayProxy;
 
-/// How a client speaks inside the tunnel.
+/// The protocol of a client inside the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speech {
+pub(super) enum ClientProtocol {
     Http1,
     Http2,
 }
 
-/// The status line that the proxy answers a CONNECT with, and the stream behind it.
+/// The status of the proxy's response to a CONNECT, and the stream behind it.
 pub(super) async fn connect(proxy: &ReplayProxy, host: &str) -> Result<(u16, TcpStream)> {
     let address = proxy.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(address).await?;
     let head = format!("CONNECT {host}:443 HTTP/1.1\r\nHost: {host}:443\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"\r\n\r\n") {
-        answer.push(stream.read_u8().await?);
+    let mut response = Vec::new();
+    while !response.ends_with(b"\r\n\r\n") {
+        response.push(stream.read_u8().await?);
     }
-    let status = std::str::from_utf8(&answer)?.split(' ').nth(1).context("a status line")?.parse()?;
+    let status = std::str::from_utf8(&response)?.split(' ').nth(1).context("a status line")?.parse()?;
     Ok((status, stream))
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn tls(
     proxy: &ReplayProxy,
     trusted: &ReplayProxy,
     host: &str,
-    speech: Speech,
+    protocol: ClientProtocol,
 ) -> Result<TlsStream<TcpStream>> {
     let (status, stream) = connect(proxy, host).await?;
     if status != 200 {
@@ -58,24 +58,24 @@ pub(super) async fn tls(
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![match speech {
-        Speech::Http1 => b"http/1.1".to_vec(),
-        Speech::Http2 => b"h2".to_vec(),
+    config.alpn_protocols = vec![match protocol {
+        ClientProtocol::Http1 => b"http/1.1".to_vec(),
+        ClientProtocol::Http2 => b"h2".to_vec(),
     }];
     let name = ServerName::try_from(host.to_owned())?;
     Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
 }
 
-/// Sends one request on a connection of its own, and returns the answer as soon as its head is there.
+/// Sends one request on its own connection; returns the response as soon as its head has arrived.
 pub(super) async fn send(
     proxy: &ReplayProxy,
-    speech: Speech,
+    protocol: ClientProtocol,
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>> {
     let host = request.uri().host().context("a request with a host")?.to_owned();
-    let io = TokioIo::new(tls(proxy, proxy, &host, speech).await?);
-    Ok(match speech {
-        Speech::Http1 => {
+    let io = TokioIo::new(tls(proxy, proxy, &host, protocol).await?);
+    Ok(match protocol {
+        ClientProtocol::Http1 => {
             let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
             tokio::spawn(connection);
             let (mut head, body) = request.into_parts();
@@ -83,7 +83,7 @@ pub(super) async fn send(
             head.uri = head.uri.path_and_query().context("a path")?.as_str().parse()?;
             sender.send_request(Request::from_parts(head, body)).await?
         }
-        Speech::Http2 => {
+        ClientProtocol::Http2 => {
             let (mut sender, connection) =
                 hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
             tokio::spawn(connection);
@@ -92,10 +92,14 @@ pub(super) async fn send(
     })
 }
 
-/// A GET of this address: its status and its whole body.
-pub(super) async fn get(proxy: &ReplayProxy, speech: Speech, address: &str) -> Result<(u16, Bytes)> {
+/// The status and the whole body of a GET of this address.
+pub(super) async fn get(
+    proxy: &ReplayProxy,
+    protocol: ClientProtocol,
+    address: &str,
+) -> Result<(u16, Bytes)> {
     let request = Request::get(address).body(Full::default())?;
-    let response = send(proxy, speech, request).await?;
+    let response = send(proxy, protocol, request).await?;
     let status = response.status().as_u16();
     Ok((status, response.into_body().collect().await?.to_bytes()))
 }

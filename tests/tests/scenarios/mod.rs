@@ -1,4 +1,4 @@
-//! Straight stories about the look-up, each of one rule, in the simulation's world; the oracle listens.
+//! Scenarios of lookups, one per rule, in the simulated world with its oracle.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,134 +9,138 @@ mod nth_call;
 use std::{sync::Arc, time::Duration};
 
 use transcript_core::{
-    lookup::{Availability, FailureReason, LookupAnswer},
+    lookup::{Availability, FailureReason, LookupResponse},
     video::{Platform, VideoId},
 };
 
 use crate::simulation::{
-    ops::{Asking, Caller, Target, summary},
+    ops::{SimCaller, SimRequest, Target, summary},
     run::end_all,
-    supplier::{Act, Script},
-    world::{Life, Plan, SimKey, World},
+    supplier::{SupplierScript, SupplierStep},
+    world::{ProcessLife, SimKey, SimWorld, WorldConfig},
 };
 
-/// Plays a scene in a world of one process, and then looks whether all ended well.
-fn play<F: Future<Output = ()>>(plan: Plan, scene: impl FnOnce(Life) -> F) {
-    play_with(&World::new(plan), 1, scene);
+/// Runs a scenario in a world of one process, and then checks all invariants.
+fn run_scenario<F: Future<Output = ()>>(config: WorldConfig, scenario: impl FnOnce(ProcessLife) -> F) {
+    run_scenario_with(&SimWorld::new(config), 1, scenario);
 }
 
-/// Plays a scene with this many engines side by side.
-fn play_with<F: Future<Output = ()>>(world: &Arc<World>, engines: usize, scene: impl FnOnce(Life) -> F) {
-    world.live(engines, None, |life| async move {
-        scene(life.clone()).await;
+/// Runs a scenario with this many parallel engines.
+fn run_scenario_with<F: Future<Output = ()>>(
+    world: &Arc<SimWorld>,
+    engines: usize,
+    scenario: impl FnOnce(ProcessLife) -> F,
+) {
+    world.run_process(engines, None, |life| async move {
+        scenario(life.clone()).await;
         end_all(&life).await;
         world.oracle.check_all_paid();
     });
-    let wrongs = world.oracle.wrongs();
-    assert!(wrongs.is_empty(), "{}", wrongs.join("\n"));
+    let violations = world.oracle.violations();
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
-/// A video on the long-form site.
+/// A YouTube video.
 fn video() -> VideoId {
-    VideoId::new(Platform::VideoSite, "videoNumber").unwrap()
+    VideoId::new(Platform::YouTube, "videoNumber").unwrap()
 }
 
-/// Another one.
+/// Another YouTube video.
 fn other_video() -> VideoId {
-    VideoId::new(Platform::VideoSite, "other-video").unwrap()
+    VideoId::new(Platform::YouTube, "other-video").unwrap()
 }
 
-/// The captions supplier does these, one by one, then always the last.
-fn captions_do(life: &Life, acts: &[Act]) {
-    life.world.captions.set_script(script(acts));
+/// Scripts the captions supplier: these steps, then the last one repeatedly.
+fn script_captions(life: &ProcessLife, steps: &[SupplierStep]) {
+    life.world.captions.set_script(script(steps));
 }
 
-fn script(acts: &[Act]) -> Script {
-    let then = acts.last().cloned().expect("a script has at least one act");
-    Script::Acts { next: acts.to_vec().into(), then }
+fn script(steps: &[SupplierStep]) -> SupplierScript {
+    let then = steps.last().cloned().expect("a script needs at least one step");
+    SupplierScript::Steps { next: steps.to_vec().into(), then }
 }
 
 /// A new key.
-async fn new_key(life: &Life) -> SimKey {
+async fn new_key(life: &ProcessLife) -> SimKey {
     life.world.make_key(&life.lookups[0]).await
 }
 
-/// A look-up of a video with a key.
-async fn keyed(life: &Life, key: &SimKey, video: VideoId) -> LookupAnswer {
-    ask(life, Caller::Key(key.clone()), Target::of(video)).await
+/// Looks up a video with a key.
+async fn keyed(life: &ProcessLife, key: &SimKey, video: VideoId) -> LookupResponse {
+    look_up_as(life, SimCaller::Key(key.clone()), Target::new(video)).await
 }
 
-/// A look-up of a video without a key.
-async fn unkeyed(life: &Life, video: VideoId) -> LookupAnswer {
-    ask(life, Caller::Nobody(None), Target::of(video)).await
+/// Looks up a video without a key.
+async fn unkeyed(life: &ProcessLife, video: VideoId) -> LookupResponse {
+    look_up_as(life, SimCaller::Anonymous(None), Target::new(video)).await
 }
 
-async fn ask(life: &Life, caller: Caller, target: Target) -> LookupAnswer {
-    ask_engine(life, 0, caller, target).await
+async fn look_up_as(life: &ProcessLife, caller: SimCaller, target: Target) -> LookupResponse {
+    look_up_on(life, 0, caller, target).await
 }
 
-async fn ask_engine(life: &Life, engine: usize, caller: Caller, target: Target) -> LookupAnswer {
+async fn look_up_on(life: &ProcessLife, engine: usize, caller: SimCaller, target: Target) -> LookupResponse {
     let lookup = &life.lookups[engine];
-    let asking = Asking { life, lookup, caller, target, peek: false, fair: false };
-    asking.ask(None).await.expect("an answer in time")
+    let request = SimRequest { life, lookup, caller, target, peek: false, fair: false };
+    request.send(None).await.expect("the lookup must end in time")
 }
 
-/// How a look-up ended, without what it said.
+/// Result of a lookup, without its message.
 #[derive(Debug, PartialEq, Eq)]
-enum End {
+enum ScenarioResult {
     New,
     Archived,
     None(FailureReason),
 }
 
-fn end(answer: &LookupAnswer) -> End {
+fn end(answer: &LookupResponse) -> ScenarioResult {
     match &answer.availability {
-        Availability::Available { from_cache: false, .. } => End::New,
-        Availability::Available { from_cache: true, .. } => End::Archived,
-        Availability::Unavailable { reason, .. } => End::None(*reason),
+        Availability::Available { from_cache: false, .. } => ScenarioResult::New,
+        Availability::Available { from_cache: true, .. } => ScenarioResult::Archived,
+        Availability::Unavailable { reason, .. } => ScenarioResult::None(*reason),
     }
 }
 
 #[track_caller]
-fn check(answer: &LookupAnswer, expect: End) {
+fn check(answer: &LookupResponse, expect: ScenarioResult) {
     assert_eq!(end(answer), expect, "{}", summary(answer));
 }
 
 #[track_caller]
-fn check_message(answer: &LookupAnswer, part: &str) {
+fn check_message(answer: &LookupResponse, part: &str) {
     let Availability::Unavailable { message, .. } = &answer.availability else {
-        panic!("there is a transcript: {}", summary(answer));
+        panic!("unexpected transcript: {}", summary(answer));
     };
-    assert!(message.contains(part), "{message:?} does not say {part:?}");
+    assert!(message.contains(part), "{message:?} does not contain {part:?}");
 }
 
-/// After how many seconds an answer says that it may be of use to ask again.
+/// The retry time of a response, in seconds.
 #[track_caller]
-fn again_after(answer: &LookupAnswer) -> Option<u64> {
+fn retry_after_s(answer: &LookupResponse) -> Option<u64> {
     let Availability::Unavailable { retry_after, .. } = &answer.availability else {
-        panic!("there is a transcript: {}", summary(answer));
+        panic!("unexpected transcript: {}", summary(answer));
     };
     retry_after.map(|wait| wait.as_secs())
 }
 
-/// What a key has spent, over all periods, when nothing of it is held.
-fn spent(life: &Life, key: &SimKey) -> u64 {
+/// The spent amount of a key over all periods; no amount may be held.
+fn spent(life: &ProcessLife, key: &SimKey) -> u64 {
     let sums = life.world.oracle.sums(&key.wallet);
-    assert_eq!(sums.held, sums.spent + sums.returned + sums.expired, "something is still held");
+    assert_eq!(sums.held, sums.spent + sums.returned + sums.expired, "an amount is still held");
     sums.spent
 }
 
-/// What the service has spent, over all days.
-fn service_spent(life: &Life) -> u64 {
+/// The spent amount of the service over all days.
+fn service_spent(life: &ProcessLife) -> u64 {
     let service = transcript_core::ids::WalletId::new("service");
     life.world.oracle.sums(&service).spent
 }
 
-/// How often suppliers were asked for a video.
-fn asks(life: &Life, video: &VideoId) -> u64 {
-    life.world.oracle.asks(video)
+/// Number of fetches of a video.
+fn fetch_count(life: &ProcessLife, video: &VideoId) -> u64 {
+    life.world.oracle.fetch_count(video)
 }
 
-async fn pass(seconds: u64) {
+async fn advance(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }

@@ -1,42 +1,43 @@
-//! For each story the n-th storage call goes wrong, for n = 1, 2, …, until the story passes untouched;
-//! and each time nothing is lost, nothing is charged twice or for nothing, and nobody waits for ever.
+//! Runs each story with a fault at the n-th storage call, for n = 1, 2, …, until no fault is injected.
+//!
+//! Each time nothing is lost, nothing is charged twice or for nothing, and every call ends.
 
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio::time::timeout;
 use transcript_core::{
-    archive::Wish,
-    engine::{Fetch, Outcome},
-    lookup::{CreateKey, CreateKeyOutcome, Origin},
+    archive::TrackSelector,
+    engine::{FetchOutcome, FetchRequest},
+    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin},
     supplier::SupplyReason,
     transcript::LanguageTag,
 };
 
-use super::{End, captions_do, check, end, other_video, pass, script, video};
+use super::{ScenarioResult, advance, check, end, other_video, script, script_captions, video};
 use crate::simulation::{
-    ops::{Asking, Caller, Target},
+    fault_plan::{FaultKind, FaultPlan},
+    ops::{SimCaller, SimRequest, Target},
     run::end_all,
-    supplier::Act,
-    weather::{Trouble, Weather},
-    world::{Life, Plan, SimKey, World, linked_video},
+    supplier::SupplierStep,
+    world::{ProcessLife, SimKey, SimWorld, WorldConfig, linked_video},
 };
 
-/// No story makes as many storage calls as this.
+/// Upper bound of the storage calls of a story.
 const CALLS_MAX: u64 = 3_000;
 
-/// What is there when a story begins: two keys that may have one transcript each, a third that may have
-/// none any more, and an archived video.
+/// State at the start of a story: two keys with one transcript each, one without allowance, and an archived
+/// video.
 #[derive(Clone, Debug)]
-struct Stage {
-    life: Life,
+struct LookupFixture {
+    life: ProcessLife,
     one: SimKey,
     two: SimKey,
     poor: SimKey,
 }
 
-impl Stage {
-    async fn set(life: Life) -> Self {
+impl LookupFixture {
+    async fn set_up(life: ProcessLife) -> Self {
         let world = Arc::clone(&life.world);
         let lookup = &life.lookups[0];
         let mut keys = Vec::new();
@@ -44,211 +45,221 @@ impl Stage {
             keys.push(world.make_key(lookup).await);
         }
         let [one, two, poor] = keys.try_into().unwrap();
-        let stage = Self { one, two, poor, life };
-        let answer = stage.ask(&stage.poor, other_video()).await;
-        check(&answer.unwrap(), End::New);
-        stage
+        let fixture = Self { one, two, poor, life };
+        let answer = fixture.look_up(&fixture.poor, other_video()).await;
+        check(&answer.unwrap(), ScenarioResult::New);
+        fixture
     }
 
-    async fn ask(
+    async fn look_up(
         &self,
         key: &SimKey,
         video: transcript_core::video::VideoId,
-    ) -> Option<transcript_core::lookup::LookupAnswer> {
-        self.look(Caller::Key(key.clone()), Target::of(video)).await
+    ) -> Option<transcript_core::lookup::LookupResponse> {
+        self.look_up_as(SimCaller::Key(key.clone()), Target::new(video)).await
     }
 
-    async fn look(&self, caller: Caller, target: Target) -> Option<transcript_core::lookup::LookupAnswer> {
-        self.look_from(0, caller, target).await
+    async fn look_up_as(
+        &self,
+        caller: SimCaller,
+        target: Target,
+    ) -> Option<transcript_core::lookup::LookupResponse> {
+        self.look_up_on(0, caller, target).await
     }
 
-    async fn look_from(
+    async fn look_up_on(
         &self,
         engine: usize,
-        caller: Caller,
+        caller: SimCaller,
         target: Target,
-    ) -> Option<transcript_core::lookup::LookupAnswer> {
+    ) -> Option<transcript_core::lookup::LookupResponse> {
         let life = &self.life;
-        let asking = Asking { life, lookup: &life.lookups[engine], caller, target, peek: false, fair: false };
-        asking.ask(None).await
+        let request =
+            SimRequest { life, lookup: &life.lookups[engine], caller, target, peek: false, fair: false };
+        request.send(None).await
     }
 }
 
-type Story = for<'a> fn(&'a Stage) -> BoxFuture<'a, ()>;
+type LookupStory = for<'a> fn(&'a LookupFixture) -> BoxFuture<'a, ()>;
 
-/// Plays a story with the n-th storage call going wrong; whether it did.
-fn play(story: Story, n: u64, trouble: Trouble) -> bool {
-    let mut plan = Plan::default();
-    plan.lookup.free_per_month = 1;
-    // Fewer calls of those who wait, and so fewer to go wrong.
-    plan.engine.poll = Duration::from_secs(2);
-    let world = World::new(plan);
-    let troubled = world.live(2, None, |life| async move {
-        let stage = Stage::set(life).await;
-        world_of(&stage).gate.set_weather(Weather::Nth { n, trouble });
-        story(&stage).await;
-        let troubled = world_of(&stage).gate.troubled();
-        world_of(&stage).gate.set_weather(Weather::Calm);
-        end_all(&stage.life).await;
-        works_again(&stage).await;
-        troubled
+/// Runs a story with a fault at the n-th storage call; returns whether the fault was injected.
+fn run_story(story: LookupStory, n: u64, fault: FaultKind) -> bool {
+    let mut config = WorldConfig::default();
+    config.lookup.free_per_month = 1;
+    // Fewer lease polls, and so fewer calls to fail.
+    config.engine.lease_poll = Duration::from_secs(2);
+    let world = SimWorld::new(config);
+    let fault_injected = world.run_process(2, None, |life| async move {
+        let fixture = LookupFixture::set_up(life).await;
+        world_of(&fixture).gate.set_faults(FaultPlan::Nth { n, fault });
+        story(&fixture).await;
+        let fault_injected = world_of(&fixture).gate.fault_injected();
+        world_of(&fixture).gate.set_faults(FaultPlan::NoFaults);
+        end_all(&fixture.life).await;
+        check_service_works(&fixture).await;
+        fault_injected
     });
-    let wrongs = world.oracle.wrongs();
-    assert!(wrongs.is_empty(), "call {n}, {trouble:?}:\n{}", wrongs.join("\n"));
-    troubled.expect("nobody dies")
+    let violations = world.oracle.violations();
+    assert!(violations.is_empty(), "call {n}, {fault:?}:\n{}", violations.join("\n"));
+    fault_injected.expect("the run must not crash")
 }
 
-fn world_of(stage: &Stage) -> &World {
-    &stage.life.world
+fn world_of(fixture: &LookupFixture) -> &SimWorld {
+    &fixture.life.world
 }
 
-/// After all: whatever has a transcript can be had, and is free once it is archived.
-async fn works_again(stage: &Stage) {
-    let life = &stage.life;
-    captions_do(life, &[Act::give(&["en"])]);
-    // Absences end.
-    pass(25 * 3_600).await;
+/// Final check: every transcript is available, and free once archived.
+async fn check_service_works(fixture: &LookupFixture) {
+    let life = &fixture.life;
+    script_captions(life, &[SupplierStep::give(&["en"])]);
+    // Absences expire.
+    advance(25 * 3_600).await;
     life.world.archive.withdraw(&video(), false, life.now()).await.unwrap();
     let fresh = life.world.make_key(&life.lookups[0]).await;
     for video in [video(), linked_video()] {
-        let answer = stage.ask(&fresh, video.clone()).await.unwrap();
-        assert_ne!(end(&answer), End::None(transcript_core::lookup::FailureReason::FetchError));
+        let answer = fixture.look_up(&fresh, video.clone()).await.unwrap();
+        assert_ne!(end(&answer), ScenarioResult::None(transcript_core::lookup::FailureReason::FetchError));
         let key = life.world.make_key(&life.lookups[0]).await;
-        let answer = stage.ask(&key, video.clone()).await.unwrap();
-        assert!(matches!(end(&answer), End::New | End::Archived));
-        check(&stage.look(Caller::Nobody(None), Target::of(video)).await.unwrap(), End::Archived);
+        let answer = fixture.look_up(&key, video.clone()).await.unwrap();
+        assert!(matches!(end(&answer), ScenarioResult::New | ScenarioResult::Archived));
+        check(
+            &fixture.look_up_as(SimCaller::Anonymous(None), Target::new(video)).await.unwrap(),
+            ScenarioResult::Archived,
+        );
     }
-    check(&stage.look(Caller::Nobody(None), Target::of(other_video())).await.unwrap(), End::Archived);
+    check(
+        &fixture.look_up_as(SimCaller::Anonymous(None), Target::new(other_video())).await.unwrap(),
+        ScenarioResult::Archived,
+    );
     end_all(life).await;
 }
 
-/// Plays a story again and again, until the trouble comes too late.
-fn check_story(story: Story) {
-    for trouble in Trouble::ALL {
-        let calls = (1..CALLS_MAX).find(|n| !play(story, *n, trouble));
-        let calls = calls.expect("a story ends");
+/// Runs a story with later and later faults, until the fault comes after the last call.
+fn check_story(story: LookupStory) {
+    for fault in FaultKind::ALL {
+        let calls = (1..CALLS_MAX).find(|n| !run_story(story, *n, fault));
+        let calls = calls.expect("a story must end");
         assert!(calls > 1, "the story makes no storage call");
     }
 }
 
 #[test]
-fn a_new_transcript() {
-    check_story(|stage| {
+fn new_transcript_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            stage.ask(&stage.one, video()).await;
+            fixture.look_up(&fixture.one, video()).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn two_keys_at_once() {
-    check_story(|stage| {
+fn two_concurrent_keys_survive_each_fault() {
+    check_story(|fixture| {
         async {
-            tokio::join!(stage.ask(&stage.one, video()), stage.ask(&stage.two, video()));
+            tokio::join!(fixture.look_up(&fixture.one, video()), fixture.look_up(&fixture.two, video()));
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_refused_key_and_then_the_next() {
-    check_story(|stage| {
+fn rejected_key_then_next_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            tokio::join!(stage.ask(&stage.poor, video()), stage.ask(&stage.one, video()));
+            tokio::join!(fixture.look_up(&fixture.poor, video()), fixture.look_up(&fixture.one, video()));
         }
         .boxed()
     });
 }
 
 #[test]
-fn an_absence() {
-    check_story(|stage| {
+fn absence_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::fail(SupplyReason::NoCaptions)]);
-            stage.ask(&stage.one, video()).await;
-            stage.ask(&stage.one, video()).await;
+            script_captions(&fixture.life, &[SupplierStep::fail(SupplyReason::NoCaptions)]);
+            fixture.look_up(&fixture.one, video()).await;
+            fixture.look_up(&fixture.one, video()).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_failure_and_a_second_try() {
-    check_story(|stage| {
+fn failure_and_retry_survive_each_fault() {
+    check_story(|fixture| {
         async {
-            stage
-                .life
-                .world
-                .captions
-                .set_script(script(&[Act::fail(SupplyReason::Timeout), Act::give(&["en", "fr"])]));
-            stage.ask(&stage.one, video()).await;
-            stage.ask(&stage.one, video()).await;
+            fixture.life.world.captions.set_script(script(&[
+                SupplierStep::fail(SupplyReason::Timeout),
+                SupplierStep::give(&["en", "fr"]),
+            ]));
+            fixture.look_up(&fixture.one, video()).await;
+            fixture.look_up(&fixture.one, video()).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_withdrawal_under_way() {
-    check_story(|stage| {
+fn withdrawal_during_fetch_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::give(&["en"]).after(Duration::from_secs(5))]);
-            let archive = &stage.life.world.archive;
+            script_captions(&fixture.life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(5))]);
+            let archive = &fixture.life.world.archive;
             let withdraw = async {
-                pass(2).await;
-                let _ =
-                    timeout(Duration::from_secs(5), archive.withdraw(&video(), true, stage.life.now())).await;
+                advance(2).await;
+                let _ = timeout(Duration::from_secs(5), archive.withdraw(&video(), true, fixture.life.now()))
+                    .await;
             };
-            tokio::join!(stage.ask(&stage.one, video()), withdraw);
+            tokio::join!(fixture.look_up(&fixture.one, video()), withdraw);
             let _ =
-                timeout(Duration::from_secs(5), archive.withdraw(&video(), false, stage.life.now())).await;
+                timeout(Duration::from_secs(5), archive.withdraw(&video(), false, fixture.life.now())).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn long_work_that_must_renew_its_lease() {
-    check_story(|stage| {
+fn long_fetch_with_renewals_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::give(&["en"]).after(Duration::from_secs(100))]);
-            stage.ask(&stage.one, video()).await;
-            pass(90).await;
-            stage.ask(&stage.two, video()).await;
+            script_captions(&fixture.life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(100))]);
+            fixture.look_up(&fixture.one, video()).await;
+            advance(90).await;
+            fixture.look_up(&fixture.two, video()).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn long_work_that_another_machine_waits_for() {
-    check_story(|stage| {
+fn long_fetch_awaited_by_other_server_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::give(&["en"]).after(Duration::from_secs(130))]);
-            let patient = async {
+            script_captions(&fixture.life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(130))]);
+            let repeated_lookups = async {
                 for _ in 0..6 {
-                    let caller = Caller::Key(stage.two.clone());
-                    stage.look_from(1, caller, Target::of(video())).await;
+                    let caller = SimCaller::Key(fixture.two.clone());
+                    fixture.look_up_on(1, caller, Target::new(video())).await;
                 }
             };
-            tokio::join!(stage.ask(&stage.one, video()), patient);
+            tokio::join!(fixture.look_up(&fixture.one, video()), repeated_lookups);
         }
         .boxed()
     });
 }
 
-/// The one who cannot pay leaves, so that the lease is given back while the next one takes over.
+/// The caller that cannot pay leaves, so the lease is released while the next caller starts.
 #[test]
-fn a_caller_who_leaves_and_one_who_comes() {
-    check_story(|stage| {
+fn replaced_caller_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::give(&["en"]).after(Duration::from_secs(90))]);
-            stage.ask(&stage.poor, video()).await;
-            stage.ask(&stage.one, video()).await;
+            script_captions(&fixture.life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(90))]);
+            fixture.look_up(&fixture.poor, video()).await;
+            fixture.look_up(&fixture.one, video()).await;
             for _ in 0..3 {
-                let caller = Caller::Key(stage.two.clone());
-                stage.look_from(1, caller, Target::of(video())).await;
+                let caller = SimCaller::Key(fixture.two.clone());
+                fixture.look_up_on(1, caller, Target::new(video())).await;
             }
         }
         .boxed()
@@ -256,56 +267,59 @@ fn a_caller_who_leaves_and_one_who_comes() {
 }
 
 #[test]
-fn a_language() {
-    check_story(|stage| {
+fn language_fetch_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            captions_do(&stage.life, &[Act::give(&["fr", "en"])]);
-            let wish = Wish::Language(LanguageTag::from_canonical("fr"));
-            let transcripts = stage.life.lookups[0].transcripts();
-            let outcome = transcripts.get(Fetch { video: video(), wish: wish.clone(), payment: None }).await;
-            if let Outcome::Fetched(stored) = outcome {
+            script_captions(&fixture.life, &[SupplierStep::give(&["fr", "en"])]);
+            let selector = TrackSelector::Language(LanguageTag::from_canonical("fr"));
+            let transcripts = fixture.life.lookups[0].transcripts();
+            let outcome = transcripts
+                .get(FetchRequest { video: video(), selector: selector.clone(), payment: None })
+                .await;
+            if let FetchOutcome::Fetched(stored) = outcome {
                 assert_eq!(stored.transcript.track.language.as_str(), "fr");
             }
-            stage.ask(&stage.one, video()).await;
+            fixture.look_up(&fixture.one, video()).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_short_link() {
-    check_story(|stage| {
+fn short_link_survives_each_fault() {
+    check_story(|fixture| {
         async {
-            stage.look(Caller::Nobody(None), Target::short("ZMplain1")).await;
-            stage.look(Caller::Key(stage.one.clone()), Target::short("ZMplain1")).await;
+            fixture.look_up_as(SimCaller::Anonymous(None), Target::short("ZMplain1")).await;
+            fixture.look_up_as(SimCaller::Key(fixture.one.clone()), Target::short("ZMplain1")).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_new_key_and_its_status() {
-    check_story(|stage| {
+fn new_key_and_status_survive_each_fault() {
+    check_story(|fixture| {
         async {
-            let lookup = &stage.life.lookups[0];
-            let ask = CreateKey { label: None, email: None, proof: None, origin: Origin::Network(None) };
-            let Ok(CreateKeyOutcome::Created(created)) = lookup.create_key(ask).await else { return };
+            let lookup = &fixture.life.lookups[0];
+            let request =
+                CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Network(None) };
+            let Ok(CreateKeyOutcome::Created(created)) = lookup.create_key(request).await else { return };
             let status = lookup.key_status(created.key.reveal(), None).await;
-            assert!(!matches!(status, Ok(None)), "a key that was shown is live");
+            assert!(!matches!(status, Ok(None)), "an issued key is not live");
         }
         .boxed()
     });
 }
 
 #[test]
-fn what_is_archived() {
-    check_story(|stage| {
+fn archived_transcript_survives_each_fault() {
+    check_story(|fixture| {
         async {
             for _ in 0..2 {
-                let answer = stage.ask(&stage.one, other_video()).await.unwrap();
-                assert_ne!(end(&answer), End::New);
+                let answer = fixture.look_up(&fixture.one, other_video()).await.unwrap();
+                assert_ne!(end(&answer), ScenarioResult::New);
             }
-            stage.look(Caller::Nobody(None), Target::of(other_video())).await;
+            fixture.look_up_as(SimCaller::Anonymous(None), Target::new(other_video())).await;
         }
         .boxed()
     });

@@ -1,4 +1,4 @@
-//! Ready answers over real HTTP: encodings, tags, and changes that another process makes.
+//! Cached responses over real HTTP: encodings, entity tags, and changes made by another process.
 
 use std::{
     io::Read,
@@ -13,37 +13,37 @@ use storage_sqlx::{SqliteArchive, SqliteOptions};
 use tempfile::TempDir;
 use transcript_core::{
     Timestamp,
-    archive::{Archive, Keep, Wish},
+    archive::{Archive, PutRequest, TrackSelector},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
-use super::harness::{Reply, Server};
+use super::harness::{ServerFixture, ServerReply};
 
 const VIDEO: &str = "dyke-walk-0";
 const PATH: &str = "/api/transcript?v=dyke-walk-0";
-/// How soon a change must be seen, with room for a busy machine.
-const SOON: Duration = Duration::from_secs(30);
+/// Timeout until a change is visible, with room for a busy machine.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The archive as another process has it open, and a server over the same file.
-async fn stage() -> Result<(SqliteArchive, Server, TempDir)> {
+/// The archive as another process opens it, and a server on the same file.
+async fn start() -> Result<(SqliteArchive, ServerFixture, TempDir)> {
     let data = TempDir::new()?;
     let archive = SqliteArchive::open(SqliteOptions::new(data.path().join("archive.db"))).await?;
-    archive.keep(keep("The sheep keep the grass short.", false)?).await?;
-    let server = Server::start(&data, &[])?;
+    archive.put(put_request("The sheep keep the grass short.", false)?).await?;
+    let server = ServerFixture::start(&data, &[])?;
     Ok((archive, server, data))
 }
 
 fn video() -> Result<VideoId> {
-    Ok(VideoId::new(Platform::VideoSite, VIDEO)?)
+    Ok(VideoId::new(Platform::YouTube, VIDEO)?)
 }
 
-fn keep(text: &str, replace: bool) -> Result<Keep> {
+fn put_request(text: &str, replace: bool) -> Result<PutRequest> {
     let track = TrackInfo::new(LanguageTag::english(), TrackKind::Human);
     let segments = (0..200).map(|n| Segment::new(text, n * 1_000, 900)).collect();
-    Ok(Keep {
+    Ok(PutRequest {
         video: video()?,
-        wishes: vec![Wish::Default],
+        selectors: vec![TrackSelector::Default],
         transcript: Arc::new(Transcript {
             video: video()?,
             title: None,
@@ -60,29 +60,29 @@ fn keep(text: &str, replace: bool) -> Result<Keep> {
     })
 }
 
-async fn ask(server: &Server, headers: &[(&str, &str)]) -> Result<Reply> {
+async fn send(server: &ServerFixture, headers: &[(&str, &str)]) -> Result<ServerReply> {
     server.send(Method::GET, PATH, headers, "").await
 }
 
-/// Asks until the answer is as it must become.
-async fn soon(
-    server: &Server,
+/// Sends requests until a response meets the expectation.
+async fn poll_for(
+    server: &ServerFixture,
     headers: &[(&str, &str)],
     what: &str,
-    expect: impl Fn(&Reply) -> bool,
-) -> Result<Reply> {
-    let until = Instant::now() + SOON;
+    expect: impl Fn(&ServerReply) -> bool,
+) -> Result<ServerReply> {
+    let deadline = Instant::now() + CHANGE_TIMEOUT;
     loop {
-        let reply = ask(server, headers).await?;
+        let reply = send(server, headers).await?;
         if expect(&reply) {
             return Ok(reply);
         }
-        assert!(Instant::now() < until, "{what} was not seen: {reply:?}");
+        assert!(Instant::now() < deadline, "{what} did not become visible: {reply:?}");
     }
 }
 
-/// The JSON of an answer, whatever its encoding.
-fn read(reply: &Reply) -> Result<Value> {
+/// The JSON of a response, in any encoding.
+fn read(reply: &ServerReply) -> Result<Value> {
     let body = match reply.header("content-encoding") {
         "zstd" => zstd::decode_all(&reply.body[..])?,
         _ => reply.body.to_vec(),
@@ -91,51 +91,52 @@ fn read(reply: &Reply) -> Result<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_process_changes_is_seen_at_once() -> Result<()> {
-    // What is stored is sent as it is to the first, and made for the second.
+async fn cache_change_by_other_process_is_visible_at_once() -> Result<()> {
+    // The stored body is sent unchanged in the first encoding, and rendered for the second.
     for encoding in ["zstd", "identity"] {
-        changes_are_seen_by(&[("accept-encoding", encoding)]).await?;
+        check_changes_visible(&[("accept-encoding", encoding)]).await?;
     }
     Ok(())
 }
 
-async fn changes_are_seen_by(headers: &[(&str, &str)]) -> Result<()> {
-    let (archive, server, _data) = stage().await?;
+async fn check_changes_visible(headers: &[(&str, &str)]) -> Result<()> {
+    let (archive, server, _data) = start().await?;
     let now = Timestamp::from_millis(0);
-    let says = |reply: &Reply, words: &str| {
+    let has_text = |reply: &ServerReply, words: &str| {
         read(reply).is_ok_and(|json| json["transcript"][0]["text"].as_str().is_some_and(|is| is == words))
     };
-    let sheep = |reply: &Reply| says(reply, "The sheep keep the grass short.");
-    let first = soon(&server, headers, "the first", sheep).await?;
+    let has_first_text = |reply: &ServerReply| has_text(reply, "The sheep keep the grass short.");
+    let first = poll_for(&server, headers, "the first response", has_first_text).await?;
     for _ in 0..3 {
         archive.withdraw(&video()?, true, now).await?;
-        let withdrawn = |reply: &Reply| read(reply).is_ok_and(|json| json["failureReason"] == "no_captions");
-        let gone = soon(&server, headers, "a withdrawal", withdrawn).await?;
+        let is_withdrawn =
+            |reply: &ServerReply| read(reply).is_ok_and(|json| json["failureReason"] == "no_captions");
+        let gone = poll_for(&server, headers, "a withdrawal", is_withdrawn).await?;
         assert_eq!((gone.header("etag"), gone.header("cache-control")), ("", "no-store"));
         archive.withdraw(&video()?, false, now).await?;
-        let back = soon(&server, headers, "its end", sheep).await?;
+        let back = poll_for(&server, headers, "the end of the withdrawal", has_first_text).await?;
         assert_eq!((back.header("etag"), &back.body), (first.header("etag"), &first.body));
     }
-    archive.keep(keep("The cows do.", true)?).await?;
-    let renewed = soon(&server, headers, "a refresh", |reply| says(reply, "The cows do.")).await?;
+    archive.put(put_request("The cows do.", true)?).await?;
+    let renewed = poll_for(&server, headers, "a refresh", |reply| has_text(reply, "The cows do.")).await?;
     assert_ne!(renewed.header("etag"), first.header("etag"));
     let stale = [headers, &[("if-none-match", first.header("etag"))]].concat();
-    assert_eq!(ask(&server, &stale).await?.status, 200);
-    archive.forget(&video()?).await?;
-    let forgotten =
-        |reply: &Reply| read(reply).is_ok_and(|json| json["failureReason"] == "needs_verification");
-    soon(&server, headers, "forgetting", forgotten).await?;
+    assert_eq!(send(&server, &stale).await?.status, 200);
+    archive.delete(&video()?).await?;
+    let is_deleted =
+        |reply: &ServerReply| read(reply).is_ok_and(|json| json["failureReason"] == "needs_verification");
+    poll_for(&server, headers, "the deletion", is_deleted).await?;
     archive.close().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn encodings_and_conditions_over_the_wire() -> Result<()> {
-    let (archive, server, _data) = stage().await?;
+async fn cached_response_supports_encodings_and_conditions() -> Result<()> {
+    let (archive, server, _data) = start().await?;
     let plain = server.get(PATH).await?;
     assert!(plain.json()["available"] == true && plain.header("content-encoding").is_empty());
     for round in 0..2 {
-        let gzip = ask(&server, &[("accept-encoding", "br;q=0.5, gzip;q=0.8, *;q=0.1")]).await?;
+        let gzip = send(&server, &[("accept-encoding", "br;q=0.5, gzip;q=0.8, *;q=0.1")]).await?;
         assert_eq!((gzip.header("content-encoding"), gzip.status.as_u16()), ("gzip", 200));
         let mut text = String::new();
         flate2::read::GzDecoder::new(&gzip.body[..]).read_to_string(&mut text)?;
@@ -143,29 +144,29 @@ async fn encodings_and_conditions_over_the_wire() -> Result<()> {
         assert_eq!(gzip.header("content-length"), gzip.body.len().to_string());
         let tag = gzip.header("etag");
         assert_ne!(tag, plain.header("etag"));
-        let same = ask(&server, &[("accept-encoding", "gzip"), ("if-none-match", tag)]).await?;
+        let same = send(&server, &[("accept-encoding", "gzip"), ("if-none-match", tag)]).await?;
         assert_eq!((same.status.as_u16(), same.body.len()), (304, 0));
         assert_eq!((same.header("etag"), same.header("vary")), (tag, "accept-encoding, authorization"));
         assert_eq!(same.header("cache-control"), "no-cache");
-        let other = ask(&server, &[("if-none-match", tag)]).await?;
+        let other = send(&server, &[("if-none-match", tag)]).await?;
         assert_eq!((other.status.as_u16(), &other.body), (200, &plain.body));
         let head = server.send(Method::HEAD, PATH, &[("accept-encoding", "gzip")], "").await?;
         assert_eq!((head.header("etag"), head.body.len()), (tag, 0));
         assert_eq!(head.header("content-length"), gzip.body.len().to_string());
-        let part = ask(&server, &[("range", "bytes=0-9"), ("if-range", tag)]).await?;
+        let part = send(&server, &[("range", "bytes=0-9"), ("if-range", tag)]).await?;
         assert_eq!((part.status.as_u16(), &part.body), (200, &plain.body));
     }
-    // Made for the first, for the second, and ready.
+    // Rendered for the first and the second request, cached for the third.
     for round in 0..3 {
         let headers = [("accept-encoding", "gzip;q=0.3, zstd")];
-        let zstd = ask(&server, &headers).await?;
+        let zstd = send(&server, &headers).await?;
         assert_eq!((zstd.header("content-encoding"), zstd.status.as_u16()), ("zstd", 200));
         assert!(zstd::decode_all(&zstd.body[..])? == plain.body, "round {round}");
         assert_eq!(zstd.header("content-length"), zstd.body.len().to_string());
         let head = server.send(Method::HEAD, PATH, &headers, "").await?;
         assert_eq!(head.header("content-length"), zstd.body.len().to_string());
         assert_eq!((head.header("etag"), head.body.len()), (zstd.header("etag"), 0));
-        let same = ask(&server, &[headers[0], ("if-none-match", zstd.header("etag"))]).await?;
+        let same = send(&server, &[headers[0], ("if-none-match", zstd.header("etag"))]).await?;
         assert_eq!(
             (same.status.as_u16(), same.body.len(), same.header("etag")),
             (304, 0, zstd.header("etag"))
@@ -174,21 +175,21 @@ async fn encodings_and_conditions_over_the_wire() -> Result<()> {
     }
     for hostile in ["gzip;q=0,".repeat(2_000), "*".repeat(20_000), ";q=1;".repeat(4_000), "\t,".repeat(9_000)]
     {
-        let reply = ask(&server, &[("accept-encoding", &hostile), ("if-none-match", &hostile)]).await?;
+        let reply = send(&server, &[("accept-encoding", &hostile), ("if-none-match", &hostile)]).await?;
         assert!(matches!(reply.status.as_u16(), 200 | 431), "{reply:?}");
     }
-    assert_eq!(ask(&server, &[("accept-encoding", "*;q=0")]).await?.status, 406);
+    assert_eq!(send(&server, &[("accept-encoding", "*;q=0")]).await?.status, 406);
     archive.close().await;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_gets_the_same_bytes() -> Result<()> {
-    let (archive, server, _data) = stage().await?;
+async fn cached_response_is_equal_for_concurrent_callers() -> Result<()> {
+    let (archive, server, _data) = start().await?;
     let headers = [("accept-encoding", "zstd")];
-    let crowd = futures_util::future::join_all((0..64).map(|_| ask(&server, &headers))).await;
+    let callers = futures_util::future::join_all((0..64).map(|_| send(&server, &headers))).await;
     let mut tags = Vec::new();
-    for reply in crowd {
+    for reply in callers {
         let reply = reply?;
         assert_eq!((reply.status.as_u16(), reply.header("content-encoding")), (200, "zstd"));
         tags.push((reply.header("etag").to_owned(), reply.body));

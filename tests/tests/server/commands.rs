@@ -1,4 +1,4 @@
-//! The commands beside the server, and their exit codes (design 7).
+//! The commands and their exit codes.
 
 use std::{fs::File, process::Stdio, time::Duration};
 
@@ -7,8 +7,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{
-    harness::{Server, run, verbatim},
-    platform::{fetches, platform, settings},
+    harness::{ServerFixture, run, verbatim},
+    platform::{fetch_count, platform_settings, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -19,12 +19,12 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn get_prints_a_transcript_or_the_reason() -> Result<()> {
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+async fn get_prints_transcript_or_reason() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let data = TempDir::new()?;
     let get = |arguments: &[&str]| {
         let mut command = verbatim(data.path(), &[&["get"], arguments].concat());
-        command.envs(settings(&proxy));
+        command.envs(platform_settings(&proxy));
         run(command, b"")
     };
     let link = format!("https://youtu.be/{VIDEO}");
@@ -34,18 +34,18 @@ async fn get_prints_a_transcript_or_the_reason() -> Result<()> {
         text(&first.stdout).trim_end(),
         format!("This is {VIDEO}. The sheep keep the grass short. So the dyke holds.")
     );
-    // The second one comes from the archive that all commands share.
+    // The second one comes from the archive, which all commands share.
     let json_form = get(&[VIDEO, "--format", "json"])?;
     let body: serde_json::Value = serde_json::from_slice(&json_form.stdout)?;
     assert_eq!((&body["available"], &body["fromCache"]), (&json!(true), &json!(true)));
-    assert_eq!(fetches(&proxy, VIDEO), 1);
+    assert_eq!(fetch_count(&proxy, VIDEO), 1);
 
-    // 3: there is none; the reason and the watch address are told.
+    // Exit code 3: no transcript; the message has the reason and the watch address.
     let none = get(&["https://youtu.be/not-there-0"])?;
     assert_eq!(none.status.code(), Some(3), "{}", text(&none.stderr));
     assert!(none.stdout.is_empty());
     assert!(text(&none.stderr).contains("/watch/video_site/not-there-0"), "{}", text(&none.stderr));
-    // 2: a bad link, or wrong usage.
+    // Exit code 2: a bad link or wrong usage.
     for arguments in [
         &["https://example.org/"][..],
         &["--format", "pdf", &link],
@@ -59,13 +59,13 @@ async fn get_prints_a_transcript_or_the_reason() -> Result<()> {
     Ok(())
 }
 
-/// A language that nothing was kept for is answered by the archived one that matches it, and said.
+/// A language without its own transcript gets the best archived match, and the command says so.
 #[tokio::test(flavor = "multi_thread")]
-async fn get_falls_back_on_what_matches_the_language() -> Result<()> {
+async fn get_missing_language_prints_best_match() -> Result<()> {
     let data = TempDir::new()?;
     let import = ["import", EXAMPLE, "--video", "L1ghth0use1", "--lang", "en"];
     assert_eq!(run(verbatim(data.path(), &import), b"")?.status.code(), Some(0));
-    // Nobody is there to be asked.
+    // No platform can be reached.
     let get = |language: &str| {
         let mut command = verbatim(data.path(), &["get", "L1ghth0use1", "--lang", language]);
         command.env("VERBATIM_UPSTREAM__PROXY", "http://127.0.0.1:1").env("VERBATIM_UPSTREAM__RETRIES", "0");
@@ -81,9 +81,9 @@ async fn get_falls_back_on_what_matches_the_language() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_imported_is_served_at_once() -> Result<()> {
+async fn import_is_served_at_once() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[])?;
     let path = "/api/transcript?url=https://youtu.be/L1ghth0use1";
     assert_eq!(server.get(path).await?.json()["failureReason"], json!("needs_verification"));
     let import = |arguments: &[&str], input: &[u8]| {
@@ -100,9 +100,9 @@ async fn what_is_imported_is_served_at_once() -> Result<()> {
             "text": "The lighthouse at the end of the pier was built by hand.", "start": 1.0, "duration": 3.2
         })
     );
-    // A second import keeps the first one, unless it is told to replace it.
+    // A second import keeps the first one, unless `--replace` is given.
     let other = b"1\n00:00:01,000 --> 00:00:02,000\nSomething else.\n";
-    // The file said that it is in English.
+    // The header of the file names English.
     let video = ["-", "--video", "L1ghth0use1", "--lang", "en"];
     assert_eq!(import(&video, other)?.status.code(), Some(0));
     assert_eq!(server.get(path).await?.json()["transcript"].as_array().map(Vec::len), Some(5));
@@ -124,7 +124,7 @@ async fn what_is_imported_is_served_at_once() -> Result<()> {
 }
 
 #[test]
-fn a_wrong_setting_stops_the_start_and_is_named() -> Result<()> {
+fn config_invalid_setting_stops_start_and_is_named() -> Result<()> {
     let data = TempDir::new()?;
     for (name, value, word) in [
         ("VERBATIM_UPSTREAM__TIMEOUT", "soon", "upstream.timeout"),
@@ -159,7 +159,7 @@ fn a_wrong_setting_stops_the_start_and_is_named() -> Result<()> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_key_that_nobody_could_read_is_revoked_again() -> Result<()> {
+fn keys_create_with_failed_output_revokes_key() -> Result<()> {
     let data = TempDir::new()?;
     let (reader, closed) = std::io::pipe()?;
     drop(reader);
@@ -169,7 +169,7 @@ fn a_key_that_nobody_could_read_is_revoked_again() -> Result<()> {
         let made = command.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped()).spawn()?;
         let made = made.wait_with_output()?;
         assert_eq!(made.status.code(), Some(1), "{}", text(&made.stderr));
-        assert!(text(&made.stderr).contains("is revoked again"), "{}", text(&made.stderr));
+        assert!(text(&made.stderr).contains("was revoked"), "{}", text(&made.stderr));
     }
     let listed = run(verbatim(data.path(), &["keys", "list", "--json"]), b"")?;
     let keys: Vec<serde_json::Value> = serde_json::from_slice(&listed.stdout)?;
@@ -179,7 +179,7 @@ fn a_key_that_nobody_could_read_is_revoked_again() -> Result<()> {
 }
 
 #[test]
-fn help_teaches() -> Result<()> {
+fn help_is_printed_without_colours() -> Result<()> {
     let data = TempDir::new()?;
     for arguments in [
         &["--help"][..],
@@ -193,7 +193,7 @@ fn help_teaches() -> Result<()> {
         let output = run(command, b"")?;
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
         assert!(output.stdout.len() > 200, "{arguments:?}");
-        assert!(!text(&output.stdout).contains('\u{1b}'), "colour belongs on a terminal only");
+        assert!(!text(&output.stdout).contains('\u{1b}'), "colours are for terminals only");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The built command, run as a person would run it.
+//! Runs the built command as a user does.
 
 use std::{
     ffi::OsStr,
@@ -21,26 +21,26 @@ use hyper_util::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a start, a stop or a command may take before the test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long something may take to become so: longer than leases and holds last that nobody renews.
-const LEASE_PATIENCE: Duration = Duration::from_secs(150);
+/// Timeout of a start, a stop or a command.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout of [`wait_until`]: longer than leases and holds that are not renewed.
+const CONDITION_TIMEOUT: Duration = Duration::from_secs(150);
 const DAY_SECONDS: u64 = 24 * 60 * 60;
-/// More than the tests take that count by the day.
+/// Upper bound of the duration of tests that count by the day.
 const TEST_SECONDS: u64 = 20;
 
-/// The built `verbatim`. The first caller has it built, with the profile of the tests.
+/// The built `verbatim` program. The first call builds it with the profile of the tests.
 pub(crate) fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| build().expect("the command must build"))
+    BINARY.get_or_init(|| build_program().expect("the command must build"))
 }
 
-fn build() -> Result<PathBuf> {
+fn build_program() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     // The test program is in `target/PROFILE/deps`, the command in `target/PROFILE`.
     let folder = this.parent().and_then(Path::parent).context("the test program is in no target folder")?;
     let mut cargo = verbatim_tests::cargo();
-    cargo.args(["build", "--quiet", "--package", "reference-server", "--bin", "verbatim"]);
+    cargo.args(["build", "--quiet", "--package", "verbatim-reference-server", "--bin", "verbatim"]);
     if folder.file_name() == Some(OsStr::new("release")) {
         cargo.arg("--release");
     }
@@ -50,7 +50,7 @@ fn build() -> Result<PathBuf> {
     Ok(folder.join("verbatim"))
 }
 
-/// The command with these arguments, in a folder of its own and without settings from outside.
+/// The command with these arguments, on this data folder, without the `VERBATIM_` variables of the environment.
 pub(crate) fn verbatim(data: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     for (name, _) in std::env::vars_os() {
@@ -58,49 +58,49 @@ pub(crate) fn verbatim(data: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    // Faults belong in the test's output, every request does not.
+    // The test output shows warnings, but no log line per request.
     command.env("VERBATIM_LOG__LEVEL", "warn");
     command.args(arguments).arg("--data").arg(data);
     command
 }
 
-/// Runs a command to its end, with this standard input.
+/// Runs a command with this standard input and waits until it has ended.
 pub(crate) fn run(mut command: Command, input: &[u8]) -> Result<Output> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that refuses its arguments does not read its input.
+        // A command that rejects its arguments does not read its input.
         let _ = stdin.write_all(input);
     }
     Ok(child.wait_with_output()?)
 }
 
-/// Settings as a server is started with them.
-pub(crate) fn borrowed(settings: &[(String, String)]) -> Vec<(&str, &str)> {
+/// Borrows settings in the form that [`ServerFixture::start`] accepts.
+pub(crate) fn borrow_settings(settings: &[(String, String)]) -> Vec<(&str, &str)> {
     settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 /// A running server. Dropping it kills it.
-pub(crate) struct Server {
+pub(crate) struct ServerFixture {
     child: Child,
     address: String,
     client: HyperClient<HttpConnector, Full<Bytes>>,
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for ServerFixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("ServerFixture").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ServerReply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Reply {
+impl ServerReply {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
@@ -114,8 +114,8 @@ impl Reply {
     }
 }
 
-/// Waits while the day is about to end: what is counted by the day would begin anew in the middle of a test.
-fn past_midnight() {
+/// Sleeps past midnight (UTC) if it is near: counters of the day would restart during the test.
+fn wait_past_midnight() {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = DAY_SECONDS - since.as_secs() % DAY_SECONDS;
     if left <= TEST_SECONDS {
@@ -123,24 +123,24 @@ fn past_midnight() {
     }
 }
 
-impl Server {
-    /// Starts a server over this data folder, with these settings in its environment.
+impl ServerFixture {
+    /// Starts a server on this data folder, with these settings in its environment.
     pub(crate) fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
         Self::start_in(data.path(), settings)
     }
 
-    /// The same, over a folder that is somebody else's.
+    /// Same as [`ServerFixture::start`], on a folder that the caller owns.
     pub(crate) fn start_in(data: &Path, settings: &[(&str, &str)]) -> Result<Self> {
         Self::spawn(data, settings, Stdio::inherit())
     }
 
-    /// The same as [`Server::start`], with a file for its log.
+    /// Same as [`ServerFixture::start`], with a file for its log.
     pub(crate) fn start_with_log(data: &TempDir, settings: &[(&str, &str)], log: &Path) -> Result<Self> {
         Self::spawn(data.path(), settings, std::fs::File::create(log)?.into())
     }
 
     fn spawn(data: &Path, settings: &[(&str, &str)], log: Stdio) -> Result<Self> {
-        past_midnight();
+        wait_past_midnight();
         let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
         command.envs(settings.iter().copied());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
@@ -152,7 +152,7 @@ impl Server {
                 let _ = lines.send(line);
             }
         });
-        let line = match first.recv_timeout(PATIENCE) {
+        let line = match first.recv_timeout(PROCESS_TIMEOUT) {
             Ok(line) => line,
             Err(_) => {
                 let _ = child.kill();
@@ -165,7 +165,7 @@ impl Server {
         Ok(Self { child, address: address.to_owned(), client })
     }
 
-    /// Where it listens: `127.0.0.1:PORT`.
+    /// Its listen address: `127.0.0.1:PORT`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -176,45 +176,49 @@ impl Server {
         path: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<Reply> {
+    ) -> Result<ServerReply> {
         let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let response = self.client.request(request.body(Full::new(body.into()))?).await?;
         let (parts, body) = response.into_parts();
-        Ok(Reply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
+        Ok(ServerReply {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await?.to_bytes(),
+        })
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Result<Reply> {
+    pub(crate) async fn get(&self, path: &str) -> Result<ServerReply> {
         self.send(Method::GET, path, &[], "").await
     }
 
-    /// The same with a key.
-    pub(crate) async fn get_as(&self, key: &str, path: &str) -> Result<Reply> {
+    /// Sends a GET request with a key.
+    pub(crate) async fn get_as(&self, key: &str, path: &str) -> Result<ServerReply> {
         self.send(Method::GET, path, &[("authorization", &format!("Bearer {key}"))], "").await
     }
 
-    /// Its process.
+    /// Process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks it to stop (SIGTERM) and waits until it has.
+    /// Sends SIGTERM and waits until the process has ended.
     pub(crate) fn stop(&mut self) -> Result<ExitStatus> {
         let pid = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &pid]).status()?;
         self.wait()
     }
 
-    /// Waits until it has stopped.
+    /// Waits until the process has ended.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
-        let until = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PROCESS_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(status);
             }
-            if Instant::now() > until {
+            if Instant::now() > deadline {
                 bail!("the server did not stop");
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -222,30 +226,34 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerFixture {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Asks an address once, over a connection of its own.
-pub(crate) async fn request(address: &str, method: Method, path: &str) -> Result<Reply> {
+/// Sends one request to an address, over a new connection.
+pub(crate) async fn send_once(address: &str, method: Method, path: &str) -> Result<ServerReply> {
     let client = HyperClient::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
     let request = Request::builder().method(method).uri(format!("http://{address}{path}"));
     let response = client.request(request.body(Full::default())?).await?;
     let (parts, body) = response.into_parts();
-    Ok(Reply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
+    Ok(ServerReply { status: parts.status, headers: parts.headers, body: body.collect().await?.to_bytes() })
 }
 
-/// Makes keys with the operator's command.
-pub(crate) fn keys(data: &TempDir, count: usize) -> Result<Vec<String>> {
-    keys_with(data, count, &[])
+/// Creates keys with the operator's command.
+pub(crate) fn create_keys(data: &TempDir, count: usize) -> Result<Vec<String>> {
+    create_keys_with(data, count, &[])
 }
 
-/// The same, with these settings.
-pub(crate) fn keys_with(data: &TempDir, count: usize, settings: &[(&str, &str)]) -> Result<Vec<String>> {
+/// Same as [`create_keys`], with these settings.
+pub(crate) fn create_keys_with(
+    data: &TempDir,
+    count: usize,
+    settings: &[(&str, &str)],
+) -> Result<Vec<String>> {
     let mut command = verbatim(data.path(), &["keys", "create", "--count", &count.to_string()]);
     command.envs(settings.iter().copied());
     let output = run(command, b"")?;
@@ -255,11 +263,14 @@ pub(crate) fn keys_with(data: &TempDir, count: usize, settings: &[(&str, &str)])
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
 }
 
-/// Waits until something is so.
-pub(crate) async fn until(what: &str, mut so: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
-    let end = Instant::now() + LEASE_PATIENCE;
-    while !so().await? {
-        ensure!(Instant::now() < end, "{what}");
+/// Polls a condition until it is true, or fails with this message at [`CONDITION_TIMEOUT`].
+pub(crate) async fn wait_until(
+    failure: &str,
+    mut condition: impl AsyncFnMut() -> Result<bool>,
+) -> Result<()> {
+    let deadline = Instant::now() + CONDITION_TIMEOUT;
+    while !condition().await? {
+        ensure!(Instant::now() < deadline, "{failure}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Any bytes, in any place: a clear answer or a closed connection, never a panic, and the server goes on.
+//! Malformed input of any kind: an error response or a closed connection, never a panic, and the server keeps serving.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::harness::Server;
+use super::harness::ServerFixture;
 
-/// Sends bytes on a connection of their own, and reads what comes until it is closed or nothing comes.
-async fn raw(server: &Server, bytes: &[u8]) -> Result<String> {
+/// Sends bytes over a new connection and reads until it is closed or idle for ten seconds.
+async fn send_raw(server: &ServerFixture, bytes: &[u8]) -> Result<String> {
     let mut stream = TcpStream::connect(server.address()).await?;
-    // The server may close while we still send.
+    // The server may close the connection during the write.
     let _ = stream.write_all(bytes).await;
     let _ = stream.shutdown().await;
-    let mut answer = Vec::new();
-    let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let mut response = Vec::new();
+    let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut response)).await;
+    Ok(String::from_utf8_lossy(&response).into_owned())
 }
 
-/// The status of a raw answer; 0 when the connection was closed without one.
-fn status(answer: &str) -> u16 {
-    answer
+/// The status of a raw response; 0 if the connection was closed without one.
+fn status(response: &str) -> u16 {
+    response
         .strip_prefix("HTTP/1.1 ")
         .and_then(|rest| rest.get(..3))
         .and_then(|code| code.parse().ok())
@@ -32,9 +32,9 @@ fn status(answer: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_bytes_get_an_answer_below_500_and_the_server_goes_on() -> Result<()> {
+async fn malformed_bytes_get_status_below_500_and_server_continues() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[])?;
     let request = |line: &str, rest: &str| format!("{line}\r\nHost: x\r\n{rest}\r\n").into_bytes();
     let long_header = format!("X-Long: {}\r\n", "a".repeat(200_000));
     let many_headers = "A: b\r\n".repeat(5_000);
@@ -83,31 +83,31 @@ async fn any_bytes_get_an_answer_below_500_and_the_server_goes_on() -> Result<()
         cases.push(("an odd body", request("POST /api/keys HTTP/1.1", &format!("{head}\r\n{body}"))));
     }
     for (what, bytes) in cases {
-        let answer = raw(&server, &bytes).await.with_context(|| what.to_owned())?;
-        assert!(status(&answer) < 500, "{what}: {answer}");
+        let response = send_raw(&server, &bytes).await.with_context(|| what.to_owned())?;
+        assert!(status(&response) < 500, "{what}: {response}");
     }
     assert_eq!(server.get("/api/transcript?v=dyke-walk-0").await?.status, 200);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn heads_and_bodies_over_the_limit_are_refused() -> Result<()> {
+async fn oversized_head_or_body_is_rejected() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[])?;
     let json_body = [("content-type", "application/json")];
-    // Both are refused while they are still being sent; the answer must arrive all the same, every time.
+    // The server rejects both while the client still sends; the response must arrive every time.
     for _ in 0..10 {
         let head = format!("GET /health HTTP/1.1\r\nHost: x\r\nX-Long: {}\r\n\r\n", "a".repeat(1_000_000));
-        assert_eq!(status(&raw(&server, head.as_bytes()).await?), 431);
+        assert_eq!(status(&send_raw(&server, head.as_bytes()).await?), 431);
         let body = format!("{{\"label\":\"{}\"}}", "a".repeat(2_000_000));
         assert_eq!(server.send(http::Method::POST, "/api/keys", &json_body, body).await?.status, 413);
     }
-    // A proof as large as that is no proof, and where it does not fit a head no request.
+    // A proof of this size is invalid; if it does not fit into a request head, the request is rejected.
     for (bytes, status) in [(30_000, 201), (45_000, 431), (70_000, 431)] {
         let proof = "a".repeat(bytes);
-        let answer =
+        let response =
             server.send(http::Method::POST, "/api/keys", &[("x-verbatim-entitlement", &proof)], "").await?;
-        assert_eq!(answer.status, status, "{bytes}");
+        assert_eq!(response.status, status, "{bytes}");
     }
     let other = [("content-type", "text/xml")];
     assert_eq!(server.send(http::Method::POST, "/api/keys", &other, "<a/>").await?.status, 415);
@@ -115,9 +115,9 @@ async fn heads_and_bodies_over_the_limit_are_refused() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_names_its_host_once_and_a_length_beyond_the_limit_is_not_waited_for() -> Result<()> {
+async fn request_with_wrong_host_or_excessive_length_is_rejected_early() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[])?;
     for (head, expect) in [
         ("GET /health HTTP/1.1\r\n", 400),
         ("GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n", 400),
@@ -130,28 +130,28 @@ async fn a_request_names_its_host_once_and_a_length_beyond_the_limit_is_not_wait
     ] {
         let mut stream = TcpStream::connect(server.address()).await?;
         stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await?;
-        let mut answer = vec![0; 12];
-        // Well within the time that a body is waited for.
-        tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await??;
-        let answer = String::from_utf8(answer)?;
-        assert!(answer.ends_with(&expect.to_string()), "{head}: {answer}");
+        let mut response = vec![0; 12];
+        // Well within the timeout of a request body.
+        tokio::time::timeout(Duration::from_secs(5), stream.read_exact(&mut response)).await??;
+        let response = String::from_utf8(response)?;
+        assert!(response.ends_with(&expect.to_string()), "{head}: {response}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_clients_hold_up_nobody() -> Result<()> {
+async fn slow_clients_do_not_delay_other_clients() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
+    let server = ServerFixture::start(&data, &[])?;
     let mut slow = Vec::new();
     for _ in 0..200 {
         let mut stream = TcpStream::connect(server.address()).await?;
         stream.write_all(b"GET /api/transcript?v=dyke-walk-0 HTTP/1.1\r\nHost:").await?;
         slow.push(stream);
     }
-    let answer =
+    let response =
         tokio::time::timeout(Duration::from_secs(5), server.get("/api/transcript?v=dyke-walk-0")).await;
-    assert_eq!(answer??.status, 200);
+    assert_eq!(response??.status, 200);
     drop(slow);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Keys over HTTP and on the command line: paid plans, their end and renewal, limits, revoking.
+//! Keys over HTTP and on the command line: paid plans, their end and renewal, limits, revocation.
 
 mod issuer;
 mod mint;
@@ -9,24 +9,24 @@ use anyhow::{Result, bail};
 use http::Method;
 use tempfile::TempDir;
 
-use super::harness::{Reply, Server};
-use issuer::Issuer;
+use super::harness::{ServerFixture, ServerReply};
+use issuer::TestIssuer;
 
 const ENTITLEMENT: &str = "x-verbatim-entitlement";
 
-/// A server that believes an issuer, with these settings beside.
-fn serve(data: &TempDir, issuer: &Issuer, settings: &[(&str, &str)]) -> Result<Server> {
+/// A server that trusts an issuer, with these further settings.
+fn serve(data: &TempDir, issuer: &TestIssuer, settings: &[(&str, &str)]) -> Result<ServerFixture> {
     let keys = issuer.key_set();
-    Server::start(data, &[settings, &[("VERBATIM_ENTITLEMENT__KEYS", keys.as_str())]].concat())
+    ServerFixture::start(data, &[settings, &[("VERBATIM_ENTITLEMENT__KEYS", keys.as_str())]].concat())
 }
 
-/// Asks for a key with a proof.
-async fn mint(server: &Server, proof: &str) -> Result<Reply> {
+/// Requests a new key with a proof.
+async fn mint(server: &ServerFixture, proof: &str) -> Result<ServerReply> {
     server.send(Method::POST, "/api/keys", &[(ENTITLEMENT, proof)], "").await
 }
 
-/// A new key with a proof, in the clear.
-async fn minted(server: &Server, proof: &str) -> Result<String> {
+/// Requests a new key with a proof and returns the key.
+async fn mint_key(server: &ServerFixture, proof: &str) -> Result<String> {
     let reply = mint(server, proof).await?;
     match reply.json()["key"].as_str() {
         Some(key) => Ok(key.to_owned()),
@@ -34,8 +34,8 @@ async fn minted(server: &Server, proof: &str) -> Result<String> {
     }
 }
 
-/// Calls with a key and a proof.
-async fn call(server: &Server, path: &str, key: &str, proof: &str) -> Result<Reply> {
+/// Sends a request with a key and a proof.
+async fn call(server: &ServerFixture, path: &str, key: &str, proof: &str) -> Result<ServerReply> {
     let bearer = format!("Bearer {key}");
     server.send(Method::GET, path, &[("authorization", &bearer), (ENTITLEMENT, proof)], "").await
 }

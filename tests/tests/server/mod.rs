@@ -1,14 +1,14 @@
-//! The built server and command, over real HTTP, with recordings in place of the platforms.
+//! The built server and its commands over real HTTP, with recordings instead of the platforms.
 
 mod caching;
 mod commands;
+mod concurrent_callers;
 mod crash;
-mod crowd;
 pub(crate) mod harness;
 mod hostile;
 mod keys;
-mod killed;
-mod moving;
+mod kill_restart;
+mod lookup_api;
 mod openapi;
 mod operations;
 mod operators;
@@ -18,6 +18,6 @@ mod preload;
 mod samples;
 mod social;
 mod storage;
-mod surface;
+mod storage_copy;
 mod terminal;
 pub(crate) mod v1;

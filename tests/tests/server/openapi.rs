@@ -1,6 +1,6 @@
-//! The served `OpenAPI` document: the one that is checked in, and about addresses that are there.
+//! The served `OpenAPI` document equals the file in the repository, and its paths and methods exist.
 //!
-//! Whether it is valid, and whether the server keeps to it, is the business of `tests/conformance`.
+//! `tests/conformance` checks that the document is valid and that the server conforms to it.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use http::Method;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::Server;
+use super::harness::ServerFixture;
 
-/// Where `UPDATE=1` writes the document, and where it is read by whoever reviews a change of the interface.
+/// Where `UPDATE=1` writes the document, for the review of interface changes.
 const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
 
-async fn served() -> Result<(TempDir, Server, Value)> {
+async fn fetch_document() -> Result<(TempDir, ServerFixture, Value)> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[("VERBATIM_SERVER__BASE_URL", "http://127.0.0.1:8080")])?;
+    let server = ServerFixture::start(&data, &[("VERBATIM_SERVER__BASE_URL", "http://127.0.0.1:8080")])?;
     let reply = server.get("/openapi.json").await?;
     assert_eq!(reply.status, 200);
     assert_eq!(reply.header("content-type"), "application/json; charset=utf-8");
@@ -26,26 +26,27 @@ async fn served() -> Result<(TempDir, Server, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_document_is_the_one_that_is_checked_in() -> Result<()> {
-    let (_data, _server, document) = served().await?;
+async fn openapi_document_equals_repository_file() -> Result<()> {
+    let (_data, _server, document) = fetch_document().await?;
     let text = format!("{}\n", serde_json::to_string_pretty(&document)?);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(SNAPSHOT, &text)?;
     }
-    let kept = if Path::new(SNAPSHOT).exists() { std::fs::read_to_string(SNAPSHOT)? } else { String::new() };
-    let first = text.lines().zip(kept.lines()).position(|(new, old)| new != old);
+    let snapshot =
+        if Path::new(SNAPSHOT).exists() { std::fs::read_to_string(SNAPSHOT)? } else { String::new() };
+    let first = text.lines().zip(snapshot.lines()).position(|(new, old)| new != old);
     ensure!(
-        text == kept,
+        text == snapshot,
         "the interface has changed (docs/openapi.json, line {}): run this test with UPDATE=1 and review \
          the file",
-        first.map_or(text.lines().count().min(kept.lines().count()), |place| place + 1)
+        first.map_or(text.lines().count().min(snapshot.lines().count()), |index| index + 1)
     );
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_address_has_the_methods_that_the_document_says() -> Result<()> {
-    let (_data, server, document) = served().await?;
+async fn openapi_paths_allow_documented_methods() -> Result<()> {
+    let (_data, server, document) = fetch_document().await?;
     let paths = document["paths"].as_object().context("paths")?;
     assert!(paths.len() >= 7, "{:?}", paths.keys());
     for (path, item) in paths {
@@ -60,7 +61,7 @@ async fn every_address_has_the_methods_that_the_document_says() -> Result<()> {
         let allowed = reply.header("allow").to_ascii_lowercase();
         let allowed: Vec<_> = allowed.split(", ").collect();
         for method in ["get", "head", "post", "put", "patch", "delete"] {
-            // Where answers are charged for, nobody gets their heads alone.
+            // Charged endpoints do not accept HEAD.
             let has_heads = methods.contains(&"get") && !path.starts_with("/api/v1/");
             let documented = methods.contains(&method) || (method == "head" && has_heads);
             assert_eq!(allowed.contains(&method), documented, "{method} {path}");

@@ -1,4 +1,4 @@
-//! The commands of an operator, also while a server runs over the same data folder.
+//! The commands of an operator, with and without a running server on the same data folder.
 
 mod accounts;
 mod auditing;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{Server, run, verbatim},
-    platform::{fetches, platform, settings},
+    harness::{ServerFixture, run, verbatim},
+    platform::{fetch_count, platform_settings, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
@@ -24,67 +24,68 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs a command and checks how it ends.
-fn ends(data: &Path, arguments: &[&str], input: &str, code: i32) -> Result<Output> {
+/// Runs a command and checks its exit code.
+fn run_expecting(data: &Path, arguments: &[&str], input: &str, code: i32) -> Result<Output> {
     let output = run(verbatim(data, arguments), input.as_bytes())?;
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {} {stderr}", text(&output.stdout));
     assert!(!stderr.contains("panicked"), "{stderr}");
-    assert!(code == 0 || stderr.len() > 10, "a failure is explained: {arguments:?}");
+    assert!(code == 0 || stderr.len() > 10, "a failure without an explanation: {arguments:?}");
     Ok(output)
 }
 
-/// What a command prints when it ends well.
-fn told(data: &Path, arguments: &[&str]) -> Result<String> {
-    Ok(text(&ends(data, arguments, "", 0)?.stdout))
+/// Standard output of a command that must succeed.
+fn stdout_of(data: &Path, arguments: &[&str]) -> Result<String> {
+    Ok(text(&run_expecting(data, arguments, "", 0)?.stdout))
 }
 
-fn told_json(data: &Path, arguments: &[&str]) -> Result<Value> {
-    Ok(serde_json::from_str(&told(data, arguments)?)?)
+fn json_of(data: &Path, arguments: &[&str]) -> Result<Value> {
+    Ok(serde_json::from_str(&stdout_of(data, arguments)?)?)
 }
 
 /// A data folder with one imported transcript of [`VIDEO`].
-fn archived() -> Result<TempDir> {
+fn data_with_transcript() -> Result<TempDir> {
     let data = TempDir::new()?;
     let import = ["import", "-", "--video", VIDEO, "--lang", "en", "--title", "A \u{1b}[2Jwalk"];
-    ends(data.path(), &import, WORDS, 0)?;
+    run_expecting(data.path(), &import, WORDS, 0)?;
     Ok(data)
 }
 
 #[test]
-fn what_is_archived_is_shown() -> Result<()> {
-    let data = archived()?;
-    let shown = told(data.path(), &["archive", "show", "https://youtu.be/dyke-walk-0"])?;
-    for part in ["video_site/dyke-walk-0", "revision 1", "from import", "answers: default, en", "title: A"] {
+fn archive_show_prints_archived_tracks() -> Result<()> {
+    let data = data_with_transcript()?;
+    let shown = stdout_of(data.path(), &["archive", "show", "https://youtu.be/dyke-walk-0"])?;
+    for part in ["video_site/dyke-walk-0", "revision 1", "from import", "selectors: default, en", "title: A"]
+    {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(!shown.contains('\u{1b}'), "a title cannot move the cursor");
-    let shown = told_json(data.path(), &["archive", "show", VIDEO, "--json"])?;
+    assert!(!shown.contains('\u{1b}'), "a title can move the cursor");
+    let shown = json_of(data.path(), &["archive", "show", VIDEO, "--json"])?;
     assert_eq!(shown["tracks"][0]["language"], "en");
     assert_eq!(shown["tracks"][0]["wishes"], json!(["default", "en"]));
     assert_eq!(shown["tracks"][0]["archived"]["segments"], 1);
-    let stats = told_json(data.path(), &["archive", "stats", "--json"])?;
+    let stats = json_of(data.path(), &["archive", "stats", "--json"])?;
     assert_eq!((&stats["videos"], &stats["transcripts"]), (&json!(1), &json!(1)));
-    assert!(told(data.path(), &["archive", "stats"])?.contains("1  videos with a transcript"));
+    assert!(stdout_of(data.path(), &["archive", "stats"])?.contains("1  videos with a transcript"));
 
-    let unknown = ends(data.path(), &["archive", "show", "not-there-0"], "", 3)?;
+    let unknown = run_expecting(data.path(), &["archive", "show", "not-there-0"], "", 3)?;
     assert!(text(&unknown.stderr).trim_end().ends_with("/watch/video_site/not-there-0"), "{unknown:?}");
     for command in ["show", "delete", "withdraw", "refresh", "export"] {
-        ends(data.path(), &["archive", command], "", 2)?;
-        ends(data.path(), &["archive", command, "https://example.org/"], "", 2)?;
+        run_expecting(data.path(), &["archive", command], "", 2)?;
+        run_expecting(data.path(), &["archive", command, "https://example.org/"], "", 2)?;
     }
-    // A short link that nobody followed yet is not followed now.
-    ends(data.path(), &["archive", "show", "https://vm.tiktok.com/ZMabcdef/"], "", 2)?;
+    // A short link that is not resolved yet is not resolved by this command.
+    run_expecting(data.path(), &["archive", "show", "https://vm.tiktok.com/ZMabcdef/"], "", 2)?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_server_tells_a_withdrawal_at_once() -> Result<()> {
-    let data = archived()?;
-    let server = Server::start(&data, &[])?;
+async fn archive_withdrawal_is_visible_on_running_server() -> Result<()> {
+    let data = data_with_transcript()?;
+    let server = ServerFixture::start(&data, &[])?;
     let path = format!("/api/transcript?v={VIDEO}");
     assert_eq!(server.get(&path).await?.json()["available"], true);
-    assert!(told(data.path(), &["archive", "withdraw", VIDEO])?.ends_with(": withdrawn\n"));
+    assert!(stdout_of(data.path(), &["archive", "withdraw", VIDEO])?.ends_with(": withdrawn\n"));
     let gone = server.get(&path).await?.json();
     assert_eq!((&gone["available"], &gone["failureReason"]), (&json!(false), &json!("no_captions")));
     assert!(gone["failureMessage"].as_str().is_some_and(|why| why.contains("withdrawn by the operator")));
@@ -93,42 +94,42 @@ async fn a_running_server_tells_a_withdrawal_at_once() -> Result<()> {
         assert_eq!(gone.status, 404, "{format}");
         assert!(!gone.text().contains("sheep"));
     }
-    assert!(told(data.path(), &["archive", "show", VIDEO])?.contains("withdrawn by the operator"));
-    assert!(told(data.path(), &["archive", "withdraw", VIDEO])?.ends_with("already\n"));
-    ends(data.path(), &["archive", "refresh", VIDEO], "", 3)?;
-    ends(data.path(), &["import", "-", "--video", VIDEO], WORDS, 1)?;
+    assert!(stdout_of(data.path(), &["archive", "show", VIDEO])?.contains("withdrawn by the operator"));
+    assert!(stdout_of(data.path(), &["archive", "withdraw", VIDEO])?.ends_with("already\n"));
+    run_expecting(data.path(), &["archive", "refresh", VIDEO], "", 3)?;
+    run_expecting(data.path(), &["import", "-", "--video", VIDEO], WORDS, 1)?;
 
-    assert!(told(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?.ends_with("put back\n"));
+    assert!(stdout_of(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?.ends_with("restored\n"));
     assert_eq!(server.get(&path).await?.json()["available"], true);
-    assert!(told(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?.ends_with("not withdrawn\n"));
+    assert!(stdout_of(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?.ends_with("not withdrawn\n"));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_server_tells_a_deletion_at_once() -> Result<()> {
-    let data = archived()?;
-    let server = Server::start(&data, &[])?;
+async fn archive_deletion_is_visible_on_running_server() -> Result<()> {
+    let data = data_with_transcript()?;
+    let server = ServerFixture::start(&data, &[])?;
     let path = format!("/api/transcript?v={VIDEO}");
     assert_eq!(server.get(&path).await?.json()["available"], true);
-    // Without a terminal to ask at it must be said for sure.
-    ends(data.path(), &["archive", "delete", VIDEO], "y\n", 2)?;
+    // Without a terminal for the question, the deletion requires `--yes`.
+    run_expecting(data.path(), &["archive", "delete", VIDEO], "y\n", 2)?;
     assert_eq!(server.get(&path).await?.json()["available"], true);
-    assert!(told(data.path(), &["archive", "delete", VIDEO, "--yes"])?.contains("deleted"));
+    assert!(stdout_of(data.path(), &["archive", "delete", VIDEO, "--yes"])?.contains("deleted"));
     assert_eq!(server.get(&path).await?.json()["failureReason"], "needs_verification");
-    ends(data.path(), &["archive", "delete", VIDEO, "--yes"], "", 3)?;
+    run_expecting(data.path(), &["archive", "delete", VIDEO, "--yes"], "", 3)?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_fetches_again_and_charges_nobody() -> Result<()> {
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
-    let data = archived()?;
-    let server = Server::start(&data, &[])?;
+async fn archive_refresh_fetches_again_without_charge() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
+    let data = data_with_transcript()?;
+    let server = ServerFixture::start(&data, &[])?;
     let path = format!("/api/transcript?v={VIDEO}");
     assert_eq!(server.get(&path).await?.json()["source"], "import");
     let refresh = |arguments: &[&str]| {
         let mut command = verbatim(data.path(), &[&["archive", "refresh"], arguments].concat());
-        command.envs(settings(&proxy));
+        command.envs(platform_settings(&proxy));
         run(command, b"")
     };
     let first = refresh(&[VIDEO])?;
@@ -140,8 +141,8 @@ async fn a_refresh_fetches_again_and_charges_nobody() -> Result<()> {
 
     let second = refresh(&["https://youtu.be/dyke-walk-0"])?;
     assert!(text(&second.stdout).contains("unchanged, still revision 2"), "{}", text(&second.stdout));
-    assert_eq!(fetches(&proxy, VIDEO), 2);
-    // What cannot be fetched leaves what is archived.
+    assert_eq!(fetch_count(&proxy, VIDEO), 2);
+    // A failed fetch leaves the archived transcript unchanged.
     for (arguments, code) in
         [(&[VIDEO, "--lang", "fr"][..], 3), (&["not-there-0"], 3), (&[VIDEO, "--lang", "no language"], 2)]
     {
@@ -149,13 +150,13 @@ async fn a_refresh_fetches_again_and_charges_nobody() -> Result<()> {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
     }
     assert_eq!(server.get(&path).await?.json()["transcript"], body["transcript"]);
-    let audit = told_json(data.path(), &["ledger", "audit", "--json"])?;
+    let audit = json_of(data.path(), &["ledger", "audit", "--json"])?;
     assert_eq!((&audit["entries"], &audit["walletsChecked"]), (&json!(0), &json!(0)));
     Ok(())
 }
 
 #[test]
-fn help_teaches_with_examples() -> Result<()> {
+fn help_has_examples() -> Result<()> {
     let data = TempDir::new()?;
     for arguments in [
         &["archive", "show"][..],
@@ -167,7 +168,7 @@ fn help_teaches_with_examples() -> Result<()> {
         &["ledger", "audit"],
         &["import"],
     ] {
-        let help = told(data.path(), &[arguments, &["--help"]].concat())?;
+        let help = stdout_of(data.path(), &[arguments, &["--help"]].concat())?;
         assert!(help.contains("Examples:\n"), "{help}");
         assert!(help.contains(&format!("verbatim {}", arguments.join(" "))), "{help}");
     }

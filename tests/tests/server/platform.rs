@@ -1,49 +1,50 @@
-//! A platform with one ordinary video, behind a replay proxy.
+//! A platform with ordinary videos, played by a replay proxy.
 
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Result;
 use serde_json::json;
 use tokio::sync::Semaphore;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-/// The host that the supplier asks.
+/// The host that the supplier requests.
 const HOST: &str = "www.youtube.com";
 
-/// A proxy for a platform on which every one of these videos has English captions; answers take `latency`.
-pub(crate) fn platform(videos: &[&str], latency: Duration) -> Result<ReplayProxy> {
-    answering(videos, |answer| answer.after(latency))
+/// Starts a proxy for a platform on which each video has English captions; every response takes `latency`.
+pub(crate) fn start_platform(videos: &[&str], latency: Duration) -> Result<ReplayProxy> {
+    start_with(videos, |answer| answer.after(latency))
 }
 
-/// The same, which answers once the gate is open.
-pub(crate) fn held_platform(videos: &[&str], gate: &Arc<Semaphore>) -> Result<ReplayProxy> {
-    answering(videos, |answer| answer.held(gate))
+/// Same as [`start_platform`], with responses that wait for the gate.
+pub(crate) fn gated_platform(videos: &[&str], gate: &Arc<Semaphore>) -> Result<ReplayProxy> {
+    start_with(videos, |answer| answer.gated(gate))
 }
 
-fn answering(videos: &[&str], when: impl Fn(Answer) -> Answer) -> Result<ReplayProxy> {
+fn start_with(videos: &[&str], adapt: impl Fn(ReplayResponse) -> ReplayResponse) -> Result<ReplayProxy> {
     let mut script = Script::new();
     for video in videos {
         let player = Rule::post(HOST, "/youtubei/v1/player")
             .or_host("youtubei.googleapis.com")
             .json("/videoId", *video)
-            .answer(when(Answer::json(&player(video))));
-        let captions =
-            Rule::get(HOST, "/api/timedtext").query("v", video).answer(when(Answer::json(&captions(video))));
+            .respond(adapt(ReplayResponse::json(&player(video))));
+        let captions = Rule::get(HOST, "/api/timedtext")
+            .query("v", video)
+            .respond(adapt(ReplayResponse::json(&captions(video))));
         script = script.rule(player).rule(captions);
     }
     ReplayProxy::start(script)
 }
 
-/// The settings with which a server asks that platform.
-pub(crate) fn settings(proxy: &ReplayProxy) -> Vec<(String, String)> {
+/// The settings of a server that uses this platform.
+pub(crate) fn platform_settings(proxy: &ReplayProxy) -> Vec<(String, String)> {
     vec![
         ("VERBATIM_UPSTREAM__PROXY".to_owned(), proxy.url()),
         ("VERBATIM_UPSTREAM__CA_FILE".to_owned(), proxy.ca_file().display().to_string()),
     ]
 }
 
-/// How often a video's player was asked for: the number of fetches.
-pub(crate) fn fetches(proxy: &ReplayProxy, video: &str) -> usize {
+/// The number of fetches of a video: requests of its player.
+pub(crate) fn fetch_count(proxy: &ReplayProxy, video: &str) -> usize {
     proxy.count(|request| request.json("/videoId").is_some_and(|id| id == video))
 }
 

@@ -1,4 +1,4 @@
-//! The calls in the documentation, each run as it stands: in curl, Python and JavaScript, against the built server.
+//! The code samples of the documentation, run unchanged in curl, Python and JavaScript against the built server.
 
 use std::{
     collections::BTreeMap,
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    harness::{Server, keys, run, verbatim},
-    v1::post::{Outbox, key_in, register, token},
+    harness::{ServerFixture, create_keys, run, verbatim},
+    v1::mail_client::{MailClient, key_from, register, token_from},
 };
-use crate::stripe::fake::{KEY, SECRET, Stripe, now_s, sign};
+use crate::stripe::fake::{FakeStripe, KEY, SECRET, now_s, sign};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/install.sh");
 const VIDEO: &str = "https://youtu.be/dQw4w9WgXcQ";
 
-/// Has what runs the samples installed, where it is missing.
-fn installed() -> Result<()> {
+/// Installs the programs that run the samples, if they are missing.
+fn install_tools() -> Result<()> {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     let install =
         || Command::new(INSTALL).stdout(Stdio::null()).status().is_ok_and(|status| status.success());
@@ -30,59 +30,59 @@ fn installed() -> Result<()> {
     Ok(())
 }
 
-/// A server in whose sandbox one can buy, and what its samples take from the environment.
-struct World {
+/// A server with sandbox payments, and the values that its samples read from the environment.
+struct SamplesFixture {
     data: TempDir,
-    server: Server,
-    outbox: Outbox,
+    server: ServerFixture,
+    outbox: MailClient,
     made: usize,
 }
 
-impl World {
+impl SamplesFixture {
     fn start(more: &[(&str, &str)]) -> Result<Self> {
         let data = TempDir::new()?;
         let import = ["import", EXAMPLE, "--video", VIDEO, "--lang", "en"];
         ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the example is imported");
-        let outbox = Outbox::of(&data);
+        let outbox = MailClient::new(&data);
         let mut settings = vec![
             ("VERBATIM_PLANS__PRO__PRICE_USD", "29"),
             ("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE", "1000"),
             ("VERBATIM_LIMITS__REGISTER_PER_NETWORK_PER_HOUR", "1000"),
         ];
         settings.extend(more);
-        let server = Server::start(&data, &settings)?;
+        let server = ServerFixture::start(&data, &settings)?;
         Ok(Self { data, server, outbox, made: 0 })
     }
 
-    /// An address that nobody had before.
+    /// A new mail address.
     fn address(&mut self) -> String {
         self.made += 1;
         format!("person{}@example.org", self.made)
     }
 
-    /// The token of a mail to an address that nobody had before. Samples have mails sent, too.
+    /// The token mailed to a new address. Samples send mails too.
     async fn token(&mut self) -> Result<String> {
         let address = self.address();
         register(&self.server, &address).await?;
         loop {
             let mail = self.outbox.next().await?;
             if mail.contains(&address) {
-                return token(&mail);
+                return token_from(&mail);
             }
         }
     }
 
     async fn account(&mut self) -> Result<String> {
         let token = self.token().await?;
-        key_in(&self.server.get(&format!("/api/v1/verify?token={token}")).await?)
+        key_from(&self.server.get(&format!("/api/v1/verify?token={token}")).await?)
     }
 
-    /// What a sample's call needs that is used up by it: all of it fresh.
+    /// New values for the environment variables that a sample uses: a call may use up each of them.
     async fn environment(&mut self, sample: &str) -> Result<BTreeMap<&'static str, String>> {
         let mut environment = BTreeMap::new();
         let needs = |name: &str| sample.contains(name);
         if needs("VERBATIM_KEY") {
-            environment.insert("VERBATIM_KEY", keys(&self.data, 1)?.remove(0));
+            environment.insert("VERBATIM_KEY", create_keys(&self.data, 1)?.remove(0));
         }
         if needs("VERBATIM_ACCOUNT_KEY") {
             environment.insert("VERBATIM_ACCOUNT_KEY", self.account().await?);
@@ -104,7 +104,7 @@ impl World {
         Ok(environment)
     }
 
-    /// A new order in the sandbox, and the secret of its page.
+    /// A new sandbox order and the token of its page.
     async fn order(&mut self) -> Result<(String, String)> {
         let bearer = format!("Bearer {}", self.account().await?);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
@@ -121,8 +121,8 @@ impl World {
     }
 }
 
-/// What a sample prints.
-fn printed(language: &str, source: &str, environment: &BTreeMap<&str, String>) -> Result<String> {
+/// Output of a sample.
+fn run_sample(language: &str, source: &str, environment: &BTreeMap<&str, String>) -> Result<String> {
     let mut command = match language {
         "Shell" => Command::new("sh"),
         "Python" => Command::new("python3"),
@@ -145,7 +145,7 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     items.filter_map(Value::as_object).flat_map(|item| item.values())
 }
 
-/// The names in an answer to the operation, as its first example has them.
+/// The field names of an operation's response, from its first example.
 fn names(operation: &Value) -> Vec<&str> {
     let answers = operation["responses"].as_object().into_iter().flatten();
     let good = answers.filter(|(status, _)| status.starts_with('2')).map(|(_, answer)| answer).next();
@@ -155,8 +155,8 @@ fn names(operation: &Value) -> Vec<&str> {
     fields.map_or_else(Vec::new, |fields| fields.keys().map(String::as_str).collect())
 }
 
-async fn run_all(world: &mut World, takes: impl Fn(&str) -> bool) -> Result<usize> {
-    let document = world.document().await?;
+async fn run_all(fixture: &mut SamplesFixture, selects: impl Fn(&str) -> bool) -> Result<usize> {
+    let document = fixture.document().await?;
     let mut count = 0;
     for operation in operations(&document) {
         let id = operation["operationId"].as_str().context("an operation without a name")?;
@@ -164,14 +164,14 @@ async fn run_all(world: &mut World, takes: impl Fn(&str) -> bool) -> Result<usiz
             operation["x-codeSamples"].as_array().with_context(|| format!("{id} has no samples"))?;
         let languages: Vec<_> = samples.iter().filter_map(|sample| sample["lang"].as_str()).collect();
         assert_eq!(languages, ["Shell", "Python", "JavaScript"], "{id}");
-        if !takes(id) {
+        if !selects(id) {
             continue;
         }
         for (language, sample) in languages.iter().zip(samples) {
             let source = sample["source"].as_str().context("no source")?;
-            assert!(source.contains(world.server.address()), "{id}: {source}");
-            let environment = world.environment(source).await?;
-            let text = printed(language, source, &environment).with_context(|| id.to_owned())?;
+            assert!(source.contains(fixture.server.address()), "{id}: {source}");
+            let environment = fixture.environment(source).await?;
+            let text = run_sample(language, source, &environment).with_context(|| id.to_owned())?;
             assert!(!text.trim().is_empty(), "{id} in {language}");
             for name in names(operation) {
                 assert!(text.contains(name), "{id} in {language}: no {name} in {text}");
@@ -183,19 +183,19 @@ async fn run_all(world: &mut World, takes: impl Fn(&str) -> bool) -> Result<usiz
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_sample_does_what_it_shows() -> Result<()> {
-    installed()?;
-    // Stripe's events are for servers that sell there.
-    let mut sandbox = World::start(&[])?;
+async fn documentation_samples_run_and_print_their_fields() -> Result<()> {
+    install_tools()?;
+    // Stripe events need a server with Stripe payments.
+    let mut sandbox = SamplesFixture::start(&[])?;
     let all = run_all(&mut sandbox, |id| id != "takeStripeEvent").await?;
     assert!(all >= 60, "{all}");
-    let stripe = Stripe::start().await?;
+    let stripe = FakeStripe::start().await?;
     let settings = [
         ("VERBATIM_STRIPE__SECRET_KEY", KEY),
         ("VERBATIM_STRIPE__WEBHOOK_SECRETS", SECRET),
         ("VERBATIM_STRIPE__API_URL", stripe.url()),
     ];
-    let mut shop = World::start(&settings)?;
-    assert_eq!(run_all(&mut shop, |id| id == "takeStripeEvent").await?, 3);
+    let mut stripe_fixture = SamplesFixture::start(&settings)?;
+    assert_eq!(run_all(&mut stripe_fixture, |id| id == "takeStripeEvent").await?, 3);
     Ok(())
 }

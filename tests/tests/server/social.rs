@@ -1,18 +1,18 @@
-//! The other platforms through the built server: a link in, its captions out.
+//! TikTok, X and Instagram through the built server: from a link to its captions.
 
 use anyhow::Result;
 use http::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, recordings::Recordings};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, recordings::Recordings};
 
 use super::{
-    harness::{Server, borrowed, keys, run, verbatim},
-    platform::settings,
+    harness::{ServerFixture, borrow_settings, create_keys, run, verbatim},
+    platform::platform_settings,
 };
 
-/// A proxy that plays all of our recordings of a platform, with these rules before them.
-fn playing(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
+/// A proxy that plays all recordings of a platform, with these rules before them.
+fn play_recordings(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(platform);
     let recordings = Recordings::open(&folder)?;
     let mut script = verbatim_tests::replay::Script::new().rules(first);
@@ -22,18 +22,18 @@ fn playing(platform: &str, first: Vec<Rule>) -> Result<ReplayProxy> {
     ReplayProxy::start(script)
 }
 
-/// A server behind that proxy, and a key for it.
-fn stage(proxy: &ReplayProxy) -> Result<(TempDir, Server, String)> {
+/// A server that uses this proxy, and a key of it.
+fn start(proxy: &ReplayProxy) -> Result<(TempDir, ServerFixture, String)> {
     let data = TempDir::new()?;
-    let settings = settings(proxy);
-    let settings = borrowed(&settings);
-    let server = Server::start(&data, &settings)?;
-    let key = keys(&data, 1)?.remove(0);
+    let settings = platform_settings(proxy);
+    let settings = borrow_settings(&settings);
+    let server = ServerFixture::start(&data, &settings)?;
+    let key = create_keys(&data, 1)?.remove(0);
     Ok((data, server, key))
 }
 
-/// What the look-up of a link with a key says, in JSON.
-async fn look_up(server: &Server, key: &str, link: &str) -> Result<Value> {
+/// The JSON response of a lookup with a key.
+async fn look_up(server: &ServerFixture, key: &str, link: &str) -> Result<Value> {
     let query: String =
         url::form_urlencoded::Serializer::new(String::new()).append_pair("url", link).finish();
     let reply = server.get_as(key, &format!("/api/transcript?{query}")).await?;
@@ -41,17 +41,17 @@ async fn look_up(server: &Server, key: &str, link: &str) -> Result<Value> {
     Ok(reply.json())
 }
 
-fn first_words(body: &Value) -> &str {
+fn first_text(body: &Value) -> &str {
     body["transcript"][0]["text"].as_str().unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tiktok_by_link_and_by_short_link() -> Result<()> {
+async fn tiktok_link_and_short_link_are_fetched() -> Result<()> {
     let target = "https://www.tiktok.com/@rope.walk/video/7600000000000000001?_r=1&_t=ZT-8";
     let short = Rule::new("HEAD", "vm.tiktok.com", "/ZTR45GpSF/")
-        .answer(Answer::status(301).header("location", target));
-    let proxy = playing("tiktok", vec![short])?;
-    let (data, server, key) = stage(&proxy)?;
+        .respond(ReplayResponse::status(301).header("location", target));
+    let proxy = play_recordings("tiktok", vec![short])?;
+    let (data, server, key) = start(&proxy)?;
     let fetched = look_up(&server, &key, "https://vm.tiktok.com/ZTR45GpSF/").await?;
     assert_eq!(fetched["available"], json!(true), "{fetched}");
     assert_eq!((&fetched["source"], &fetched["fromCache"]), (&json!("tiktok-captions"), &json!(false)));
@@ -59,8 +59,8 @@ async fn tiktok_by_link_and_by_short_link() -> Result<()> {
         (&fetched["platform"], &fetched["videoId"]),
         (&json!("short_video"), &json!("7600000000000000001"))
     );
-    assert!(first_words(&fetched).starts_with("On prend d'abord"), "{fetched}");
-    let archived = look_up(&server, &key, "tiktok.com/@anybody/video/7600000000000000001").await?;
+    assert!(first_text(&fetched).starts_with("On prend d'abord"), "{fetched}");
+    let archived = look_up(&server, &key, "tiktok.com/@someone/video/7600000000000000001").await?;
     assert_eq!((&archived["fromCache"], &archived["transcript"]), (&json!(true), &fetched["transcript"]));
     assert_eq!(proxy.requests().len(), 3, "{:?}", proxy.requests());
 
@@ -70,7 +70,7 @@ async fn tiktok_by_link_and_by_short_link() -> Result<()> {
     assert_eq!(puzzle["failureReason"], json!("rate_limited"), "{puzzle}");
     assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
 
-    // The language that was found is told beside the words.
+    // The command shows the language of the track.
     let shown = run(verbatim(data.path(), &["archive", "show", target]), b"")?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("fr") && shown.contains("tiktok-captions"), "{shown}");
@@ -78,12 +78,12 @@ async fn tiktok_by_link_and_by_short_link() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn x_by_link_and_by_short_link() -> Result<()> {
+async fn x_link_and_short_link_are_fetched() -> Result<()> {
     let target = "https://x.com/tidegauge/status/1990000000000000001/video/1";
-    let short =
-        Rule::new("HEAD", "t.co", "/AbCdEf1234").answer(Answer::status(301).header("location", target));
-    let proxy = playing("x", vec![short])?;
-    let (data, server, key) = stage(&proxy)?;
+    let short = Rule::new("HEAD", "t.co", "/AbCdEf1234")
+        .respond(ReplayResponse::status(301).header("location", target));
+    let proxy = play_recordings("x", vec![short])?;
+    let (data, server, key) = start(&proxy)?;
     let fetched = look_up(&server, &key, "https://t.co/AbCdEf1234").await?;
     assert_eq!(fetched["available"], json!(true), "{fetched}");
     assert_eq!((&fetched["source"], &fetched["fromCache"]), (&json!("x-captions"), &json!(false)));
@@ -92,11 +92,11 @@ async fn x_by_link_and_by_short_link() -> Result<()> {
         (&json!("microblog"), &json!("1990000000000000001"))
     );
     assert_eq!(fetched["transcript"][1]["text"], json!("A List<Gate> of three, all & sundry."));
-    let archived = look_up(&server, &key, "twitter.com/anybody/status/1990000000000000001?s=20").await?;
+    let archived = look_up(&server, &key, "twitter.com/someone/status/1990000000000000001?s=20").await?;
     assert_eq!((&archived["fromCache"], &archived["transcript"]), (&json!(true), &fetched["transcript"]));
     assert_eq!(proxy.requests().len(), 6, "{:?}", proxy.requests());
 
-    // The pass is reused; a picture has no words.
+    // The guest token is reused; a picture has no transcript.
     let none = look_up(&server, &key, "https://x.com/i/status/1990000000000000010").await?;
     assert_eq!((&none["available"], &none["failureReason"]), (&json!(false), &json!("no_captions")));
     assert_eq!(proxy.requests().len(), 7);
@@ -108,7 +108,7 @@ async fn x_by_link_and_by_short_link() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn how_x_is_asked_can_be_set() -> Result<()> {
+async fn x_request_settings_are_validated() -> Result<()> {
     let data = TempDir::new()?;
     let checked = |settings: &[(&str, &str)]| {
         let mut command = verbatim(data.path(), &["check-config"]);
@@ -130,18 +130,18 @@ async fn how_x_is_asked_can_be_set() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reels_have_no_supplier_yet() -> Result<()> {
+async fn instagram_without_supplier_is_config_error() -> Result<()> {
     let target = "https://www.instagram.com/reel/DdG4RIxIPyf/?igsh=MzRl";
     let short = Rule::new("HEAD", "www.instagram.com", "/share/reel/BARSSL4rTu/")
-        .answer(Answer::status(301).header("location", target));
-    let proxy = playing("tiktok", vec![short])?;
-    let (_data, server, key) = stage(&proxy)?;
+        .respond(ReplayResponse::status(301).header("location", target));
+    let proxy = play_recordings("tiktok", vec![short])?;
+    let (_data, server, key) = start(&proxy)?;
     for link in [target, "https://www.instagram.com/share/reel/BARSSL4rTu"] {
-        let told = look_up(&server, &key, link).await?;
-        assert_eq!(told["failureReason"], json!("config_error"), "{told}");
-        assert_eq!((&told["platform"], &told["videoId"]), (&json!("reels"), &json!("DdG4RIxIPyf")));
+        let reply = look_up(&server, &key, link).await?;
+        assert_eq!(reply["failureReason"], json!("config_error"), "{reply}");
+        assert_eq!((&reply["platform"], &reply["videoId"]), (&json!("reels"), &json!("DdG4RIxIPyf")));
     }
-    // Where the short link leads was asked, and nothing else.
+    // Only the short link was resolved.
     assert_eq!(proxy.requests().len(), 1, "{:?}", proxy.requests());
     Ok(())
 }

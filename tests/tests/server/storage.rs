@@ -1,4 +1,4 @@
-//! Database files that cannot be used: a clear sentence that names the file, and nothing is lost.
+//! Unusable database files: the error names the file, and no data is lost.
 
 use std::path::Path;
 
@@ -7,18 +7,18 @@ use tempfile::TempDir;
 
 use super::harness::{run, verbatim};
 
-/// Starts a server that cannot start; its message.
-fn refused(data: &Path) -> Result<String> {
+/// Starts a server that must fail to start; returns its error message.
+fn start_error(data: &Path) -> Result<String> {
     let output = run(verbatim(data, &["serve", "--listen", "127.0.0.1:0"]), b"")?;
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{:?}: {message}", output.status);
-    assert!(output.stdout.is_empty(), "a server that cannot start says nothing on standard output");
+    assert!(output.stdout.is_empty(), "a server that failed to start wrote to standard output");
     assert!(!message.contains("panicked") && !message.contains("stack backtrace"), "{message}");
     Ok(message)
 }
 
-/// A data folder in which both files are good.
-fn good() -> Result<TempDir> {
+/// A data folder with both files in order.
+fn new_data_folder() -> Result<TempDir> {
     let data = TempDir::new()?;
     let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -26,16 +26,16 @@ fn good() -> Result<TempDir> {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_named_and_left_as_it_is() -> Result<()> {
+fn storage_file_without_database_is_named_and_unchanged() -> Result<()> {
     for name in ["verbatim.db", "archive.db"] {
-        let data = good()?;
+        let data = new_data_folder()?;
         let file = data.path().join(name);
         for suffix in ["-wal", "-shm"] {
             let _ = std::fs::remove_file(data.path().join(format!("{name}{suffix}")));
         }
-        let junk = b"This is somebody's novel, not a database.\n".repeat(500);
+        let junk = b"This is text of another program, not a database.\n".repeat(500);
         std::fs::write(&file, &junk)?;
-        let message = refused(data.path())?;
+        let message = start_error(data.path())?;
         assert!(message.contains(name), "{message}");
         assert_eq!(std::fs::read(&file)?, junk, "{name} was changed");
     }
@@ -43,9 +43,9 @@ fn a_file_that_is_no_database_is_named_and_left_as_it_is() -> Result<()> {
 }
 
 #[test]
-fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() -> Result<()> {
+fn storage_file_of_newer_version_is_rejected() -> Result<()> {
     for name in ["verbatim.db", "archive.db"] {
-        let data = good()?;
+        let data = new_data_folder()?;
         let file = data.path().join(name);
         let bump = run(
             {
@@ -56,21 +56,21 @@ fn a_file_of_a_newer_version_is_refused_and_left_as_it_is() -> Result<()> {
             b"",
         )?;
         assert!(bump.status.success(), "{}", String::from_utf8_lossy(&bump.stderr));
-        let message = refused(data.path())?;
+        let message = start_error(data.path())?;
         assert!(message.contains(name) && message.contains("newer"), "{message}");
     }
     Ok(())
 }
 
-/// Who only wants a transcript does not need the file of keys and the ledger.
+/// Reading transcripts does not need the file of keys and ledger.
 #[test]
-fn what_is_archived_is_had_whatever_is_wrong_with_the_ledger() -> Result<()> {
+fn archive_is_readable_with_unusable_ledger() -> Result<()> {
     use std::{os::unix::fs::PermissionsExt, process::Stdio};
-    let data = good()?;
+    let data = new_data_folder()?;
     let file = data.path().join("verbatim.db");
     let import = ["import", "-", "--video", "dyke-walk-0", "--lang", "en"];
     let words = b"1\n00:00:01,000 --> 00:00:02,000\nThe sheep keep the grass short.\n";
-    let told = |arguments: &[&str], input: &[u8]| -> Result<String> {
+    let stdout_of = |arguments: &[&str], input: &[u8]| -> Result<String> {
         let output = run(verbatim(data.path(), arguments), input)?;
         anyhow::ensure!(
             output.status.success(),
@@ -79,13 +79,13 @@ fn what_is_archived_is_had_whatever_is_wrong_with_the_ledger() -> Result<()> {
         );
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let works = |why: &str| -> Result<()> {
-        assert!(told(&import, words)?.contains("segments read"), "{why}");
-        assert!(told(&["get", "dyke-walk-0"], b"")?.contains("sheep"), "{why}");
-        assert!(told(&["archive", "show", "dyke-walk-0"], b"")?.contains("revision 1"), "{why}");
+    let check_transcript = |why: &str| -> Result<()> {
+        assert!(stdout_of(&import, words)?.contains("segments read"), "{why}");
+        assert!(stdout_of(&["get", "dyke-walk-0"], b"")?.contains("sheep"), "{why}");
+        assert!(stdout_of(&["archive", "show", "dyke-walk-0"], b"")?.contains("revision 1"), "{why}");
         Ok(())
     };
-    works("sound")?;
+    check_transcript("sound")?;
 
     let mut locking = std::process::Command::new("sqlite3");
     let mut holder = locking.arg(&file).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -100,32 +100,32 @@ fn what_is_archived_is_had_whatever_is_wrong_with_the_ledger() -> Result<()> {
         line.clear();
         anyhow::ensure!(std::io::BufRead::read_line(&mut answer, &mut line)? > 0, "sqlite3 ended");
     }
-    works("locked")?;
+    check_transcript("locked")?;
     assert!(!run(verbatim(data.path(), &["keys", "list"]), b"")?.status.success(), "it is not locked");
     drop(statements);
     holder.wait()?;
 
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400))?;
-    works("read-only")?;
+    check_transcript("read-only")?;
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
-    std::fs::write(&file, "somebody's novel")?;
-    works("no database")?;
+    std::fs::write(&file, "text of another program")?;
+    check_transcript("no database")?;
     Ok(())
 }
 
 #[test]
-fn a_folder_in_place_of_a_file_and_a_file_in_place_of_the_folder() -> Result<()> {
+fn storage_folder_and_file_swapped_is_named() -> Result<()> {
     let data = TempDir::new()?;
     std::fs::create_dir(data.path().join("archive.db"))?;
-    assert!(refused(data.path())?.contains("archive.db"));
+    assert!(start_error(data.path())?.contains("archive.db"));
     let file = data.path().join("not-a-folder");
     std::fs::write(&file, "x")?;
-    assert!(refused(&file)?.contains("not-a-folder"));
+    assert!(start_error(&file)?.contains("not-a-folder"));
     Ok(())
 }
 
 #[test]
-fn an_empty_file_is_a_fresh_one() -> Result<()> {
+fn storage_empty_file_is_initialized() -> Result<()> {
     let data = TempDir::new()?;
     std::fs::write(data.path().join("verbatim.db"), "")?;
     let made = run(verbatim(data.path(), &["keys", "create"]), b"")?;

@@ -1,4 +1,4 @@
-//! What of hostile words reaches a terminal, and that a pipe gets them as they are.
+//! Output of hostile texts: escaped on a terminal, unchanged in a pipe.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::harness::{binary, run, verbatim};
 
 const VIDEO: &str = "dyke-walk-0";
-/// Clears the screen, sets a title, begins colours in two ways, goes back, and turns the line around.
+/// Clears the screen, sets a title, starts colours in two ways, moves back, and reverses the text direction.
 const HOSTILE: &str = "a\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{8}\u{202e}b";
 
 fn is_dangerous(c: char) -> bool {
@@ -17,8 +17,8 @@ fn is_dangerous(c: char) -> bool {
     reorders || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
-/// What a command prints where its output is a terminal; both outputs are the same one.
-fn on_a_terminal(data: &TempDir, arguments: &[&str]) -> Result<String> {
+/// Output of a command on a terminal: standard output and standard error together.
+fn run_on_terminal(data: &TempDir, arguments: &[&str]) -> Result<String> {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', "'\\''"));
     let data = data.path().display().to_string();
     let words = [&[binary().to_str().unwrap_or_default()], arguments, &["--data", &data]].concat();
@@ -26,12 +26,12 @@ fn on_a_terminal(data: &TempDir, arguments: &[&str]) -> Result<String> {
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]).env("VERBATIM_LOG__LEVEL", "warn");
     let output = run(script, b"")?;
-    // A terminal ends its lines with both.
+    // A terminal ends its lines with CR LF.
     Ok(String::from_utf8_lossy(&output.stdout).replace("\r\n", "\n"))
 }
 
 #[test]
-fn no_control_character_reaches_a_terminal() -> Result<()> {
+fn terminal_output_has_no_control_characters() -> Result<()> {
     let data = TempDir::new()?;
     let captions = json!([{ "text": HOSTILE, "start": 0.5, "duration": 1.0 }]).to_string();
     let title = ["--title", HOSTILE, "--author", HOSTILE];
@@ -42,7 +42,7 @@ fn no_control_character_reaches_a_terminal() -> Result<()> {
     let hostile_file = hostile_file.display().to_string();
 
     for format in ["text", "md", "json", "srt", "vtt"] {
-        let shown = on_a_terminal(&data, &["get", VIDEO, "--format", format])?;
+        let shown = run_on_terminal(&data, &["get", VIDEO, "--format", format])?;
         assert!(shown.contains("[2J") && shown.contains("31m"), "{format}: {shown:?}");
         assert!(!shown.contains(is_dangerous), "{format}: {shown:?}");
         let piped = run(verbatim(data.path(), &["get", VIDEO, "--format", format]), b"")?.stdout;
@@ -66,7 +66,7 @@ fn no_control_character_reaches_a_terminal() -> Result<()> {
         &["keys", "revoke", "key-\u{1b}[2J"],
         &["keys", "list"],
     ] {
-        let shown = on_a_terminal(&data, arguments)?;
+        let shown = run_on_terminal(&data, arguments)?;
         assert!(!shown.trim().is_empty(), "{arguments:?}");
         assert!(!shown.contains(is_dangerous), "{arguments:?}: {shown:?}");
     }

@@ -1,26 +1,26 @@
-//! The example in the facade's folder does what it says.
+//! The example of the facade crate, against the built server.
 
 use anyhow::{Result, anyhow};
 
-use super::stage::{NONE, Stage, VIDEO, link};
+use super::fixture::{NONE, ServiceFixture, VIDEO, link};
 
 #[path = "../../../verbatim/examples/ask_a_server.rs"]
-#[expect(dead_code, reason = "its way from the command line is not ours")]
+#[expect(dead_code, reason = "the test does not call its main function")]
 mod ask_a_server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_example_gives_the_words_or_the_page() -> Result<()> {
-    let stage = Stage::with(&[])?;
-    let (url, key) = (stage.url(), stage.key()?);
-    let ask = async |key: Option<&str>, video: &str| {
-        ask_a_server::ask(&url, key, &link(video)).await.map_err(|error| anyhow!("{error}"))
+async fn service_example_returns_lines_or_watch_page() -> Result<()> {
+    let fixture = ServiceFixture::start(&[])?;
+    let (url, key) = (fixture.url(), fixture.key()?);
+    let fetch_lines = async |key: Option<&str>, video: &str| {
+        ask_a_server::fetch_lines(&url, key, &link(video)).await.map_err(|error| anyhow!("{error}"))
     };
-    let page = ask(None, VIDEO).await?.unwrap_err();
+    let page = fetch_lines(None, VIDEO).await?.unwrap_err();
     assert_eq!(page.lines().last(), Some(format!("{url}/watch/video_site/{VIDEO}").as_str()));
-    let words = ask(Some(&key), VIDEO).await?.map_err(|why| anyhow!(why))?;
-    assert_eq!(words.first().map(String::as_str), Some("0.5 This is dyke-walk-0."));
-    // By now it is archived, for everybody.
-    assert_eq!(ask(None, VIDEO).await?, Ok(words));
-    assert!(ask(Some("not a key"), NONE).await.is_err());
+    let lines = fetch_lines(Some(&key), VIDEO).await?.map_err(|reason| anyhow!(reason))?;
+    assert_eq!(lines.first().map(String::as_str), Some("0.5 This is dyke-walk-0."));
+    // The transcript is archived now, so it needs no key.
+    assert_eq!(fetch_lines(None, VIDEO).await?, Ok(lines));
+    assert!(fetch_lines(Some("not a key"), NONE).await.is_err());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A server that answers as the test says.
+//! A server that sends scripted responses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,20 +9,20 @@ use tokio::{
     task::JoinSet,
 };
 
-/// What it does.
+/// The reaction to one request.
 #[derive(Clone, Debug)]
-pub(super) enum Reply {
-    /// It sends these bytes, head and all, and hangs up.
+pub(super) enum FakeReply {
+    /// Sends these bytes, head included, and closes the connection.
     Raw(String),
-    /// It sends these bytes, and then zeros without end.
+    /// Sends these bytes, and then zeros without end.
     Endless(String),
-    /// It never answers.
+    /// Never responds.
     Never,
 }
 
-impl Reply {
-    /// An answer with a status, lines of headers and a body.
-    pub(super) fn of(status: u16, headers: &str, body: &str) -> Self {
+impl FakeReply {
+    /// A response with a status, header lines and a body.
+    pub(super) fn new(status: u16, headers: &str, body: &str) -> Self {
         let length = body.len();
         Self::Raw(format!(
             "HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
@@ -30,39 +30,39 @@ impl Reply {
     }
 }
 
-type Script = dyn Fn(usize) -> Reply + Send + Sync;
+type FakeScript = dyn Fn(usize) -> FakeReply + Send + Sync;
 
-/// The server; it ends with the value.
-pub(super) struct Fake {
+/// The server; drop stops it.
+pub(super) struct FakeService {
     pub(super) url: String,
-    seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Fake {
-    /// A server that answers by `script`, which gets how many requests came before.
-    pub(super) async fn start(script: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Result<Self> {
+impl FakeService {
+    /// Starts a server that responds by `script`, which receives the number of earlier requests.
+    pub(super) async fn start(script: impl Fn(usize) -> FakeReply + Send + Sync + 'static) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (script, log): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&seen));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (script, log): (Arc<FakeScript>, _) = (Arc::new(script), Arc::clone(&requests));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, log) = (Arc::clone(&script), Arc::clone(&log));
                 connections.spawn(async move {
-                    // A client that leaves is no fault of the server.
+                    // A client that disconnects is not an error.
                     let _ = serve(stream, script.as_ref(), &log).await;
                 });
             }
         });
-        Ok(Self { url, seen, _tasks: tasks })
+        Ok(Self { url, requests, _tasks: tasks })
     }
 
-    /// The heads of the requests that came, in order and in lower case.
-    pub(super) fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The heads of the received requests, in order and in lower case.
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<String>>) -> Result<()> {
+async fn serve(mut stream: TcpStream, script: &FakeScript, log: &Mutex<Vec<String>>) -> Result<()> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -94,15 +94,15 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<String>>)
         log.len() - 1
     };
     match script(before) {
-        Reply::Raw(answer) => stream.write_all(answer.as_bytes()).await?,
-        Reply::Endless(start) => {
+        FakeReply::Raw(answer) => stream.write_all(answer.as_bytes()).await?,
+        FakeReply::Endless(start) => {
             stream.write_all(start.as_bytes()).await?;
             let zeros = vec![b'0'; 64 << 10];
             loop {
                 stream.write_all(&zeros).await?;
             }
         }
-        Reply::Never => std::future::pending().await,
+        FakeReply::Never => std::future::pending().await,
     }
     Ok(stream.shutdown().await?)
 }

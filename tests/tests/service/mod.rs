@@ -1,11 +1,12 @@
-//! One Verbatim server asked by another program: the typed client, and a server as the source of another one, over
-//! real HTTP; and servers that are not what they should be.
+//! A Verbatim server called by other programs over real HTTP.
+//!
+//! The callers are the typed client, and a server that has another one as a supplier. Some called servers are faulty.
 
 mod accounts;
 mod chain;
-mod circle;
 mod example;
 mod fake;
 mod faults;
+mod fixture;
 mod lookups;
-mod stage;
+mod loop_prevention;

@@ -1,4 +1,4 @@
-//! What people with accounts do in a simulation, and what their answers must be like.
+//! Operations of simulated account owners, and checks of the responses.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -8,42 +8,42 @@ use std::{
 use tokio::time::timeout;
 use transcript_core::{
     accounts::{
-        Accounts, AtHand, Call, Credits, Entry, Header, Refused, Reply, Route, TranscriptAsk, Verification,
-        Visit,
+        Accounts, CachedCharge, CreditBalance, RequestGuard, StoredHeader, StoredResponse, TranscriptParams,
+        V1Admission, V1Endpoint, V1Error, V1Request, VerifyOutcome,
     },
-    archive::{Found, Wish},
-    directory::{AccountRef, Plan, Token, key::Key},
+    archive::{FindOutcome, TrackSelector},
+    directory::{AccountRef, Plan, VerificationToken, api_key::ApiKey},
     ids::{AccountId, GrantId, WalletId},
     transcript::LanguageTag,
     video::VideoId,
 };
 
 use super::{
-    dice::Dice,
     oracle::{CallEnd, PaidCall},
-    paying::{Paid, buy, check_paid, pay},
-    world::Life,
+    payments::{SimPayment, buy, check_fulfilled, pay},
+    seeded_rng::SeededRng,
+    world::ProcessLife,
 };
 
-/// An account of a simulation, as its owner knows it.
+/// A simulated account with its owner's view of it.
 #[derive(Clone, Debug)]
 pub(crate) struct SimAccount {
     pub(crate) email: String,
     pub(crate) id: AccountId,
     pub(crate) wallet: WalletId,
-    /// The key that was shown last.
+    /// The most recently issued key.
     key: Arc<Mutex<String>>,
-    /// What was paid for.
-    paid: Arc<Mutex<Paid>>,
+    /// Orders and provider events of this account.
+    paid: Arc<Mutex<SimPayment>>,
 }
 
-/// One thing that somebody does with an account.
+/// One operation on an account.
 #[derive(Clone, Debug)]
 pub(crate) enum AccountOp {
     Transcript {
         video: VideoId,
         lang: Option<&'static str>,
-        repeat: Option<String>,
+        idempotency_key: Option<String>,
         give_up: Option<Duration>,
     },
     Me,
@@ -65,26 +65,26 @@ pub(crate) enum AccountOp {
 }
 
 impl SimAccount {
-    /// Makes an account, as its owner would: with the token of a mail. The weather must be calm.
-    pub(crate) async fn made(life: &Life, email: &str) -> Self {
+    /// Creates an account through a verification token. Requires a fault-free plan.
+    pub(crate) async fn create(life: &ProcessLife, email: &str) -> Self {
         let token = issue_token(life, email).await.unwrap();
         let verified = life.accounts[0].verify(&token, false, None).await.unwrap();
-        let Verification::Issued(issued) = verified else { panic!("a new address needs no confirmation") };
-        let who = AccountRef::Email(email.to_owned());
-        let account = life.world.directory.account(&who).await.unwrap().unwrap();
+        let VerifyOutcome::Issued(issued) = verified else { panic!("a new address needs no confirmation") };
+        let account_ref = AccountRef::Email(email.to_owned());
+        let account = life.world.directory.account(&account_ref).await.unwrap().unwrap();
         let key = Arc::new(Mutex::new(issued.key.reveal().to_owned()));
         let (id, wallet, paid) = (account.id, account.wallet, Arc::default());
         Self { email: email.to_owned(), id, wallet, key, paid }
     }
 
-    /// Its credits, as its owner is told them. The weather must be calm.
-    pub(crate) async fn credits(&self, life: &Life) -> Credits {
-        let visit = self.visit(&life.accounts[0], Route::Me).await.unwrap();
-        life.accounts[0].me(visit).await.unwrap().credits
+    /// Returns the credits that the v1 API reports. Requires a fault-free plan.
+    pub(crate) async fn credits(&self, life: &ProcessLife) -> CreditBalance {
+        let guard = self.admit_unkeyed(&life.accounts[0], V1Endpoint::Me).await.unwrap();
+        life.accounts[0].me(guard).await.unwrap().credits
     }
 
-    /// Looks at, or notes, what was paid for.
-    pub(crate) fn paid<T>(&self, work: impl FnOnce(&mut Paid) -> T) -> T {
+    /// Calls `work` with the payments of this account.
+    pub(crate) fn paid<T>(&self, work: impl FnOnce(&mut SimPayment) -> T) -> T {
         work(&mut self.paid.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -92,42 +92,46 @@ impl SimAccount {
         self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn is_shown(&self, key: &Key) {
+    pub(crate) fn store_key(&self, key: &ApiKey) {
         *self.key.lock().unwrap_or_else(PoisonError::into_inner) = key.reveal().to_owned();
     }
 
-    /// Comes in at an endpoint with the key that was shown last.
-    pub(crate) async fn enter(
+    /// Requests admission to an endpoint with the current key.
+    pub(crate) async fn admit(
         &self,
         accounts: &Accounts,
-        route: Route,
-        repeat: Option<&str>,
+        route: V1Endpoint,
+        idempotency_key: Option<&str>,
         body: &str,
-    ) -> Result<Entry, Refused> {
-        let call = Call {
+    ) -> Result<V1Admission, V1Error> {
+        let call = V1Request {
             route,
             bearer: Some(self.key()),
-            idempotency_key: repeat.map(str::to_owned),
+            idempotency_key: idempotency_key.map(str::to_owned),
             body: body.as_bytes().to_vec(),
         };
-        accounts.enter(call).await
+        accounts.admit(call).await
     }
 
-    /// Comes in where nothing is ever repeated.
-    pub(crate) async fn visit(&self, accounts: &Accounts, route: Route) -> Result<Visit, Refused> {
-        match self.enter(accounts, route, None, "").await? {
-            Entry::Admitted(visit) => Ok(visit),
-            Entry::Replayed(_) => panic!("a call without an idempotency key was repeated"),
+    /// Requests admission to an endpoint without an idempotency key.
+    pub(crate) async fn admit_unkeyed(
+        &self,
+        accounts: &Accounts,
+        route: V1Endpoint,
+    ) -> Result<RequestGuard, V1Error> {
+        match self.admit(accounts, route, None, "").await? {
+            V1Admission::Admitted(guard) => Ok(guard),
+            V1Admission::Replayed(_) => panic!("a call without an idempotency key was replayed"),
         }
     }
 }
 
-/// Makes a token for an address, as whoever sends the mail does.
-pub(crate) async fn issue_token(life: &Life, email: &str) -> transcript_core::Result<String> {
+/// Stores a verification token for an address and returns its text.
+pub(crate) async fn issue_token(life: &ProcessLife, email: &str) -> transcript_core::Result<String> {
     use transcript_core::Random as _;
     let bytes = life.world.random.bytes(32);
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let stored = Token {
+    let stored = VerificationToken {
         digest: digest(&token),
         email: email.to_owned(),
         expires_at: life.now().plus(Duration::from_secs(24 * 3_600)),
@@ -141,263 +145,264 @@ fn digest(text: &str) -> Vec<u8> {
     ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref().to_vec()
 }
 
-/// A reply as the server would make one of a transcript.
-pub(crate) fn reply(text: &str) -> Reply {
-    let header = Header { name: "content-type".to_owned(), value: "application/json".to_owned() };
-    Reply { status: 200, headers: vec![header], body: text.as_bytes().to_vec() }
+/// A stored response of the kind that the server makes for a transcript.
+pub(crate) fn reply(text: &str) -> StoredResponse {
+    let header = StoredHeader { name: "content-type".to_owned(), value: "application/json".to_owned() };
+    StoredResponse { status: 200, headers: vec![header], body: text.as_bytes().to_vec() }
 }
 
-/// How a call for a transcript was answered.
+/// Result of a transcript call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum AccountAnswer {
     New { from_cache: bool, left: Option<u64> },
     Replayed,
-    Refused(Refused),
+    Refused(V1Error),
 }
 
-/// One call for a transcript with what is expected of it.
-pub(crate) struct PaidAsking<'a> {
-    pub(crate) life: &'a Life,
+/// One transcript call with its expectations.
+pub(crate) struct PaidRequest<'a> {
+    pub(crate) life: &'a ProcessLife,
     pub(crate) accounts: &'a Accounts,
     pub(crate) account: &'a SimAccount,
     pub(crate) video: VideoId,
     pub(crate) lang: Option<&'static str>,
-    pub(crate) repeat: Option<String>,
+    pub(crate) idempotency_key: Option<String>,
 }
 
-impl PaidAsking<'_> {
-    /// Asks and judges the answer; none when the caller gave up.
-    pub(crate) async fn ask(&self, give_up: Option<Duration>) -> Option<Answer> {
+impl PaidRequest<'_> {
+    /// Sends the call and checks the response; `None` when the client disconnected.
+    pub(crate) async fn send(&self, give_up: Option<Duration>) -> Option<AccountAnswer> {
         let oracle = &self.life.world.oracle;
         let memo = format!("transcript {}", self.video);
-        let call = PaidCall::begin(oracle, &self.account.wallet, memo, self.repeat.clone());
-        match timeout(give_up.unwrap_or(patience(self.life)), self.answer()).await {
+        let call = PaidCall::begin(oracle, &self.account.wallet, memo, self.idempotency_key.clone());
+        match timeout(give_up.unwrap_or(call_timeout(self.life)), self.answer()).await {
             Ok(answer) => {
                 self.life.world.gate.trace(|| format!("answer: {answer:?}"));
                 call.end(match &answer {
-                    Answer::New { .. } | Answer::Replayed => CallEnd::Delivered,
-                    Answer::Refused(_) => CallEnd::Refused,
+                    AccountAnswer::New { .. } | AccountAnswer::Replayed => CallEnd::Delivered,
+                    AccountAnswer::Refused(_) => CallEnd::Refused,
                 });
-                if let Answer::Refused(refused) = &answer {
-                    self.judge(refused);
+                if let AccountAnswer::Refused(refused) = &answer {
+                    self.check_error(refused);
                 }
                 Some(answer)
             }
             Err(_) => {
                 if give_up.is_none() {
-                    oracle.wrong(format_args!("nobody answered a call for {} in time", self.video));
+                    oracle.report(format_args!("a call for {} exceeded its timeout", self.video));
                 }
                 None
             }
         }
     }
 
-    async fn answer(&self) -> Answer {
+    async fn answer(&self) -> AccountAnswer {
         let oracle = &self.life.world.oracle;
         let body = format!("video_id={}&lang={:?}", self.video.id(), self.lang);
-        let repeat = self.repeat.as_deref();
-        if repeat.is_none()
-            && let Some(answer) = self.at_hand().await
+        let idempotency_key = self.idempotency_key.as_deref();
+        if idempotency_key.is_none()
+            && let Some(answer) = self.answer_cached().await
         {
             return answer;
         }
-        let visit = match self.account.enter(self.accounts, Route::Transcript, repeat, &body).await {
-            Ok(Entry::Admitted(visit)) => visit,
-            Ok(Entry::Replayed(reply)) => {
-                oracle.reach("replayed");
-                if reply.body != self.video.id().as_bytes() {
-                    oracle.wrong("a repeated reply is not the one that was given");
+        let guard =
+            match self.account.admit(self.accounts, V1Endpoint::Transcript, idempotency_key, &body).await {
+                Ok(V1Admission::Admitted(guard)) => guard,
+                Ok(V1Admission::Replayed(reply)) => {
+                    oracle.reach("replayed");
+                    if reply.body != self.video.id().as_bytes() {
+                        oracle.report("a replayed response differs from the first one");
+                    }
+                    if reply.headers.iter().any(|header| header.name.starts_with(':')) {
+                        oracle.report("a replayed response exposes internal header notes");
+                    }
+                    return AccountAnswer::Replayed;
                 }
-                if reply.headers.iter().any(|header| header.name.starts_with(':')) {
-                    oracle.wrong("a repeated reply tells our own notes");
-                }
-                return Answer::Replayed;
-            }
-            Err(refused) => return Answer::Refused(refused),
-        };
-        let ask = TranscriptAsk {
+                Err(refused) => return AccountAnswer::Refused(refused),
+            };
+        let request = TranscriptParams {
             video_id: Some(self.video.id().to_owned()),
             url: None,
             lang: self.lang.map(str::to_owned),
         };
-        let ready = match self.accounts.transcript(visit, ask).await {
+        let ready = match self.accounts.transcript(guard, request).await {
             Ok(ready) => ready,
-            Err(refused) => return Answer::Refused(refused),
+            Err(refused) => return AccountAnswer::Refused(refused),
         };
-        oracle.answered(&self.video, &ready.stored);
+        oracle.check_response(&self.video, &ready.stored);
         let (from_cache, left) = (ready.from_cache, ready.credits_remaining);
         match ready.deliver(reply(self.video.id())).await {
-            Ok(_) => Answer::New { from_cache, left },
-            Err(refused) => Answer::Refused(refused),
+            Ok(_) => AccountAnswer::New { from_cache, left },
+            Err(refused) => AccountAnswer::Refused(refused),
         }
     }
 
-    /// As the server answers what it has ready: the video's default, where it is archived and English.
-    async fn at_hand(&self) -> Option<Answer> {
+    /// Answers from the archive as the server does: only for the default track, if it is English.
+    async fn answer_cached(&self) -> Option<AccountAnswer> {
         let oracle = &self.life.world.oracle;
-        let found = self.accounts.parts().transcripts.find(&self.video, &Wish::Default).await;
-        let Ok(Found::Transcript(stored)) = found else { return None };
+        let found = self.accounts.deps().transcripts.find(&self.video, &TrackSelector::Default).await;
+        let Ok(FindOutcome::Transcript(stored)) = found else { return None };
         let is_english = stored.transcript.track.language == LanguageTag::english();
         if self.lang.is_some() || !is_english {
             return None;
         }
         let key = self.account.key();
-        Some(match self.accounts.charge_at_hand(Some(&key), &self.video).await {
-            Ok(AtHand { paid: Ok(left), .. }) => {
-                oracle.reach("charged at hand");
-                oracle.answered(&self.video, &stored);
-                Answer::New { from_cache: true, left }
+        Some(match self.accounts.charge_cached(Some(&key), &self.video).await {
+            Ok(CachedCharge { paid: Ok(left), .. }) => {
+                oracle.reach("charged from cache");
+                oracle.check_response(&self.video, &stored);
+                AccountAnswer::New { from_cache: true, left }
             }
-            Ok(AtHand { paid: Err(refused), .. }) | Err(refused) => Answer::Refused(refused),
+            Ok(CachedCharge { paid: Err(refused), .. }) | Err(refused) => AccountAnswer::Refused(refused),
         })
     }
 
-    fn judge(&self, refused: &Refused) {
+    fn check_error(&self, refused: &V1Error) {
         let oracle = &self.life.world.oracle;
         oracle.reach(format_args!("refused {}", refused.code()));
         if refused.message().is_empty() {
-            oracle.wrong("a refusal without a sentence");
+            oracle.report("an error without a message");
         }
-        if matches!(refused, Refused::Conflict(_)) && self.repeat.is_none() {
-            oracle.wrong(format_args!("a conflict without an idempotency key: {refused}"));
+        if matches!(refused, V1Error::Conflict(_)) && self.idempotency_key.is_none() {
+            oracle.report(format_args!("a conflict without an idempotency key: {refused}"));
         }
     }
 }
 
-/// How long a call may take at most: at the door, for the transcript, and until it is delivered.
-pub(crate) fn patience(life: &Life) -> Duration {
-    let engine = &life.world.plan.engine;
-    engine.wait + engine.store * 12 + Duration::from_secs(2)
+/// Longest duration of a call: admission, transcript and delivery.
+pub(crate) fn call_timeout(life: &ProcessLife) -> Duration {
+    let engine = &life.world.config.engine;
+    engine.wait_timeout + engine.store_timeout * 12 + Duration::from_secs(2)
 }
 
 impl AccountOp {
-    /// What chance makes the owner of an account do.
-    pub(crate) fn drawn(dice: &Dice, video: &VideoId, hour: i64) -> Self {
-        match dice.below(30) {
+    /// A random operation.
+    pub(crate) fn random(rng: &SeededRng, video: &VideoId, hour: i64) -> Self {
+        match rng.below(30) {
             0..=17 => {
-                // Kept for a day: a name of this quarter of it cannot have been forgotten.
+                // Responses are stored for a day, so a key of the same quarter of a day has not expired.
                 let name = |n: u64| format!("{}-{n}-{}", video.id(), hour / 6);
                 Self::Transcript {
                     video: video.clone(),
-                    lang: *dice.pick(&[None, None, Some("en"), Some("fr")]),
-                    repeat: dice.chance(500).then(|| name(dice.below(3))),
-                    give_up: dice.chance(250).then(|| Duration::from_millis(dice.below(6_000))),
+                    lang: *rng.pick(&[None, None, Some("en"), Some("fr")]),
+                    idempotency_key: rng.chance(500).then(|| name(rng.below(3))),
+                    give_up: rng.chance(250).then(|| Duration::from_millis(rng.below(6_000))),
                 }
             }
             18 | 19 => Self::Me,
             20 | 21 => Self::Rotate,
             22 => Self::Register,
-            23 | 24 => Self::Recover { confirmed: dice.chance(600) },
-            25 | 26 => match dice.below(5) {
+            23 | 24 => Self::Recover { confirmed: rng.chance(600) },
+            25 | 26 => match rng.below(5) {
                 0 | 1 => Self::Buy,
                 amount => Self::Grant { amount },
             },
-            27 | 28 => Self::Pay { plan: *dice.pick(&[Plan::Starter, Plan::Pro, Plan::Scale]) },
-            _ => Self::Block { blocked: dice.chance(300) },
+            27 | 28 => Self::Pay { plan: *rng.pick(&[Plan::Starter, Plan::Pro, Plan::Scale]) },
+            _ => Self::Block { blocked: rng.chance(300) },
         }
     }
 
-    /// Does it, and tells the oracle what was wrong with the answer.
-    pub(crate) async fn act(self, life: Life, engine: usize, account: SimAccount, number: u64) {
+    /// Performs the operation and reports violations to the oracle.
+    pub(crate) async fn act(self, life: ProcessLife, engine: usize, account: SimAccount, number: u64) {
         let accounts = life.accounts[engine % life.accounts.len()].clone();
-        let most = patience(&life);
+        let limit = call_timeout(&life);
         match self {
-            Self::Transcript { video, lang, repeat, give_up } => {
+            Self::Transcript { video, lang, idempotency_key, give_up } => {
                 let (life, account, accounts) = (&life, &account, &accounts);
-                PaidAsking { life, accounts, account, video, lang, repeat }.ask(give_up).await;
+                PaidRequest { life, accounts, account, video, lang, idempotency_key }.send(give_up).await;
             }
             Self::Me => {
                 let me = async {
-                    let visit = account.visit(&accounts, Route::Me).await?;
-                    accounts.me(visit).await
+                    let guard = account.admit_unkeyed(&accounts, V1Endpoint::Me).await?;
+                    accounts.me(guard).await
                 };
-                if let Ok(Ok(profile)) = timeout(most, me).await
+                if let Ok(Ok(profile)) = timeout(limit, me).await
                     && profile.credits.remaining > profile.credits.total
                 {
-                    life.world.oracle.wrong(format_args!("more is left than there is: {profile:?}"));
+                    life.world.oracle.report(format_args!("remaining credits exceed the total: {profile:?}"));
                 }
             }
             Self::Rotate => rotate(&life, &accounts, &account).await,
             Self::Register => {
-                let _ = timeout(most, accounts.register(&account.email, None)).await;
+                let _ = timeout(limit, accounts.register(&account.email, None)).await;
             }
             Self::Recover { confirmed } => recover(&life, &accounts, &account, confirmed).await,
             Self::Grant { amount } => {
                 let id = format!("grant {number}");
                 let grant = accounts.grant(account.id.as_str(), GrantId::new(id.clone()), amount, "");
-                if let Ok(Ok(_)) = timeout(most, grant).await {
-                    life.world.oracle.granted(&account.wallet, &id, amount);
+                if let Ok(Ok(_)) = timeout(limit, grant).await {
+                    life.world.oracle.on_granted(&account.wallet, &id, amount);
                 }
             }
             Self::Pay { plan } => pay(&life, engine, &account, plan, number).await,
             Self::Buy => buy(&life, engine, &account, number).await,
             Self::Block { blocked } => {
-                let _ = timeout(most, accounts.set_blocked(account.id.as_str(), blocked)).await;
+                let _ = timeout(limit, accounts.set_blocked(account.id.as_str(), blocked)).await;
             }
         }
     }
 }
 
-async fn rotate(life: &Life, accounts: &Accounts, account: &SimAccount) {
+async fn rotate(life: &ProcessLife, accounts: &Accounts, account: &SimAccount) {
     let old = account.key();
     let rotate = async {
-        let visit = account.visit(accounts, Route::RotateKey).await?;
-        accounts.rotate(visit).await
+        let guard = account.admit_unkeyed(accounts, V1Endpoint::RotateKey).await?;
+        accounts.rotate(guard).await
     };
-    match timeout(patience(life), rotate).await {
+    match timeout(call_timeout(life), rotate).await {
         Ok(Ok(new)) => {
-            account.is_shown(&new);
+            account.store_key(&new);
             life.world.oracle.reach("rotated");
             if life.world.oracle.is_live(&digest(&old)) {
-                life.world.oracle.wrong("a key that was rotated away is live");
+                life.world.oracle.report("a rotated key is still live");
             }
         }
         Ok(Err(_)) => {}
-        Err(_) => life.world.oracle.wrong("nobody answered a rotation in time"),
+        Err(_) => life.world.oracle.report("a rotation exceeded its timeout"),
     }
 }
 
-async fn recover(life: &Life, accounts: &Accounts, account: &SimAccount, confirmed: bool) {
-    let Ok(Ok(token)) = timeout(patience(life), issue_token(life, &account.email)).await else { return };
+async fn recover(life: &ProcessLife, accounts: &Accounts, account: &SimAccount, confirmed: bool) {
+    let Ok(Ok(token)) = timeout(call_timeout(life), issue_token(life, &account.email)).await else { return };
     let old = account.key();
     let was_live = life.world.oracle.is_live(&digest(&old));
-    match timeout(patience(life), accounts.verify(&token, confirmed, None)).await {
-        Ok(Ok(Verification::Issued(issued))) => {
-            account.is_shown(&issued.key);
+    match timeout(call_timeout(life), accounts.verify(&token, confirmed, None)).await {
+        Ok(Ok(VerifyOutcome::Issued(issued))) => {
+            account.store_key(&issued.key);
             life.world.oracle.reach("recovered");
-            if !confirmed || issued.first || (was_live && life.world.oracle.is_live(&digest(&old))) {
-                life.world.oracle.wrong("a token of a known address took more than it may, or less");
+            if !confirmed || issued.is_new_account || (was_live && life.world.oracle.is_live(&digest(&old))) {
+                life.world.oracle.report("a verified known address got a wrong outcome or kept its old key");
             }
         }
-        Ok(Ok(Verification::NeedsConfirmation)) if !confirmed => {}
-        Ok(Ok(Verification::NeedsConfirmation)) => {
-            life.world.oracle.wrong("a confirmed token needs confirmation");
+        Ok(Ok(VerifyOutcome::NeedsConfirmation)) if !confirmed => {}
+        Ok(Ok(VerifyOutcome::NeedsConfirmation)) => {
+            life.world.oracle.report("a confirmed token requires confirmation");
         }
         Ok(Err(_)) => {}
-        Err(_) => life.world.oracle.wrong("nobody answered a verification in time"),
+        Err(_) => life.world.oracle.report("a verification exceeded its timeout"),
     }
 }
 
-/// After all: the owner comes back with a new key, is told what there is, and can spend it to the last credit
-/// and not beyond.
-pub(crate) async fn check_after_all(life: &Life, account: &SimAccount, video: &VideoId) {
+/// Final check: the owner recovers the account and can spend exactly the reported credits.
+pub(crate) async fn check_final(life: &ProcessLife, account: &SimAccount, video: &VideoId) {
     let (accounts, oracle) = (&life.accounts[0], &life.world.oracle);
-    check_paid(life, account).await;
+    check_fulfilled(life, account).await;
     accounts.set_blocked(account.id.as_str(), false).await.unwrap();
     recover(life, accounts, account, true).await;
     life.world.archive.withdraw(video, false, life.now()).await.unwrap();
-    life.world.archive.forget(video).await.unwrap();
+    life.world.archive.delete(video).await.unwrap();
     let credits = account.credits(life).await;
     oracle.check_credits(&account.wallet, credits, accounts.options(), life.now());
-    let asking = PaidAsking { life, accounts, account, video: video.clone(), lang: None, repeat: None };
-    let calls = (0..credits.remaining + 2).map(|_| asking.ask(None));
+    let request =
+        PaidRequest { life, accounts, account, video: video.clone(), lang: None, idempotency_key: None };
+    let calls = (0..credits.remaining + 2).map(|_| request.send(None));
     let answers = futures_util::future::join_all(calls).await;
-    let delivered = answers.iter().filter(|answer| matches!(answer, Some(Answer::New { .. }))).count();
+    let delivered = answers.iter().filter(|answer| matches!(answer, Some(AccountAnswer::New { .. }))).count();
     let refused = answers.iter().filter(|answer| {
-        matches!(answer, Some(Answer::Refused(Refused::PaymentRequired { credits_remaining: 0, .. })))
+        matches!(answer, Some(AccountAnswer::Refused(V1Error::PaymentRequired { credits_remaining: 0, .. })))
     });
     if (delivered as u64, refused.count()) != (credits.remaining, 2) {
-        oracle.wrong(format_args!("{} credits gave {answers:?}", credits.remaining));
+        oracle.report(format_args!("{} credits resulted in {answers:?}", credits.remaining));
     }
     let credits = account.credits(life).await;
     oracle.check_credits(&account.wallet, credits, accounts.options(), life.now());

@@ -1,36 +1,36 @@
-//! Who hears how well suppliers are.
+//! Observer of supplier health.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transcript_core::engine::{Observer, Stage, SupplierHealth};
+use transcript_core::engine::{BreakerEvent, EngineObserver, FetchStage};
 
-use super::{gate::Gate, oracle::Oracle};
+use super::{oracle::Oracle, store_gate::StoreGate};
 
-/// Takes note of what it hears.
+/// Records breaker events.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    heard: Mutex<Vec<SupplierHealth>>,
-    gate: Arc<Gate>,
+    events: Mutex<Vec<BreakerEvent>>,
+    gate: Arc<StoreGate>,
     oracle: Arc<Oracle>,
 }
 
 impl Listener {
-    pub(crate) fn new(gate: Arc<Gate>, oracle: Arc<Oracle>) -> Self {
-        Self { heard: Mutex::default(), gate, oracle }
+    pub(crate) fn new(gate: Arc<StoreGate>, oracle: Arc<Oracle>) -> Self {
+        Self { events: Mutex::default(), gate, oracle }
     }
 
-    /// What it heard so far, in order.
-    pub(crate) fn heard(&self) -> Vec<SupplierHealth> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The recorded events, in order.
+    pub(crate) fn events(&self) -> Vec<BreakerEvent> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Observer for Listener {
-    fn stage(&self, _: Stage) {}
+impl EngineObserver for Listener {
+    fn on_stage(&self, _: FetchStage) {}
 
-    fn health(&self, health: SupplierHealth) {
+    fn on_breaker(&self, health: BreakerEvent) {
         self.gate.trace(|| format!("{health:?}"));
-        self.oracle.reach(if health.rest.is_some() { "a supplier rests" } else { "a supplier recovers" });
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(health);
+        self.oracle.reach(if health.cooldown.is_some() { "breaker opened" } else { "breaker closed" });
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(health);
     }
 }

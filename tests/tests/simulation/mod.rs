@@ -1,26 +1,26 @@
-//! Seeded simulations of the look-up: thousands of small worlds in virtual time, whose stores fail before
-//! or after taking effect, are slow, hang, and whose processes die at any await.
+//! Seeded simulations of lookups: thousands of small worlds in virtual time. Stores fail before or after
+//! the effect, are slow or hang, and processes crash at any await.
 //!
-//! The same seed gives the same run, to the letter. `VERBATIM_SEED=n` replays one seed and prints what
-//! happened; `VERBATIM_SEEDS=from..to` runs that range instead of the usual one.
+//! The same seed gives the identical run. `VERBATIM_SEED=n` replays one seed and prints its trace;
+//! `VERBATIM_SEEDS=from..to` runs that range instead of the default one.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub(crate) mod accounts;
 pub(crate) mod clock;
-pub(crate) mod dice;
+pub(crate) mod fault_plan;
 pub(crate) mod faulty;
-mod forgetful;
-pub(crate) mod gate;
 pub(crate) mod listener;
+mod lossy_idempotency;
 mod mutation;
 pub(crate) mod ops;
 pub(crate) mod oracle;
-pub(crate) mod paying;
+pub(crate) mod payments;
 pub(crate) mod run;
+pub(crate) mod seeded_rng;
 mod servers;
+pub(crate) mod store_gate;
 pub(crate) mod supplier;
-pub(crate) mod weather;
 pub(crate) mod world;
 
 use std::{
@@ -34,89 +34,89 @@ use mutation::Mutation;
 use run::run;
 use transcript_core::lookup::FailureReason;
 
-/// How many seeds every test run has.
+/// Seeds of every test run.
 const SEEDS: Range<u64> = 0..3_000;
 
-/// The seeds that the environment asks for, where it does.
-fn wanted_seeds() -> Option<Range<u64>> {
-    let number = |text: &str| text.trim().parse::<u64>().expect("a seed is a number");
+/// The seeds that the environment selects, if any.
+fn selected_seeds() -> Option<Range<u64>> {
+    let number = |text: &str| text.trim().parse::<u64>().expect("a seed must be a number");
     if let Ok(seed) = std::env::var("VERBATIM_SEED") {
         let seed = number(&seed);
         return Some(seed..seed + 1);
     }
     let seeds = std::env::var("VERBATIM_SEEDS").ok()?;
-    let (from, to) = seeds.split_once("..").expect("a range of seeds is written from..to");
+    let (from, to) = seeds.split_once("..").expect("a seed range must be written from..to");
     Some(number(from)..number(to))
 }
 
-/// The first seed of a range, over all threads, whose run the oracle finds wrong.
-fn first_wrong(seeds: Range<u64>, mutation: Option<Mutation>) -> Option<u64> {
-    let (next, wrong) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
+/// The first seed of a range with a violation; uses several threads.
+fn first_failing_seed(seeds: Range<u64>, mutation: Option<Mutation>) -> Option<u64> {
+    let (next, failed) = (AtomicU64::new(seeds.start), AtomicU64::new(u64::MAX));
     let threads = thread::available_parallelism().map_or(2, usize::from).min(4);
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= seeds.end.min(wrong.load(Ordering::Relaxed)) {
+                    if seed >= seeds.end.min(failed.load(Ordering::Relaxed)) {
                         return;
                     }
-                    if !run(seed, mutation, false).wrongs.is_empty() {
-                        wrong.fetch_min(seed, Ordering::Relaxed);
+                    if !run(seed, mutation, false).violations.is_empty() {
+                        failed.fetch_min(seed, Ordering::Relaxed);
                     }
                 }
             });
         }
     });
-    Some(wrong.into_inner()).filter(|seed| *seed != u64::MAX)
+    Some(failed.into_inner()).filter(|seed| *seed != u64::MAX)
 }
 
 #[test]
-fn every_seed_ends_well() {
-    let seeds = wanted_seeds().unwrap_or(SEEDS);
+fn simulation_every_seed_has_no_violation() {
+    let seeds = selected_seeds().unwrap_or(SEEDS);
     let replay = seeds.end - seeds.start == 1;
-    let wrong = if replay { Some(seeds.start) } else { first_wrong(seeds, None) };
-    let Some(seed) = wrong else { return };
+    let failed = if replay { Some(seeds.start) } else { first_failing_seed(seeds, None) };
+    let Some(seed) = failed else { return };
     let report = run(seed, None, true);
-    if replay || !report.wrongs.is_empty() {
+    if replay || !report.violations.is_empty() {
         eprintln!("{}", report.trace.join("\n"));
     }
-    let wrongs = report.wrongs.join("\n");
-    assert!(report.wrongs.is_empty(), "seed {seed}: {wrongs}\nreplay it with VERBATIM_SEED={seed}");
+    let violations = report.violations.join("\n");
+    assert!(report.violations.is_empty(), "seed {seed}: {violations}\nreplay it with VERBATIM_SEED={seed}");
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run() {
+fn simulation_same_seed_same_run() {
     for seed in 0..60 {
         let (first, second) = (run(seed, None, true), run(seed, None, true));
         assert!(first.trace.len() > 20, "seed {seed} does nothing");
-        for (place, (one, other)) in first.trace.iter().zip(&second.trace).enumerate() {
-            assert_eq!(one, other, "seed {seed}, line {place}");
+        for (index, (one, other)) in first.trace.iter().zip(&second.trace).enumerate() {
+            assert_eq!(one, other, "seed {seed}, line {index}");
         }
         assert_eq!(first, second, "seed {seed}");
     }
 }
 
-/// A simulation that never comes to what it is for proves nothing.
+/// A simulation proves something only if its seeds cover every case.
 #[test]
-fn the_seeds_come_to_everything() {
+fn simulation_seeds_cover_every_case() {
     let reasons = FailureReason::ALL.map(FailureReason::as_str);
     // Only the watch page has visitors with allowances.
     let reasons = reasons.into_iter().filter(|reason| *reason != "allowance");
     let entries = ["Spent", "Charged", "Returned", "Expired"];
-    let others = ["new", "archived", "death", "still being transcribed"];
-    let suppliers = ["a supplier rests", "a supplier recovers", "left alone for now", "all places are taken"];
-    let accounts = ["replayed", "charged at hand", "rotated", "recovered", "paid a plan", "bought a pack"];
+    let others = ["new", "archived", "crash", "still being transcribed"];
+    let suppliers = ["breaker opened", "breaker closed", "is paused", "all permits taken"];
+    let accounts = ["replayed", "charged from cache", "rotated", "recovered", "paid a plan", "bought a pack"];
     let refusals = [400, 401, 402, 404, 409, 500].map(|code| format!("refused {code}"));
     let others = others.into_iter().chain(entries).chain(suppliers).chain(accounts);
     let calls = [
-        "archive.keep",
-        "archive.claim",
-        "archive.unclaim",
+        "archive.put",
+        "archive.acquire_lease",
+        "archive.release_lease",
         "ledger.hold",
         "ledger.settle",
         "ledger.spend",
-        "replies.begin",
+        "idempotency.begin",
     ];
     let faults = calls.iter().flat_map(|call| ["before", "after"].map(|when| format!("{call} fails {when}")));
     let all = reasons.chain(others).map(str::to_owned).chain(faults).chain(refusals);
@@ -128,13 +128,13 @@ fn the_seeds_come_to_everything() {
             return;
         }
     }
-    panic!("no seed comes to {missing:?}");
+    panic!("no seed covers {missing:?}");
 }
 
 #[test]
-fn the_oracle_catches_every_mutation() {
+fn oracle_detects_every_mutation() {
     for mutation in Mutation::ALL {
-        let caught = first_wrong(SEEDS, Some(mutation));
+        let caught = first_failing_seed(SEEDS, Some(mutation));
         assert!(caught.is_some(), "{mutation:?} was not caught");
     }
 }

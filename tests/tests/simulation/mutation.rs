@@ -1,94 +1,100 @@
-//! Stores and settings that are broken on purpose: an oracle that does not catch them proves nothing.
+//! Stores and settings that are broken on purpose: the oracle must detect each.
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
-    accounts::Replies,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
+    accounts::IdempotencyStore,
+    archive::{
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+        StoredTranscript, TrackSelector,
+    },
     ids::{HoldId, Holder, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger, Pool,
-        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        PeriodBalance, Pool, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
     video::{ShortLink, VideoId},
 };
 
-use super::{forgetful::ForgetfulReplies, world::Plan};
+use super::{lossy_idempotency::LossyIdempotencyStore, world::WorldConfig};
 
-/// What is broken.
+/// A defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
-    /// A hold takes a second hold along, which is settled with it.
+    /// Each hold adds a second hold, which is settled with it.
     DoubleCharge,
-    /// A settlement spends everything, whatever it was asked.
-    ChargeForNothing,
-    /// A settlement is acknowledged and not done.
+    /// A settle spends the whole hold, whatever the request says.
+    SpendAll,
+    /// A settle is acknowledged and not executed.
     NeverSettle,
-    /// What is held and settled in one step is so twice.
+    /// A spend is executed twice.
     SpendTwice,
-    /// A gift is acknowledged and not made.
-    LoseGift,
-    /// A reply that is to be repeated is forgotten.
-    ForgetReply,
-    /// Limits are ten times as high.
+    /// A grant is acknowledged and not executed.
+    LoseGrant,
+    /// A completed response is lost.
+    LoseResponse,
+    /// Allowances are ten times as high.
     Overdraw,
-    /// What is kept is lost again.
+    /// An archived transcript is deleted again.
     LoseTranscript,
-    /// What is kept is changed.
+    /// An archived transcript is altered.
     GarbleTranscript,
-    /// Everyone gets the lease.
+    /// Every caller acquires the lease.
     BlindLease,
-    /// A renewal that comes late brings the lease's end forward.
+    /// A late renewal shortens the lease.
     EarlierLease,
-    /// The lease is never given back and lasts for ever.
-    EternalLease,
-    /// Stores are waited for, however long they take.
-    EndlessPatience,
+    /// A lease is never released and does not expire.
+    EndlessLease,
+    /// Store calls have no effective timeout.
+    NoStoreTimeout,
 }
 
 impl Mutation {
     pub(crate) const ALL: [Self; 13] = [
         Self::DoubleCharge,
-        Self::ChargeForNothing,
+        Self::SpendAll,
         Self::NeverSettle,
         Self::SpendTwice,
-        Self::LoseGift,
-        Self::ForgetReply,
+        Self::LoseGrant,
+        Self::LoseResponse,
         Self::Overdraw,
         Self::LoseTranscript,
         Self::GarbleTranscript,
         Self::BlindLease,
         Self::EarlierLease,
-        Self::EternalLease,
-        Self::EndlessPatience,
+        Self::EndlessLease,
+        Self::NoStoreTimeout,
     ];
 
-    /// The plan with the settings broken, where it is they that are.
-    pub(crate) fn plan(self, mut plan: Plan) -> Plan {
-        if self == Self::EndlessPatience {
-            plan.engine.store = Duration::from_secs(24 * 3_600);
+    /// Applies the defect to the configuration, if it is one of settings.
+    pub(crate) fn apply(self, mut config: WorldConfig) -> WorldConfig {
+        if self == Self::NoStoreTimeout {
+            config.engine.store_timeout = Duration::from_secs(24 * 3_600);
         }
-        plan.mutation = Some(self);
-        plan
+        config.mutation = Some(self);
+        config
     }
 
-    pub(super) fn archive(mutation: Option<Self>, inner: Arc<dyn Archive>) -> Arc<dyn Archive> {
+    pub(super) fn wrap_archive(mutation: Option<Self>, inner: Arc<dyn Archive>) -> Arc<dyn Archive> {
         match mutation {
             Some(mutation) => Arc::new(BrokenArchive { inner, mutation }),
             None => inner,
         }
     }
 
-    pub(super) fn replies(mutation: Option<Self>, inner: Arc<dyn Replies>) -> Arc<dyn Replies> {
+    pub(super) fn wrap_idempotency_store(
+        mutation: Option<Self>,
+        inner: Arc<dyn IdempotencyStore>,
+    ) -> Arc<dyn IdempotencyStore> {
         match mutation {
-            Some(Self::ForgetReply) => Arc::new(ForgetfulReplies(inner)),
+            Some(Self::LoseResponse) => Arc::new(LossyIdempotencyStore(inner)),
             _ => inner,
         }
     }
 
-    pub(super) fn ledger(mutation: Option<Self>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
+    pub(super) fn wrap_ledger(mutation: Option<Self>, inner: Arc<dyn Ledger>) -> Arc<dyn Ledger> {
         match mutation {
             Some(mutation) => Arc::new(BrokenLedger { inner, mutation }),
             None => inner,
@@ -110,137 +116,137 @@ struct BrokenLedger {
 
 #[async_trait]
 impl Archive for BrokenArchive {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        self.inner.find(video, wish, now).await
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        self.inner.find(video, selector, now).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
         self.inner.tracks(video).await
     }
 
-    async fn keep(&self, mut keep: Keep) -> Result<StoredTranscript> {
+    async fn put(&self, mut request: PutRequest) -> Result<StoredTranscript> {
         if self.mutation == Mutation::GarbleTranscript
-            && let Some(segment) = Arc::make_mut(&mut keep.transcript).segments.last_mut()
+            && let Some(segment) = Arc::make_mut(&mut request.transcript).segments.last_mut()
         {
             segment.text.push('!');
         }
-        let video = keep.video.clone();
-        let stored = self.inner.keep(keep).await?;
+        let video = request.video.clone();
+        let stored = self.inner.put(request).await?;
         if self.mutation == Mutation::LoseTranscript {
-            self.inner.forget(&video).await?;
+            self.inner.delete(&video).await?;
         }
         Ok(stored)
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        self.inner.keep_absence(absence).await
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        self.inner.put_absence(absence).await
     }
 
-    async fn claim(&self, mut lease: Lease) -> Result<Claim> {
+    async fn acquire_lease(&self, mut lease: FetchLease) -> Result<LeaseOutcome> {
         match self.mutation {
             Mutation::EarlierLease => {
-                self.inner.unclaim(&lease.video, &lease.wish, &lease.holder).await?;
+                self.inner.release_lease(&lease.video, &lease.selector, &lease.holder).await?;
             }
-            Mutation::BlindLease => return Ok(Claim::Claimed),
-            Mutation::EternalLease => lease.until = Timestamp::from_millis(i64::MAX),
+            Mutation::BlindLease => return Ok(LeaseOutcome::Acquired),
+            Mutation::EndlessLease => lease.until = Timestamp::from_millis(i64::MAX),
             _ => {}
         }
-        self.inner.claim(lease).await
+        self.inner.acquire_lease(lease).await
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
         match self.mutation {
-            Mutation::EternalLease => Ok(()),
-            _ => self.inner.unclaim(video, wish, holder).await,
+            Mutation::EndlessLease => Ok(()),
+            _ => self.inner.release_lease(video, selector, holder).await,
         }
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        self.inner.link(link).await
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        self.inner.short_link(link).await
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        self.inner.keep_link(link, video).await
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        self.inner.put_short_link(link, video).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
         self.inner.withdraw(video, withdrawn, now).await
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
-        self.inner.forget(video).await
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.inner.delete(video).await
     }
 
-    async fn changes(&self) -> Result<u64> {
-        self.inner.changes().await
+    async fn change_counter(&self) -> Result<u64> {
+        self.inner.change_counter().await
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
-        self.inner.page(page).await
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+        self.inner.list_tracks(page).await
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        self.inner.withdrawn(page).await
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        self.inner.list_withdrawn(page).await
     }
 
-    async fn stats(&self) -> Result<Stats> {
+    async fn stats(&self) -> Result<ArchiveStats> {
         self.inner.stats().await
     }
 }
 
-/// The second hold's id.
+/// The id of the second hold.
 fn second(id: &HoldId) -> HoldId {
     HoldId::new(format!("{id}-again"))
 }
 
 #[async_trait]
 impl Ledger for BrokenLedger {
-    async fn hold(&self, mut ask: HoldRequest) -> Result<HoldOutcome> {
+    async fn hold(&self, mut request: HoldRequest) -> Result<HoldOutcome> {
         if self.mutation == Mutation::Overdraw {
-            for pool in ask.legs.iter_mut().flat_map(|leg| &mut leg.terms.pools) {
+            for pool in request.legs.iter_mut().flat_map(|leg| &mut leg.terms.pools) {
                 if let Pool::Allowance { limit, .. } = pool {
                     *limit *= 10;
                 }
             }
         }
         if self.mutation == Mutation::DoubleCharge {
-            self.inner.hold(HoldRequest { id: second(&ask.id), ..ask.clone() }).await?;
+            self.inner.hold(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
         }
-        self.inner.hold(ask).await
+        self.inner.hold(request).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
         if self.mutation == Mutation::SpendTwice {
-            self.inner.spend(HoldRequest { id: second(&ask.id), ..ask.clone() }).await?;
+            self.inner.spend(HoldRequest { id: second(&request.id), ..request.clone() }).await?;
         }
-        self.inner.spend(ask).await
+        self.inner.spend(request).await
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.inner.extend(id, until).await
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.inner.extend(id, expires_at).await
     }
 
-    async fn settle(&self, mut ask: Settle) -> Result<SettleOutcome> {
+    async fn settle(&self, mut request: SettleRequest) -> Result<SettleOutcome> {
         match self.mutation {
             Mutation::NeverSettle => return Ok(SettleOutcome::Settled { balances: Vec::new() }),
-            Mutation::ChargeForNothing => ask.spent.iter_mut().for_each(|spent| *spent = 1),
+            Mutation::SpendAll => request.spent.iter_mut().for_each(|spent| *spent = 1),
             Mutation::DoubleCharge => {
-                self.inner.settle(Settle { id: second(&ask.id), ..ask.clone() }).await?;
+                self.inner.settle(SettleRequest { id: second(&request.id), ..request.clone() }).await?;
             }
             _ => {}
         }
-        self.inner.settle(ask).await
+        self.inner.settle(request).await
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
-        if self.mutation == Mutation::LoseGift {
-            return Ok(GrantOutcome::Known);
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
+        if self.mutation == Mutation::LoseGrant {
+            return Ok(GrantOutcome::Exists);
         }
         self.inner.grant(grant).await
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        self.inner.revoke(ask).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        self.inner.revoke(request).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
@@ -252,7 +258,7 @@ impl Ledger for BrokenLedger {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         self.inner.balance_since(wallet, terms, since).await
     }
 

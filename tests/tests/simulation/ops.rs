@@ -1,37 +1,37 @@
-//! What callers and operators do in a simulation, and what their answers must be like.
+//! Operations of simulated lookup callers and operators, and checks of the responses.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use tokio::time::timeout;
 use transcript_core::{
-    archive::Wish,
-    engine::{Fetch, Outcome},
+    archive::TrackSelector,
+    engine::{FetchOutcome, FetchRequest},
     lookup::{
-        Availability, CreateKey, CreateKeyOutcome, FailureReason, Lookup, LookupAnswer, LookupAsk, Origin,
-        Reference, SourceTag,
+        AttributionTag, Availability, CreateKeyOutcome, CreateKeyRequest, FailureReason, KeyOrigin, Lookup,
+        LookupRequest, LookupResponse, VideoReference,
     },
     video::{Platform, VideoId},
 };
 
 use super::{
-    dice::Dice,
-    oracle::{Visit, VisitEnd, wishes},
-    world::{Life, SimKey, linked_video},
+    oracle::{LookupCall, LookupEnd, all_selectors},
+    seeded_rng::SeededRng,
+    world::{ProcessLife, SimKey, linked_video},
 };
 
-/// One thing that somebody does.
+/// One operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     LookUp {
-        caller: Caller,
+        caller: SimCaller,
         target: Target,
         peek: bool,
         give_up: Option<Duration>,
     },
-    /// The engine itself, without a payment.
+    /// A call of the engine without a payment.
     Fetch {
         video: VideoId,
-        wish: Wish,
+        selector: TrackSelector,
         give_up: Option<Duration>,
     },
     CreateKey {
@@ -44,149 +44,158 @@ pub(crate) enum Op {
         video: VideoId,
         withdrawn: bool,
     },
-    Forget {
+    Delete {
         video: VideoId,
     },
-    /// The sweep of overdue holds.
+    /// Expiry of overdue holds.
     Sweep {
         limit: u32,
     },
 }
 
-/// Who looks something up.
+/// The caller of a lookup.
 #[derive(Clone, Debug)]
-pub(crate) enum Caller {
-    Nobody(Option<IpAddr>),
-    Stranger(&'static str),
+pub(crate) enum SimCaller {
+    Anonymous(Option<IpAddr>),
+    InvalidKey(&'static str),
     Key(SimKey),
 }
 
-/// What is looked up: how it is named, and which video it is.
+/// The target of a lookup: its reference and the video behind it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    pub(crate) reference: Reference,
+    pub(crate) reference: VideoReference,
     pub(crate) video: VideoId,
-    /// Whether it is a short link, which may fail by itself.
+    /// Whether it is a short link, whose resolution may fail.
     pub(crate) short: bool,
 }
 
 impl Target {
-    pub(crate) fn of(video: VideoId) -> Self {
+    pub(crate) fn new(video: VideoId) -> Self {
         let reference = match video.platform() {
-            Platform::VideoSite => Reference::Id(video.id().to_owned()),
-            _ => Reference::Url(video.address()),
+            Platform::YouTube => VideoReference::Id(video.id().to_owned()),
+            _ => VideoReference::Url(video.address()),
         };
         Self { reference, video, short: false }
     }
 
     pub(crate) fn short(code: &str) -> Self {
-        let reference = Reference::Url(format!("https://vm.tiktok.com/{code}/"));
+        let reference = VideoReference::Url(format!("https://vm.tiktok.com/{code}/"));
         Self { reference, video: linked_video(), short: true }
     }
 }
 
-/// The videos of every simulation: two on the long-form site, one that short links mean, one on a
-/// platform without a supplier.
+/// The videos of every simulation: two of YouTube, the target of the short links, and one of a platform
+/// without a supplier.
 pub(crate) fn videos() -> Vec<VideoId> {
-    let of = |platform, id| VideoId::new(platform, id).unwrap();
-    let first = of(Platform::VideoSite, "videoNumber");
-    vec![first, of(Platform::VideoSite, "other-video"), linked_video(), of(Platform::Reels, "CReel-0")]
+    let id_of = |platform, id| VideoId::new(platform, id).unwrap();
+    let first = id_of(Platform::YouTube, "videoNumber");
+    vec![
+        first,
+        id_of(Platform::YouTube, "other-video"),
+        linked_video(),
+        id_of(Platform::Instagram, "CReel-0"),
+    ]
 }
 
-/// What is no key of the service: mistyped, of the other surface, unknown.
-const STRANGERS: [&str; 3] =
+/// Texts that are no valid key of the lookup API: mistyped, of the v1 API, unknown.
+const INVALID_KEYS: [&str; 3] =
     ["vbk_mistyped", "vba_0000000000000000000000000000003Xujou", "vbk_ABCDEFGHIJKLMNOPQRSTUVWXYZabcd3hWSuT"];
 
 impl Op {
-    /// What chance makes somebody do, with any video or always with one.
-    pub(crate) fn drawn(dice: &Dice, keys: &[SimKey], one: Option<&VideoId>) -> Self {
-        let video = one.unwrap_or(dice.pick(&videos())).clone();
-        match dice.below(40) {
+    /// A random operation, on a random video or on `one`.
+    pub(crate) fn random(rng: &SeededRng, keys: &[SimKey], one: Option<&VideoId>) -> Self {
+        let video = one.unwrap_or(rng.pick(&videos())).clone();
+        match rng.below(40) {
             0..=27 => {
-                let caller = match dice.below(10) {
-                    0 => Caller::Nobody(client(dice)),
-                    1 => Caller::Stranger(dice.pick::<&str>(&STRANGERS)),
-                    _ => Caller::Key(dice.pick(keys).clone()),
+                let caller = match rng.below(10) {
+                    0 => SimCaller::Anonymous(client(rng)),
+                    1 => SimCaller::InvalidKey(rng.pick::<&str>(&INVALID_KEYS)),
+                    _ => SimCaller::Key(rng.pick(keys).clone()),
                 };
-                let short = dice.pick(&["ZMplain1", "ZMslow11", "ZMbad111", "ZMgone11"]);
-                let target = if dice.chance(150) { Target::short(short) } else { Target::of(video) };
-                Self::LookUp { caller, target, peek: dice.chance(60), give_up: give_up(dice) }
+                let short = rng.pick(&["ZMplain1", "ZMslow11", "ZMbad111", "ZMgone11"]);
+                let target = if rng.chance(150) { Target::short(short) } else { Target::new(video) };
+                Self::LookUp { caller, target, peek: rng.chance(60), give_up: give_up(rng) }
             }
             28..=31 => {
-                let wish = dice.pick(&wishes()).clone();
-                Self::Fetch { video, wish, give_up: give_up(dice) }
+                let selector = rng.pick(&all_selectors()).clone();
+                Self::Fetch { video, selector, give_up: give_up(rng) }
             }
-            32 => Self::CreateKey { client: client(dice) },
-            33 => Self::KeyStatus { key: dice.pick(keys).clone() },
-            34 | 35 => Self::Withdraw { video, withdrawn: dice.chance(500) },
-            36 => Self::Forget { video },
-            _ => Self::Sweep { limit: 1 + dice.below(20) as u32 },
+            32 => Self::CreateKey { client: client(rng) },
+            33 => Self::KeyStatus { key: rng.pick(keys).clone() },
+            34 | 35 => Self::Withdraw { video, withdrawn: rng.chance(500) },
+            36 => Self::Delete { video },
+            _ => Self::Sweep { limit: 1 + rng.below(20) as u32 },
         }
     }
 
-    /// Does it, and tells the oracle what was wrong with the answer.
-    pub(crate) async fn act(self, life: Life, engine: usize, fair: bool) {
+    /// Performs the operation and reports violations to the oracle.
+    pub(crate) async fn act(self, life: ProcessLife, engine: usize, fair: bool) {
         let lookup = life.lookups[engine % life.lookups.len()].clone();
         match self {
             Self::LookUp { caller, target, peek, give_up } => {
-                let visit = Asking { life: &life, lookup: &lookup, caller, target, peek, fair };
-                visit.ask(give_up).await;
+                let request = SimRequest { life: &life, lookup: &lookup, caller, target, peek, fair };
+                request.send(give_up).await;
             }
-            Self::Fetch { video, wish, give_up } => fetch(&life, &lookup, video, wish, give_up).await,
+            Self::Fetch { video, selector, give_up } => fetch(&life, &lookup, video, selector, give_up).await,
             Self::CreateKey { client } => create_key(&life, &lookup, client).await,
             Self::KeyStatus { key } => {
-                match timeout(life.patience(), lookup.key_status(&key.text, None)).await {
+                match timeout(life.call_timeout(), lookup.key_status(&key.text, None)).await {
                     Ok(Ok(Some(status))) if status.usage.used <= status.usage.allowance => {}
                     Ok(Err(_)) => {}
-                    other => life.world.oracle.wrong(format_args!("the status of a live key is {other:?}")),
+                    other => {
+                        life.world.oracle.report(format_args!("unexpected status of a live key: {other:?}"))
+                    }
                 }
             }
-            // Whether the store obeys is the weather's business; what took effect, the oracle hears.
+            // The fault plan decides whether the store executes the call; the gate reports effects to the oracle.
             Self::Withdraw { video, withdrawn } => {
                 let call = life.world.archive.withdraw(&video, withdrawn, life.now());
-                let _ = timeout(life.patience(), call).await;
+                let _ = timeout(life.call_timeout(), call).await;
             }
-            Self::Forget { video } => {
-                let _ = timeout(life.patience(), life.world.archive.forget(&video)).await;
+            Self::Delete { video } => {
+                let _ = timeout(life.call_timeout(), life.world.archive.delete(&video)).await;
             }
             Self::Sweep { limit } => {
-                let _ = timeout(life.patience(), life.world.ledger.expire(life.now(), limit)).await;
+                let _ = timeout(life.call_timeout(), life.world.ledger.expire(life.now(), limit)).await;
             }
         }
     }
 }
 
-fn client(dice: &Dice) -> Option<IpAddr> {
-    let address = dice.pick(&["", "192.0.2.1", "2001:db8::1", "2001:db8:0:1::1"]);
+fn client(rng: &SeededRng) -> Option<IpAddr> {
+    let address = rng.pick(&["", "192.0.2.1", "2001:db8::1", "2001:db8:0:1::1"]);
     address.parse().ok()
 }
 
-fn give_up(dice: &Dice) -> Option<Duration> {
-    dice.chance(250).then(|| Duration::from_millis(dice.below(6_000)))
+fn give_up(rng: &SeededRng) -> Option<Duration> {
+    rng.chance(250).then(|| Duration::from_millis(rng.below(6_000)))
 }
 
-/// One look-up with what is expected of it.
-pub(crate) struct Asking<'a> {
-    pub(crate) life: &'a Life,
+/// One lookup with its expectations.
+pub(crate) struct SimRequest<'a> {
+    pub(crate) life: &'a ProcessLife,
     pub(crate) lookup: &'a Lookup,
-    pub(crate) caller: Caller,
+    pub(crate) caller: SimCaller,
     pub(crate) target: Target,
     pub(crate) peek: bool,
-    /// Whether no store ever fails.
+    /// Whether stores never fail.
     pub(crate) fair: bool,
 }
 
-impl Asking<'_> {
-    /// Asks and judges the answer; none when the caller gave up, or the reference led nowhere.
-    pub(crate) async fn ask(&self, give_up: Option<Duration>) -> Option<LookupAnswer> {
+impl SimRequest<'_> {
+    /// Sends the lookup and checks the response.
+    ///
+    /// `None` when the caller disconnected, or the reference did not resolve.
+    pub(crate) async fn send(&self, give_up: Option<Duration>) -> Option<LookupResponse> {
         let oracle = &self.life.world.oracle;
         let (key, client) = match &self.caller {
-            Caller::Nobody(client) => (None, *client),
-            Caller::Stranger(text) => (Some((*text).to_owned()), None),
-            Caller::Key(key) => (Some(key.text.clone()), None),
+            SimCaller::Anonymous(client) => (None, *client),
+            SimCaller::InvalidKey(text) => (Some((*text).to_owned()), None),
+            SimCaller::Key(key) => (Some(key.text.clone()), None),
         };
-        let src = Some(SourceTag::McpOther);
-        let ask = LookupAsk {
+        let src = Some(AttributionTag::McpOther);
+        let request = LookupRequest {
             reference: self.target.reference.clone(),
             src,
             key,
@@ -195,35 +204,35 @@ impl Asking<'_> {
             default_only: false,
         };
         let video = &self.target.video;
-        let visit = match &self.caller {
-            Caller::Key(key) => Some(Visit::begin(oracle, &key.wallet, video)),
-            Caller::Nobody(_) | Caller::Stranger(_) => None,
+        let lookup_call = match &self.caller {
+            SimCaller::Key(key) => Some(LookupCall::begin(oracle, &key.wallet, video)),
+            SimCaller::Anonymous(_) | SimCaller::InvalidKey(_) => None,
         };
         let call = async {
             match self.peek {
-                true => self.lookup.peek(ask).await,
-                false => self.lookup.look_up(ask).await,
+                true => self.lookup.look_up_archived(request).await,
+                false => self.lookup.look_up(request).await,
             }
         };
-        let answer = timeout(give_up.unwrap_or(self.life.patience()), call).await;
+        let answer = timeout(give_up.unwrap_or(self.life.call_timeout()), call).await;
         match answer {
             Ok(Ok(answer)) => {
                 self.life.world.gate.trace(|| format!("answer: {}", summary(&answer)));
-                let end = self.judge(&answer);
-                if let Some(visit) = visit {
-                    visit.end(end);
+                let end = self.check_response(&answer);
+                if let Some(lookup_call) = lookup_call {
+                    lookup_call.end(end);
                 }
                 Some(answer)
             }
             Ok(Err(bad)) => {
                 if !self.target.short {
-                    oracle.wrong(format_args!("a good reference was refused: {bad}"));
+                    oracle.report(format_args!("a valid reference was rejected: {bad}"));
                 }
                 None
             }
             Err(_) => {
                 if give_up.is_none() {
-                    oracle.wrong(format_args!("nobody answered a look-up of {video} in time"));
+                    oracle.report(format_args!("a lookup of {video} exceeded its timeout"));
                 }
                 None
             }
@@ -231,58 +240,58 @@ impl Asking<'_> {
     }
 
     fn is_key(&self) -> bool {
-        matches!(self.caller, Caller::Key(_))
+        matches!(self.caller, SimCaller::Key(_))
     }
 
-    fn judge(&self, answer: &LookupAnswer) -> VisitEnd {
+    fn check_response(&self, answer: &LookupResponse) -> LookupEnd {
         let oracle = &self.life.world.oracle;
-        let wrong =
-            |what: &str| oracle.wrong(format_args!("{what}: {} to {:?}", summary(answer), self.caller));
+        let report =
+            |what: &str| oracle.report(format_args!("{what}: {} to {:?}", summary(answer), self.caller));
         if !answer.watch_url.starts_with("https://verbatim.example/watch/") {
-            wrong("a watch address elsewhere");
+            report("unexpected watch URL");
         }
         if self.fair && answer.key.is_some() != self.is_key() {
-            wrong("a key object for nobody, or none for a key");
+            report("key usage without a key, or a key without usage");
         }
         if answer.key.is_some_and(|usage| usage.used > usage.allowance) {
-            wrong("more used than allowed");
+            report("usage above the allowance");
         }
         match &answer.availability {
             Availability::Available { stored, from_cache } => {
-                oracle.answered(&self.target.video, stored);
+                oracle.check_response(&self.target.video, stored);
                 oracle.reach(if *from_cache { "archived" } else { "new" });
                 if !from_cache && (!self.is_key() || self.peek) {
-                    wrong("something new for someone who may not have it");
+                    report("a new transcript for a caller that must not get one");
                 }
-                if *from_cache { VisitEnd::Free } else { VisitEnd::New }
+                if *from_cache { LookupEnd::Free } else { LookupEnd::New }
             }
             Availability::Unavailable { reason, message, retry_after, .. } => {
                 oracle.reach(reason.as_str());
-                if message.contains("left alone for now") {
-                    oracle.reach("left alone for now");
+                if message.contains("is paused") {
+                    oracle.reach("is paused");
                 }
-                let named = retry_after.is_some_and(|wait| wait <= Duration::from_secs(300));
-                if message.contains("still being transcribed") && !named {
-                    wrong("work that goes on, without a time to ask again");
+                let has_retry_time = retry_after.is_some_and(|wait| wait <= Duration::from_secs(300));
+                if message.contains("still being transcribed") && !has_retry_time {
+                    report("running work without a retry time");
                 }
-                if !self.may_be(*reason) {
-                    wrong("a reason that cannot be");
+                if !self.is_possible(*reason) {
+                    report("impossible failure reason");
                 }
                 if self.fair && message.contains("storage") {
-                    wrong("a store that failed in fair weather");
+                    report("a store failure without injected faults");
                 }
-                let goes_on = ["still being transcribed", "took too long: please"];
-                let Some(text) = goes_on.iter().find(|text| message.contains(*text)) else {
-                    return VisitEnd::Free;
+                let running_texts = ["still being transcribed", "lookup took too long"];
+                let Some(text) = running_texts.iter().find(|text| message.contains(*text)) else {
+                    return LookupEnd::Free;
                 };
                 oracle.reach(text);
-                VisitEnd::OpenEnded
+                LookupEnd::OpenEnded
             }
         }
     }
 
-    /// Whether a look-up like this can have failed for this reason.
-    fn may_be(&self, reason: FailureReason) -> bool {
+    /// Whether this lookup can fail for this reason.
+    fn is_possible(&self, reason: FailureReason) -> bool {
         use FailureReason::*;
         match reason {
             // Only the watch page has visitors.
@@ -297,8 +306,8 @@ impl Asking<'_> {
     }
 }
 
-/// An answer in one line.
-pub(crate) fn summary(answer: &LookupAnswer) -> String {
+/// A response in one line.
+pub(crate) fn summary(answer: &LookupResponse) -> String {
     let (platform, id) = (answer.platform, &answer.video_id);
     match &answer.availability {
         Availability::Available { stored, from_cache } => {
@@ -310,43 +319,54 @@ pub(crate) fn summary(answer: &LookupAnswer) -> String {
     }
 }
 
-async fn fetch(life: &Life, lookup: &Lookup, video: VideoId, wish: Wish, give_up: Option<Duration>) {
+async fn fetch(
+    life: &ProcessLife,
+    lookup: &Lookup,
+    video: VideoId,
+    selector: TrackSelector,
+    give_up: Option<Duration>,
+) {
     let oracle = Arc::clone(&life.world.oracle);
-    let call = lookup.transcripts().get(Fetch { video: video.clone(), wish, payment: None });
-    let patience = life.world.plan.engine.wait + Duration::from_secs(1);
-    match timeout(give_up.unwrap_or(patience), call).await {
-        Ok(Outcome::Archived(stored) | Outcome::Fetched(stored)) => {
-            oracle.answered(&video, &stored);
+    let call = lookup.transcripts().get(FetchRequest { video: video.clone(), selector, payment: None });
+    let call_timeout = life.world.config.engine.wait_timeout + Duration::from_secs(1);
+    match timeout(give_up.unwrap_or(call_timeout), call).await {
+        Ok(FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)) => {
+            oracle.check_response(&video, &stored);
         }
-        Ok(Outcome::Refused { .. }) => oracle.wrong("a fetch for nothing was refused for its payment"),
+        Ok(FetchOutcome::Refused { .. }) => {
+            oracle.report("a fetch without payment was refused for its payment")
+        }
         Ok(_) => {}
-        Err(_) if give_up.is_none() => oracle.wrong("the engine did not answer in time"),
+        Err(_) if give_up.is_none() => oracle.report("an engine call exceeded its timeout"),
         Err(_) => {}
     }
 }
 
-async fn create_key(life: &Life, lookup: &Lookup, client: Option<IpAddr>) {
+async fn create_key(life: &ProcessLife, lookup: &Lookup, client: Option<IpAddr>) {
     let oracle = &life.world.oracle;
-    let origin = Origin::Network(client);
-    // Two calls, of which the second is repeated.
-    let patience = life.world.plan.engine.store * 6 + Duration::from_secs(2);
-    match timeout(patience, lookup.create_key(CreateKey { label: None, email: None, proof: None, origin }))
-        .await
+    let origin = KeyOrigin::Network(client);
+    // Two store calls, the second of which is retried.
+    let call_timeout = life.world.config.engine.store_timeout * 6 + Duration::from_secs(2);
+    match timeout(
+        call_timeout,
+        lookup.create_key(CreateKeyRequest { label: None, email: None, proof: None, origin }),
+    )
+    .await
     {
         Ok(Ok(CreateKeyOutcome::Created(created))) => {
             if created.status.usage.used != 0 {
-                oracle.wrong("a new key has used something");
+                oracle.report("a new key has usage");
             }
-            let status = timeout(life.patience(), lookup.key_status(created.key.reveal(), None)).await;
+            let status = timeout(life.call_timeout(), lookup.key_status(created.key.reveal(), None)).await;
             if !matches!(status, Ok(Ok(Some(_)) | Err(_))) {
-                oracle.wrong("a key that was shown is not live");
+                oracle.report("an issued key is not live");
             }
         }
         Ok(Ok(CreateKeyOutcome::Limited { .. }) | Err(_)) => {}
-        Ok(Ok(CreateKeyOutcome::Bad(bad))) => oracle.wrong(bad),
+        Ok(Ok(CreateKeyOutcome::Invalid(bad))) => oracle.report(bad),
         Ok(Ok(CreateKeyOutcome::SubjectFull { .. })) => {
-            oracle.wrong("a key of no subject met a subject's limit")
+            oracle.report("a key without a subject hit the limit per subject")
         }
-        Err(_) => oracle.wrong("nobody answered a wish for a key in time"),
+        Err(_) => oracle.report("a key creation exceeded its timeout"),
     }
 }

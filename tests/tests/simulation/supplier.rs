@@ -1,4 +1,4 @@
-//! A supplier and a resolver of short links that do as they are told, or as chance has it.
+//! A supplier and a link resolver with scripted or random behavior.
 
 use std::{
     collections::VecDeque,
@@ -10,66 +10,66 @@ use std::{
 use async_trait::async_trait;
 use transcript_core::{
     Timestamp,
-    archive::Wish,
+    archive::TrackSelector,
     supplier::{
-        Ask, LinkResolver, Resolved, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError,
-        SupplyReason, Watcher,
+        LinkResolver, ResolveOutcome, Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor,
+        SupplyOutput, SupplyReason, SupplyRequest,
     },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, ShortLink, VideoId},
 };
 
-use super::{dice::Dice, gate::Gate, oracle::Oracle};
+use super::{oracle::Oracle, seeded_rng::SeededRng, store_gate::StoreGate};
 
-/// What a supplier does when it is asked.
+/// The behavior of a supplier in one fetch.
 #[derive(Clone, Debug)]
-pub(crate) struct Act {
-    /// How long it takes.
+pub(crate) struct SupplierStep {
+    /// Duration of the fetch.
     pub(crate) takes: Duration,
-    /// What it does then.
-    pub(crate) deed: Deed,
+    /// Result of the fetch.
+    pub(crate) action: SupplierAction,
 }
 
-/// What a supplier does after its time.
+/// Result of a fetch.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
-    /// Gives transcripts in these languages, the best for the wish first.
+pub(crate) enum SupplierAction {
+    /// Returns transcripts in these languages, the best for the selector first.
     Give(Vec<&'static str>),
-    /// Gives a transcript in the first of these languages, and says that the video has all of them.
+    /// Returns a transcript in the first of these languages and lists all of them as known tracks.
     GiveOneOf(Vec<&'static str>),
     /// Fails for this reason.
     Fail(SupplyReason),
-    /// Fails for this reason without having asked anybody.
+    /// Fails for this reason before any request to an upstream.
     Decline(SupplyReason),
     /// Panics.
     Panic,
-    /// Gives another video's transcript.
+    /// Returns the transcript of another video.
     OtherVideo,
-    /// Gives nothing and calls it a success.
+    /// Returns success without a track.
     NoTracks,
-    /// Gives a transcript without words.
+    /// Returns a transcript without segments.
     NoWords,
-    /// Never answers.
+    /// Never returns.
     Never,
 }
 
-impl Act {
+impl SupplierStep {
     pub(crate) fn give(languages: &[&'static str]) -> Self {
-        Self { takes: Duration::from_millis(800), deed: Deed::Give(languages.to_vec()) }
+        Self { takes: Duration::from_millis(800), action: SupplierAction::Give(languages.to_vec()) }
     }
 
-    /// Gives the first of these languages, and says that the video has all of them.
+    /// Returns the first of these languages and lists all of them as known tracks.
     pub(crate) fn give_one_of(languages: &[&'static str]) -> Self {
-        Self { takes: Duration::from_millis(800), deed: Deed::GiveOneOf(languages.to_vec()) }
+        Self { takes: Duration::from_millis(800), action: SupplierAction::GiveOneOf(languages.to_vec()) }
     }
 
     pub(crate) fn fail(reason: SupplyReason) -> Self {
-        Self { takes: Duration::from_millis(800), deed: Deed::Fail(reason) }
+        Self { takes: Duration::from_millis(800), action: SupplierAction::Fail(reason) }
     }
 
-    /// Fails at once, without having asked anybody.
+    /// Fails immediately, before any request to an upstream.
     pub(crate) fn decline(reason: SupplyReason) -> Self {
-        Self { takes: Duration::ZERO, deed: Deed::Decline(reason) }
+        Self { takes: Duration::ZERO, action: SupplierAction::Decline(reason) }
     }
 
     pub(crate) fn after(self, takes: Duration) -> Self {
@@ -77,37 +77,37 @@ impl Act {
     }
 }
 
-/// Where a supplier's acts come from.
+/// Source of a supplier's steps.
 #[derive(Debug)]
-pub(crate) enum Script {
-    /// These first, one by one, then always the last.
-    Acts { next: VecDeque<Act>, then: Act },
-    /// Chance; a slow one takes longer than a lease lasts, most of the time.
-    Seeded { dice: Box<Dice>, slow: bool },
+pub(crate) enum SupplierScript {
+    /// These steps first, then the last one repeatedly.
+    Steps { next: VecDeque<SupplierStep>, then: SupplierStep },
+    /// Random steps; with `slow`, most take longer than a lease lasts.
+    Seeded { rng: Box<SeededRng>, slow: bool },
 }
 
 /// A simulated supplier.
 pub(crate) struct SimSupplier {
     name: &'static str,
-    script: Mutex<Script>,
+    script: Mutex<SupplierScript>,
     oracle: Arc<Oracle>,
-    gate: Arc<Gate>,
-    work: Mutex<Work>,
+    gate: Arc<StoreGate>,
+    work: Mutex<SupplierWork>,
 }
 
-/// On how many videos a supplier works.
+/// Number of concurrent fetches of a supplier.
 #[derive(Debug, Default)]
-struct Work {
+struct SupplierWork {
     now: usize,
-    most: usize,
-    /// The most that are allowed, where there is a bound.
+    max_running: usize,
+    /// The configured limit, if any.
     bound: Option<usize>,
 }
 
-/// A video that a supplier works on, until this is dropped.
-struct Working<'a>(&'a SimSupplier);
+/// A running fetch of a supplier; it ends on drop.
+struct RunningWork<'a>(&'a SimSupplier);
 
-impl Drop for Working<'_> {
+impl Drop for RunningWork<'_> {
     fn drop(&mut self) {
         self.0.work().now -= 1;
     }
@@ -120,128 +120,143 @@ impl fmt::Debug for SimSupplier {
 }
 
 impl SimSupplier {
-    pub(crate) fn new(name: &'static str, script: Script, oracle: Arc<Oracle>, gate: Arc<Gate>) -> Self {
+    pub(crate) fn new(
+        name: &'static str,
+        script: SupplierScript,
+        oracle: Arc<Oracle>,
+        gate: Arc<StoreGate>,
+    ) -> Self {
         Self { name, script: Mutex::new(script), oracle, gate, work: Mutex::default() }
     }
 
-    /// A life begins, in which it may work on so many videos at once.
+    /// Resets the counts for a new life with this limit of concurrent fetches.
     pub(crate) fn begin_life(&self, bound: Option<usize>) {
-        *self.work() = Work { bound, ..Work::default() };
+        *self.work() = SupplierWork { bound, ..SupplierWork::default() };
     }
 
-    /// On how many videos at once it worked at most, in this life.
-    pub(crate) fn most(&self) -> usize {
-        self.work().most
+    /// The largest number of concurrent fetches in this life.
+    pub(crate) fn max_running(&self) -> usize {
+        self.work().max_running
     }
 
-    fn work(&self) -> MutexGuard<'_, Work> {
+    fn work(&self) -> MutexGuard<'_, SupplierWork> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin_work(&self) -> Working<'_> {
+    fn begin_work(&self) -> RunningWork<'_> {
         let mut work = self.work();
         work.now += 1;
-        work.most = work.most.max(work.now);
+        work.max_running = work.max_running.max(work.now);
         let (now, bound) = (work.now, work.bound);
         drop(work);
         if bound.is_some_and(|bound| now > bound) {
-            self.oracle.wrong(format_args!("{} works on {now} videos at once", self.name));
+            self.oracle.report(format_args!("{} works on {now} videos at once", self.name));
         }
         if bound == Some(now) {
-            self.oracle.reach("all places are taken");
+            self.oracle.reach("all permits taken");
         }
-        Working(self)
+        RunningWork(self)
     }
 
-    /// Does as it is told from now on.
-    pub(crate) fn set_script(&self, script: Script) {
+    /// Replaces the script.
+    pub(crate) fn set_script(&self, script: SupplierScript) {
         *self.script.lock().unwrap_or_else(PoisonError::into_inner) = script;
     }
 
-    fn act(&self, wish: &Wish) -> Act {
+    fn next_step(&self, selector: &TrackSelector) -> SupplierStep {
         match &mut *self.script.lock().unwrap_or_else(PoisonError::into_inner) {
-            Script::Acts { next, then } => next.pop_front().unwrap_or_else(|| then.clone()),
-            Script::Seeded { dice, slow } => drawn(dice, wish, *slow),
+            SupplierScript::Steps { next, then } => next.pop_front().unwrap_or_else(|| then.clone()),
+            SupplierScript::Seeded { rng, slow } => random_step(rng, selector, *slow),
         }
     }
 
-    fn give(&self, ask: &Ask, deed: Deed) -> Result<Supplied, SupplyError> {
-        let languages = match &deed {
-            Deed::Give(languages) | Deed::GiveOneOf(languages) => languages.as_slice(),
-            Deed::NoTracks => &[],
+    fn give(&self, request: &SupplyRequest, action: SupplierAction) -> Result<SupplyOutput, SupplyError> {
+        let languages = match &action {
+            SupplierAction::Give(languages) | SupplierAction::GiveOneOf(languages) => languages.as_slice(),
+            SupplierAction::NoTracks => &[],
             _ => &["en"],
         };
         let number = self.oracle.next_supply();
         let mut tracks: Vec<Transcript> =
-            languages.iter().map(|tag| transcript(&ask.video, tag, self.name, number)).collect();
+            languages.iter().map(|tag| transcript(&request.video, tag, self.name, number)).collect();
         let known_tracks = tracks.iter().map(|transcript| transcript.track.clone()).collect();
-        if matches!(deed, Deed::GiveOneOf(_)) {
+        if matches!(action, SupplierAction::GiveOneOf(_)) {
             tracks.truncate(1);
         }
-        match deed {
-            Deed::OtherVideo => tracks.iter_mut().for_each(|track| track.video = stray(&ask.video)),
-            Deed::NoWords => tracks.iter_mut().for_each(|track| track.segments.clear()),
-            _ => self.oracle.supplied(&ask.video, &tracks),
+        match action {
+            SupplierAction::OtherVideo => {
+                tracks.iter_mut().for_each(|track| track.video = stray(&request.video))
+            }
+            SupplierAction::NoWords => tracks.iter_mut().for_each(|track| track.segments.clear()),
+            _ => self.oracle.on_supplied(&request.video, &tracks),
         }
-        Ok(Supplied { tracks, known_tracks })
+        Ok(SupplyOutput { transcripts: tracks, known_tracks })
     }
 }
 
 #[async_trait]
 impl Supplier for SimSupplier {
-    fn card(&self) -> SupplierCard {
-        let platforms = vec![Platform::VideoSite, Platform::ShortVideo];
-        SupplierCard { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+    fn info(&self) -> SupplierInfo {
+        let platforms = vec![Platform::YouTube, Platform::TikTok];
+        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
     }
 
-    async fn supply(&self, ask: Ask, _: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        let _flight = self.oracle.asked(&ask.video, &ask.wish);
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        _: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        let _flight = self.oracle.begin_fetch(&request.video, &request.selector);
         let _working = self.begin_work();
-        let act = self.act(&ask.wish);
-        self.gate.trace(|| format!("{} is asked for {} {}: {act:?}", self.name, ask.video, ask.wish));
-        tokio::time::sleep(act.takes).await;
-        match act.deed {
-            Deed::Fail(reason) => {
-                let message = format!("The source said: {}.", reason.as_str());
+        let step = self.next_step(&request.selector);
+        self.gate.trace(|| format!("{} fetches {} {}: {step:?}", self.name, request.video, request.selector));
+        tokio::time::sleep(step.takes).await;
+        match step.action {
+            SupplierAction::Fail(reason) => {
+                let message = format!("The source failed: {}.", reason.as_str());
                 Err(SupplyError::new(reason, message))
             }
-            Deed::Decline(reason) => Err(SupplyError::unasked(reason, "It is left alone for now.")),
-            // Without the panic hook, which would print thousands of reports.
-            Deed::Panic => std::panic::resume_unwind(Box::new("the supplier broke")),
-            Deed::Never => std::future::pending().await,
-            deed => self.give(&ask, deed),
+            SupplierAction::Decline(reason) => Err(SupplyError::before_request(reason, "It is paused.")),
+            // Bypasses the panic hook, which would print thousands of reports.
+            SupplierAction::Panic => std::panic::resume_unwind(Box::new("the supplier panicked")),
+            SupplierAction::Never => std::future::pending().await,
+            action => self.give(&request, action),
         }
     }
 }
 
-/// A supplier of one server: when that dies, what it works on is dropped.
+/// A supplier of one server: a kill of the server drops its work.
 #[derive(Debug)]
-pub(crate) struct Mortal {
+pub(crate) struct CrashableSupplier {
     pub(crate) inner: Arc<SimSupplier>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 #[async_trait]
-impl Supplier for Mortal {
-    fn card(&self) -> SupplierCard {
-        self.inner.card()
+impl Supplier for CrashableSupplier {
+    fn info(&self) -> SupplierInfo {
+        self.inner.info()
     }
 
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        watcher: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
         tokio::select! {
             biased;
-            () = self.gate.ended() => std::future::pending().await,
-            supplied = self.inner.supply(ask, watcher) => supplied,
+            () = self.gate.killed() => std::future::pending().await,
+            outcome = self.inner.supply(request, watcher) => outcome,
         }
     }
 }
 
-/// A transcript whose words say what they are of, so that any mix-up shows.
+/// A transcript whose text names its video, language and number, so that a mix-up is visible.
 fn transcript(video: &VideoId, tag: &str, source: &str, number: u64) -> Transcript {
     let language = LanguageTag::from_canonical(tag);
     let kind = if number.is_multiple_of(2) { TrackKind::Human } else { TrackKind::Generated };
     let track = TrackInfo { original: tag != "en", ..TrackInfo::new(language, kind) };
-    let words = |place: u64| format!("{video} {tag} {number} says {place}");
+    let words = |index: u64| format!("{video} {tag} {number} says {index}");
     Transcript {
         video: video.clone(),
         title: Some(format!("{video}")),
@@ -249,19 +264,19 @@ fn transcript(video: &VideoId, tag: &str, source: &str, number: u64) -> Transcri
         duration_ms: Some(4_000),
         track,
         source: source.to_owned(),
-        segments: (0..3).map(|place| Segment::new(words(place), place * 1_000, 900)).collect(),
+        segments: (0..3).map(|index| Segment::new(words(index), index * 1_000, 900)).collect(),
     }
 }
 
-/// Another video of the same platform, which nobody asks for.
+/// Another video of the same platform, which no caller requests.
 fn stray(video: &VideoId) -> VideoId {
     match video.platform() {
-        Platform::VideoSite => VideoId::new(Platform::VideoSite, "strayvideo0").unwrap(),
+        Platform::YouTube => VideoId::new(Platform::YouTube, "strayvideo0").unwrap(),
         platform => VideoId::new(platform, "999").unwrap(),
     }
 }
 
-/// Every way in which a supplier can fail.
+/// Every failure reason of suppliers.
 pub(crate) fn every_reason(now: Timestamp) -> Vec<SupplyReason> {
     use SupplyReason::*;
     let soon = now.plus(Duration::from_secs(90));
@@ -286,41 +301,43 @@ pub(crate) fn every_reason(now: Timestamp) -> Vec<SupplyReason> {
     about_the_video.into_iter().chain(passing).collect()
 }
 
-/// What chance makes a supplier do.
-fn drawn(dice: &Dice, wish: &Wish, slow: bool) -> Act {
-    let millis = match dice.below(10) {
-        3.. if slow => 30_000 + dice.below(200_000),
-        0 => *dice.pick(&[0, 26_000, 70_000, 400_000, 2_000_000]),
-        1 | 2 => *dice.pick(&[15_000, 24_900, 25_000]),
-        _ => 50 + dice.below(4_000),
+/// A random step.
+fn random_step(rng: &SeededRng, selector: &TrackSelector, slow: bool) -> SupplierStep {
+    let millis = match rng.below(10) {
+        3.. if slow => 30_000 + rng.below(200_000),
+        0 => *rng.pick(&[0, 26_000, 70_000, 400_000, 2_000_000]),
+        1 | 2 => *rng.pick(&[15_000, 24_900, 25_000]),
+        _ => 50 + rng.below(4_000),
     };
-    let deed = match dice.below(20) {
-        0..=10 => Deed::Give(match wish {
-            Wish::Language(tag) if tag.as_str() == "fr" => dice.pick(&[vec!["fr"], vec!["fr", "en"]]).clone(),
-            Wish::Language(tag) if tag.as_str() == "en" => vec!["en"],
-            _ => dice.pick(&[vec!["en"], vec!["fr"], vec!["en", "fr"], vec!["ja", "fr"]]).clone(),
+    let action = match rng.below(20) {
+        0..=10 => SupplierAction::Give(match selector {
+            TrackSelector::Language(tag) if tag.as_str() == "fr" => {
+                rng.pick(&[vec!["fr"], vec!["fr", "en"]]).clone()
+            }
+            TrackSelector::Language(tag) if tag.as_str() == "en" => vec!["en"],
+            _ => rng.pick(&[vec!["en"], vec!["fr"], vec!["en", "fr"], vec!["ja", "fr"]]).clone(),
         }),
-        11 => Deed::Panic,
-        12 => Deed::OtherVideo,
-        13 => dice.pick(&[Deed::NoTracks, Deed::NoWords]).clone(),
-        14 if dice.chance(200) => Deed::Never,
-        _ => Deed::Fail(dice.pick(&every_reason(Timestamp::from_millis(1_795_132_800_000))).clone()),
+        11 => SupplierAction::Panic,
+        12 => SupplierAction::OtherVideo,
+        13 => rng.pick(&[SupplierAction::NoTracks, SupplierAction::NoWords]).clone(),
+        14 if rng.chance(200) => SupplierAction::Never,
+        _ => SupplierAction::Fail(rng.pick(&every_reason(Timestamp::from_millis(1_795_132_800_000))).clone()),
     };
-    Act { takes: Duration::from_millis(millis), deed }
+    SupplierStep { takes: Duration::from_millis(millis), action }
 }
 
-/// A resolver of short links that knows one answer for each code.
+/// A link resolver with a fixed behavior for each code.
 #[derive(Debug)]
 pub(crate) struct SimResolver {
     pub(crate) video: VideoId,
-    pub(crate) script: Dice,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) script: SeededRng,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 #[async_trait]
 impl LinkResolver for SimResolver {
-    async fn resolve(&self, link: &ShortLink, _: Timestamp) -> Result<Resolved, SupplyError> {
-        self.gate.trace(|| format!("the short link {} is followed", link.code()));
+    async fn resolve(&self, link: &ShortLink, _: Timestamp) -> Result<ResolveOutcome, SupplyError> {
+        self.gate.trace(|| format!("short link {} is resolved", link.code()));
         if link.code().contains("slow") {
             tokio::time::sleep(Duration::from_millis(self.script.below(40_000))).await;
         }
@@ -328,8 +345,8 @@ impl LinkResolver for SimResolver {
             return Err(SupplyError::new(SupplyReason::Timeout, "The short link took too long."));
         }
         if link.code().contains("gone") {
-            return Ok(Resolved::Nowhere("This short link has expired.".to_owned()));
+            return Ok(ResolveOutcome::NotAVideo("This short link has expired.".to_owned()));
         }
-        Ok(Resolved::Video(self.video.clone()))
+        Ok(ResolveOutcome::Video(self.video.clone()))
     }
 }

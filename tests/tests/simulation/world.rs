@@ -1,4 +1,4 @@
-//! A world: stores that outlive every process, and processes that live and die over them.
+//! A world: stores that outlive every process, and processes that start and crash over them.
 
 use std::{
     sync::{
@@ -13,19 +13,19 @@ use tokio::runtime::{Builder, Handle};
 use transcript_core::{
     Clock, Random, Result, Timestamp,
     accounts::{
-        Accounts, AccountsOptions, AccountsParts, Orders, Outbox, Replies, StepByStep,
-        payments::{PaymentParts, Payments},
+        Accounts, AccountsDeps, AccountsOptions, IdempotencyStore, OrderStore, Outbox, SequentialCharges,
+        payments::{PaymentDeps, Payments},
     },
     archive::Archive,
-    directory::{Directory, Owner, Secrets, key::Key},
+    directory::{Directory, KeyOwner, SecretStore, api_key::ApiKey},
     engine::{EngineOptions, Transcripts},
     ids::WalletId,
     ledger::Ledger,
     limits::RateLimiter,
-    lookup::{CreateKey, CreateKeyOutcome, Lookup, LookupOptions, LookupParts, Origin},
+    lookup::{CreateKeyOutcome, CreateKeyRequest, KeyOrigin, Lookup, LookupDeps, LookupOptions},
     memory::{
-        MemoryArchive, MemoryDirectory, MemoryLedger, MemoryOrders, MemoryOutbox, MemoryRateLimiter,
-        MemoryReplies,
+        MemoryArchive, MemoryDirectory, MemoryIdempotencyStore, MemoryLedger, MemoryOrders, MemoryOutbox,
+        MemoryRateLimiter,
     },
     supplier::Supplier,
     video::{Platform, VideoId},
@@ -33,41 +33,41 @@ use transcript_core::{
 
 use super::{
     clock::VirtualClock,
-    dice::Dice,
+    fault_plan::FaultPlan,
     faulty::{
-        FaultyArchive, FaultyDirectory, FaultyLedger, FaultyLimiter, FaultyOrders, FaultyOutbox,
-        FaultyReplies,
+        FaultyArchive, FaultyDirectory, FaultyIdempotencyStore, FaultyLedger, FaultyLimiter, FaultyOrders,
+        FaultyOutbox,
     },
-    gate::{CrashPoint, Gate},
     listener::Listener,
     mutation::Mutation,
-    oracle::{Limits, Oracle},
-    supplier::{Act, Mortal, Script, SimResolver, SimSupplier},
-    weather::Weather,
+    oracle::{Oracle, OracleLimits},
+    seeded_rng::SeededRng,
+    store_gate::{CrashPoint, StoreGate},
+    supplier::{CrashableSupplier, SimResolver, SimSupplier, SupplierScript, SupplierStep},
 };
-use crate::payments::provider::Provider;
+use crate::payments::provider::FakeProvider;
 
 /// 2026-11-20T12:00:00Z, in milliseconds: far from the end of any period.
 pub(crate) const NOON_MS: i64 = 1_795_176_000_000;
 
-/// How a world is made.
+/// Configuration of a world.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct WorldConfig {
     pub(crate) seed: u64,
-    /// When the first life begins.
+    /// Start of the first life.
     pub(crate) start: Timestamp,
     pub(crate) engine: EngineOptions,
-    /// With how many videos at once each supplier works in each engine.
-    pub(crate) at_once: Option<u32>,
+    /// Limit of concurrent fetches of each supplier in each engine.
+    pub(crate) concurrency: Option<u32>,
     pub(crate) lookup: LookupOptions,
     pub(crate) accounts: AccountsOptions,
-    /// What is broken on purpose.
+    /// The injected defect, if any.
     pub(crate) mutation: Option<Mutation>,
-    /// Whether what happens is written down.
+    /// Whether events are recorded in the trace.
     pub(crate) traced: bool,
 }
 
-impl Default for Plan {
+impl Default for WorldConfig {
     fn default() -> Self {
         let base_url = "https://verbatim.example".to_owned();
         let mut accounts = AccountsOptions { base_url: base_url.clone(), ..AccountsOptions::default() };
@@ -80,7 +80,7 @@ impl Default for Plan {
             seed: 0,
             start: Timestamp::from_millis(NOON_MS),
             engine: EngineOptions::default(),
-            at_once: None,
+            concurrency: None,
             lookup: LookupOptions { base_url, ..LookupOptions::default() },
             accounts,
             mutation: None,
@@ -89,133 +89,138 @@ impl Default for Plan {
     }
 }
 
-/// How a life ends before its work is done.
+/// Crash of a life before its work is done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Death {
+pub(crate) enum CrashPlan {
     /// At a storage call.
     AtCall(CrashPoint),
-    /// At a moment.
+    /// After this time.
     After(Duration),
 }
 
-/// A key of the simulation, with its wallet.
+/// A lookup key of the simulation, with its wallet.
 #[derive(Clone, Debug)]
 pub(crate) struct SimKey {
     pub(crate) text: String,
     pub(crate) wallet: WalletId,
 }
 
-/// The stores, and all that outlives a process.
+/// The stores, and all state that outlives a process.
 #[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) plan: Plan,
-    pub(crate) gate: Arc<Gate>,
+pub(crate) struct SimWorld {
+    pub(crate) config: WorldConfig,
+    pub(crate) gate: Arc<StoreGate>,
     pub(crate) oracle: Arc<Oracle>,
     /// The stores themselves.
     stores: Stores,
-    /// The same behind the gate.
+    /// The same stores behind the gate.
     gated: Stores,
-    /// The stores as the operator's own tools reach them: behind the same gate.
+    /// The stores for the operator's tools: behind the same gate.
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) outbox: Arc<dyn Outbox>,
-    pub(crate) orders: Arc<dyn Orders>,
-    /// Takes the money.
-    pub(crate) provider: Provider,
-    /// Reads captions, on both platforms.
+    pub(crate) orders: Arc<dyn OrderStore>,
+    /// The payment provider.
+    pub(crate) provider: FakeProvider,
+    /// The captions supplier, for both platforms.
     pub(crate) captions: Arc<SimSupplier>,
-    /// Listens, on the long-form site only, and only where it is configured.
+    /// The speech supplier, for YouTube only, and only if configured.
     pub(crate) speech: Arc<SimSupplier>,
     pub(crate) has_speech: AtomicBool,
-    /// Hears how well suppliers are.
+    /// The observer of supplier health.
     pub(crate) listener: Arc<Listener>,
-    pub(crate) random: Arc<Dice>,
-    /// When the next life begins.
+    pub(crate) random: Arc<SeededRng>,
+    /// Start of the next life.
     time: Mutex<Timestamp>,
 }
 
-/// All stores: as they are, or behind a gate.
+/// All stores: direct, or behind a gate.
 #[derive(Clone, Debug)]
 pub(crate) struct Stores {
     archive: Arc<dyn Archive>,
     ledger: Arc<dyn Ledger>,
     directory: Arc<dyn Directory>,
     limiter: Arc<dyn RateLimiter>,
-    replies: Arc<dyn Replies>,
+    replies: Arc<dyn IdempotencyStore>,
     outbox: Arc<dyn Outbox>,
-    orders: Arc<dyn Orders>,
+    orders: Arc<dyn OrderStore>,
 }
 
 impl Stores {
-    /// The same behind a gate.
-    fn behind(&self, gate: &Arc<Gate>) -> Self {
+    /// The same stores behind a gate.
+    fn behind(&self, gate: &Arc<StoreGate>) -> Self {
         let gate = || Arc::clone(gate);
         Self {
             archive: Arc::new(FaultyArchive { inner: Arc::clone(&self.archive), gate: gate() }),
             ledger: Arc::new(FaultyLedger { inner: Arc::clone(&self.ledger), gate: gate() }),
             directory: Arc::new(FaultyDirectory { inner: Arc::clone(&self.directory), gate: gate() }),
             limiter: Arc::new(FaultyLimiter { inner: Arc::clone(&self.limiter), gate: gate() }),
-            replies: Arc::new(FaultyReplies { inner: Arc::clone(&self.replies), gate: gate() }),
+            replies: Arc::new(FaultyIdempotencyStore { inner: Arc::clone(&self.replies), gate: gate() }),
             outbox: Arc::new(FaultyOutbox { inner: Arc::clone(&self.outbox), gate: gate() }),
             orders: Arc::new(FaultyOrders { inner: Arc::clone(&self.orders), gate: gate() }),
         }
     }
 }
 
-/// One life: the engines of one process, or of several side by side.
+/// One life: the engines of one process, or of several in parallel.
 #[derive(Clone, Debug)]
-pub(crate) struct Life {
-    pub(crate) world: Arc<World>,
+pub(crate) struct ProcessLife {
+    pub(crate) world: Arc<SimWorld>,
     pub(crate) clock: Arc<VirtualClock>,
     pub(crate) lookups: Vec<Lookup>,
-    /// Surface B of the same processes, in the same order.
+    /// The v1 API of the same processes, in the same order.
     pub(crate) accounts: Vec<Accounts>,
-    /// What they sell, in the same order.
+    /// The payments of the same processes, in the same order.
     pub(crate) payments: Vec<Payments>,
 }
 
-/// A secret that is there from the beginning.
+/// A secret store with a fixed secret.
 #[derive(Debug)]
 struct KnownSecret;
 
 #[async_trait]
-impl Secrets for KnownSecret {
-    async fn secret(&self, _: &str, _: Vec<u8>) -> Result<Vec<u8>> {
+impl SecretStore for KnownSecret {
+    async fn get_or_create(&self, _: &str, _: Vec<u8>) -> Result<Vec<u8>> {
         Ok(vec![42; 32])
     }
 }
 
-/// The video that every short link of a simulation means.
+/// The target of every short link of a simulation.
 pub(crate) fn linked_video() -> VideoId {
-    VideoId::new(Platform::ShortVideo, "7000000000000000001").unwrap()
+    VideoId::new(Platform::TikTok, "7000000000000000001").unwrap()
 }
 
-impl World {
-    pub(crate) fn new(plan: Plan) -> Arc<Self> {
-        let mutation = plan.mutation;
-        let (books, shelves) = (Arc::new(MemoryLedger::default()), Arc::new(MemoryArchive::default()));
-        let limits = Limits {
-            key: plan.lookup.free_per_month,
-            service: plan.lookup.service_per_day,
-            free_account: plan.accounts.plans.free.credits,
+impl SimWorld {
+    pub(crate) fn new(config: WorldConfig) -> Arc<Self> {
+        let mutation = config.mutation;
+        let (memory_ledger, memory_archive) =
+            (Arc::new(MemoryLedger::default()), Arc::new(MemoryArchive::default()));
+        let limits = OracleLimits {
+            key: config.lookup.free_per_month,
+            service: config.lookup.service_per_day,
+            free_account: config.accounts.plans.free.credits,
         };
-        let register = Arc::new(MemoryDirectory::default());
-        let stores = (Arc::clone(&shelves) as _, Arc::clone(&books) as _, Arc::clone(&register) as _);
+        let memory_directory = Arc::new(MemoryDirectory::default());
+        let stores = (
+            Arc::clone(&memory_archive) as _,
+            Arc::clone(&memory_ledger) as _,
+            Arc::clone(&memory_directory) as _,
+        );
         let oracle = Arc::new(Oracle::new(stores, limits));
-        let gate = Arc::new(Gate::new(Arc::clone(&oracle), Weather::Calm, plan.traced));
+        let gate = Arc::new(StoreGate::new(Arc::clone(&oracle), FaultPlan::NoFaults, config.traced));
         let stores = Stores {
-            archive: Mutation::archive(mutation, shelves),
-            ledger: Mutation::ledger(mutation, books),
-            directory: register,
+            archive: Mutation::wrap_archive(mutation, memory_archive),
+            ledger: Mutation::wrap_ledger(mutation, memory_ledger),
+            directory: memory_directory,
             limiter: Arc::new(MemoryRateLimiter::default()),
-            replies: Mutation::replies(mutation, Arc::new(MemoryReplies::default())),
+            replies: Mutation::wrap_idempotency_store(mutation, Arc::new(MemoryIdempotencyStore::default())),
             outbox: Arc::new(MemoryOutbox::default()),
             orders: Arc::new(MemoryOrders::default()),
         };
         let gated = stores.behind(&gate);
         let supplier = |name| {
-            let script = Script::Acts { next: [].into(), then: Act::give(&["en"]) };
+            let script = SupplierScript::Steps { next: [].into(), then: SupplierStep::give(&["en"]) };
             Arc::new(SimSupplier::new(name, script, Arc::clone(&oracle), Arc::clone(&gate)))
         };
         Arc::new(Self {
@@ -226,27 +231,27 @@ impl World {
             orders: Arc::clone(&gated.orders),
             stores,
             gated,
-            provider: Provider::new(Arc::clone(&gate)),
+            provider: FakeProvider::new(Arc::clone(&gate)),
             captions: supplier("captions"),
             speech: supplier("speech"),
             has_speech: AtomicBool::new(false),
             listener: Arc::new(Listener::new(Arc::clone(&gate), Arc::clone(&oracle))),
-            random: Arc::new(Dice::new(plan.seed, 2)),
-            time: Mutex::new(plan.start),
-            plan,
+            random: Arc::new(SeededRng::new(config.seed, 2)),
+            time: Mutex::new(config.start),
+            config,
             gate,
             oracle,
         })
     }
 
-    /// Lives one life with this many engines; none when it died before its work was done.
+    /// Runs one process life with this many engines; `None` when it crashed before its work was done.
     ///
-    /// A life is a runtime: when it ends, every task is dropped wherever it is.
-    pub(crate) fn live<T, F>(
+    /// A life is a runtime: its end drops every task at its current await.
+    pub(crate) fn run_process<T, F>(
         self: &Arc<Self>,
         engines: usize,
-        death: Option<Death>,
-        work: impl FnOnce(Life) -> F,
+        crash: Option<CrashPlan>,
+        work: impl FnOnce(ProcessLife) -> F,
     ) -> Option<T>
     where
         F: Future<Output = T>,
@@ -255,14 +260,14 @@ impl World {
         let start = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
         let (outcome, end) = runtime.block_on(async {
             let clock = Arc::new(VirtualClock::starting_at(start));
-            let (crash, time) = match death {
-                Some(Death::AtCall(point)) => (Some(point), Duration::MAX),
-                Some(Death::After(time)) => (None, time),
+            let (crash, time) = match crash {
+                Some(CrashPlan::AtCall(point)) => (Some(point), Duration::MAX),
+                Some(CrashPlan::After(time)) => (None, time),
                 None => (None, Duration::MAX),
             };
             self.gate.begin_life(crash);
             for supplier in [&self.captions, &self.speech] {
-                supplier.begin_life(self.plan.at_once.map(|videos| videos as usize * engines));
+                supplier.begin_life(self.config.concurrency.map(|videos| videos as usize * engines));
             }
             let work = async {
                 let life = self.begin(&clock, engines).await;
@@ -277,13 +282,13 @@ impl World {
         });
         drop(runtime);
         self.gate.end_life();
-        self.oracle.check_nothing_flies();
+        self.oracle.check_no_fetches();
         *self.time.lock().unwrap_or_else(PoisonError::into_inner) = end;
         outcome
     }
 
-    /// A while in which servers come and go, in a runtime that ends with it. `work` is given the time.
-    pub(crate) fn stage<T, F>(self: &Arc<Self>, work: impl FnOnce(Arc<VirtualClock>) -> F) -> T
+    /// Runs `work` with a clock, in its own runtime, so that servers can start and stop in it.
+    pub(crate) fn run_servers<T, F>(self: &Arc<Self>, work: impl FnOnce(Arc<VirtualClock>) -> F) -> T
     where
         F: Future<Output = T>,
     {
@@ -300,13 +305,13 @@ impl World {
         });
         drop(runtime);
         self.gate.end_life();
-        self.oracle.check_nothing_flies();
+        self.oracle.check_no_fetches();
         *self.time.lock().unwrap_or_else(PoisonError::into_inner) = end;
         outcome
     }
 
-    async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> Life {
-        let mut life = Life {
+    async fn begin(self: &Arc<Self>, clock: &Arc<VirtualClock>, engines: usize) -> ProcessLife {
+        let mut life = ProcessLife {
             world: Arc::clone(self),
             clock: Arc::clone(clock),
             lookups: Vec::new(),
@@ -320,46 +325,51 @@ impl World {
         life
     }
 
-    /// One server by itself, behind a gate of its own, by a clock of its own.
-    pub(crate) async fn server(self: &Arc<Self>, clock: &Arc<VirtualClock>, gate: &Arc<Gate>) -> Life {
+    /// Starts one server with its own gate and its own clock.
+    pub(crate) async fn server(
+        self: &Arc<Self>,
+        clock: &Arc<VirtualClock>,
+        gate: &Arc<StoreGate>,
+    ) -> ProcessLife {
         let (clock, stores) = (Arc::clone(clock), self.stores.behind(gate));
         let (lookups, accounts, payments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut life = Life { world: Arc::clone(self), clock, lookups, accounts, payments };
+        let mut life = ProcessLife { world: Arc::clone(self), clock, lookups, accounts, payments };
         let suppliers = [&self.captions, &self.speech].map(|supplier| {
-            Arc::new(Mortal { inner: Arc::clone(supplier), gate: Arc::clone(gate) }) as Arc<dyn Supplier>
+            Arc::new(CrashableSupplier { inner: Arc::clone(supplier), gate: Arc::clone(gate) })
+                as Arc<dyn Supplier>
         });
-        self.open(&mut life, &stores, self.provider.by(Arc::clone(gate)), suppliers, gate).await;
+        self.open(&mut life, &stores, self.provider.with_gate(Arc::clone(gate)), suppliers, gate).await;
         life
     }
 
-    /// Opens the parts of one more process.
+    /// Adds the components of one more process to a life.
     async fn open(
         self: &Arc<Self>,
-        life: &mut Life,
+        life: &mut ProcessLife,
         stores: &Stores,
-        provider: Provider,
+        provider: FakeProvider,
         suppliers: [Arc<dyn Supplier>; 2],
-        gate: &Arc<Gate>,
+        gate: &Arc<StoreGate>,
     ) {
         let clock = || Arc::clone(&life.clock) as Arc<dyn Clock>;
         let random = || Arc::clone(&self.random) as Arc<dyn Random>;
         let Stores { archive, ledger, directory, limiter, replies, outbox, orders } = stores.clone();
-        let till = Payments::new(PaymentParts {
+        let payments = Payments::new(PaymentDeps {
             orders: Arc::clone(&orders),
             directory: Arc::clone(&directory),
             ledger: Arc::clone(&ledger),
             limiter: Arc::clone(&limiter),
-            checkout: Some(Arc::new(provider)),
+            provider: Some(Arc::new(provider)),
             clock: clock(),
-            plans: self.plan.accounts.plans,
+            plans: self.config.accounts.plans,
         });
         let transcripts = self.engine((archive, Arc::clone(&ledger)), clock(), suppliers, gate);
-        let charges = Arc::new(StepByStep {
+        let charges = Arc::new(SequentialCharges {
             directory: Arc::clone(&directory),
             limiter: Arc::clone(&limiter),
             ledger: Arc::clone(&ledger),
         });
-        let parts = AccountsParts {
+        let deps = AccountsDeps {
             transcripts: transcripts.clone(),
             ledger: Arc::clone(&ledger),
             directory: Arc::clone(&directory),
@@ -370,13 +380,13 @@ impl World {
             limiter: Arc::clone(&limiter),
             clock: clock(),
             random: random(),
-            options: self.plan.accounts.clone(),
+            options: self.config.accounts.clone(),
         };
-        let accounts = Accounts::open(parts, &KnownSecret).await.unwrap();
-        let (clock, random, options) = (clock(), random(), self.plan.lookup.clone());
-        let parts = LookupParts { transcripts, ledger, directory, limiter, clock, random, options };
-        let lookup = Lookup::open(parts, &KnownSecret).await.unwrap();
-        life.payments.push(till);
+        let accounts = Accounts::open(deps, &KnownSecret).await.unwrap();
+        let (clock, random, options) = (clock(), random(), self.config.lookup.clone());
+        let deps = LookupDeps { transcripts, ledger, directory, limiter, clock, random, options };
+        let lookup = Lookup::open(deps, &KnownSecret).await.unwrap();
+        life.payments.push(payments);
         life.accounts.push(accounts);
         life.lookups.push(lookup);
     }
@@ -386,54 +396,56 @@ impl World {
         (archive, ledger): (Arc<dyn Archive>, Arc<dyn Ledger>),
         clock: Arc<dyn Clock>,
         [captions, speech]: [Arc<dyn Supplier>; 2],
-        gate: &Arc<Gate>,
+        gate: &Arc<StoreGate>,
     ) -> Transcripts {
         let random = Arc::clone(&self.random) as Arc<dyn Random>;
         let resolver = SimResolver {
             video: linked_video(),
-            script: Dice::new(self.plan.seed, 3),
+            script: SeededRng::new(self.config.seed, 3),
             gate: Arc::clone(gate),
         };
         let mut builder = Transcripts::builder(archive, clock, random, Handle::current())
             .ledger(ledger)
             .observer(Arc::clone(&self.listener) as _)
-            .options(self.plan.engine.clone())
-            .resolver(Platform::ShortVideo, Arc::new(resolver))
-            .supplier(Platform::VideoSite, Arc::clone(&captions))
-            .supplier(Platform::ShortVideo, captions);
+            .options(self.config.engine.clone())
+            .link_resolver(Platform::TikTok, Arc::new(resolver))
+            .supplier(Platform::YouTube, Arc::clone(&captions))
+            .supplier(Platform::TikTok, captions);
         if self.has_speech.load(Ordering::Relaxed) {
-            builder = builder.supplier(Platform::VideoSite, speech);
+            builder = builder.supplier(Platform::YouTube, speech);
         }
-        if let Some(videos) = self.plan.at_once {
-            builder = builder.at_once("captions", videos).at_once("speech", videos);
+        if let Some(videos) = self.config.concurrency {
+            builder = builder.concurrency("captions", videos).concurrency("speech", videos);
         }
         builder.build()
     }
 
-    /// Makes a key, as the operator; the weather must be calm.
+    /// Creates a key as the operator. Requires a fault-free plan.
     pub(crate) async fn make_key(&self, lookup: &Lookup) -> SimKey {
-        let ask = CreateKey { label: None, email: None, proof: None, origin: Origin::Operator };
-        let outcome = lookup.create_key(ask).await.unwrap();
+        let request = CreateKeyRequest { label: None, email: None, proof: None, origin: KeyOrigin::Operator };
+        let outcome = lookup.create_key(request).await.unwrap();
         let CreateKeyOutcome::Created(created) = outcome else { panic!("no key: {outcome:?}") };
         self.sim_key(&created.key).await
     }
 
-    /// A key with its wallet, as the directory has it.
-    pub(crate) async fn sim_key(&self, key: &Key) -> SimKey {
-        let Ok(Some(Owner::Lookup(record))) = self.directory.owner(&key.digest()).await else {
-            panic!("a new key is not in the directory");
+    /// A key with its wallet, read from the directory.
+    pub(crate) async fn sim_key(&self, key: &ApiKey) -> SimKey {
+        let Ok(Some(KeyOwner::Lookup(record))) = self.directory.key_owner(&key.digest()).await else {
+            panic!("a new key is missing in the directory");
         };
         SimKey { text: key.reveal().to_owned(), wallet: record.wallet }
     }
 }
 
-impl Life {
+impl ProcessLife {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// How long a look-up may take at most.
-    pub(crate) fn patience(&self) -> Duration {
-        self.world.plan.engine.wait + EngineOptions::default().store * 3 + Duration::from_secs(1)
+    /// Longest duration of a lookup.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        self.world.config.engine.wait_timeout
+            + EngineOptions::default().store_timeout * 3
+            + Duration::from_secs(1)
     }
 }

@@ -1,40 +1,40 @@
-//! Asking a production supplier through proxies, whichever platform it is of.
+//! Calls of any platform's production supplier through replay proxies.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{Ask, Supplied, Supplier, SupplyError, Watcher},
+    archive::TrackSelector,
+    supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     transcript::LanguageTag,
     video::VideoId,
 };
-use upstream_reqwest::{Http, HttpOptions};
+use upstream_reqwest::{HttpOptions, HttpTransport};
 use verbatim_tests::replay::{ReplayProxy, recordings::ExpectedTranscript};
 
-/// How long a supplier has for one answer. No test comes near it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of one supplier call. No test comes near it.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came of asking.
-pub(crate) type Outcome = Result<Supplied, SupplyError>;
+/// Result of a supplier call.
+pub(crate) type CallOutcome = Result<SupplyOutput, SupplyError>;
 
-/// A way to make a platform's supplier of production.
-pub(crate) type Maker = fn(Arc<Http>) -> Arc<dyn Supplier>;
+/// Builds the production supplier of a platform.
+pub(crate) type SupplierBuilder = fn(Arc<HttpTransport>) -> Arc<dyn Supplier>;
 
-/// Somebody who waits to the end and wants no news.
+/// A monitor that never cancels and ignores progress.
 #[derive(Debug)]
-pub(crate) struct Patient;
+pub(crate) struct PatientMonitor;
 
-impl Watcher for Patient {
-    fn stage(&self, _name: &str, _done: u64, _of: u64) {}
+impl SupplyMonitor for PatientMonitor {
+    fn report_progress(&self, _name: &str, _done: u64, _of: u64) {}
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-/// The options of a transport through these proxies, without retries, with times for a busy machine.
+/// Options of a transport through these proxies: no retries, and timeouts for a busy machine.
 pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
     HttpOptions {
         proxies: proxies.iter().map(|proxy| proxy.url()).collect(),
@@ -45,57 +45,66 @@ pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
     }
 }
 
-/// The transport of production behind one proxy, without retries.
-pub(crate) fn http(proxy: &ReplayProxy) -> Result<Arc<Http>> {
-    Ok(Arc::new(Http::new(options(&[proxy], proxy.ca_file()))?))
+/// The production transport behind one proxy, without retries.
+pub(crate) fn http(proxy: &ReplayProxy) -> Result<Arc<HttpTransport>> {
+    Ok(Arc::new(HttpTransport::new(options(&[proxy], proxy.ca_file()))?))
 }
 
-/// The supplier of production behind one proxy, without retries.
-pub(crate) fn behind(make: Maker, proxy: &ReplayProxy) -> Result<Arc<dyn Supplier>> {
+/// The production supplier behind one proxy, without retries.
+pub(crate) fn behind(make: SupplierBuilder, proxy: &ReplayProxy) -> Result<Arc<dyn Supplier>> {
     Ok(make(http(proxy)?))
 }
 
-/// Asks for a video's transcript: the default one, or one in a language.
-pub(crate) async fn ask(supplier: &Arc<dyn Supplier>, video: &str, lang: Option<&str>) -> Result<Outcome> {
-    ask_within(supplier, video, lang, PATIENCE).await
-}
-
-/// Asks for a video's transcript, with a deadline.
-pub(crate) async fn ask_within(
+/// Requests a video's transcript: the default one, or one in a language.
+pub(crate) async fn fetch(
     supplier: &Arc<dyn Supplier>,
     video: &str,
     lang: Option<&str>,
-    patience: Duration,
-) -> Result<Outcome> {
-    let platform = *supplier.card().platforms.first().context("a platform")?;
-    let wish = match lang {
-        Some(tag) => Wish::Language(LanguageTag::parse(tag).ok().context("a language tag")?),
-        None => Wish::Default,
-    };
-    let video = VideoId::new(platform, video)?;
-    let ask = Ask { video, wish, deadline: verbatim::SystemClock::default().now().plus(patience) };
-    Ok(supplier.supply(ask, Arc::new(Patient)).await)
+) -> Result<CallOutcome> {
+    fetch_within(supplier, video, lang, TIMEOUT).await
 }
 
-/// The lasting name of the reason of a failure; `transcript` where one came.
-pub(crate) fn reason(outcome: &Outcome) -> &'static str {
+/// Requests a video's transcript, with a deadline.
+pub(crate) async fn fetch_within(
+    supplier: &Arc<dyn Supplier>,
+    video: &str,
+    lang: Option<&str>,
+    timeout: Duration,
+) -> Result<CallOutcome> {
+    let platform = *supplier.info().platforms.first().context("a platform")?;
+    let selector = match lang {
+        Some(tag) => TrackSelector::Language(LanguageTag::parse(tag).ok().context("a language tag")?),
+        None => TrackSelector::Default,
+    };
+    let video = VideoId::new(platform, video)?;
+    let request =
+        SupplyRequest { video, selector, deadline: verbatim::SystemClock::default().now().plus(timeout) };
+    Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
+}
+
+/// The wire name of the failure reason; `transcript` for a success.
+pub(crate) fn reason(outcome: &CallOutcome) -> &'static str {
     outcome.as_ref().map_or_else(|error| error.reason().as_str(), |_| "transcript")
 }
 
-/// Fails unless a failure came for this reason, with a sentence for people.
-pub(crate) fn check_failure(outcome: &Outcome, expect: &str) -> Result<()> {
-    ensure!(reason(outcome) == expect, "{} came instead of {expect}: {outcome:?}", reason(outcome));
+/// Fails unless the call failed for this reason, with a message for people.
+pub(crate) fn check_failure(outcome: &CallOutcome, expect: &str) -> Result<()> {
+    ensure!(reason(outcome) == expect, "{} instead of {expect}: {outcome:?}", reason(outcome));
     if let Err(error) = outcome {
         let message = error.message();
-        ensure!(message.ends_with('.') && !message.contains("://"), "no sentence for people: {message}");
+        ensure!(message.ends_with('.') && !message.contains("://"), "not a message for people: {message}");
     }
     Ok(())
 }
 
-/// Fails unless the expected transcript came, and what else came is of the same video.
-pub(crate) fn check_transcript(outcome: &Outcome, source: &str, expect: &ExpectedTranscript) -> Result<()> {
-    let supplied = outcome.as_ref().map_err(|error| anyhow::anyhow!("{error:?} came instead"))?;
-    let transcript = supplied.tracks.first().context("no transcript at all")?;
+/// Fails unless the first transcript is the expected one and all are valid.
+pub(crate) fn check_transcript(
+    outcome: &CallOutcome,
+    source: &str,
+    expect: &ExpectedTranscript,
+) -> Result<()> {
+    let supplied = outcome.as_ref().map_err(|error| anyhow::anyhow!("the call failed: {error:?}"))?;
+    let transcript = supplied.transcripts.first().context("no transcript")?;
     let track = &transcript.track;
     ensure!(track.language.as_str() == expect.language, "the language is {}", track.language.as_str());
     ensure!(track.kind.as_str() == expect.kind, "the kind is {}", track.kind.as_str());
@@ -119,7 +128,7 @@ pub(crate) fn check_transcript(outcome: &Outcome, source: &str, expect: &Expecte
         let known: Vec<_> = supplied.known_tracks.iter().map(|track| track.language.as_str()).collect();
         ensure!(known == *tracks, "the tracks are {known:?}");
     }
-    for transcript in &supplied.tracks {
+    for transcript in &supplied.transcripts {
         transcript.check()?;
     }
     Ok(())

@@ -1,19 +1,19 @@
-//! Recordings that lie beside the checkout: the platform's own answers, which are no part of this repository.
+//! Recordings outside the repository: original responses of the platforms.
 
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// The folder of a platform's recordings, where there is one.
+/// The folder of a platform's recordings; `None` if `VERBATIM_RECORDINGS` is not set.
 fn folder(platform: &str) -> Option<std::path::PathBuf> {
     let named = std::env::var_os("VERBATIM_RECORDINGS");
     if named.is_none() {
-        eprintln!("not checked: VERBATIM_RECORDINGS names no folder");
+        eprintln!("not checked: VERBATIM_RECORDINGS is not set");
     }
     named.map(|folder| Path::new(&folder).join(platform))
 }
 
-/// Fails when a file has no row, or a row no file.
+/// Fails if a file has no row, or a row no file.
 pub(crate) fn check_rows<R>(platform: &str, rows: &[(&str, R)]) -> Result<()> {
     let Some(folder) = folder(platform) else { return Ok(()) };
     let named: BTreeSet<_> = rows.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -29,7 +29,7 @@ pub(crate) fn check_rows<R>(platform: &str, rows: &[(&str, R)]) -> Result<()> {
     Ok(())
 }
 
-/// Each file with its row; none where there are no recordings.
+/// Each file with its row; empty without recordings.
 pub(crate) fn read_all<'a, R: Copy>(
     platform: &str,
     rows: &[(&'a str, R)],
@@ -41,8 +41,8 @@ pub(crate) fn read_all<'a, R: Copy>(
     rows.iter().map(read).collect()
 }
 
-/// Fails with all that is wrong, where something is.
-pub(crate) fn all_right(wrong: &[String]) -> Result<()> {
-    ensure!(wrong.is_empty(), "{} files:\n{}", wrong.len(), wrong.join("\n"));
+/// Fails with all mismatches, if there are any.
+pub(crate) fn ensure_no_mismatch(mismatches: &[String]) -> Result<()> {
+    ensure!(mismatches.is_empty(), "{} files:\n{}", mismatches.len(), mismatches.join("\n"));
     Ok(())
 }

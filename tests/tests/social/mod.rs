@@ -1,8 +1,8 @@
-//! What the tests of TikTok, Instagram and X have in common.
+//! Shared parts of the TikTok, Instagram and X tests.
 
 pub(crate) mod asking;
 pub(crate) mod beside;
 mod listening;
 mod replayed;
 
-pub(crate) use replayed::{check_all, playing, recorded};
+pub(crate) use replayed::{check_all, read_recording, start_replay};

@@ -1,39 +1,39 @@
-//! Our own recordings of a platform: each is played, and must come out as its row says.
+//! Recordings of the repository: each is replayed and must have the expected outcome.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use verbatim_tests::replay::{
-    Answer, ReplayProxy,
+    ReplayProxy, ReplayResponse,
     recordings::{Expectation, Recording, Recordings},
 };
 
-use super::asking::{Maker, ask, behind, check_failure, check_transcript};
+use super::asking::{SupplierBuilder, behind, check_failure, check_transcript, fetch};
 
-/// Our own recordings of a platform.
+/// The folder of a platform's recordings in the repository.
 fn folder(platform: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(platform)
 }
 
-/// A proxy that plays one of our own recordings.
-pub(crate) fn playing(platform: &str, name: &str) -> Result<ReplayProxy> {
+/// A proxy that replays one recording.
+pub(crate) fn start_replay(platform: &str, name: &str) -> Result<ReplayProxy> {
     let recordings = Recordings::open(&folder(platform))?;
-    ReplayProxy::start(recordings.script_of(recordings.named(name)?)?)
+    ReplayProxy::start(recordings.script_for(recordings.find(name)?)?)
 }
 
-/// An answer with a file of our own recordings as its body.
-pub(crate) fn recorded(platform: &str, file: &str) -> Result<Answer> {
+/// A response whose body is a file of the recordings.
+pub(crate) fn read_recording(platform: &str, file: &str) -> Result<ReplayResponse> {
     let path = folder(platform).join(file);
-    let body = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-    Ok(Answer::bytes("text/html; charset=utf-8", body))
+    let body = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(ReplayResponse::bytes("text/html; charset=utf-8", body))
 }
 
-/// Fails unless every recording comes out as expected and every file is used by one.
-pub(crate) async fn check_all(platform: &str, make: Maker) -> Result<()> {
+/// Fails unless every recording has the expected outcome and every file belongs to a recording.
+pub(crate) async fn check_all(platform: &str, make: SupplierBuilder) -> Result<()> {
     let recordings = Recordings::open(&folder(platform))?;
     for recording in recordings.all() {
-        ensure!(!recording.asks.is_empty(), "{} expects nothing", recording.name);
-        for expectation in &recording.asks {
+        ensure!(!recording.expectations.is_empty(), "{} expects nothing", recording.name);
+        for expectation in &recording.expectations {
             check(&recordings, recording, expectation, make).await.with_context(|| {
                 format!("recording {} (lang {:?}): {}", recording.name, expectation.lang, recording.about)
             })?;
@@ -58,21 +58,21 @@ async fn check(
     recordings: &Recordings,
     recording: &Recording,
     expect: &Expectation,
-    make: Maker,
+    make: SupplierBuilder,
 ) -> Result<()> {
-    let proxy = ReplayProxy::start(recordings.script_of(recording)?)?;
+    let proxy = ReplayProxy::start(recordings.script_for(recording)?)?;
     let video = recording.video.as_deref().context("a video")?;
     let supplier = behind(make, &proxy)?;
-    let outcome = ask(&supplier, video, expect.lang.as_deref()).await?;
+    let outcome = fetch(&supplier, video, expect.lang.as_deref()).await?;
     match (&expect.transcript, &expect.failure) {
-        (Some(transcript), _) => check_transcript(&outcome, &supplier.card().name, transcript)?,
+        (Some(transcript), _) => check_transcript(&outcome, &supplier.info().name, transcript)?,
         (None, Some(reason)) => check_failure(&outcome, reason)?,
         (None, None) => {}
     }
-    let made: Vec<_> = proxy.requests().iter().map(|request| request.path.clone()).collect();
+    let paths: Vec<_> = proxy.requests().iter().map(|request| request.path.clone()).collect();
     ensure!(proxy.unexpected().is_empty(), "unexpected requests: {:?}", proxy.unexpected());
     if let Some(requests) = expect.requests {
-        ensure!(made.len() == requests, "{} requests instead of {requests}: {made:?}", made.len());
+        ensure!(paths.len() == requests, "{} requests instead of {requests}: {paths:?}", paths.len());
     }
     ensure!(proxy.tunnels().iter().all(|tunnel| tunnel.granted), "tunnels: {:?}", proxy.tunnels());
     Ok(())

@@ -1,4 +1,4 @@
-//! Services and files that are not what they should be: a reason for each, and nothing that goes on for ever.
+//! Faulty services and files: each fails with a reason, and none runs without end.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -9,41 +9,41 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 use transcript_core::supplier::SupplyError;
 use upstream_reqwest::SpeechOptions;
-use verbatim_tests::replay::Answer;
+use verbatim_tests::replay::ReplayResponse;
 
 use super::{
-    service::{Reply, Service},
+    fixture::{RecordedStages, options, platform, transcribe, transcribe_file, transcriber},
+    service::{FakeSpeechService, SpeechReply},
     sounds::{ffmpeg, sound, tones},
-    stage::{Notes, heard, listen, listener, options, platform},
 };
 
-/// More than any answer takes.
+/// Longer than any response takes.
 const AMPLE: Duration = Duration::from_secs(60);
 
-/// What is told when a service always answers so; and how often it was asked.
+/// The failure of a service that always sends this reply, and the number of requests it received.
 async fn failure(
-    reply: impl Fn() -> Reply + Send + Sync + 'static,
+    reply: impl Fn() -> SpeechReply + Send + Sync + 'static,
     timeout: Duration,
 ) -> Result<(SupplyError, usize)> {
-    let service = Service::start(move |_, _| reply()).await?;
+    let service = FakeSpeechService::start(move |_, _| reply()).await?;
     let options =
         SpeechOptions { retries: 1, timeout, part: Duration::from_secs(60), ..options(&service.base_url) };
-    let error = heard(short_tones()?, options).await?.err().context("a transcript")?;
-    Ok((error, service.seen().len()))
+    let error = transcribe_file(short_tones()?, options).await?.err().context("a transcript")?;
+    Ok((error, service.requests().len()))
 }
 
-/// The same file of four seconds each time.
+/// The same file of four seconds in every test.
 fn short_tones() -> Result<Vec<u8>> {
     static TONES: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     TONES.get_or_init(|| tones(4).ok()).clone().context("no tones")
 }
 
-fn answer(status: u16, body: &str) -> Reply {
-    Reply::Answer(status, "", body.to_owned())
+fn reply_with(status: u16, body: &str) -> SpeechReply {
+    SpeechReply::Answer(status, "", body.to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_fails_is_told_as_what_it_is() -> Result<()> {
+async fn speech_service_failures_map_to_reasons() -> Result<()> {
     let hush = r#"{"error":{"message":"Incorrect API key provided: test-key"}}"#;
     for (status, body, reason, requests) in [
         (401, hush, "misconfigured", 1),
@@ -60,30 +60,31 @@ async fn a_service_that_fails_is_told_as_what_it_is() -> Result<()> {
         (200, r#"{"text":"a b","segments":[{"start":9e9,"end":9e9,"text":"a"}]}"#, "unreadable", 2),
         (200, r#"{"text":"a","segments":[{"start":3,"text":"a"},{"start":0,"text":"b"}]}"#, "unreadable", 2),
     ] {
-        let (error, seen) = failure(move || answer(status, body), AMPLE).await?;
-        assert_eq!((error.reason().as_str(), seen), (reason, requests), "{status} {body}: {error}");
+        let (error, request_count) = failure(move || reply_with(status, body), AMPLE).await?;
+        assert_eq!((error.reason().as_str(), request_count), (reason, requests), "{status} {body}: {error}");
         assert!(!error.message().contains("test-key") && !error.message().contains("127.0.0.1"), "{error}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_never_ends_is_left() -> Result<()> {
+async fn speech_unresponsive_service_fails() -> Result<()> {
     for (reply, timeout, reason) in [
-        ((|| Reply::Endless) as fn() -> Reply, AMPLE, "unreadable"),
-        (|| Reply::Never, Duration::from_secs(1), "timeout"),
-        (|| Reply::Closed, AMPLE, "unreadable"),
+        ((|| SpeechReply::Endless) as fn() -> SpeechReply, AMPLE, "unreadable"),
+        (|| SpeechReply::Never, Duration::from_secs(1), "timeout"),
+        (|| SpeechReply::Closed, AMPLE, "unreadable"),
     ] {
         let (error, _) = failure(reply, timeout).await?;
         assert_eq!(error.reason().as_str(), reason, "{error}");
     }
-    let gone = heard(tones(4)?, SpeechOptions { retries: 0, ..options("http://127.0.0.1:9/v1") }).await?;
+    let gone =
+        transcribe_file(tones(4)?, SpeechOptions { retries: 0, ..options("http://127.0.0.1:9/v1") }).await?;
     assert_eq!(gone.err().context("a transcript")?.reason().as_str(), "unreachable");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_without_sound_are_not_believed() -> Result<()> {
+async fn speech_segments_without_sound_are_dropped() -> Result<()> {
     let thanks = json!({"text": "Thanks for watching!", "language": "en", "segments": [
         {"start": 0.0, "end": 1.0, "text": " Hello.", "no_speech_prob": 0.1, "avg_logprob": -0.2},
         {"start": 1.0, "end": 1.4, "text": " ♪", "no_speech_prob": 0.1},
@@ -92,22 +93,24 @@ async fn words_without_sound_are_not_believed() -> Result<()> {
         {"start": 9.0, "end": 9.9, "text": " you", "no_speech_prob": 0.9, "avg_logprob": -1.5},
         {"start": 10.5, "end": 39.0, "text": " Subscribe!"},
     ]});
-    let service = Service::start(move |_, _| Reply::json(&thanks)).await?;
+    let service = FakeSpeechService::start(move |_, _| SpeechReply::json(&thanks)).await?;
     let options = SpeechOptions { part: Duration::from_secs(60), ..options(&service.base_url) };
-    // Sound for two seconds, six without, and two with sound again.
+    // Two seconds with sound, six without, and two with sound again.
     let source = "aevalsrc=0.3*sin(440*2*PI*t)*(lt(t\\,2)+gt(t\\,8)):s=16000:d=10";
-    let supplied = heard(sound(source)?, options).await??;
-    let texts: Vec<_> = supplied.tracks[0].segments.iter().map(|segment| segment.text.as_str()).collect();
+    let supplied = transcribe_file(sound(source)?, options).await??;
+    let texts: Vec<_> =
+        supplied.transcripts[0].segments.iter().map(|segment| segment.text.as_str()).collect();
     assert_eq!(texts, ["Hello.", "Goodbye."]);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_cannot_be_listened_to_say_why() -> Result<()> {
-    let service = Service::start(|_, _| Reply::heard(&[(0.0, 1.0, "never asked for")])).await?;
+async fn speech_unusable_files_fail_with_reason() -> Result<()> {
+    let service =
+        FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.0, "not requested")])).await?;
     let silent_film = ["-f", "lavfi", "-i", "color=black:s=64x64:r=2:d=2", "-c:v", "mpeg4"];
     let silent_film = ffmpeg(&silent_film)?;
-    // The way to somebody else's files.
+    // A playlist that names a local file.
     let playlist = b"\0#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n".to_vec();
     for (file, reason) in [
         (silent_film, "no_captions"),
@@ -119,25 +122,26 @@ async fn files_that_cannot_be_listened_to_say_why() -> Result<()> {
         (tones(4)?.split_at(300).0.to_vec(), "unreadable"),
     ] {
         let length = file.len();
-        let error = heard(file, options(&service.base_url)).await?.err().context("a transcript")?;
+        let error = transcribe_file(file, options(&service.base_url)).await?.err().context("a transcript")?;
         assert_eq!(error.reason().as_str(), reason, "{length} bytes: {error}");
-        // The service was not asked: nobody is to believe that it works.
-        let is_told = error.is_only_of_the_video();
-        assert!(is_told || error.speaks_against_the_supplier(), "{length} bytes: {error}");
-        assert!(is_told || reason != "no_captions", "{length} bytes: {error}");
+        // The service received no request, so the failure must not count as its success.
+        let is_video_only = error.is_video_only();
+        assert!(is_video_only || error.counts_against_supplier(), "{length} bytes: {error}");
+        assert!(is_video_only || reason != "no_captions", "{length} bytes: {error}");
     }
     let long = SpeechOptions { max_duration: Duration::from_secs(73), ..options(&service.base_url) };
-    let error = heard(tones(76)?, long).await?.err().context("a transcript")?;
+    let error = transcribe_file(tones(76)?, long).await?.err().context("a transcript")?;
     assert!(error.message().contains("lasts more than 73 s"), "{error}");
-    let promised = SpeechOptions { max_duration: Duration::from_secs(60), ..options(&service.base_url) };
-    let proxy = platform(Answer::status(500))?;
-    let error = listen(&*listener(&proxy, promised)?, None, Arc::new(Notes::default())).await?;
+    let short_limit = SpeechOptions { max_duration: Duration::from_secs(60), ..options(&service.base_url) };
+    let proxy = platform(ReplayResponse::status(500))?;
+    let error =
+        transcribe(&*transcriber(&proxy, short_limit)?, None, Arc::new(RecordedStages::default())).await?;
     let error = error.err().context("a transcript")?;
-    assert!(error.message().contains("lasts 72 s; what lasts more than 60 s is not"), "{error}");
-    assert_eq!((error.reason().as_str(), proxy.requests().len()), ("no_captions", 1), "nothing is fetched");
+    assert!(error.message().contains("lasts 72 s; speech-to-text is limited to 60 s"), "{error}");
+    assert_eq!((error.reason().as_str(), proxy.requests().len()), ("no_captions", 1), "a file was fetched");
     let large = SpeechOptions { max_download: 1_000, ..options(&service.base_url) };
-    let error = heard(tones(4)?, large).await?.err().context("a transcript")?;
+    let error = transcribe_file(tones(4)?, large).await?.err().context("a transcript")?;
     assert_eq!(error.reason().as_str(), "unreadable");
-    assert!(service.seen().is_empty(), "{:?}", service.seen().len());
+    assert!(service.requests().is_empty(), "{:?}", service.requests().len());
     Ok(())
 }

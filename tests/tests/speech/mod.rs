@@ -1,16 +1,15 @@
-//! Listening to videos: real speech through a real recogniser, and services and files that are not what they
-//! should be.
+//! Speech-to-text: real speech through a real recognizer, and faulty services and files.
 
-mod built;
-mod elsewhere;
+mod cancellation;
+mod cli;
 mod faults;
-mod hearing;
-mod leaving;
+mod fixture;
 mod parts;
 mod playlists;
 mod recogniser;
+mod recognition;
 pub(crate) mod service;
 mod sounds;
-mod stage;
 mod waiting;
 mod youtube;
+mod ytdlp_fallback;

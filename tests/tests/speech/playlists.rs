@@ -1,4 +1,4 @@
-//! Sound that X has in the parts of a playlist only.
+//! Audio that X offers only as the parts of a playlist.
 
 use std::{fs, process::Command, sync::Arc};
 
@@ -7,32 +7,32 @@ use serde_json::Value;
 use tempfile::TempDir;
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{Ask, Supplied, Supplier as _, SupplyError},
+    archive::TrackSelector,
+    supplier::{Supplier as _, SupplyError, SupplyOutput, SupplyRequest},
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{SpeechOptions, SpeechToText, XCaptions, XOptions};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    service::{Reply, Service},
+    fixture::{RecordedStages, TIMEOUT, options},
+    service::{FakeSpeechService, SpeechReply},
     sounds::python,
-    stage::{Notes, PATIENCE, options},
 };
-use crate::social::{asking, recorded};
+use crate::social::{asking, read_recording};
 
 const POST: &str = "/i/api/graphql/2ICDjqPd81tulZcYrtpTuQ/TweetResultByRestId";
 const VIDEO: &str = "1990000000000000001";
 const FILES: &str = "video.twimg.com";
 const MASTER: &str = "/amplify_video/9001/pl/master.m3u8";
-/// Where the master playlist of our recording says that the smallest sound is.
+/// The folder of the smallest audio, as the master playlist of the recording names it.
 const FOLDER: &str = "/amplify_video/9001/pl/mp4a/32000/";
-/// How long the sound is, in seconds.
+/// Length of the audio in seconds.
 const SECONDS: u32 = 7;
 
-/// The recorded post, of which X tells no file.
-fn post() -> Result<Answer> {
+/// The recorded post without its media files.
+fn post() -> Result<ReplayResponse> {
     fn without_files(value: &mut Value) {
         match value {
             Value::Array(items) => {
@@ -46,15 +46,15 @@ fn post() -> Result<Answer> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/x/posts/video.json");
     let mut post: Value = serde_json::from_slice(&fs::read(path)?)?;
     without_files(&mut post);
-    Ok(Answer::json(&post))
+    Ok(ReplayResponse::json(&post))
 }
 
 /// A file with its name.
-type File = (String, Vec<u8>);
+type PlaylistFile = (String, Vec<u8>);
 
-/// A sound as ffmpeg puts it into parts: the playlist, and every file.
-fn parts() -> Result<(String, Vec<File>)> {
-    // It has ffmpeg installed where it is not there.
+/// Audio that ffmpeg splits into parts: the playlist and all files.
+fn parts() -> Result<(String, Vec<PlaylistFile>)> {
+    // Installs ffmpeg if it is missing.
     python()?;
     let folder = TempDir::new()?;
     let tones = format!("aevalsrc=0.3*sin(440*2*PI*t)*lt(mod(t\\,2)\\,1.5):s=16000:d={SECONDS}");
@@ -95,48 +95,58 @@ fn parts() -> Result<(String, Vec<File>)> {
     Ok((list, files))
 }
 
-/// X with that post, this playlist of its sound, and these files.
-fn x(list: String, files: Vec<(String, Answer)>) -> Result<ReplayProxy> {
-    let files = files.into_iter().map(|(name, answer)| {
+/// X with that post, this playlist of its audio, and these files.
+fn x(list: String, files: Vec<(String, ReplayResponse)>) -> Result<ReplayProxy> {
+    let files = files.into_iter().map(|(name, response)| {
         let rule = Rule::get(FILES, &format!("{FOLDER}{name}"));
-        rule.header("referer", "https://x.com/").answer(answer)
+        rule.header("referer", "https://x.com/").respond(response)
     });
     let script = Script::new().rules([
-        Rule::post("api.x.com", "/1.1/guest/activate.json").answer(recorded("x", "posts/pass.json")?),
-        Rule::get("x.com", POST).answer(post()?),
-        Rule::get(FILES, MASTER).answer(recorded("x", "files/master.m3u8")?),
-        Rule::get(FILES, &format!("{FOLDER}a.m3u8")).answer(Answer::text(list)),
+        Rule::post("api.x.com", "/1.1/guest/activate.json").respond(read_recording("x", "posts/pass.json")?),
+        Rule::get("x.com", POST).respond(post()?),
+        Rule::get(FILES, MASTER).respond(read_recording("x", "files/master.m3u8")?),
+        Rule::get(FILES, &format!("{FOLDER}a.m3u8")).respond(ReplayResponse::text(list)),
     ]);
     ReplayProxy::start(script.rules(files))
 }
 
-fn good(files: &[File]) -> Vec<(String, Answer)> {
-    files.iter().map(|(name, body)| (name.clone(), Answer::bytes("video/mp4", body.clone()))).collect()
+fn good(files: &[PlaylistFile]) -> Vec<(String, ReplayResponse)> {
+    files
+        .iter()
+        .map(|(name, body)| (name.clone(), ReplayResponse::bytes("video/mp4", body.clone())))
+        .collect()
 }
 
-async fn listen(proxy: &ReplayProxy, options: SpeechOptions) -> Result<Result<Supplied, SupplyError>> {
+async fn transcribe(
+    proxy: &ReplayProxy,
+    options: SpeechOptions,
+) -> Result<Result<SupplyOutput, SupplyError>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let http = asking::http(proxy)?;
     let x = XCaptions::new(Arc::clone(&http), XOptions::default(), Arc::clone(&clock));
-    let deadline = clock.now().plus(PATIENCE);
-    let listener = SpeechToText::new(http, options, clock, vec![Arc::new(x)])?;
-    let ask = Ask { video: VideoId::new(Platform::Microblog, VIDEO)?, wish: Wish::Default, deadline };
-    Ok(listener.supply(ask, Arc::new(Notes::default())).await)
+    let deadline = clock.now().plus(TIMEOUT);
+    let transcriber = SpeechToText::new(http, options, clock, vec![Arc::new(x)])?;
+    let request = SupplyRequest {
+        video: VideoId::new(Platform::X, VIDEO)?,
+        selector: TrackSelector::Default,
+        deadline,
+    };
+    Ok(transcriber.supply(request, Arc::new(RecordedStages::default())).await)
 }
 
-async fn service() -> Result<Service> {
-    Service::start(|_, _| Reply::heard(&[(0.0, 1.4, "the quick brown fox")])).await
+async fn service() -> Result<FakeSpeechService> {
+    FakeSpeechService::start(|_, _| SpeechReply::transcription(&[(0.0, 1.4, "the quick brown fox")])).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_parts_are_one_sound() -> Result<()> {
+async fn speech_playlist_parts_are_joined() -> Result<()> {
     let service = service().await?;
     let (list, files) = parts()?;
     let proxy = x(list, good(&files))?;
-    let supplied = listen(&proxy, options(&service.base_url)).await??;
-    assert_eq!(supplied.tracks.first().context("no transcript")?.source, "speech-to-text");
-    // All of it was heard, and each part was asked for once.
-    let seconds: f64 = service.seen().iter().map(|seen| seen.seconds()).sum();
+    let supplied = transcribe(&proxy, options(&service.base_url)).await??;
+    assert_eq!(supplied.transcripts.first().context("no transcript")?.source, "speech-to-text");
+    // All audio was sent, and each part was downloaded once.
+    let seconds: f64 = service.requests().iter().map(|request| request.seconds()).sum();
     assert!((seconds - f64::from(SECONDS)).abs() < 1.0, "{seconds}");
     for (name, _) in &files {
         assert_eq!(proxy.count(|request| request.path == format!("{FOLDER}{name}")), 1, "{name}");
@@ -146,7 +156,7 @@ async fn the_parts_are_one_sound() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_that_are_elsewhere_missing_or_no_sound_are_no_sound() -> Result<()> {
+async fn speech_playlist_with_invalid_part_is_unreadable() -> Result<()> {
     let service = service().await?;
     let (list, files) = parts()?;
     let last = files
@@ -155,10 +165,10 @@ async fn parts_that_are_elsewhere_missing_or_no_sound_are_no_sound() -> Result<(
         .filter(|name| name != "init.mp4")
         .max()
         .context("no part")?;
-    let other = |answer: Answer| {
+    let other = |response: ReplayResponse| {
         let mut files = good(&files);
         files.retain(|(name, _)| *name != last);
-        files.push((last.clone(), answer));
+        files.push((last.clone(), response));
         files
     };
     for (list, files, expect) in [
@@ -171,20 +181,20 @@ async fn parts_that_are_elsewhere_missing_or_no_sound_are_no_sound() -> Result<(
             "unreadable",
         ),
         ("<html>".to_owned(), good(&files), "unreadable"),
-        (list.clone(), other(Answer::status(404)), "unreadable"),
-        (list.clone(), other(Answer::text("<html>Access Denied</html>")), "unreadable"),
+        (list.clone(), other(ReplayResponse::status(404)), "unreadable"),
+        (list.clone(), other(ReplayResponse::text("<html>Access Denied</html>")), "unreadable"),
     ] {
         let proxy = x(list, files)?;
-        let error = listen(&proxy, options(&service.base_url)).await?.err().context("it was heard")?;
+        let error = transcribe(&proxy, options(&service.base_url)).await?.err().context("a transcript")?;
         assert_eq!(error.reason().as_str(), expect, "{error:?}");
         assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     }
-    // The bound of a file holds for all parts together.
-    let room = files.iter().map(|(_, body)| body.len() as u64).sum::<u64>() - 1;
+    // The size limit of a file applies to all parts together.
+    let size_limit = files.iter().map(|(_, body)| body.len() as u64).sum::<u64>() - 1;
     let proxy = x(list, good(&files))?;
-    let small = SpeechOptions { max_download: room, ..options(&service.base_url) };
-    let error = listen(&proxy, small).await?.err().context("it was heard")?;
-    assert!(error.message().contains("larger"), "{error:?}");
-    assert!(service.seen().is_empty());
+    let small = SpeechOptions { max_download: size_limit, ..options(&service.base_url) };
+    let error = transcribe(&proxy, small).await?.err().context("a transcript")?;
+    assert!(error.message().contains("too large"), "{error:?}");
+    assert!(service.requests().is_empty());
     Ok(())
 }

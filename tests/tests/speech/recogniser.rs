@@ -1,4 +1,4 @@
-//! A real speech-to-text service in a process of its own: `recogniser.py`.
+//! A real speech-to-text service in its own process: `recogniser.py`.
 
 use std::{
     io::{BufRead, BufReader, Lines},
@@ -10,34 +10,34 @@ use serde_json::Value;
 
 use super::sounds::python;
 
-/// A running service. Dropping it ends it.
-pub(super) struct Recogniser {
+/// A running service; drop stops it.
+pub(super) struct SpeechRecognizer {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     pub(super) base_url: String,
 }
 
-impl Recogniser {
+impl SpeechRecognizer {
     pub(super) fn start() -> Result<Self> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/speech/recogniser.py");
         let mut command = Command::new(python()?);
         let mut child = command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let lines = BufReader::new(child.stdout.take().context("no pipe")?).lines();
-        let mut recogniser = Self { child, lines, base_url: String::new() };
-        recogniser.base_url = format!("http://127.0.0.1:{}/v1", recogniser.line()?["port"]);
-        Ok(recogniser)
+        let mut recognizer = Self { child, lines, base_url: String::new() };
+        recognizer.base_url = format!("http://127.0.0.1:{}/v1", recognizer.next_line()?["port"]);
+        Ok(recognizer)
     }
 
-    /// What it tells next: one line for each part that it heard.
-    pub(super) fn line(&mut self) -> Result<Value> {
-        let line = self.lines.next().context("the recogniser has ended")??;
+    /// Its next line of output: one for each transcribed chunk.
+    pub(super) fn next_line(&mut self) -> Result<Value> {
+        let line = self.lines.next().context("the recognizer has ended")??;
         Ok(serde_json::from_str(&line)?)
     }
 }
 
-impl Drop for Recogniser {
+impl Drop for SpeechRecognizer {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A speech-to-text service that answers as the test says.
+//! A speech-to-text service that sends scripted responses.
 
 use std::{
     future,
@@ -16,17 +16,17 @@ use tokio::{
     time::Instant,
 };
 
-/// A request as the service saw it.
+/// A request that the service received.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
-    /// Its head, in lower case.
+pub(crate) struct SeenRequest {
+    /// The head, in lower case.
     pub(crate) head: String,
     pub(crate) body: Bytes,
     pub(crate) at: Instant,
 }
 
-impl Seen {
-    /// The value of a field of the form.
+impl SeenRequest {
+    /// The value of a form field.
     pub(crate) fn field(&self, name: &str) -> Option<String> {
         let body = String::from_utf8_lossy(&self.body);
         let (_, rest) = body.split_once(&format!("name=\"{name}\"\r\n\r\n"))?;
@@ -35,94 +35,95 @@ impl Seen {
 
     /// The file of the form.
     pub(crate) fn file(&self) -> &[u8] {
-        let place = |mark: &[u8]| self.body.windows(mark.len()).position(|window| window == mark);
-        let start = place(b"filename=").and_then(|start| {
+        let find = |mark: &[u8]| self.body.windows(mark.len()).position(|window| window == mark);
+        let start = find(b"filename=").and_then(|start| {
             let rest = self.body.get(start..)?;
             Some(start + rest.windows(4).position(|window| window == b"\r\n\r\n")? + 4)
         });
-        let end = place(b"--\r\n").unwrap_or(self.body.len());
+        let end = find(b"--\r\n").unwrap_or(self.body.len());
         start.and_then(|start| self.body.get(start..end)).unwrap_or_default()
     }
 
-    /// How long the file is, in seconds: it must be WAV, of 16,000 samples of two bytes a second.
+    /// Length of the file in seconds. The file must be WAV with 16,000 samples of two bytes a second.
     pub(crate) fn seconds(&self) -> f64 {
         let word = self.file().get(40..44).and_then(|word| word.try_into().ok()).unwrap_or_default();
         f64::from(u32::from_le_bytes(word)) / 32_000.0
     }
 }
 
-/// What the service does.
-pub(crate) enum Reply {
-    /// It answers with a status, lines of headers and a body.
+/// The reaction to one request.
+pub(crate) enum SpeechReply {
+    /// Sends a status, header lines and a body.
     Answer(u16, &'static str, String),
-    /// It never ends its answer.
+    /// Sends a body without end.
     Endless,
-    /// It never begins one.
+    /// Never responds.
     Never,
-    /// It hangs up.
+    /// Closes the connection.
     Closed,
-    /// It begins its answer with these headers and this, and goes on with that once it gets a permit; it hangs up
-    /// instead where there is nothing to go on with.
-    Begun(&'static str, String, Arc<Semaphore>, Option<String>),
-    /// This, once it gets a permit; each is for one answer.
-    Held(Arc<Semaphore>, Box<Reply>),
+    /// Sends headers and the start of a body, waits for a permit, and sends the rest.
+    ///
+    /// With `None` it closes the connection instead of sending the rest.
+    Partial(&'static str, String, Arc<Semaphore>, Option<String>),
+    /// Waits for a permit, which it uses up, and then reacts like this.
+    Gated(Arc<Semaphore>, Box<SpeechReply>),
 }
 
-impl Reply {
+impl SpeechReply {
     pub(crate) fn json(body: &Value) -> Self {
         Self::Answer(200, "", body.to_string())
     }
 
-    /// A transcription of these pieces: start, end, text.
-    pub(crate) fn heard(pieces: &[(f64, f64, &str)]) -> Self {
-        let segments: Vec<_> = pieces
+    /// A transcription with these segments: start, end, text.
+    pub(crate) fn transcription(segments: &[(f64, f64, &str)]) -> Self {
+        let json_segments: Vec<_> = segments
             .iter()
             .map(|(start, end, text)| json!({"start": start, "end": end, "text": text}))
             .collect();
-        let text: String = pieces.iter().map(|(.., text)| *text).collect();
-        Self::json(&json!({"text": text, "language": "english", "segments": segments}))
+        let text: String = segments.iter().map(|(.., text)| *text).collect();
+        Self::json(&json!({"text": text, "language": "english", "segments": json_segments}))
     }
 }
 
-type Script = dyn Fn(&Seen, usize) -> Reply + Send + Sync;
+type SpeechScript = dyn Fn(&SeenRequest, usize) -> SpeechReply + Send + Sync;
 
-/// The service; it ends with the value.
-pub(crate) struct Service {
+/// The service; drop stops it.
+pub(crate) struct FakeSpeechService {
     pub(crate) base_url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<SeenRequest>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Service {
-    /// A service that answers by `script`, which gets the request and how many came before.
+impl FakeSpeechService {
+    /// Starts a service that responds by `script`, called with the request and the number of earlier ones.
     pub(crate) async fn start(
-        script: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
+        script: impl Fn(&SeenRequest, usize) -> SpeechReply + Send + Sync + 'static,
     ) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (script, log): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&seen));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (script, log): (Arc<SpeechScript>, _) = (Arc::new(script), Arc::clone(&requests));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let (script, log) = (Arc::clone(&script), Arc::clone(&log));
                 connections.spawn(async move {
-                    // A client that leaves is no fault of the service.
+                    // A client that disconnects is not an error.
                     let _ = serve(stream, script.as_ref(), &log).await;
                 });
             }
         });
-        Ok(Self { base_url, seen, _tasks: tasks })
+        Ok(Self { base_url, requests, _tasks: tasks })
     }
 
-    /// The requests that came, in order.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The received requests, in order.
+    pub(crate) fn requests(&self) -> Vec<SeenRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -> Result<()> {
+async fn serve(mut stream: TcpStream, script: &SpeechScript, log: &Mutex<Vec<SeenRequest>>) -> Result<()> {
     let mut bytes = Vec::new();
     let head = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -141,21 +142,21 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -
             return Ok(());
         }
     }
-    let seen = Seen { head: text, body: Bytes::from(bytes.split_off(head)), at: Instant::now() };
+    let request = SeenRequest { head: text, body: Bytes::from(bytes.split_off(head)), at: Instant::now() };
     let before = {
         let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.push(seen.clone());
+        log.push(request.clone());
         log.len() - 1
     };
-    let reply = match script(&seen, before) {
-        Reply::Held(may, reply) => {
-            may.acquire().await?.forget();
+    let reply = match script(&request, before) {
+        SpeechReply::Gated(permits, reply) => {
+            permits.acquire().await?.forget();
             *reply
         }
         reply => reply,
     };
     match reply {
-        Reply::Answer(status, headers, body) => {
+        SpeechReply::Answer(status, headers, body) => {
             let head = format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",
                 body.len()
@@ -163,22 +164,22 @@ async fn serve(mut stream: TcpStream, script: &Script, log: &Mutex<Vec<Seen>>) -
             stream.write_all(head.as_bytes()).await?;
             stream.write_all(body.as_bytes()).await?;
         }
-        Reply::Begun(headers, start, may, rest) => {
+        SpeechReply::Partial(headers, start, permits, rest) => {
             let length = start.len() + rest.as_ref().map_or(1, String::len);
             let head =
                 format!("HTTP/1.1 200 X\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n");
             stream.write_all((head + &start).as_bytes()).await?;
-            may.acquire().await?.forget();
+            permits.acquire().await?.forget();
             stream.write_all(rest.unwrap_or_default().as_bytes()).await?;
         }
-        Reply::Endless => {
+        SpeechReply::Endless => {
             stream.write_all(b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{\"text\":\"").await?;
             loop {
                 stream.write_all(&[b'a'; 4_096]).await?;
             }
         }
-        Reply::Never => future::pending().await,
-        Reply::Closed | Reply::Held(..) => {}
+        SpeechReply::Never => future::pending().await,
+        SpeechReply::Closed | SpeechReply::Gated(..) => {}
     }
     Ok(())
 }

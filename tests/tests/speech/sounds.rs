@@ -1,4 +1,4 @@
-//! Files to listen to, made by ffmpeg: speech of its voice, and tones.
+//! Media files made by ffmpeg: synthesized speech, and tones.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/speech");
 
-/// The Python that has the recogniser. The first caller has it installed, and ffmpeg.
+/// The Python that has the recognizer. The first call installs it, and ffmpeg.
 pub(super) fn python() -> Result<&'static PathBuf> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let installed = PYTHON.get_or_init(|| {
@@ -20,7 +20,7 @@ pub(super) fn python() -> Result<&'static PathBuf> {
         let path = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| PathBuf::from(path.trim()))
     });
-    installed.as_ref().context("the recogniser of the tests cannot be installed")
+    installed.as_ref().context("cannot install the test recognizer")
 }
 
 /// The MP4 file that ffmpeg makes with these arguments.
@@ -34,27 +34,27 @@ pub(super) fn ffmpeg(arguments: &[&str]) -> Result<Vec<u8>> {
     Ok(fs::read(file)?)
 }
 
-/// A video in which these sentences are spoken, each after a pause of so many seconds, as an MP4 file.
+/// A video with these spoken sentences, each after a pause in seconds, as an MP4 file.
 pub(super) fn speech(sentences: &[(f64, &str)]) -> Result<Vec<u8>> {
     let mut graph = String::new();
-    for (place, (pause, sentence)) in sentences.iter().enumerate() {
+    for (index, (pause, sentence)) in sentences.iter().enumerate() {
         graph +=
-            &format!("flite=text='{sentence}':voice=slt,adelay={}[s{place}];", (pause * 1_000.0).round());
+            &format!("flite=text='{sentence}':voice=slt,adelay={}[s{index}];", (pause * 1_000.0).round());
     }
-    let all: String = (0..sentences.len()).map(|place| format!("[s{place}]")).collect();
+    let all: String = (0..sentences.len()).map(|index| format!("[s{index}]")).collect();
     graph += &format!("{all}concat=n={}:v=0:a=1[a]", sentences.len());
     let picture = ["-f", "lavfi", "-i", "color=black:s=64x64:r=2", "-filter_complex", &graph];
     let coded = ["-map", "0:v", "-map", "[a]", "-shortest", "-c:v", "mpeg4", "-c:a", "aac", "-b:a", "64k"];
     ffmpeg(&[&picture[..], &coded].concat())
 }
 
-/// Tones of a second and a half with pauses of half a second, so many seconds of them, as an MP4 file.
+/// Tones of 1.5 s with pauses of 0.5 s, for this many seconds, as an MP4 file.
 pub(super) fn tones(seconds: u32) -> Result<Vec<u8>> {
     let source = format!("aevalsrc=0.3*sin(440*2*PI*t)*lt(mod(t\\,2)\\,1.5):s=16000:d={seconds}");
     sound(&source)
 }
 
-/// What a source of ffmpeg gives, as an MP4 file.
+/// The output of an ffmpeg source, as an MP4 file.
 pub(super) fn sound(source: &str) -> Result<Vec<u8>> {
     ffmpeg(&["-f", "lavfi", "-i", source, "-c:a", "aac", "-b:a", "32k"])
 }

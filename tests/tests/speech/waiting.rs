@@ -1,4 +1,4 @@
-//! Listening that takes longer than its callers wait: they are told when to ask again, and lose nothing by it.
+//! Transcriptions that outlast their callers: the callers learn when to retry, and the work is kept.
 
 use std::{
     sync::Arc,
@@ -10,22 +10,22 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    built::speaking,
-    service::{Reply, Seen, Service},
+    cli::speech_settings,
+    fixture::TIMEOUT,
+    service::{FakeSpeechService, SeenRequest, SpeechReply},
     sounds::tones,
-    stage::PATIENCE,
 };
 use crate::server::{
-    harness::{Reply as Told, Server, borrowed, keys},
-    v1::post::{Outbox, account, credits},
+    harness::{ServerFixture, ServerReply, borrow_settings, create_keys},
+    v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 
-/// A proxy for YouTube, on which one video has no captions, and a sound of ten seconds.
+/// A proxy for YouTube with one video that has no captions and ten seconds of audio.
 fn platform() -> Result<ReplayProxy> {
     let files = "rr1---sn-a.googlevideo.com";
     let player = json!({
@@ -36,104 +36,109 @@ fn platform() -> Result<ReplayProxy> {
             "url": format!("https://{files}/videoplayback?expire=1795000000"),
         }]},
     });
-    let asked = Rule::post("www.youtube.com", "/youtubei/v1/player").or_host("youtubei.googleapis.com");
-    let file = Rule::get(files, "/videoplayback").answer(Answer::bytes("audio/mp4", tones(10)?));
-    ReplayProxy::start(Script::new().rule(asked.answer(Answer::json(&player))).rule(file))
+    let player_rule = Rule::post("www.youtube.com", "/youtubei/v1/player").or_host("youtubei.googleapis.com");
+    let file = Rule::get(files, "/videoplayback").respond(ReplayResponse::bytes("audio/mp4", tones(10)?));
+    ReplayProxy::start(Script::new().rule(player_rule.respond(ReplayResponse::json(&player))).rule(file))
 }
 
-/// A service that hears each part once it may.
-async fn service(may: &Arc<Semaphore>) -> Result<Service> {
-    let may = Arc::clone(may);
-    let hear = move |seen: &Seen, place: usize| {
-        let heard = Reply::heard(&[(0.0, seen.seconds(), &format!("part {place}"))]);
-        Reply::Held(Arc::clone(&may), Box::new(heard))
+/// A service that transcribes each chunk once it has a permit.
+async fn service(permits: &Arc<Semaphore>) -> Result<FakeSpeechService> {
+    let permits = Arc::clone(permits);
+    let script = move |request: &SeenRequest, index: usize| {
+        let chunk_reply = SpeechReply::transcription(&[(0.0, request.seconds(), &format!("part {index}"))]);
+        SpeechReply::Gated(Arc::clone(&permits), Box::new(chunk_reply))
     };
-    Service::start(hear).await
+    FakeSpeechService::start(script).await
 }
 
-/// A server that listens there in five parts, one after the other, and whose callers wait for a moment.
-fn serve(data: &TempDir, temporary: &TempDir, proxy: &ReplayProxy, service: &Service) -> Result<Server> {
-    let mut settings = speaking(proxy, &service.base_url, temporary);
+/// A server that transcribes there in five successive chunks and whose callers wait for 300 ms.
+fn serve(
+    data: &TempDir,
+    temporary: &TempDir,
+    proxy: &ReplayProxy,
+    service: &FakeSpeechService,
+) -> Result<ServerFixture> {
+    let mut settings = speech_settings(proxy, &service.base_url, temporary);
     for (name, value) in [
         ("VERBATIM_LIMITS__WAIT", "300ms"),
-        ("VERBATIM_SPEECH__PART", "3s"),
+        ("VERBATIM_SPEECH__CHUNK_DURATION", "3s"),
         ("VERBATIM_SPEECH__FORMAT", "wav"),
         ("VERBATIM_SPEECH__CONCURRENCY", "1"),
     ] {
         settings.push((name.to_owned(), value.to_owned()));
     }
-    let settings = borrowed(&settings);
-    Server::start(data, &settings)
+    let settings = borrow_settings(&settings);
+    ServerFixture::start(data, &settings)
 }
 
-/// Waits until the service was sent so many parts.
-async fn until_sent(service: &Service, parts: usize) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
-    while service.seen().len() < parts {
-        ensure!(Instant::now() < end, "the service was sent {} parts", service.seen().len());
+/// Waits until the service has received this many chunks.
+async fn wait_for_chunks(service: &FakeSpeechService, parts: usize) -> Result<()> {
+    let deadline = Instant::now() + TIMEOUT;
+    while service.requests().len() < parts {
+        ensure!(Instant::now() < deadline, "the service received {} chunks", service.requests().len());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())
 }
 
-/// Asks until there is a transcript, as a client does.
-async fn until_there(server: &Server, key: &str, path: &str) -> Result<Told> {
-    let end = Instant::now() + PATIENCE;
+/// Repeats the lookup until there is a transcript, as a client does.
+async fn poll_until_available(server: &ServerFixture, key: &str, path: &str) -> Result<ServerReply> {
+    let deadline = Instant::now() + TIMEOUT;
     loop {
-        let told = server.get_as(key, path).await?;
-        if told.status == StatusCode::OK && told.json()["available"] != json!(false) {
-            return Ok(told);
+        let reply = server.get_as(key, path).await?;
+        if reply.status == StatusCode::OK && reply.json()["available"] != json!(false) {
+            return Ok(reply);
         }
-        ensure!(Instant::now() < end, "{}", told.text());
+        ensure!(Instant::now() < deadline, "{}", reply.text());
     }
 }
 
-/// Fails unless an answer of Surface A says that the work goes on, and when to ask again.
-fn check_goes_on(told: &Told, part: &str) -> Result<Value> {
-    let body = told.json();
+/// Fails unless a response of the lookup API says that the work continues, and when to retry.
+fn check_in_progress(reply: &ServerReply, part: &str) -> Result<Value> {
+    let body = reply.json();
     let message = body["failureMessage"].as_str().unwrap_or_default();
-    assert_eq!((told.status, &body["failureReason"]), (StatusCode::OK, &json!("fetch_error")), "{body}");
+    assert_eq!((reply.status, &body["failureReason"]), (StatusCode::OK, &json!("fetch_error")), "{body}");
     assert!(message.contains("still being transcribed") && message.contains(part), "{message}");
-    let again: u64 =
-        told.header("retry-after").parse().with_context(|| told.header("retry-after").to_owned())?;
-    assert!((2..=300).contains(&again), "{again}");
+    let retry_after: u64 =
+        reply.header("retry-after").parse().with_context(|| reply.header("retry-after").to_owned())?;
+    assert!((2..=300).contains(&retry_after), "{retry_after}");
     Ok(body)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_asks_again_joins_the_work_and_pays_once() -> Result<()> {
-    let may = Arc::new(Semaphore::new(0));
-    let (proxy, service) = (platform()?, service(&may).await?);
+async fn lookup_repeated_joins_flight_and_pays_once() -> Result<()> {
+    let permits = Arc::new(Semaphore::new(0));
+    let (proxy, service) = (platform()?, service(&permits).await?);
     let (data, temporary) = (TempDir::new()?, TempDir::new()?);
-    let mut outbox = Outbox::of(&data);
+    let mut outbox = MailClient::new(&data);
     let server = serve(&data, &temporary, &proxy, &service)?;
-    let keys = keys(&data, 2)?;
+    let keys = create_keys(&data, 2)?;
     let path = format!("/api/transcript?v={VIDEO}");
-    check_goes_on(&server.get_as(&keys[0], &path).await?, "please ask again in")?;
-    until_asked(&server, &keys[0], &path, &service, 1).await?;
-    // In text it is a 404, with the same header.
+    check_in_progress(&server.get_as(&keys[0], &path).await?, "Try again in")?;
+    poll_until_chunks(&server, &keys[0], &path, &service, 1).await?;
+    // The text format has status 404 and the same header.
     let text = server.get_as(&keys[0], &format!("{path}&format=text")).await?;
     assert_eq!(text.status, StatusCode::NOT_FOUND);
     assert!(text.text().contains("still being transcribed") && !text.header("retry-after").is_empty());
 
-    // Two of the five parts are heard by the time that the third one is sent.
-    may.add_permits(2);
-    until_sent(&service, 3).await?;
-    let again = check_goes_on(&server.get_as(&keys[0], &path).await?, "(40 % is done)")?;
-    let other = check_goes_on(&server.get_as(&keys[1], &path).await?, "(40 % is done)")?;
-    assert_eq!((&again["key"]["used"], &other["key"]["used"]), (&json!(1), &json!(0)));
+    // Two of the five chunks are transcribed by the time that the third one is sent.
+    permits.add_permits(2);
+    wait_for_chunks(&service, 3).await?;
+    let repeated = check_in_progress(&server.get_as(&keys[0], &path).await?, "(40 % done)")?;
+    let other = check_in_progress(&server.get_as(&keys[1], &path).await?, "(40 % done)")?;
+    assert_eq!((&repeated["key"]["used"], &other["key"]["used"]), (&json!(1), &json!(0)));
 
-    // On Surface B it is a 500 whose sentence says when; Retry-After belongs to 429 there.
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    // The v1 API has status 500 with the wait in its message; there `Retry-After` belongs to 429.
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
     let v1 = format!("/api/v1/transcript?video_id={VIDEO}");
     let refused = server.get_as(&key, &v1).await?;
     assert_eq!((refused.status, refused.header("retry-after")), (StatusCode::INTERNAL_SERVER_ERROR, ""));
     let error = refused.json()["error"].as_str().unwrap_or_default().to_owned();
-    assert!(error.contains("(40 % is done): nothing was charged, please ask again in "), "{error}");
-    let before = credits(&server, &key).await?;
+    assert!(error.contains("(40 % done); nothing was charged. Try again in "), "{error}");
+    let before = remaining_credits(&server, &key).await?;
 
-    may.add_permits(100);
-    let there = until_there(&server, &keys[0], &path).await?;
+    permits.add_permits(100);
+    let there = poll_until_available(&server, &keys[0], &path).await?;
     let body = there.json();
     assert_eq!((&body["source"], there.header("retry-after")), (&json!("speech-to-text"), ""));
     assert_eq!((body["transcript"].as_array().map(Vec::len), &body["key"]["used"]), (Some(5), &json!(1)));
@@ -141,45 +146,52 @@ async fn whoever_asks_again_joins_the_work_and_pays_once() -> Result<()> {
     assert_eq!((&free["fromCache"], &free["key"]["used"]), (&json!(true), &json!(0)));
     let paid = server.get_as(&key, &v1).await?;
     assert_eq!((paid.status, paid.header("x-cache")), (StatusCode::OK, "HIT"), "{}", paid.text());
-    assert_eq!(credits(&server, &key).await?, before - 1);
-    assert_eq!(service.seen().len(), 5, "each part was heard once");
+    assert_eq!(remaining_credits(&server, &key).await?, before - 1);
+    assert_eq!(service.requests().len(), 5, "not every chunk was sent once");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_that_fails_in_the_end_is_told_and_returned() -> Result<()> {
-    let may = Arc::new(Semaphore::new(0));
-    let held = Arc::clone(&may);
-    let hear = move |seen: &Seen, place: usize| {
-        let heard = match place {
-            0 => Reply::Answer(500, "", String::new()),
-            _ => Reply::heard(&[(0.0, seen.seconds(), "sheep")]),
+async fn lookup_failed_transcription_is_reported_and_refunded() -> Result<()> {
+    let permits = Arc::new(Semaphore::new(0));
+    let held = Arc::clone(&permits);
+    let script = move |request: &SeenRequest, index: usize| {
+        let chunk_reply = match index {
+            0 => SpeechReply::Answer(500, "", String::new()),
+            _ => SpeechReply::transcription(&[(0.0, request.seconds(), "sheep")]),
         };
-        Reply::Held(Arc::clone(&held), Box::new(heard))
+        SpeechReply::Gated(Arc::clone(&held), Box::new(chunk_reply))
     };
-    let (proxy, service) = (platform()?, Service::start(hear).await?);
+    let (proxy, service) = (platform()?, FakeSpeechService::start(script).await?);
     let (data, temporary) = (TempDir::new()?, TempDir::new()?);
     let server = serve(&data, &temporary, &proxy, &service)?;
-    let key = keys(&data, 1)?.remove(0);
+    let key = create_keys(&data, 1)?.remove(0);
     let path = format!("/api/transcript?v={VIDEO}");
-    check_goes_on(&server.get_as(&key, &path).await?, "please ask again in")?;
-    until_asked(&server, &key, &path, &service, 1).await?;
-    may.add_permits(1);
-    // The failure costs the key nothing; whoever asks after it has the work done anew.
-    until_asked(&server, &key, &path, &service, 2).await?;
-    may.add_permits(100);
-    let body = until_there(&server, &key, &path).await?.json();
+    check_in_progress(&server.get_as(&key, &path).await?, "Try again in")?;
+    poll_until_chunks(&server, &key, &path, &service, 1).await?;
+    permits.add_permits(1);
+    // The failure costs the key nothing; a lookup after it starts the work again.
+    poll_until_chunks(&server, &key, &path, &service, 2).await?;
+    permits.add_permits(100);
+    let body = poll_until_available(&server, &key, &path).await?.json();
     assert_eq!((&body["available"], &body["key"]["used"]), (&json!(true), &json!(1)), "{body}");
     Ok(())
 }
 
-/// Asks until the service was sent so many parts: work that nobody waits for any more when its turn comes does not
-/// begin, and whoever asks after work that ended has it done anew.
-async fn until_asked(server: &Server, key: &str, path: &str, service: &Service, parts: usize) -> Result<()> {
-    let end = Instant::now() + PATIENCE;
-    while service.seen().len() < parts {
+/// Repeats the lookup until the service has received this many chunks.
+///
+/// Queued work without waiters does not start, and a lookup after finished work starts it again.
+async fn poll_until_chunks(
+    server: &ServerFixture,
+    key: &str,
+    path: &str,
+    service: &FakeSpeechService,
+    parts: usize,
+) -> Result<()> {
+    let deadline = Instant::now() + TIMEOUT;
+    while service.requests().len() < parts {
         server.get_as(key, path).await?;
-        ensure!(Instant::now() < end, "the service was sent {} parts", service.seen().len());
+        ensure!(Instant::now() < deadline, "the service received {} chunks", service.requests().len());
     }
     Ok(())
 }

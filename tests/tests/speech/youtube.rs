@@ -1,4 +1,4 @@
-//! YouTube's sound: where a client is told a plain address it is listened to, else it is said.
+//! YouTube's audio: transcribed if a client gets a direct URL, else a failure that explains it.
 
 use std::sync::Arc;
 
@@ -6,36 +6,41 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use transcript_core::{
     Clock,
-    supplier::{Ask, Supplied, Supplier, SupplyError},
+    supplier::{Supplier, SupplyError, SupplyOutput, SupplyRequest},
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{SpeechToText, YouTubeCaptions, YouTubeOptions};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    service::{Reply, Service},
+    fixture::{RecordedStages, TIMEOUT, options},
+    service::{FakeSpeechService, SpeechReply},
     sounds::tones,
-    stage::{Notes, PATIENCE, options},
 };
 use crate::social::asking;
 
 const VIDEO: &str = "dyke-walk-0";
 const FILES: &str = "rr1---sn-a.googlevideo.com";
 
-/// What comes of listening to a video of which player data says this.
-async fn listen(playability: &str, streaming: Value) -> Result<(Result<Supplied, SupplyError>, Vec<String>)> {
+/// Transcribes a video with this playability status and streaming data.
+async fn transcribe(
+    playability: &str,
+    streaming: Value,
+) -> Result<(Result<SupplyOutput, SupplyError>, Vec<String>)> {
     let player = json!({
         "playabilityStatus": {"status": playability, "reason": "Private video"},
         "videoDetails": {"videoId": VIDEO, "title": "A walk along the dyke", "lengthSeconds": "4"},
         "streamingData": streaming,
     });
-    let asked = Rule::post("www.youtube.com", "/youtubei/v1/player").or_host("youtubei.googleapis.com");
-    let file = Rule::get(FILES, "/videoplayback").answer(Answer::bytes("audio/mp4", tones(4)?));
-    let script = Script::new().rule(asked.answer(Answer::json(&player))).rule(file);
+    let player_rule = Rule::post("www.youtube.com", "/youtubei/v1/player").or_host("youtubei.googleapis.com");
+    let file = Rule::get(FILES, "/videoplayback").respond(ReplayResponse::bytes("audio/mp4", tones(4)?));
+    let script = Script::new().rule(player_rule.respond(ReplayResponse::json(&player))).rule(file);
     let proxy = ReplayProxy::start(script)?;
-    let service =
-        Service::start(|_, _| Reply::heard(&[(0.0, 1.5, " Sheep."), (2.0, 3.5, " Grass.")])).await?;
+    let service = FakeSpeechService::start(|_, _| {
+        SpeechReply::transcription(&[(0.0, 1.5, " Sheep."), (2.0, 3.5, " Grass.")])
+    })
+    .await?;
     let http = asking::http(&proxy)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let videos = YouTubeCaptions::new(Arc::clone(&http), YouTubeOptions::default(), Arc::clone(&clock));
@@ -43,24 +48,27 @@ async fn listen(playability: &str, streaming: Value) -> Result<(Result<Supplied,
         part: std::time::Duration::from_secs(60),
         ..options(&service.base_url)
     };
-    let listener = SpeechToText::new(http, options, Arc::clone(&clock), vec![Arc::new(videos)])?;
-    let video = VideoId::new(Platform::VideoSite, VIDEO)?;
-    let ask =
-        Ask { video, wish: transcript_core::archive::Wish::Default, deadline: clock.now().plus(PATIENCE) };
-    let outcome = listener.supply(ask, Arc::new(Notes::default())).await;
+    let transcriber = SpeechToText::new(http, options, Arc::clone(&clock), vec![Arc::new(videos)])?;
+    let video = VideoId::new(Platform::YouTube, VIDEO)?;
+    let request = SupplyRequest {
+        video,
+        selector: transcript_core::archive::TrackSelector::Default,
+        deadline: clock.now().plus(TIMEOUT),
+    };
+    let outcome = transcriber.supply(request, Arc::new(RecordedStages::default())).await;
     let hosts = proxy.requests().into_iter().map(|request| request.host).collect();
     Ok((outcome, hosts))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plain_address_is_listened_to() -> Result<()> {
+async fn speech_youtube_direct_url_is_transcribed() -> Result<()> {
     let form = json!({
         "mimeType": "audio/mp4; codecs=\"mp4a.40.2\"", "bitrate": 48_000, "contentLength": "9000",
         "url": format!("https://{FILES}/videoplayback?expire=1795000000"),
     });
-    let (outcome, hosts) = listen("OK", json!({"adaptiveFormats": [form]})).await?;
+    let (outcome, hosts) = transcribe("OK", json!({"adaptiveFormats": [form]})).await?;
     let supplied = outcome?;
-    let transcript = supplied.tracks.first().context("no transcript")?;
+    let transcript = supplied.transcripts.first().context("no transcript")?;
     assert_eq!((transcript.source.as_str(), transcript.segments.len()), ("speech-to-text", 2));
     assert_eq!(transcript.title.as_deref(), Some("A walk along the dyke"));
     assert_eq!(hosts.last().map(String::as_str), Some(FILES));
@@ -68,14 +76,14 @@ async fn a_plain_address_is_listened_to() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_only_its_own_players_get_is_said() -> Result<()> {
+async fn speech_youtube_protected_audio_is_reported() -> Result<()> {
     let locked = json!({"adaptiveFormats": [{"mimeType": "audio/mp4", "signatureCipher": "s=1&url=x"}]});
-    let (outcome, hosts) = listen("OK", locked).await?;
+    let (outcome, hosts) = transcribe("OK", locked).await?;
     let error = outcome.err().context("a transcript")?;
-    assert_eq!(error.message(), "YouTube gives the sound of this video to its own players only.");
-    assert!(!error.reason().is_about_the_video(), "{error:?}");
+    assert_eq!(error.message(), "YouTube provides the audio of this video to its own players only.");
+    assert!(!error.reason().is_about_video(), "{error:?}");
     assert!(!hosts.contains(&FILES.to_owned()), "{hosts:?}");
-    let (outcome, _) = listen("LOGIN_REQUIRED", json!({})).await?;
+    let (outcome, _) = transcribe("LOGIN_REQUIRED", json!({})).await?;
     assert_eq!(outcome.err().context("a transcript")?.reason().as_str(), "private");
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Stripe: our client and the rules behind it, against a stand-in that remembers, and both against what
-//! Stripe itself publishes.
+//! Stripe: our client and the payment rules against a stateful fake, and both against Stripe's own tools
+//! and API description.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod changes;
+mod double_payment;
+mod event_storm;
 pub(crate) mod fake;
+pub(crate) mod fixture;
 mod packs;
 mod plans;
 pub(crate) mod real;
-mod storm;
-pub(crate) mod till;
-mod twice;

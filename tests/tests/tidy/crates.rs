@@ -1,20 +1,22 @@
-//! Dependencies point inward, and every crate is held to the workspace's rules.
+//! Dependencies point inward, and every crate inherits the workspace's settings.
 
 use anyhow::{Context as _, Result};
 use toml::{Table, Value};
 
-use super::{Offence, Source, apply, check_planted, none, tree};
+use super::{SourceFile, Violation, apply, check_planted, none, tree};
 
-/// What a crate of the workspace may know of the others. A crate that is not listed must be added.
+/// Packages with the workspace dependencies that each may have, by their keys in the root manifest.
+///
+/// A crate that is not listed must be added.
 const INWARD: &[(&str, &[&str])] = &[
-    ("transcript-core", &[]),
-    ("storage-sqlx", &["transcript-core", "verbatim-tests-postgres"]),
+    ("verbatim-transcript-core", &[]),
+    ("verbatim-storage-sqlx", &["transcript-core", "verbatim-tests-postgres"]),
     ("verbatim-tests-postgres", &[]),
-    ("upstream-reqwest", &["transcript-core"]),
-    ("verbatim", &["transcript-core", "storage-sqlx", "upstream-reqwest"]),
-    ("reference-server", &["transcript-core", "verbatim"]),
-    ("bindings-python", &["transcript-core", "verbatim"]),
-    ("bindings-uniffi", &["transcript-core", "verbatim"]),
+    ("verbatim-upstream-reqwest", &["transcript-core"]),
+    ("verbatim-transcripts", &["transcript-core", "storage-sqlx", "upstream-reqwest"]),
+    ("verbatim-reference-server", &["transcript-core", "verbatim"]),
+    ("verbatim-bindings-python", &["transcript-core", "verbatim"]),
+    ("verbatim-bindings-uniffi", &["transcript-core", "verbatim"]),
     (
         "verbatim-tests",
         &[
@@ -40,14 +42,17 @@ const INWARD: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What only one crate may know, so that it can be exchanged.
-const CONFINED: &[(&str, &str)] =
-    &[("sqlx", "storage-sqlx"), ("rusqlite", "storage-sqlx"), ("reqwest", "upstream-reqwest")];
+/// Libraries that a single crate may depend on, so that they can be replaced.
+const CONFINED: &[(&str, &str)] = &[
+    ("sqlx", "verbatim-storage-sqlx"),
+    ("rusqlite", "verbatim-storage-sqlx"),
+    ("reqwest", "verbatim-upstream-reqwest"),
+];
 
-/// What measures ours beside the libraries alone, and is part of nothing.
+/// The benches depend on the libraries directly to compare against them.
 const MEASURES: &str = "verbatim-benches";
 
-/// The tables of a manifest that name dependencies, those of single targets among them.
+/// The dependencies of a manifest, target-specific ones included.
 fn dependencies(manifest: &Table) -> Vec<String> {
     const KINDS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
     let named = |table: &Table| -> Vec<String> {
@@ -58,11 +63,11 @@ fn dependencies(manifest: &Table) -> Vec<String> {
             .collect()
     };
     let targets = manifest.get("target").and_then(Value::as_table);
-    let of_targets = targets.into_iter().flatten().filter_map(|(_, table)| table.as_table());
-    named(manifest).into_iter().chain(of_targets.flat_map(named)).collect()
+    let target_tables = targets.into_iter().flatten().filter_map(|(_, table)| table.as_table());
+    named(manifest).into_iter().chain(target_tables.flat_map(named)).collect()
 }
 
-fn is_manifest(source: &Source) -> bool {
+fn is_manifest(source: &SourceFile) -> bool {
     source.path.ends_with("/Cargo.toml")
 }
 
@@ -70,101 +75,104 @@ fn name(manifest: &Table) -> Option<&str> {
     manifest.get("package")?.get("name")?.as_str()
 }
 
-/// The line on which a manifest first names this dependency.
-fn line_of(source: &Source, dependency: &str) -> usize {
+/// The line on which a manifest first names a dependency.
+fn find_line(source: &SourceFile, dependency: &str) -> usize {
     let found = source.lines().find(|(_, text)| text.starts_with(dependency));
     found.map_or(1, |(line, _)| line)
 }
 
-fn outward(source: &Source) -> Vec<Offence> {
+fn outward_dependencies(source: &SourceFile) -> Vec<Violation> {
     let Ok(manifest) = source.text.parse::<Table>() else {
-        return vec![source.offence(1, "no valid TOML")];
+        return vec![source.violation(1, "no valid TOML")];
     };
     let Some(package) = name(&manifest) else { return Vec::new() };
     let Some((_, allowed)) = INWARD.iter().find(|(crate_name, _)| *crate_name == package) else {
-        return vec![
-            source.offence(1, format!("{package} has no place among the crates: list it in INWARD")),
-        ];
+        return vec![source.violation(1, format!("{package} is not listed in INWARD: add it"))];
     };
-    let mut offences = Vec::new();
+    let mut violations = Vec::new();
     for dependency in dependencies(&manifest) {
-        let ours = INWARD.iter().any(|(crate_name, _)| *crate_name == dependency);
-        let line = line_of(source, &dependency);
-        if ours && !allowed.contains(&dependency.as_str()) {
-            offences.push(source.offence(line, format!("{package} must not know {dependency}")));
+        let is_ours = INWARD
+            .iter()
+            .any(|(crate_name, keys)| *crate_name == dependency || keys.contains(&dependency.as_str()));
+        let line = find_line(source, &dependency);
+        if is_ours && !allowed.contains(&dependency.as_str()) {
+            violations.push(source.violation(line, format!("{package} must not depend on {dependency}")));
         }
         if let Some((_, owner)) = CONFINED.iter().find(|(library, _)| *library == dependency)
             && *owner != package
             && package != MEASURES
         {
-            offences.push(source.offence(line, format!("only {owner} may know {dependency}")));
+            violations.push(source.violation(line, format!("only {owner} may depend on {dependency}")));
         }
     }
-    offences
+    violations
 }
 
-fn unheld(source: &Source) -> Vec<Offence> {
+fn uninherited_settings(source: &SourceFile) -> Vec<Violation> {
     let manifest = source.text.parse::<Table>().unwrap_or_default();
-    let held = |table: &str, key: &str| {
-        manifest.get(table).and_then(|table| table.get(key)).and_then(flag_of_workspace).unwrap_or(false)
+    let inherited = |table: &str, key: &str| {
+        manifest.get(table).and_then(|table| table.get(key)).and_then(workspace_flag).unwrap_or(false)
     };
-    let lints = manifest.get("lints").and_then(flag_of_workspace).unwrap_or(false);
-    let mut offences = Vec::new();
+    let lints = manifest.get("lints").and_then(workspace_flag).unwrap_or(false);
+    let mut violations = Vec::new();
     if !lints {
-        offences
-            .push(source.offence(1, "add `[lints] workspace = true`: the docs and safety rules are there"));
+        violations.push(
+            source.violation(1, "add `[lints] workspace = true`: it enables the docs and safety rules"),
+        );
     }
     for key in ["version", "edition", "rust-version", "license"] {
-        if !held("package", key) {
-            offences.push(source.offence(1, format!("write `{key}.workspace = true`: there is one {key}")));
+        if !inherited("package", key) {
+            violations.push(
+                source.violation(1, format!("write `{key}.workspace = true`: the workspace defines it")),
+            );
         }
     }
-    offences
+    violations
 }
 
-fn flag_of_workspace(value: &Value) -> Option<bool> {
+fn workspace_flag(value: &Value) -> Option<bool> {
     value.get("workspace")?.as_bool()
 }
 
-/// Dependencies with a version of their own, instead of the workspace's.
-fn unshared(source: &Source) -> Vec<Offence> {
+/// Dependencies with their own version instead of the workspace's.
+fn unshared_versions(source: &SourceFile) -> Vec<Violation> {
     let manifest = source.text.parse::<Table>().unwrap_or_default();
     let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
     tables
         .iter()
         .filter_map(|kind| manifest.get(*kind)?.as_table())
         .flatten()
-        .filter(|(_, value)| !flag_of_workspace(value).unwrap_or(false))
+        .filter(|(_, value)| !workspace_flag(value).unwrap_or(false))
         .map(|(name, _)| {
-            let mend = format!("{name} belongs into [workspace.dependencies] of the root");
-            source.offence(line_of(source, name), mend)
+            let advice = format!("{name}: move its version to [workspace.dependencies] of the root");
+            source.violation(find_line(source, name), advice)
         })
         .collect()
 }
 
 #[test]
-fn dependencies_point_inward() -> Result<()> {
-    apply(is_manifest, outward)
+fn tidy_dependencies_point_inward() -> Result<()> {
+    apply(is_manifest, outward_dependencies)
 }
 
 #[test]
-fn every_crate_takes_the_workspaces_rules() -> Result<()> {
-    apply(is_manifest, unheld)
+fn tidy_crates_inherit_workspace_settings() -> Result<()> {
+    apply(is_manifest, uninherited_settings)
 }
 
 #[test]
-fn every_version_is_named_once() -> Result<()> {
-    apply(is_manifest, unshared)
+fn tidy_dependency_versions_are_shared() -> Result<()> {
+    apply(is_manifest, unshared_versions)
 }
 
 #[test]
-fn every_crate_is_a_member() -> Result<()> {
+fn tidy_crates_are_workspace_members() -> Result<()> {
     let sources = tree()?;
     let root = sources.iter().find(|source| source.path == "Cargo.toml").context("the root's manifest")?;
     let manifest: Table = root.text.parse()?;
     let members = manifest.get("workspace").and_then(|table| table.get("members")).and_then(Value::as_array);
     let members: Vec<_> = members.into_iter().flatten().filter_map(Value::as_str).collect();
-    let outside = |source: &&Source| {
+    let outside = |source: &&SourceFile| {
         let folder = source.path.trim_end_matches("/Cargo.toml");
         is_manifest(source) && !members.contains(&folder)
     };
@@ -172,32 +180,36 @@ fn every_crate_is_a_member() -> Result<()> {
         sources
             .iter()
             .filter(outside)
-            .map(|source| source.offence(1, "no member of the workspace"))
+            .map(|source| source.violation(1, "not a member of the workspace"))
             .collect(),
     )
 }
 
 #[test]
-fn an_outward_dependency_is_caught() {
+fn tidy_outward_dependency_is_reported() {
     let check = |package: &str, rest: &str, lines: &[usize]| {
         let text = format!("[package]\nname = \"{package}\"\n{rest}");
-        check_planted(outward, "a/Cargo.toml", &text, lines);
+        check_planted(outward_dependencies, "a/Cargo.toml", &text, lines);
     };
-    check("transcript-core", "[dependencies]\nserde = \"1\"\n", &[]);
-    check("transcript-core", "[dependencies]\nverbatim.workspace = true\n", &[4]);
-    check("storage-sqlx", "[dependencies]\nsqlx = \"1\"\ntranscript-core.workspace = true\n", &[]);
-    check("reference-server", "[dependencies]\nstorage-sqlx = { path = \"x\" }\n", &[4]);
-    check("verbatim", "[dev-dependencies]\nsqlx.workspace = true\n", &[4]);
-    check("verbatim", "[target.'cfg(unix)'.dependencies]\nhttp = { package = \"reqwest\" }\n", &[1]);
+    check("verbatim-transcript-core", "[dependencies]\nserde = \"1\"\n", &[]);
+    check("verbatim-transcript-core", "[dependencies]\nverbatim.workspace = true\n", &[4]);
+    check("verbatim-storage-sqlx", "[dependencies]\nsqlx = \"1\"\ntranscript-core.workspace = true\n", &[]);
+    check("verbatim-reference-server", "[dependencies]\nstorage-sqlx = { path = \"x\" }\n", &[4]);
+    check("verbatim-transcripts", "[dev-dependencies]\nsqlx.workspace = true\n", &[4]);
+    check(
+        "verbatim-transcripts",
+        "[target.'cfg(unix)'.dependencies]\nhttp = { package = \"reqwest\" }\n",
+        &[1],
+    );
     check("stranger", "[dependencies]\n", &[1]);
-    check_planted(outward, "a/Cargo.toml", "[package", &[1]);
+    check_planted(outward_dependencies, "a/Cargo.toml", "[package", &[1]);
 }
 
 #[test]
-fn a_crate_with_rules_of_its_own_is_caught() {
-    let held = "version.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n";
-    let text = format!("[package]\n{held}license.workspace = true\n[lints]\nworkspace = true\n");
-    check_planted(unheld, "a/Cargo.toml", &text, &[]);
-    check_planted(unheld, "a/Cargo.toml", &format!("[package]\n{held}"), &[1, 1]);
-    check_planted(unshared, "a/Cargo.toml", "[dependencies]\na.workspace = true\nb = \"1\"\n", &[3]);
+fn tidy_uninherited_settings_are_reported() {
+    let inherited = "version.workspace = true\nedition.workspace = true\nrust-version.workspace = true\n";
+    let text = format!("[package]\n{inherited}license.workspace = true\n[lints]\nworkspace = true\n");
+    check_planted(uninherited_settings, "a/Cargo.toml", &text, &[]);
+    check_planted(uninherited_settings, "a/Cargo.toml", &format!("[package]\n{inherited}"), &[1, 1]);
+    check_planted(unshared_versions, "a/Cargo.toml", "[dependencies]\na.workspace = true\nb = \"1\"\n", &[3]);
 }

@@ -1,30 +1,75 @@
-//! What a document points to is there.
+//! Documents: every local link and anchor resolves, and every page is listed where readers look for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
-use pulldown_cmark::{Event, Options, Parser, Tag};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::{Offence, Source, apply, check_planted, none, root, tree};
+use super::{SourceFile, Violation, apply, check_planted, none, root, tree};
 
-/// The local targets of a document's links and images, with the lines that they stand on.
-fn targets(source: &Source) -> Vec<(usize, String)> {
-    let parser = Parser::new_ext(&source.text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES);
+/// A local link or image of a document.
+struct LinkTarget {
+    line: usize,
+    /// The path as written; empty for a link within the document.
+    path: String,
+    anchor: Option<String>,
+}
+
+fn parser(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES)
+}
+
+/// The local links and images of a document.
+fn targets(source: &SourceFile) -> Vec<LinkTarget> {
     let mut found = Vec::new();
-    for (event, range) in parser.into_offset_iter() {
+    for (event, range) in parser(&source.text).into_offset_iter() {
         if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event {
-            let path = dest_url.split(['#', '?']).next().unwrap_or_default();
-            let is_local = !path.is_empty() && !path.contains(':') && !path.starts_with("//");
-            if is_local {
+            let (target, anchor) = match dest_url.split_once('#') {
+                Some((target, anchor)) => (target, Some(anchor.to_owned())),
+                None => (&*dest_url, None),
+            };
+            let path = target.split('?').next().unwrap_or_default();
+            if !path.contains(':') && !path.starts_with("//") {
                 let before = source.text.get(..range.start).unwrap_or_default();
-                found.push((before.matches('\n').count() + 1, path.to_owned()));
+                let line = before.matches('\n').count() + 1;
+                found.push(LinkTarget { line, path: path.to_owned(), anchor });
             }
         }
     }
     found
 }
 
-/// A path from the tree's root, without `.` and `..`; none when it leads out of the tree.
+/// The anchors of a document's headings, as forges and mdBook make them.
+fn anchors(text: &str) -> HashSet<String> {
+    let (mut found, mut counts) = (HashSet::new(), HashMap::<String, usize>::new());
+    let mut heading: Option<String> = None;
+    for event in parser(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let Some(title) = heading.take() else { continue };
+                let slug: String = title
+                    .to_lowercase()
+                    .chars()
+                    .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+                    .map(|c| if c == ' ' { '-' } else { c })
+                    .collect();
+                let count = counts.entry(slug.clone()).or_default();
+                found.insert(if *count == 0 { slug } else { format!("{slug}-{count}") });
+                *count += 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A path from the tree's root, without `.` and `..`; `None` if it leads out of the tree.
 fn resolve(from: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = match target.strip_prefix('/') {
         Some(_) => Vec::new(),
@@ -40,99 +85,138 @@ fn resolve(from: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn broken_links(source: &Source, exists: impl Fn(&str) -> bool) -> Vec<Offence> {
-    let broken = |target: &str| !resolve(&source.path, target).is_some_and(|path| exists(&path));
+/// Every local link whose file is missing, or whose anchor is no heading of a Markdown file.
+///
+/// `read` returns the text of a Markdown file, an empty text for another file or folder, and `None` for a missing one.
+fn broken_links(source: &SourceFile, read: impl Fn(&str) -> Option<String>) -> Vec<Violation> {
+    let problem = |target: &LinkTarget| {
+        let path = match target.path.as_str() {
+            "" => Some(source.path.clone()),
+            path => resolve(&source.path, path),
+        };
+        let Some(text) = path.as_deref().and_then(&read) else {
+            return Some(format!("{} does not exist: correct the link", target.path));
+        };
+        let anchor = target.anchor.as_deref().filter(|_| path.is_some_and(|path| path.ends_with(".md")))?;
+        let is_missing = !anchors(&text).contains(anchor);
+        is_missing.then(|| format!("{} has no heading #{anchor}: correct the link", target.path))
+    };
     targets(source)
         .into_iter()
-        .filter(|(_, target)| broken(target))
-        .map(|(line, target)| source.offence(line, format!("{target} is not there: mend the link")))
+        .filter_map(|target| Some(source.violation(target.line, problem(&target)?)))
         .collect()
 }
 
-/// Every decision that the list of decisions does not link to.
-fn unlisted_decisions(sources: &[Source]) -> Vec<Offence> {
-    let Some(list) = sources.iter().find(|source| source.path == "docs/decisions/README.md") else {
+/// The paths from the tree's root that a document links to.
+fn linked(list: &SourceFile) -> HashSet<String> {
+    targets(list).iter().filter_map(|target| resolve(&list.path, &target.path)).collect()
+}
+
+/// Every document of a folder that the folder's list does not link to.
+fn unlisted_documents(sources: &[SourceFile], folder: &str, list: &str) -> Vec<Violation> {
+    let Some(list) = sources.iter().find(|source| source.path == list) else {
         return Vec::new();
     };
-    let listed: HashSet<String> =
-        targets(list).iter().filter_map(|(_, target)| resolve(&list.path, target)).collect();
+    let listed = linked(list);
     sources
         .iter()
-        .filter(|source| source.is_within("docs/decisions") && source.path != list.path)
+        .filter(|source| {
+            source.is_within(folder) && source.has_extension(&["md"]) && source.path != list.path
+        })
         .filter(|source| !listed.contains(&source.path))
-        .map(|source| source.offence(1, format!("no line of {} links to it", list.path)))
+        .map(|source| source.violation(1, format!("{} does not link to it", list.path)))
         .collect()
 }
 
 /// Every module of the acceptance tests that the list of them does not link to.
-fn unlisted_modules(sources: &[Source]) -> Vec<Offence> {
+fn unlisted_modules(sources: &[SourceFile]) -> Vec<Violation> {
     let Some(list) = sources.iter().find(|source| source.path == "tests/README.md") else {
         return Vec::new();
     };
-    let listed: HashSet<String> =
-        targets(list).iter().filter_map(|(_, target)| resolve(&list.path, target)).collect();
-    let folder = |source: &Source| source.path.strip_suffix("/mod.rs").map(ToOwned::to_owned);
+    let listed = linked(list);
+    let folder = |source: &SourceFile| source.path.strip_suffix("/mod.rs").map(ToOwned::to_owned);
     sources
         .iter()
         .filter_map(|source| Some((source, folder(source)?)))
         .filter(|(_, folder)| folder.strip_prefix("tests/tests/").is_some_and(|name| !name.contains('/')))
         .filter(|(_, folder)| !listed.contains(folder))
-        .map(|(source, folder)| source.offence(1, format!("no line of {} links to {folder}", list.path)))
+        .map(|(source, folder)| source.violation(1, format!("{} does not link to {folder}", list.path)))
         .collect()
 }
 
 #[test]
-fn links_between_documents_resolve() -> Result<()> {
+fn documents_links_and_anchors_resolve() -> Result<()> {
     let root = root()?;
-    let exists = |path: &str| root.join(path).exists();
-    // A tree without a document has no broken link.
-    if tree()?.iter().any(|source| source.has_extension(&["md"])) {
-        apply(|source| source.has_extension(&["md"]), |source| broken_links(source, exists))?;
-    }
-    Ok(())
+    let read = |path: &str| {
+        let path = root.join(path);
+        match path.extension() {
+            Some(extension) if extension == "md" => std::fs::read_to_string(path).ok(),
+            _ => path.exists().then(String::new),
+        }
+    };
+    apply(|source| source.has_extension(&["md"]), |source| broken_links(source, read))
 }
 
 #[test]
-fn every_decision_is_listed() -> Result<()> {
-    none(unlisted_decisions(&tree()?))
+fn documents_every_decision_is_listed() -> Result<()> {
+    none(unlisted_documents(&tree()?, "docs/decisions", "docs/decisions/README.md"))
 }
 
 #[test]
-fn every_module_of_the_tests_is_listed() -> Result<()> {
+fn documents_every_page_is_a_chapter() -> Result<()> {
+    none(unlisted_documents(&tree()?, "docs", "docs/SUMMARY.md"))
+}
+
+#[test]
+fn documents_every_test_module_is_listed() -> Result<()> {
     none(unlisted_modules(&tree()?))
 }
 
 #[test]
-fn a_broken_link_is_caught() {
+fn documents_broken_link_is_reported() {
     let text = "[a](b.md) and [c](../d.md#part)\n\n![e](missing.png)\n[f](https://a.test/x) [g](#here)\n\n[h]: ../../../i\n\n[h]\n";
-    let exists = |path: &str| ["docs/b.md", "d.md"].contains(&path);
-    check_planted(|source| broken_links(source, exists), "docs/a.md", text, &[3, 8]);
+    let read =
+        |path: &str| ["docs/b.md", "d.md", "docs/a.md"].contains(&path).then(|| "# Part\n# Here".to_owned());
+    check_planted(|source| broken_links(source, read), "docs/a.md", text, &[3, 8]);
 }
 
 #[test]
-fn an_unlisted_decision_is_caught() {
-    let list = Source::new("docs/decisions/README.md", "- [first](0001-first.md)\n");
-    let sources = [
-        list,
-        Source::new("docs/decisions/0001-first.md", ""),
-        Source::new("docs/decisions/0002-second.md", ""),
-    ];
-    let offences = unlisted_decisions(&sources);
-    assert_eq!(offences.len(), 1);
-    assert_eq!(offences[0].path, "docs/decisions/0002-second.md");
+fn documents_broken_anchor_is_reported() {
+    let text =
+        "[a](b.md#one-two) [b](b.md#part)\n[c](#here)\n[d](b.md#part-1)\n[e](c.rs#L1)\n[f](b.md#part-2)\n";
+    let read = |path: &str| match path {
+        "docs/b.md" => Some("# One, `two`!\n## Part\n## Part\n".to_owned()),
+        "docs/a.md" => Some(text.to_owned()),
+        "docs/c.rs" => Some(String::new()),
+        _ => None,
+    };
+    check_planted(|source| broken_links(source, read), "docs/a.md", text, &[2, 5]);
 }
 
 #[test]
-fn an_unlisted_module_is_caught() {
-    let list = Source::new("tests/README.md", "| [`tests/first`](tests/first) | first |\n");
+fn documents_unlisted_page_is_reported() {
+    let list = SourceFile::new("docs/decisions/README.md", "- [first](0001-first.md)\n");
     let sources = [
         list,
-        Source::new("tests/tests/first/mod.rs", ""),
-        Source::new("tests/tests/first/part/mod.rs", ""),
-        Source::new("tests/tests/second/mod.rs", ""),
-        Source::new("tests/src/replay/mod.rs", ""),
+        SourceFile::new("docs/decisions/0001-first.md", ""),
+        SourceFile::new("docs/decisions/0002-second.md", ""),
     ];
-    let offences = unlisted_modules(&sources);
-    assert_eq!(offences.len(), 1);
-    assert_eq!(offences[0].path, "tests/tests/second/mod.rs");
+    let violations = unlisted_documents(&sources, "docs/decisions", "docs/decisions/README.md");
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].path, "docs/decisions/0002-second.md");
+}
+
+#[test]
+fn documents_unlisted_test_module_is_reported() {
+    let list = SourceFile::new("tests/README.md", "| [`tests/first`](tests/first) | first |\n");
+    let sources = [
+        list,
+        SourceFile::new("tests/tests/first/mod.rs", ""),
+        SourceFile::new("tests/tests/first/part/mod.rs", ""),
+        SourceFile::new("tests/tests/second/mod.rs", ""),
+        SourceFile::new("tests/src/replay/mod.rs", ""),
+    ];
+    let violations = unlisted_modules(&sources);
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].path, "tests/tests/second/mod.rs");
 }

@@ -1,4 +1,4 @@
-//! No file and no function is longer than a person can hold in mind.
+//! Maximum lengths of files and functions.
 
 use anyhow::Result;
 use proc_macro2::Span;
@@ -7,12 +7,12 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{Offence, Source, apply, check_planted};
+use super::{SourceFile, Violation, apply, check_planted};
 
 /// The longest file, in lines.
 const FILE_LINES_MAX: usize = 500;
 
-/// The longest function, in lines of its body that hold code, as clippy counts them.
+/// The longest function, in lines of its body that contain code, as clippy counts them.
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// Files that may be longer, each with the reason.
@@ -27,34 +27,39 @@ pub(super) fn is_test_only(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a file is of a test program: what is said about code is not said about tests.
-pub(super) fn is_test_program(source: &Source) -> bool {
+/// Whether a file belongs to a test program, to which the rules about code do not apply.
+pub(super) fn is_test_program(source: &SourceFile) -> bool {
     source.path.contains("/tests/") && !source.path.contains("/src/")
 }
 
-/// Parses a file of Rust, or says where it cannot be parsed.
-pub(super) fn parse(source: &Source) -> Result<syn::File, Vec<Offence>> {
+/// Parses a Rust file.
+///
+/// # Errors
+///
+/// A violation at the line of the syntax error.
+pub(super) fn parse(source: &SourceFile) -> Result<syn::File, Vec<Violation>> {
     syn::parse_file(&source.text)
-        .map_err(|error| vec![source.offence(error.span().start().line, format!("no valid Rust: {error}"))])
+        .map_err(|error| vec![source.violation(error.span().start().line, format!("no valid Rust: {error}"))])
 }
 
-fn long_files(source: &Source) -> Vec<Offence> {
+fn long_files(source: &SourceFile) -> Vec<Violation> {
     let lines = source.text.lines().count();
     let allowed = LONGER_FILES.iter().any(|(path, _)| *path == source.path);
     if lines <= FILE_LINES_MAX || allowed {
         return Vec::new();
     }
     vec![
-        source.offence(FILE_LINES_MAX, format!("{lines} lines: split it by nouns, at most {FILE_LINES_MAX}")),
+        source
+            .violation(FILE_LINES_MAX, format!("{lines} lines: split it by nouns, at most {FILE_LINES_MAX}")),
     ]
 }
 
-struct Functions<'a> {
-    source: &'a Source,
-    offences: Vec<Offence>,
+struct FunctionVisitor<'a> {
+    source: &'a SourceFile,
+    violations: Vec<Violation>,
 }
 
-impl Functions<'_> {
+impl FunctionVisitor<'_> {
     fn measure(&mut self, name: &syn::Ident, block: &Block) {
         let (open, close): (Span, Span) = (block.brace_token.span.open(), block.brace_token.span.close());
         let body = self.source.text.lines().skip(open.start().line);
@@ -64,14 +69,14 @@ impl Functions<'_> {
             .filter(|line| !line.is_empty() && !line.starts_with("//"))
             .count();
         if lines > FUNCTION_LINES_MAX {
-            let mend =
+            let advice =
                 format!("{name} has {lines} lines of code: name its steps, at most {FUNCTION_LINES_MAX}");
-            self.offences.push(self.source.offence(name.span().start().line, mend));
+            self.violations.push(self.source.violation(name.span().start().line, advice));
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Functions<'_> {
+impl<'ast> Visit<'ast> for FunctionVisitor<'_> {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
         if !is_test_only(&item.attrs) {
             visit::visit_item_mod(self, item);
@@ -98,34 +103,34 @@ impl<'ast> Visit<'ast> for Functions<'_> {
     }
 }
 
-fn long_functions(source: &Source) -> Vec<Offence> {
+fn long_functions(source: &SourceFile) -> Vec<Violation> {
     let file = match parse(source) {
         Ok(file) => file,
-        Err(offences) => return offences,
+        Err(violations) => return violations,
     };
-    let mut functions = Functions { source, offences: Vec::new() };
+    let mut functions = FunctionVisitor { source, violations: Vec::new() };
     functions.visit_file(&file);
-    functions.offences
+    functions.violations
 }
 
 #[test]
-fn files_have_at_most_500_lines() -> Result<()> {
-    apply(Source::is_rust, long_files)
+fn tidy_files_have_at_most_500_lines() -> Result<()> {
+    apply(SourceFile::is_rust, long_files)
 }
 
 #[test]
-fn functions_have_at_most_70_lines() -> Result<()> {
+fn tidy_functions_have_at_most_70_lines() -> Result<()> {
     apply(|source| source.is_rust() && !is_test_program(source), long_functions)
 }
 
 #[test]
-fn a_long_file_is_caught() {
+fn tidy_long_file_is_reported() {
     check_planted(long_files, "a.rs", &"\n".repeat(FILE_LINES_MAX), &[]);
     check_planted(long_files, "a.rs", &"\n".repeat(FILE_LINES_MAX + 1), &[FILE_LINES_MAX]);
 }
 
 #[test]
-fn a_long_function_is_caught() {
+fn tidy_long_function_is_reported() {
     let lines = |count: usize| "    f();\n    // A remark.\n\n".repeat(count);
     let free = |count: usize| format!("fn f() {{\n{}}}\n", lines(count));
     check_planted(long_functions, "a.rs", &free(FUNCTION_LINES_MAX), &[]);
@@ -138,9 +143,9 @@ fn a_long_function_is_caught() {
 }
 
 #[test]
-fn test_programs_are_told_from_code() {
+fn tidy_test_programs_are_recognized() {
     let check =
-        |path: &str, expect: bool| assert_eq!(is_test_program(&Source::new(path, "")), expect, "{path}");
+        |path: &str, expect: bool| assert_eq!(is_test_program(&SourceFile::new(path, "")), expect, "{path}");
     check("tests/tests/all.rs", true);
     check("tests/tests/tidy/mod.rs", true);
     check("storage-sqlx/tests/conformance.rs", true);

@@ -1,4 +1,4 @@
-//! The core knows no sockets, files, clock, environment or randomness: they come in through its traits.
+//! The core uses no sockets, files, clock, environment or randomness: traits provide them.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use syn::{
 };
 
 use super::{
-    Offence, Source, check_planted,
+    SourceFile, Violation, check_planted,
     functions::{is_test_only, parse},
     none, tree,
 };
 
-/// What the core never names: the beginning of a path, or a whole path's end.
+/// Paths that the core must not name: the beginning of a path, or the end of one for `…::now`.
 const FORBIDDEN: &[&str] = &[
     "std::fs",
     "std::net",
@@ -39,10 +39,10 @@ const FORBIDDEN: &[&str] = &[
     "Instant::now",
 ];
 
-/// Addresses are values: whoever names one opens no socket.
+/// Addresses are values: naming one opens no socket.
 const ALLOWED: &[&str] = &["std::net::IpAddr", "std::net::Ipv4Addr", "std::net::Ipv6Addr"];
 
-/// tokio's clock is the engine's timer: it can be paused, and is no source of the time of day.
+/// tokio's clock is the engine's timer: it can be paused, and it is not a source of the time of day.
 const TIMER: &[&str] = &["tokio::time::Instant::now"];
 
 fn forbidden(path: &str) -> Option<&'static str> {
@@ -58,22 +58,21 @@ fn forbidden(path: &str) -> Option<&'static str> {
         .copied()
 }
 
-struct Names<'a> {
-    source: &'a Source,
-    // `Instant` is tokio's where the file imports it from there.
+struct NameVisitor<'a> {
+    source: &'a SourceFile,
+    // Whether `Instant` is tokio's, imported by the file.
     timer: bool,
-    offences: Vec<Offence>,
+    violations: Vec<Violation>,
 }
 
-impl Names<'_> {
-    fn look(&mut self, path: &str, line: usize) {
+impl NameVisitor<'_> {
+    fn check_path(&mut self, path: &str, line: usize) {
         if self.timer && path == "Instant::now" {
             return;
         }
         if let Some(name) = forbidden(path) {
-            let mend =
-                format!("the core names {name}: let it come in through a trait (Clock, Random, a port)");
-            self.offences.push(self.source.offence(line, mend));
+            let advice = format!("the core names {name}: pass it in through a trait (Clock, Random, a port)");
+            self.violations.push(self.source.violation(line, advice));
         }
     }
 }
@@ -83,7 +82,7 @@ pub(super) fn line(path: &syn::Path) -> usize {
     path.segments.first().map_or(1, |segment| segment.ident.span().start().line)
 }
 
-/// Every path that a use declaration imports, written out.
+/// Every full path that a use declaration imports.
 fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
     let join =
         |name: &syn::Ident| if before.is_empty() { name.to_string() } else { format!("{before}::{name}") };
@@ -98,7 +97,7 @@ fn imports(tree: &UseTree, before: &str, found: &mut Vec<String>) {
     }
 }
 
-impl<'ast> Visit<'ast> for Names<'_> {
+impl<'ast> Visit<'ast> for NameVisitor<'_> {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(item) => &item.attrs,
@@ -118,39 +117,39 @@ impl<'ast> Visit<'ast> for Names<'_> {
         imports(&item.tree, "", &mut paths);
         self.timer |= paths.iter().any(|path| path == "tokio::time::Instant");
         for path in paths {
-            self.look(&path, item.use_token.span.start().line);
+            self.check_path(&path, item.use_token.span.start().line);
         }
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.look(&names.join("::"), line(path));
+        self.check_path(&names.join("::"), line(path));
         visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, item: &'ast Macro) {
-        // What is inside a macro is not parsed, so its text is searched for whole names.
+        // The contents of a macro are not parsed; its text is searched for whole names.
         let text: String = item.tokens.to_string().split_whitespace().collect();
         let paths = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
         for path in paths.filter(|path| path.contains("::")) {
-            self.look(path, line(&item.path));
+            self.check_path(path, line(&item.path));
         }
         visit::visit_macro(self, item);
     }
 }
 
-fn impurities(source: &Source) -> Vec<Offence> {
+fn impurities(source: &SourceFile) -> Vec<Violation> {
     let file = match parse(source) {
         Ok(file) => file,
-        Err(offences) => return offences,
+        Err(violations) => return violations,
     };
-    let mut names = Names { source, timer: false, offences: Vec::new() };
+    let mut names = NameVisitor { source, timer: false, violations: Vec::new() };
     names.visit_file(&file);
-    names.offences
+    names.violations
 }
 
 /// The files that a file declares as modules for test builds only: `#[cfg(test)] mod tests;`.
-fn test_modules(source: &Source) -> Vec<String> {
+fn test_modules(source: &SourceFile) -> Vec<String> {
     let Ok(file) = parse(source) else { return Vec::new() };
     let (folder, name) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
     let folder = match name {
@@ -171,18 +170,18 @@ fn test_modules(source: &Source) -> Vec<String> {
 }
 
 #[test]
-fn the_core_names_no_sockets_files_clock_environment_or_randomness() -> Result<()> {
+fn tidy_core_has_no_io_clock_or_randomness() -> Result<()> {
     let sources = tree()?;
     let core: Vec<_> =
         sources.iter().filter(|source| source.is_rust() && source.is_within("transcript-core/src")).collect();
     assert!(!core.is_empty());
     let tests: HashSet<String> = core.iter().flat_map(|source| test_modules(source)).collect();
-    let is_test = |source: &Source| tests.iter().any(|start| source.path.starts_with(start.as_str()));
+    let is_test = |source: &SourceFile| tests.iter().any(|start| source.path.starts_with(start.as_str()));
     none(core.into_iter().filter(|source| !is_test(source)).flat_map(impurities).collect())
 }
 
 #[test]
-fn an_impurity_is_caught() {
+fn tidy_impurity_is_reported() {
     let check = |text: &str, lines: &[usize]| check_planted(impurities, "a.rs", text, lines);
     check("use std::fs;", &[1]);
     check("use std::{fmt, net::{IpAddr, TcpStream}};", &[1]);
@@ -201,7 +200,7 @@ fn an_impurity_is_caught() {
 }
 
 #[test]
-fn modules_for_tests_are_found() {
-    let source = Source::new("a/src/b.rs", "mod c;\n#[cfg(test)]\nmod tests;\n");
+fn tidy_test_modules_are_found() {
+    let source = SourceFile::new("a/src/b.rs", "mod c;\n#[cfg(test)]\nmod tests;\n");
     assert_eq!(test_modules(&source), ["a/src/b/tests.rs", "a/src/b/tests/"]);
 }

@@ -1,4 +1,4 @@
-//! Nothing is left undone, nothing is switched off, and nothing speaks of one machine.
+//! No postponed or unfinished work, no ignored tests, no paths or hosts of one machine.
 
 use anyhow::Result;
 use syn::{
@@ -6,131 +6,131 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{Offence, Source, apply, check_planted, functions::parse, purity::line};
+use super::{SourceFile, Violation, apply, check_planted, functions::parse, purity::line};
 
-/// The tidy tests name what they forbid.
-fn names_what_is_forbidden(source: &Source) -> bool {
+/// Whether the file belongs to the tidy tests, which contain the forbidden words.
+fn is_tidy_test(source: &SourceFile) -> bool {
     source.is_within("tests/tests/tidy")
 }
 
-fn contains_word(line: &str, word: &str) -> bool {
+pub(super) fn contains_word(line: &str, word: &str) -> bool {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    line.match_indices(word).any(|(place, _)| {
-        let (before, after) = (line.get(..place), line.get(place + word.len()..));
+    line.match_indices(word).any(|(start, _)| {
+        let (before, after) = (line.get(..start), line.get(start + word.len()..));
         !joins(before.and_then(|text| text.chars().next_back()))
             && !joins(after.and_then(|text| text.chars().next()))
     })
 }
 
-fn postponed(source: &Source) -> Vec<Offence> {
+fn postponed_work(source: &SourceFile) -> Vec<Violation> {
     let marked = |line: &str| ["TODO", "FIXME", "XXX"].into_iter().find(|word| contains_word(line, word));
-    let mend = |word| format!("{word}: do it now, or leave it out and say so in the documentation");
-    source.lines().filter_map(|(line, text)| Some(source.offence(line, mend(marked(text)?)))).collect()
+    let advice = |word| format!("{word}: do it now, or document the limit instead");
+    source.lines().filter_map(|(line, text)| Some(source.violation(line, advice(marked(text)?)))).collect()
 }
 
-struct Unfinished<'a> {
-    source: &'a Source,
-    offences: Vec<Offence>,
+struct UnfinishedVisitor<'a> {
+    source: &'a SourceFile,
+    violations: Vec<Violation>,
 }
 
-impl<'ast> Visit<'ast> for Unfinished<'_> {
+impl<'ast> Visit<'ast> for UnfinishedVisitor<'_> {
     fn visit_macro(&mut self, item: &'ast Macro) {
         let name = item.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
         if ["todo", "unimplemented", "dbg"].contains(&name.as_str()) {
-            let mend = format!("{name}!: finish it");
-            self.offences.push(self.source.offence(line(&item.path), mend));
+            let advice = format!("{name}!: finish it");
+            self.violations.push(self.source.violation(line(&item.path), advice));
         }
         visit::visit_macro(self, item);
     }
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if attribute.path().is_ident("ignore") {
-            let mend = "an ignored test proves nothing: repair it, or assert what is true today";
-            self.offences.push(self.source.offence(line(attribute.path()), mend));
+            let advice = "an ignored test proves nothing: repair it, or assert the present behavior";
+            self.violations.push(self.source.violation(line(attribute.path()), advice));
         }
     }
 }
 
-fn unfinished(source: &Source) -> Vec<Offence> {
+fn unfinished_code(source: &SourceFile) -> Vec<Violation> {
     let file = match parse(source) {
         Ok(file) => file,
-        Err(offences) => return offences,
+        Err(violations) => return violations,
     };
-    let mut unfinished = Unfinished { source, offences: Vec::new() };
-    unfinished.visit_file(&file);
-    unfinished.offences
+    let mut unfinished_code = UnfinishedVisitor { source, violations: Vec::new() };
+    unfinished_code.visit_file(&file);
+    unfinished_code.violations
 }
 
-/// Folders that exist on one machine only.
+/// Folders that exist on single machines only.
 const MACHINE_FOLDERS: &[&str] = &["/work/", "/root/", "/home/", "/Users/", "/mnt/"];
 
-/// Hosts that serve packages: where they come from is a matter of each machine's settings.
+/// Hosts of package registries; each machine configures its own.
 const REGISTRY_HOSTS: &[&str] =
     &["artifactory", "index.crates.io", "static.crates.io", "pythonhosted.org", "registry.npmjs.org"];
 
-fn machine_paths(source: &Source) -> Vec<Offence> {
-    // A longer path may go through a folder of that name: only one that begins so is a machine's.
+fn machine_paths(source: &SourceFile) -> Vec<Violation> {
+    // Only a path that begins with the folder is a machine's; a longer path may contain a folder of that name.
     let begins = |text: &str, folder: &str| {
-        text.match_indices(folder).any(|(place, _)| {
-            let before = text.get(..place).and_then(|text| text.chars().next_back());
+        text.match_indices(folder).any(|(start, _)| {
+            let before = text.get(..start).and_then(|text| text.chars().next_back());
             !before.is_some_and(|c| c.is_alphanumeric() || "._-~}/".contains(c))
         })
     };
     source
         .lines()
         .filter(|(_, text)| MACHINE_FOLDERS.iter().any(|folder| begins(text, folder)))
-        .map(|(line, _)| source.offence(line, "a path of one machine: make it relative, or a setting"))
+        .map(|(line, _)| source.violation(line, "a path of one machine: use a relative path or a setting"))
         .collect()
 }
 
-fn registry_hosts(source: &Source) -> Vec<Offence> {
+fn registry_hosts(source: &SourceFile) -> Vec<Violation> {
     source
         .lines()
         .filter(|(_, text)| REGISTRY_HOSTS.iter().any(|host| text.contains(host)))
         .map(|(line, _)| {
-            source.offence(line, "a package registry's host: leave it to each machine's settings")
+            source.violation(line, "a package registry's host: leave it to the settings of each machine")
         })
         .collect()
 }
 
 #[test]
-fn nothing_is_postponed() -> Result<()> {
-    let about = |source: &Source| {
+fn tidy_tree_has_no_postponed_work() -> Result<()> {
+    let about = |source: &SourceFile| {
         source.has_extension(&["rs", "toml", "sql", "py", "md", "html", "css", "js", "sh", "yml"])
-            && !names_what_is_forbidden(source)
+            && !is_tidy_test(source)
     };
-    apply(about, postponed)
+    apply(about, postponed_work)
 }
 
 #[test]
-fn nothing_is_unfinished_or_ignored() -> Result<()> {
-    apply(Source::is_rust, unfinished)
+fn tidy_tree_has_no_unfinished_code_or_ignored_test() -> Result<()> {
+    apply(SourceFile::is_rust, unfinished_code)
 }
 
 #[test]
-fn no_path_of_one_machine_is_named() -> Result<()> {
-    apply(|source| !names_what_is_forbidden(source), machine_paths)
+fn tidy_tree_has_no_machine_paths() -> Result<()> {
+    apply(|source| !is_tidy_test(source), machine_paths)
 }
 
 #[test]
-fn no_registry_host_is_named() -> Result<()> {
-    apply(|source| !names_what_is_forbidden(source), registry_hosts)
+fn tidy_tree_has_no_registry_hosts() -> Result<()> {
+    apply(|source| !is_tidy_test(source), registry_hosts)
 }
 
 #[test]
-fn what_is_postponed_is_caught() {
+fn tidy_postponed_work_is_reported() {
     check_planted(
-        postponed,
+        postponed_work,
         "a.rs",
         "fn f() {} // TODO: more\n/* FIXME */\nlet xxx = 1; // XXX\n",
         &[1, 2, 3],
     );
-    check_planted(postponed, "a.rs", "const TODOS: u8 = 1;\n// todo lists are fine\n", &[]);
+    check_planted(postponed_work, "a.rs", "const TODOS: u8 = 1;\n// todo lists are fine\n", &[]);
 }
 
 #[test]
-fn what_is_unfinished_is_caught() {
-    let check = |text: &str, lines: &[usize]| check_planted(unfinished, "a.rs", text, lines);
+fn tidy_unfinished_code_is_reported() {
+    let check = |text: &str, lines: &[usize]| check_planted(unfinished_code, "a.rs", text, lines);
     check("fn f() {\n    todo!()\n}", &[2]);
     check("fn f() {\n    std::unimplemented!(\"later\")\n}", &[2]);
     check("fn f() -> u8 {\n    dbg!(1)\n}", &[2]);
@@ -140,13 +140,13 @@ fn what_is_unfinished_is_caught() {
 }
 
 #[test]
-fn a_path_of_one_machine_is_caught() {
+fn tidy_machine_path_is_reported() {
     check_planted(machine_paths, "a.md", "see /work/notes\n`/home/me/x`\n\"/root/.cargo\"\n", &[1, 2, 3]);
     check_planted(machine_paths, "a.md", "https://a.test/work/x ./home/x docs/work/y /workshop/\n", &[]);
 }
 
 #[test]
-fn a_registry_host_is_caught() {
+fn tidy_registry_host_is_reported() {
     check_planted(registry_hosts, "a.toml", "url = \"https://static.crates.io/x\"\n", &[1]);
     check_planted(registry_hosts, "a.toml", "url = \"https://github.com/rust-lang/crates.io-index\"\n", &[]);
 }

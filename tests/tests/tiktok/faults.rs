@@ -1,4 +1,4 @@
-//! What goes wrong on the way to TikTok, and what comes of it: never a wrong transcript, never a wait without end.
+//! Faults of requests to TikTok: never a wrong transcript, never an endless wait.
 
 use std::{
     sync::Arc,
@@ -6,47 +6,55 @@ use std::{
 };
 
 use anyhow::Result;
-use upstream_reqwest::{Http, HttpOptions};
-use verbatim_tests::replay::{Answer, ReplayProxy, TestAuthority, Tunnel};
+use upstream_reqwest::{HttpOptions, HttpTransport};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
 
-use super::{HOST, PLATFORM, VIDEO, good_captions, good_page, make, played, script};
+use super::{HOST, PLATFORM, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::{
-    asking::{ask, ask_within, behind, check_failure, options, reason},
-    recorded,
+    asking::{behind, check_failure, fetch, fetch_within, options, reason},
+    read_recording,
 };
 
 #[tokio::test]
-async fn lasting_faults_are_told_with_their_reason() -> Result<()> {
+async fn tiktok_lasting_faults_carry_reason() -> Result<()> {
     for (fault, expect) in [
-        (Answer::status(500), "platform_fault"),
-        (Answer::status(503), "platform_fault"),
+        (ReplayResponse::status(500), "platform_fault"),
+        (ReplayResponse::status(503), "platform_fault"),
         (good_page()?.cut_after(600), "unreadable"),
-        (Answer::closed(), "unreadable"),
-        (Answer::status(429).header("retry-after", "60"), "throttled"),
-        (Answer::text("{\"a\": "), "unreadable"),
-        (Answer::text("<script id=\"__UNIVERSAL_DATA_FOR_REHYDRATION__\">".repeat(9_000)), "unreadable"),
-        (Answer::bytes("text/html", vec![0xff; 64]), "unreadable"),
-        (Answer::text("not gzip").header("content-encoding", "gzip"), "unreadable"),
+        (ReplayResponse::closed(), "unreadable"),
+        (ReplayResponse::status(429).header("retry-after", "60"), "throttled"),
+        (ReplayResponse::text("{\"a\": "), "unreadable"),
+        (
+            ReplayResponse::text("<script id=\"__UNIVERSAL_DATA_FOR_REHYDRATION__\">".repeat(9_000)),
+            "unreadable",
+        ),
+        (ReplayResponse::bytes("text/html", vec![0xff; 64]), "unreadable"),
+        (ReplayResponse::text("not gzip").header("content-encoding", "gzip"), "unreadable"),
     ] {
-        let (outcome, proxy) = played(script(vec![fault.clone()], vec![good_captions()?])).await?;
+        let (outcome, proxy) = replay_script(script(vec![fault.clone()], vec![good_captions()?])).await?;
         check_failure(&outcome, expect)?;
         assert_eq!(proxy.requests().len(), 1, "{fault:?}");
-        let (outcome, _) = played(script(vec![good_page()?], vec![fault])).await?;
+        let (outcome, _) = replay_script(script(vec![good_page()?], vec![fault])).await?;
         check_failure(&outcome, expect)?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn passing_faults_are_tried_again() -> Result<()> {
-    for fault in [Answer::status(500), Answer::status(503), Answer::closed(), good_page()?.cut_after(99)] {
+async fn tiktok_transient_faults_are_retried() -> Result<()> {
+    for fault in [
+        ReplayResponse::status(500),
+        ReplayResponse::status(503),
+        ReplayResponse::closed(),
+        good_page()?.cut_after(99),
+    ] {
         for script in [
             script(vec![fault.clone(), good_page()?], vec![good_captions()?]),
             script(vec![good_page()?], vec![fault.clone(), good_captions()?]),
         ] {
             let proxy = ReplayProxy::start(script)?;
             let options = HttpOptions { retries: 2, ..options(&[&proxy], proxy.ca_file()) };
-            let outcome = ask(&make(Arc::new(Http::new(options)?)), VIDEO, None).await?;
+            let outcome = fetch(&make(Arc::new(HttpTransport::new(options)?)), VIDEO, None).await?;
             assert_eq!(reason(&outcome), "transcript", "after {fault:?}: {outcome:?}");
             assert_eq!(proxy.requests().len(), 3, "{fault:?}");
         }
@@ -55,10 +63,10 @@ async fn passing_faults_are_tried_again() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_left() -> Result<()> {
-    let endless = || Answer::text("x".repeat(64 << 10)).endlessly();
-    // 50 MiB of JSON, in some 50 KiB; and a state of 5 MB that is nothing but one list in another.
-    let bomb = || Answer::bytes("text/html", vec![b'['; 50 << 20]).gzipped();
+async fn tiktok_endless_response_is_cut_off() -> Result<()> {
+    let endless = || ReplayResponse::text("x".repeat(64 << 10)).endlessly();
+    // 50 MiB of JSON in some 50 KiB; and a state of 5 MB that consists of nested lists.
+    let bomb = || ReplayResponse::bytes("text/html", vec![b'['; 50 << 20]).gzipped();
     let deep = format!(
         "<script id=\"__UNIVERSAL_DATA_FOR_REHYDRATION__\">{{\"__DEFAULT_SCOPE__\":{}</script>",
         "[".repeat(5_000_000)
@@ -66,52 +74,52 @@ async fn an_answer_without_end_is_left() -> Result<()> {
     for script in [
         script(vec![endless()], vec![]),
         script(vec![bomb()], vec![]),
-        script(vec![Answer::text(deep)], vec![]),
+        script(vec![ReplayResponse::text(deep)], vec![]),
         script(vec![good_page()?], vec![endless()]),
         script(vec![good_page()?], vec![bomb()]),
     ] {
-        let (outcome, _) = played(script).await?;
+        let (outcome, _) = replay_script(script).await?;
         check_failure(&outcome, "unreadable")?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn no_answer_takes_longer_than_the_timeout() -> Result<()> {
+async fn tiktok_slow_response_fails_at_timeout() -> Result<()> {
     let drip = || Ok::<_, anyhow::Error>(good_page()?.slowly(1, Duration::from_millis(20)));
     for script in [
-        script(vec![Answer::never()], vec![]),
+        script(vec![ReplayResponse::never()], vec![]),
         script(vec![drip()?], vec![]),
-        script(vec![good_page()?], vec![Answer::never()]),
+        script(vec![good_page()?], vec![ReplayResponse::never()]),
         script(vec![], vec![]).all_tunnels([Tunnel::Never]),
     ] {
         let proxy = ReplayProxy::start(script)?;
         let options =
             HttpOptions { timeout: Duration::from_millis(400), ..options(&[&proxy], proxy.ca_file()) };
-        let begun = Instant::now();
-        let outcome = ask(&make(Arc::new(Http::new(options)?)), VIDEO, None).await?;
+        let started = Instant::now();
+        let outcome = fetch(&make(Arc::new(HttpTransport::new(options)?)), VIDEO, None).await?;
         assert!(["timeout", "unreachable"].contains(&reason(&outcome)), "{outcome:?}");
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn the_callers_deadline_ends_everything() -> Result<()> {
-    let proxy = ReplayProxy::start(script(vec![Answer::never()], vec![]))?;
-    let outcome = ask_within(&behind(make, &proxy)?, VIDEO, None, Duration::from_millis(600)).await?;
+async fn tiktok_deadline_ends_call() -> Result<()> {
+    let proxy = ReplayProxy::start(script(vec![ReplayResponse::never()], vec![]))?;
+    let outcome = fetch_within(&behind(make, &proxy)?, VIDEO, None, Duration::from_millis(600)).await?;
     check_failure(&outcome, "timeout")?;
     assert!(proxy.requests().len() <= 1, "{:?}", proxy.requests());
     Ok(())
 }
 
 #[tokio::test]
-async fn another_proxy_is_tried_where_one_is_distrusted() -> Result<()> {
+async fn tiktok_blocked_proxy_is_replaced_by_next() -> Result<()> {
     let blocks = [
-        script(vec![Answer::status(403)], vec![]),
-        script(vec![recorded(PLATFORM, "pages/puzzle.html")?], vec![]),
-        script(vec![recorded(PLATFORM, "pages/status-withheld.html")?], vec![]),
-        script(vec![Answer::status(429).header("retry-after", "3600")], vec![]),
+        script(vec![ReplayResponse::status(403)], vec![]),
+        script(vec![read_recording(PLATFORM, "pages/puzzle.html")?], vec![]),
+        script(vec![read_recording(PLATFORM, "pages/status-withheld.html")?], vec![]),
+        script(vec![ReplayResponse::status(429).header("retry-after", "3600")], vec![]),
     ];
     for block in blocks {
         let authority = Arc::new(TestAuthority::new()?);
@@ -119,9 +127,9 @@ async fn another_proxy_is_tried_where_one_is_distrusted() -> Result<()> {
         let good =
             ReplayProxy::start_signed_by(script(vec![good_page()?], vec![good_captions()?]), authority)?;
         let options = HttpOptions { retries: 2, ..options(&[&blocked, &good], good.ca_file()) };
-        let supplier = make(Arc::new(Http::new(options)?));
+        let supplier = make(Arc::new(HttpTransport::new(options)?));
         for _ in 0..3 {
-            let outcome = ask(&supplier, VIDEO, None).await?;
+            let outcome = fetch(&supplier, VIDEO, None).await?;
             assert_eq!(reason(&outcome), "transcript", "{block:?}: {outcome:?}");
         }
         assert_eq!(blocked.requests().len(), 1, "{block:?}: {:?}", blocked.requests());
@@ -131,16 +139,16 @@ async fn another_proxy_is_tried_where_one_is_distrusted() -> Result<()> {
 }
 
 #[tokio::test]
-async fn tiktok_is_left_alone_after_it_asked_for_a_proof() -> Result<()> {
+async fn tiktok_bot_check_pauses_requests() -> Result<()> {
     for block in [
-        recorded(PLATFORM, "pages/puzzle.html")?,
-        recorded(PLATFORM, "pages/captcha.html")?,
-        Answer::status(429).header("retry-after", "3600"),
+        read_recording(PLATFORM, "pages/puzzle.html")?,
+        read_recording(PLATFORM, "pages/captcha.html")?,
+        ReplayResponse::status(429).header("retry-after", "3600"),
     ] {
         let proxy = ReplayProxy::start(script(vec![block.clone()], vec![]))?;
         let supplier = behind(make, &proxy)?;
-        assert!(ask(&supplier, VIDEO, None).await?.is_err());
-        let outcome = ask(&supplier, VIDEO, None).await?;
+        assert!(fetch(&supplier, VIDEO, None).await?.is_err());
+        let outcome = fetch(&supplier, VIDEO, None).await?;
         check_failure(&outcome, "throttled")?;
         assert_eq!(proxy.requests().len(), 1, "{block:?}");
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST));
@@ -149,25 +157,27 @@ async fn tiktok_is_left_alone_after_it_asked_for_a_proof() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_one_post_is_silences_nothing() -> Result<()> {
+async fn tiktok_post_failure_pauses_nothing() -> Result<()> {
     for page in ["status-withheld", "status-deleted", "shell", "other-post"] {
-        let proxy =
-            ReplayProxy::start(script(vec![recorded(PLATFORM, &format!("pages/{page}.html"))?], vec![]))?;
+        let proxy = ReplayProxy::start(script(
+            vec![read_recording(PLATFORM, &format!("pages/{page}.html"))?],
+            vec![],
+        ))?;
         let supplier = behind(make, &proxy)?;
-        for asked in 1..=2 {
-            assert!(ask(&supplier, VIDEO, None).await?.is_err());
-            assert_eq!(proxy.requests().len(), asked, "{page}");
+        for requests in 1..=2 {
+            assert!(fetch(&supplier, VIDEO, None).await?.is_err());
+            assert_eq!(proxy.requests().len(), requests, "{page}");
         }
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn compressed_answers_and_old_http_are_understood() -> Result<()> {
+async fn tiktok_compressed_responses_and_http1_work() -> Result<()> {
     let script =
         || Ok::<_, anyhow::Error>(script(vec![good_page()?.gzipped()], vec![good_captions()?.gzipped()]));
     for script in [script()?, script()?.http1_only()] {
-        let (outcome, _) = played(script).await?;
+        let (outcome, _) = replay_script(script).await?;
         assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
     }
     Ok(())

@@ -1,13 +1,13 @@
-//! No answer of TikTok leads to a request elsewhere.
+//! No response of TikTok causes a request to a foreign host.
 
 use anyhow::Result;
 use serde_json::json;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::{CAPTIONS, FILES, HOST, PAGE, VIDEO, good_captions, good_page, make, played, script};
-use crate::social::asking::{ask, behind, check_failure, reason};
+use super::{CAPTIONS, FILES, HOST, PAGE, VIDEO, good_captions, good_page, make, replay_script, script};
+use crate::social::asking::{behind, check_failure, fetch, reason};
 
-/// Addresses of nobody's captions.
+/// Addresses that must not be requested.
 const ELSEWHERE: [&str; 16] = [
     "https://captions.example/a.vtt",
     "http://v16-webapp.tiktok.com/a.vtt",
@@ -27,39 +27,40 @@ const ELSEWHERE: [&str; 16] = [
     "https://[",
 ];
 
-/// A page whose only track is at these addresses.
-fn page(addresses: &[&str]) -> Answer {
+/// A page whose only track has these addresses.
+fn page(addresses: &[&str]) -> ReplayResponse {
     let state = json!({"__DEFAULT_SCOPE__": {"webapp.video-detail": {"statusCode": 0, "itemInfo": {"itemStruct": {
         "id": VIDEO, "desc": "Hosts", "video": {"duration": 3, "claInfo": {"captionInfos": [{
             "language": "eng-US", "urlList": addresses, "isAutoGen": true, "isOriginalCaption": true,
         }]}},
     }}}}});
     let script = format!("<script id=\"__UNIVERSAL_DATA_FOR_REHYDRATION__\">{state}</script>");
-    Answer::bytes("text/html", script)
+    ReplayResponse::bytes("text/html", script)
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_tiktoks_is_never_asked() -> Result<()> {
+async fn tiktok_foreign_caption_address_is_not_requested() -> Result<()> {
     for address in ELSEWHERE {
-        let (outcome, proxy) = played(script(vec![page(&[address])], vec![])).await?;
+        let (outcome, proxy) = replay_script(script(vec![page(&[address])], vec![])).await?;
         assert!(outcome.is_err(), "{address} gave {outcome:?}");
-        assert_eq!(proxy.requests().len(), 1, "{address} was asked: {:?}", proxy.requests());
+        assert_eq!(proxy.requests().len(), 1, "{address} was requested: {:?}", proxy.requests());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
     }
-    // The next address of the list is TikTok's own.
+    // The second address of the list belongs to TikTok.
     let good = format!("//{FILES}{CAPTIONS}");
     let (outcome, _) =
-        played(script(vec![page(&["https://captions.example/", &good])], vec![good_captions()?])).await?;
+        replay_script(script(vec![page(&["https://captions.example/", &good])], vec![good_captions()?]))
+            .await?;
     assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn no_redirect_leads_elsewhere() -> Result<()> {
+async fn tiktok_foreign_redirect_is_not_followed() -> Result<()> {
     for address in ELSEWHERE.into_iter().filter(|address| !address.ends_with('[')) {
-        let redirect = Answer::status(302).header("location", address);
+        let redirect = ReplayResponse::status(302).header("location", address);
         for script in [script(vec![redirect.clone()], vec![]), script(vec![good_page()?], vec![redirect])] {
-            let (outcome, proxy) = played(script).await?;
+            let (outcome, proxy) = replay_script(script).await?;
             assert!(outcome.is_err(), "{address} gave {outcome:?}");
             let own = |host: &str| [HOST, FILES].contains(&host);
             assert!(proxy.tunnels().iter().all(|tunnel| own(&tunnel.host) && tunnel.granted), "{address}");
@@ -69,25 +70,25 @@ async fn no_redirect_leads_elsewhere() -> Result<()> {
 }
 
 #[tokio::test]
-async fn redirects_in_a_circle_end() -> Result<()> {
-    let circle = |to: &str| Answer::status(302).header("location", to);
-    let (outcome, proxy) = played(script(vec![circle(PAGE)], vec![])).await?;
+async fn tiktok_redirect_loop_ends() -> Result<()> {
+    let redirect_to = |to: &str| ReplayResponse::status(302).header("location", to);
+    let (outcome, proxy) = replay_script(script(vec![redirect_to(PAGE)], vec![])).await?;
     check_failure(&outcome, "unreadable")?;
     assert_eq!(proxy.requests().len(), 6);
-    let (outcome, proxy) = played(script(vec![good_page()?], vec![circle(CAPTIONS)])).await?;
+    let (outcome, proxy) = replay_script(script(vec![good_page()?], vec![redirect_to(CAPTIONS)])).await?;
     check_failure(&outcome, "unreadable")?;
     assert_eq!(proxy.requests().len(), 7);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_page_may_not_lead_to_a_delivery_network() -> Result<()> {
-    let away = Answer::status(302).header("location", "https://v16-webapp.tiktok.com/page");
+async fn tiktok_page_redirect_to_cdn_is_rejected() -> Result<()> {
+    let redirect = ReplayResponse::status(302).header("location", "https://v16-webapp.tiktok.com/page");
     let script = Script::new()
-        .rule(Rule::get(HOST, PAGE).answer(away))
-        .rule(Rule::get(FILES, "/page").answer(good_page()?));
+        .rule(Rule::get(HOST, PAGE).respond(redirect))
+        .rule(Rule::get(FILES, "/page").respond(good_page()?));
     let proxy = ReplayProxy::start(script)?;
-    let outcome = ask(&behind(make, &proxy)?, VIDEO, None).await?;
+    let outcome = fetch(&behind(make, &proxy)?, VIDEO, None).await?;
     check_failure(&outcome, "unreadable")?;
     assert_eq!(proxy.requests().len(), 1);
     Ok(())

@@ -1,12 +1,12 @@
-//! No answer of X leads to a request elsewhere.
+//! No response of X causes a request to a foreign host.
 
 use anyhow::Result;
-use verbatim_tests::replay::Answer;
+use verbatim_tests::replay::ReplayResponse;
 
-use super::{API, FILES, MASTER, SITE, SYNDICATION, Stage, played};
+use super::{API, FILES, MASTER, SITE, SYNDICATION, XFixture, replay_script};
 use crate::social::asking::check_failure;
 
-/// Addresses of nobody's captions.
+/// Addresses that must not be requested.
 const ELSEWHERE: [&str; 14] = [
     "https://captions.example/a",
     "http://video.twimg.com/a",
@@ -24,9 +24,9 @@ const ELSEWHERE: [&str; 14] = [
     "data:text/vtt,WEBVTT",
 ];
 
-/// Fails unless a look-up ends without words, and without a request to any but X's hosts.
-async fn check(stage: Stage, address: &str) -> Result<()> {
-    let (outcome, proxy) = played(stage).await?;
+/// Fails unless the call fails and all its requests go to hosts of X.
+async fn check(fixture: XFixture, address: &str) -> Result<()> {
+    let (outcome, proxy) = replay_script(fixture).await?;
     assert!(outcome.is_err(), "{address} gave {outcome:?}");
     let own = [SITE, API, SYNDICATION, FILES];
     assert!(
@@ -37,18 +37,22 @@ async fn check(stage: Stage, address: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn no_playlist_leads_elsewhere() -> Result<()> {
+async fn x_foreign_playlist_address_is_not_requested() -> Result<()> {
     for address in ELSEWHERE {
         let master = format!("#EXTM3U\n#EXT-X-MEDIA:TYPE=SUBTITLES,LANGUAGE=\"en\",URI=\"{address}\"\n");
-        check(Stage { master: vec![Answer::text(master)], ..Stage::good()? }, address).await?;
-        let subs = format!("#EXTM3U\n#EXTINF:9,\n{address}\n");
-        check(Stage { subs: vec![Answer::text(subs)], ..Stage::good()? }, address).await?;
+        check(XFixture { master: vec![ReplayResponse::text(master)], ..XFixture::good()? }, address).await?;
+        let subtitle_list = format!("#EXTM3U\n#EXTINF:9,\n{address}\n");
+        check(
+            XFixture { subtitle_list: vec![ReplayResponse::text(subtitle_list)], ..XFixture::good()? },
+            address,
+        )
+        .await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn no_post_leads_elsewhere() -> Result<()> {
+async fn x_foreign_post_address_is_not_requested() -> Result<()> {
     let post = String::from_utf8(std::fs::read(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/recordings/x/posts/video.json"
@@ -56,28 +60,30 @@ async fn no_post_leads_elsewhere() -> Result<()> {
     let own = format!("https://{FILES}{MASTER}?tag=21&v=cfc");
     assert!(post.contains(&own));
     for address in ELSEWHERE {
-        let post = Answer::text(post.replace(&own, address));
-        check(Stage { post: vec![post], ..Stage::good()? }, address).await?;
+        let post = ReplayResponse::text(post.replace(&own, address));
+        check(XFixture { post: vec![post], ..XFixture::good()? }, address).await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn no_redirect_leads_elsewhere() -> Result<()> {
+async fn x_foreign_redirect_is_not_followed() -> Result<()> {
     for address in ELSEWHERE {
-        let away = || vec![Answer::status(302).header("location", address)];
-        check(Stage { pass: away(), syndication: away(), ..Stage::good()? }, address).await?;
-        check(Stage { post: away(), syndication: away(), ..Stage::good()? }, address).await?;
-        check(Stage { master: away(), ..Stage::good()? }, address).await?;
-        check(Stage { words: away(), ..Stage::good()? }, address).await?;
+        let redirect = || vec![ReplayResponse::status(302).header("location", address)];
+        check(XFixture { guest_token: redirect(), syndication: redirect(), ..XFixture::good()? }, address)
+            .await?;
+        check(XFixture { post: redirect(), syndication: redirect(), ..XFixture::good()? }, address).await?;
+        check(XFixture { master: redirect(), ..XFixture::good()? }, address).await?;
+        check(XFixture { captions: redirect(), ..XFixture::good()? }, address).await?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn redirects_in_a_circle_end() -> Result<()> {
-    let circle = Answer::status(302).header("location", MASTER);
-    let (outcome, proxy) = played(Stage { master: vec![circle], ..Stage::good()? }).await?;
+async fn x_redirect_loop_ends() -> Result<()> {
+    let loop_redirect = ReplayResponse::status(302).header("location", MASTER);
+    let (outcome, proxy) =
+        replay_script(XFixture { master: vec![loop_redirect], ..XFixture::good()? }).await?;
     check_failure(&outcome, "unreadable")?;
     assert_eq!(proxy.count(|request| request.path == MASTER), 6);
     Ok(())

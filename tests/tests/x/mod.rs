@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use transcript_core::supplier::Supplier;
-use upstream_reqwest::{Http, XCaptions, XOptions};
+use upstream_reqwest::{HttpTransport, XCaptions, XOptions};
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{Outcome, ask, behind, reason},
-    check_all, playing, recorded,
+    asking::{CallOutcome, behind, fetch, reason},
+    check_all, read_recording, start_replay,
 };
 
 const PLATFORM: &str = "x";
@@ -22,7 +22,7 @@ const SITE: &str = "x.com";
 const API: &str = "api.x.com";
 const SYNDICATION: &str = "cdn.syndication.twimg.com";
 const FILES: &str = "video.twimg.com";
-const PASS: &str = "/1.1/guest/activate.json";
+const GUEST_TOKEN: &str = "/1.1/guest/activate.json";
 const POST: &str = "/i/api/graphql/2ICDjqPd81tulZcYrtpTuQ/TweetResultByRestId";
 const SYNDICATED: &str = "/tweet-result";
 const MASTER: &str = "/amplify_video/9001/pl/master.m3u8";
@@ -31,68 +31,69 @@ const WORDS: &str = "/subtitles/amplify_video/9001/0/a.vtt";
 /// A post with a video that has one track.
 const VIDEO: &str = "1990000000000000001";
 
-fn make(http: Arc<Http>) -> Arc<dyn Supplier> {
+fn make(http: Arc<HttpTransport>) -> Arc<dyn Supplier> {
     Arc::new(XCaptions::new(http, XOptions::default(), Arc::new(SystemClock::default())))
 }
 
-fn file(name: &str) -> Result<Answer> {
-    recorded(PLATFORM, name)
+fn file(name: &str) -> Result<ReplayResponse> {
+    read_recording(PLATFORM, name)
 }
 
-/// What each kind of request is answered, in turn; good answers where a test says nothing else.
-struct Stage {
-    pass: Vec<Answer>,
-    post: Vec<Answer>,
-    syndication: Vec<Answer>,
-    master: Vec<Answer>,
-    subs: Vec<Answer>,
-    words: Vec<Answer>,
+/// The responses to each kind of request, in order; valid ones by default.
+struct XFixture {
+    guest_token: Vec<ReplayResponse>,
+    post: Vec<ReplayResponse>,
+    syndication: Vec<ReplayResponse>,
+    master: Vec<ReplayResponse>,
+    subtitle_list: Vec<ReplayResponse>,
+    captions: Vec<ReplayResponse>,
 }
 
-impl Stage {
-    /// Everything is in order.
+impl XFixture {
+    /// All responses are valid.
     fn good() -> Result<Self> {
         Ok(Self {
-            pass: vec![file("posts/pass.json")?],
+            guest_token: vec![file("posts/pass.json")?],
             post: vec![file("posts/video.json")?],
             syndication: vec![file("posts/syndicated-video.json")?],
             master: vec![file("files/master.m3u8")?],
-            subs: vec![file("files/subs.m3u8")?],
-            words: vec![file("files/a.vtt")?],
+            subtitle_list: vec![file("files/subs.m3u8")?],
+            captions: vec![file("files/a.vtt")?],
         })
     }
 
     fn script(self) -> Script {
-        let in_turn = |rule: Rule, answers: Vec<Answer>| answers.into_iter().fold(rule, Rule::answer);
+        let in_order =
+            |rule: Rule, responses: Vec<ReplayResponse>| responses.into_iter().fold(rule, Rule::respond);
         Script::new().rules([
-            in_turn(Rule::post(API, PASS), self.pass),
-            in_turn(Rule::get(SITE, POST), self.post),
-            in_turn(Rule::get(SYNDICATION, SYNDICATED), self.syndication),
-            in_turn(Rule::get(FILES, MASTER), self.master),
-            in_turn(Rule::get(FILES, SUBS), self.subs),
-            in_turn(Rule::get(FILES, WORDS), self.words),
+            in_order(Rule::post(API, GUEST_TOKEN), self.guest_token),
+            in_order(Rule::get(SITE, POST), self.post),
+            in_order(Rule::get(SYNDICATION, SYNDICATED), self.syndication),
+            in_order(Rule::get(FILES, MASTER), self.master),
+            in_order(Rule::get(FILES, SUBS), self.subtitle_list),
+            in_order(Rule::get(FILES, WORDS), self.captions),
         ])
     }
 }
 
-/// What comes of asking for [`VIDEO`] through a proxy with this script.
-async fn played(stage: Stage) -> Result<(Outcome, ReplayProxy)> {
-    let proxy = ReplayProxy::start(stage.script())?;
-    let outcome = ask(&behind(make, &proxy)?, VIDEO, None).await?;
+/// Requests [`VIDEO`] through a proxy with these responses.
+async fn replay_script(fixture: XFixture) -> Result<(CallOutcome, ReplayProxy)> {
+    let proxy = ReplayProxy::start(fixture.script())?;
+    let outcome = fetch(&behind(make, &proxy)?, VIDEO, None).await?;
     assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     Ok((outcome, proxy))
 }
 
 #[tokio::test]
-async fn every_recording_comes_out_as_expected() -> Result<()> {
+async fn x_recordings_have_expected_outcomes() -> Result<()> {
     check_all(PLATFORM, make).await
 }
 
 #[tokio::test]
-async fn words_come_without_their_times_and_with_their_signs() -> Result<()> {
-    let (outcome, _) = played(Stage::good()?).await?;
+async fn x_captions_lose_word_times_and_decode_entities() -> Result<()> {
+    let (outcome, _) = replay_script(XFixture::good()?).await?;
     let supplied = outcome?;
-    let transcript = &supplied.tracks[0];
+    let transcript = &supplied.transcripts[0];
     let texts: Vec<_> = transcript.segments.iter().map(|segment| segment.text.as_str()).collect();
     assert_eq!(
         texts,
@@ -104,11 +105,11 @@ async fn words_come_without_their_times_and_with_their_signs() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_cue_is_said_once_at_a_seam_and_a_repeated_word_stays() -> Result<()> {
-    let proxy = playing(PLATFORM, "parts")?;
-    let supplied = ask(&behind(make, &proxy)?, "1990000000000000005", None).await??;
+async fn x_cue_at_part_boundary_is_kept_once() -> Result<()> {
+    let proxy = start_replay(PLATFORM, "parts")?;
+    let supplied = fetch(&behind(make, &proxy)?, "1990000000000000005", None).await??;
     let found: Vec<_> =
-        supplied.tracks[0].segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.end_ms())).collect();
+        supplied.transcripts[0].segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.end_ms())).collect();
     assert_eq!(
         found,
         [
@@ -124,20 +125,20 @@ async fn a_cue_is_said_once_at_a_seam_and_a_repeated_word_stays() -> Result<()> 
 }
 
 #[tokio::test]
-async fn one_pass_serves_all_look_ups() -> Result<()> {
-    let proxy = ReplayProxy::start(Stage::good()?.script())?;
+async fn x_guest_token_is_shared_by_calls() -> Result<()> {
+    let proxy = ReplayProxy::start(XFixture::good()?.script())?;
     let supplier = behind(make, &proxy)?;
-    let (one, two) = tokio::join!(ask(&supplier, VIDEO, None), ask(&supplier, VIDEO, Some("en")));
-    for outcome in [one?, two?, ask(&supplier, VIDEO, None).await?] {
+    let (one, two) = tokio::join!(fetch(&supplier, VIDEO, None), fetch(&supplier, VIDEO, Some("en")));
+    for outcome in [one?, two?, fetch(&supplier, VIDEO, None).await?] {
         assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
     }
-    assert_eq!(proxy.count(|request| request.path == PASS), 1);
+    assert_eq!(proxy.count(|request| request.path == GUEST_TOKEN), 1);
     assert_eq!(proxy.requests().len(), 13);
     for request in proxy.requests() {
         let is_api = [SITE, API].contains(&request.host.as_str());
         assert_eq!(request.header("authorization").is_some(), is_api, "{request:?}");
-        let pass = (request.path == POST).then_some("1990000000000000777");
-        assert_eq!(request.header("x-guest-token"), pass);
+        let guest_token = (request.path == POST).then_some("1990000000000000777");
+        assert_eq!(request.header("x-guest-token"), guest_token);
         assert_eq!(request.header("cookie"), None);
         assert!(request.header("user-agent").is_some_and(|agent| agent.starts_with("Mozilla/5.0")));
     }

@@ -1,40 +1,40 @@
-//! Asking the production supplier through proxies.
+//! Calls of the production supplier through replay proxies.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{Ask, Supplied, Supplier, SupplyError, Watcher},
+    archive::TrackSelector,
+    supplier::{Supplier, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
-use upstream_reqwest::{Http, HttpOptions, YouTubeCaptions, YouTubeOptions};
+use upstream_reqwest::{HttpOptions, HttpTransport, YouTubeCaptions, YouTubeOptions};
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, recordings::ExpectedTranscript};
 
-/// How long a supplier has for one answer. No test comes near it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of one supplier call. No test comes near it.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came of asking.
-pub(crate) type Outcome = Result<Supplied, SupplyError>;
+/// Result of a supplier call.
+pub(crate) type CallOutcome = Result<SupplyOutput, SupplyError>;
 
-/// Somebody who waits to the end and wants no news.
+/// A monitor that never cancels and ignores progress.
 #[derive(Debug)]
-struct Patient;
+struct PatientMonitor;
 
-impl Watcher for Patient {
-    fn stage(&self, _name: &str, _done: u64, _of: u64) {}
+impl SupplyMonitor for PatientMonitor {
+    fn report_progress(&self, _name: &str, _done: u64, _of: u64) {}
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         false
     }
 }
 
-/// The options of a transport that goes through these proxies and trusts this certificate.
+/// Options of a transport through these proxies that trusts this certificate.
 ///
-/// There are no retries, and the times are long enough for a busy machine: who tests those says so.
+/// It does not retry, and its timeouts suit a busy machine. Tests of either set their own values.
 pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
     HttpOptions {
         proxies: proxies.iter().map(|proxy| proxy.url()).collect(),
@@ -45,57 +45,61 @@ pub(crate) fn options(proxies: &[&ReplayProxy], ca_file: &Path) -> HttpOptions {
     }
 }
 
-/// The supplier of production with this transport.
+/// The production supplier with this transport.
 pub(crate) fn supplier(options: HttpOptions) -> Result<YouTubeCaptions> {
-    let http = Arc::new(Http::new(options)?);
+    let http = Arc::new(HttpTransport::new(options)?);
     Ok(YouTubeCaptions::new(http, YouTubeOptions::default(), Arc::new(SystemClock::default())))
 }
 
-/// The supplier of production behind one proxy, without retries.
+/// The production supplier behind one proxy, without retries.
 pub(crate) fn behind(proxy: &ReplayProxy) -> Result<YouTubeCaptions> {
     supplier(options(&[proxy], proxy.ca_file()))
 }
 
-/// Asks for a video's transcript: the default one, or one in a language.
-pub(crate) async fn ask(supplier: &YouTubeCaptions, video: &str, lang: Option<&str>) -> Result<Outcome> {
-    ask_within(supplier, video, lang, PATIENCE).await
-}
-
-/// Asks for a video's transcript, with a deadline.
-pub(crate) async fn ask_within(
+/// Requests a video's transcript: the default one, or one in a language.
+pub(crate) async fn fetch(
     supplier: &YouTubeCaptions,
     video: &str,
     lang: Option<&str>,
-    patience: Duration,
-) -> Result<Outcome> {
-    let wish = match lang {
-        Some(tag) => Wish::Language(LanguageTag::parse(tag).ok().context("a language tag")?),
-        None => Wish::Default,
-    };
-    let video = VideoId::new(Platform::VideoSite, video)?;
-    let ask = Ask { video, wish, deadline: SystemClock::default().now().plus(patience) };
-    Ok(supplier.supply(ask, Arc::new(Patient)).await)
+) -> Result<CallOutcome> {
+    fetch_within(supplier, video, lang, TIMEOUT).await
 }
 
-/// The lasting name of the reason of a failure; `transcript` where one came.
-pub(crate) fn reason(outcome: &Outcome) -> &'static str {
+/// Requests a video's transcript, with a deadline.
+pub(crate) async fn fetch_within(
+    supplier: &YouTubeCaptions,
+    video: &str,
+    lang: Option<&str>,
+    timeout: Duration,
+) -> Result<CallOutcome> {
+    let selector = match lang {
+        Some(tag) => TrackSelector::Language(LanguageTag::parse(tag).ok().context("a language tag")?),
+        None => TrackSelector::Default,
+    };
+    let video = VideoId::new(Platform::YouTube, video)?;
+    let request = SupplyRequest { video, selector, deadline: SystemClock::default().now().plus(timeout) };
+    Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
+}
+
+/// The wire name of the failure reason; `transcript` for a success.
+pub(crate) fn reason(outcome: &CallOutcome) -> &'static str {
     outcome.as_ref().map_or_else(|error| error.reason().as_str(), |_| "transcript")
 }
 
-/// Fails unless a failure came for this reason, with a sentence for people.
-pub(crate) fn check_failure(outcome: &Outcome, expect: &str) -> Result<()> {
-    ensure!(reason(outcome) == expect, "{} came instead of {expect}: {outcome:?}", reason(outcome));
+/// Fails unless the call failed for this reason, with a message for people.
+pub(crate) fn check_failure(outcome: &CallOutcome, expect: &str) -> Result<()> {
+    ensure!(reason(outcome) == expect, "{} instead of {expect}: {outcome:?}", reason(outcome));
     if let Err(error) = outcome {
         let message = error.message();
-        ensure!(message.ends_with('.') && !message.contains("://"), "no sentence for people: {message}");
+        ensure!(message.ends_with('.') && !message.contains("://"), "not a message for people: {message}");
     }
     Ok(())
 }
 
-/// Fails unless the expected transcript came.
-pub(crate) fn check_transcript(outcome: &Outcome, expect: &ExpectedTranscript) -> Result<()> {
-    let supplied = outcome.as_ref().map_err(|error| anyhow::anyhow!("{error:?} came instead"))?;
-    let transcript = supplied.tracks.first().context("no transcript at all")?;
+/// Fails unless the first transcript is the expected one.
+pub(crate) fn check_transcript(outcome: &CallOutcome, expect: &ExpectedTranscript) -> Result<()> {
+    let supplied = outcome.as_ref().map_err(|error| anyhow::anyhow!("the call failed: {error:?}"))?;
+    let transcript = supplied.transcripts.first().context("no transcript")?;
     let track = &transcript.track;
     ensure!(track.language.as_str() == expect.language, "the language is {}", track.language.as_str());
     ensure!(track.kind.as_str() == expect.kind, "the kind is {}", track.kind.as_str());

@@ -1,4 +1,4 @@
-//! What goes wrong on the way, and what comes of it: never a wrong transcript, never a wait without end.
+//! Faults of requests to YouTube: never a wrong transcript, never an endless wait.
 
 use std::{
     sync::Arc,
@@ -9,12 +9,12 @@ use anyhow::{Result, bail};
 use tokio::sync::Semaphore;
 use upstream_reqwest::HttpOptions;
 use verbatim_tests::replay::{
-    Answer, ReplayProxy, Rule, Script, TestAuthority, Tunnel, recordings::Recordings,
+    ReplayProxy, ReplayResponse, Rule, Script, TestAuthority, Tunnel, recordings::Recordings,
 };
 
 use super::{
-    asking::{Outcome, ask, ask_within, behind, check_failure, options, reason, supplier},
-    folder, playing,
+    asking::{CallOutcome, behind, check_failure, fetch, fetch_within, options, reason, supplier},
+    folder, start_replay,
 };
 
 const HOST: &str = "www.youtube.com";
@@ -22,71 +22,76 @@ const PLAYER: &str = "/youtubei/v1/player";
 const CAPTIONS: &str = "/api/timedtext";
 const VIDEO: &str = "vb-tracks-0";
 
-fn recorded(name: &str) -> Result<Answer> {
-    Ok(Answer::bytes("application/json", Recordings::open(&folder())?.body(name)?))
+fn read_recording(name: &str) -> Result<ReplayResponse> {
+    Ok(ReplayResponse::bytes("application/json", Recordings::open(&folder())?.body(name)?))
 }
 
-fn good_player() -> Result<Answer> {
-    recorded("player/several-tracks.json")
+fn good_player() -> Result<ReplayResponse> {
+    read_recording("player/several-tracks.json")
 }
 
-fn good_captions() -> Result<Answer> {
-    recorded("captions/tide-mill.en.json3")
+fn good_captions() -> Result<ReplayResponse> {
+    read_recording("captions/tide-mill.en.json3")
 }
 
-/// A script whose player and captions answer so, in turn.
-fn script(player: Vec<Answer>, captions: Vec<Answer>) -> Script {
-    let in_turn = |rule: Rule, answers: Vec<Answer>| answers.into_iter().fold(rule, Rule::answer);
+/// A script with these responses for the player and the captions, in order.
+fn script(player: Vec<ReplayResponse>, captions: Vec<ReplayResponse>) -> Script {
+    let in_order =
+        |rule: Rule, responses: Vec<ReplayResponse>| responses.into_iter().fold(rule, Rule::respond);
     Script::new()
-        .rule(in_turn(Rule::post(HOST, PLAYER), player))
-        .rule(in_turn(Rule::get(HOST, CAPTIONS), captions))
+        .rule(in_order(Rule::post(HOST, PLAYER), player))
+        .rule(in_order(Rule::get(HOST, CAPTIONS), captions))
 }
 
-/// A script whose player answers so and whose captions are good.
-fn player(answers: Vec<Answer>) -> Result<Script> {
-    Ok(script(answers, vec![good_captions()?]))
+/// A script with these player responses and valid captions.
+fn player(responses: Vec<ReplayResponse>) -> Result<Script> {
+    Ok(script(responses, vec![good_captions()?]))
 }
 
-/// A script whose player is good and whose captions answer so.
-fn captions(answers: Vec<Answer>) -> Result<Script> {
-    Ok(script(vec![good_player()?], answers))
+/// A script with a valid player response and these caption responses.
+fn captions(responses: Vec<ReplayResponse>) -> Result<Script> {
+    Ok(script(vec![good_player()?], responses))
 }
 
-/// What comes of asking through a proxy with this script and these changes to the options.
-async fn played(
+/// Calls the supplier through a proxy with this script and these changes to the options.
+async fn replay_script(
     script: Script,
     change: impl FnOnce(HttpOptions) -> HttpOptions,
-) -> Result<(Outcome, ReplayProxy)> {
+) -> Result<(CallOutcome, ReplayProxy)> {
     let proxy = ReplayProxy::start(script)?;
-    let outcome = ask(&supplier(change(options(&[&proxy], proxy.ca_file())))?, VIDEO, None).await?;
+    let outcome = fetch(&supplier(change(options(&[&proxy], proxy.ca_file())))?, VIDEO, None).await?;
     assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     Ok((outcome, proxy))
 }
 
-fn retrying(options: HttpOptions) -> HttpOptions {
+fn with_retries(options: HttpOptions) -> HttpOptions {
     HttpOptions { retries: 2, ..options }
 }
 
-fn hasty(options: HttpOptions) -> HttpOptions {
+fn with_short_timeout(options: HttpOptions) -> HttpOptions {
     HttpOptions { timeout: Duration::from_millis(150), ..options }
 }
 
 #[tokio::test]
-async fn a_named_wait_is_honoured() -> Result<()> {
-    let throttled = Answer::status(429).header("retry-after", "1");
-    let (outcome, proxy) = played(player(vec![throttled, good_player()?])?, retrying).await?;
+async fn youtube_retry_after_is_honored() -> Result<()> {
+    let throttled = ReplayResponse::status(429).header("retry-after", "1");
+    let (outcome, proxy) = replay_script(player(vec![throttled, good_player()?])?, with_retries).await?;
     assert_eq!(reason(&outcome), "transcript");
-    let seen = proxy.requests();
-    assert_eq!(seen.len(), 3);
-    assert!(seen[1].at - seen[0].at >= Duration::from_secs(1), "{:?}", seen[1].at - seen[0].at);
+    let requests = proxy.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(
+        requests[1].at - requests[0].at >= Duration::from_secs(1),
+        "{:?}",
+        requests[1].at - requests[0].at
+    );
     Ok(())
 }
 
 #[tokio::test]
-async fn a_long_wait_is_told_instead_of_waited_for() -> Result<()> {
-    let throttled = Answer::status(429).header("retry-after", "3600");
+async fn youtube_long_retry_after_fails_as_throttled() -> Result<()> {
+    let throttled = ReplayResponse::status(429).header("retry-after", "3600");
     for script in [player(vec![throttled.clone()])?, captions(vec![throttled.clone()])?] {
-        let (outcome, proxy) = played(script, retrying).await?;
+        let (outcome, proxy) = replay_script(script, with_retries).await?;
         check_failure(&outcome, "throttled")?;
         let wait = Some(Duration::from_secs(3_600));
         let reason = outcome.err().map(|error| error.reason().clone());
@@ -98,16 +103,18 @@ async fn a_long_wait_is_told_instead_of_waited_for() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_platform_is_left_alone_while_no_address_is_welcome() -> Result<()> {
-    for block in [Answer::status(429).header("retry-after", "3600"), recorded("player/bot-check.json")?] {
+async fn youtube_requests_pause_while_all_proxies_are_blocked() -> Result<()> {
+    for block in
+        [ReplayResponse::status(429).header("retry-after", "3600"), read_recording("player/bot-check.json")?]
+    {
         let [first, second] = pair(player(vec![block.clone()])?, player(vec![block.clone()])?)?;
-        let supplier = supplier(retrying(options(&[&first, &second], first.ca_file())))?;
-        assert!(ask(&supplier, VIDEO, None).await?.is_err());
+        let supplier = supplier(with_retries(options(&[&first, &second], first.ca_file())))?;
+        assert!(fetch(&supplier, VIDEO, None).await?.is_err());
         for _ in 0..2 {
-            let outcome = ask(&supplier, VIDEO, None).await?;
+            let outcome = fetch(&supplier, VIDEO, None).await?;
             check_failure(&outcome, "throttled")?;
             let message = outcome.err().map(|error| error.message().to_owned()).unwrap_or_default();
-            assert!(message.contains("not asked for now"), "{message}");
+            assert!(message.contains("requests to it are paused"), "{message}");
         }
         assert_eq!([first.requests().len(), second.requests().len()], [1, 1], "{block:?}");
     }
@@ -115,92 +122,101 @@ async fn the_platform_is_left_alone_while_no_address_is_welcome() -> Result<()> 
 }
 
 #[tokio::test]
-async fn passing_faults_are_tried_again() -> Result<()> {
-    let faults = || [Answer::status(500), Answer::status(503), Answer::closed(), good_player_cut()];
+async fn youtube_transient_faults_are_retried() -> Result<()> {
+    let faults = || {
+        [
+            ReplayResponse::status(500),
+            ReplayResponse::status(503),
+            ReplayResponse::closed(),
+            good_player_cut(),
+        ]
+    };
     for fault in faults() {
-        let (outcome, proxy) = played(player(vec![fault.clone(), good_player()?])?, retrying).await?;
+        let (outcome, proxy) =
+            replay_script(player(vec![fault.clone(), good_player()?])?, with_retries).await?;
         assert_eq!(reason(&outcome), "transcript", "after {fault:?}: {outcome:?}");
         assert_eq!(proxy.requests().len(), 3, "{fault:?}");
     }
-    for fault in [Answer::status(502), Answer::closed(), good_captions()?.cut_after(100)] {
-        let (outcome, proxy) = played(captions(vec![fault.clone(), good_captions()?])?, retrying).await?;
+    for fault in [ReplayResponse::status(502), ReplayResponse::closed(), good_captions()?.cut_after(100)] {
+        let (outcome, proxy) =
+            replay_script(captions(vec![fault.clone(), good_captions()?])?, with_retries).await?;
         assert_eq!(reason(&outcome), "transcript", "after {fault:?}: {outcome:?}");
         assert_eq!(proxy.requests().len(), 3, "{fault:?}");
     }
     Ok(())
 }
 
-fn good_player_cut() -> Answer {
-    Answer::bytes("application/json", vec![b' '; 4_096]).cut_after(1_000)
+fn good_player_cut() -> ReplayResponse {
+    ReplayResponse::bytes("application/json", vec![b' '; 4_096]).cut_after(1_000)
 }
 
 #[tokio::test]
-async fn lasting_faults_are_told_with_their_reason() -> Result<()> {
+async fn youtube_lasting_faults_carry_reason() -> Result<()> {
     for (fault, expect) in [
-        (Answer::status(500), "platform_fault"),
-        (Answer::status(503), "platform_fault"),
+        (ReplayResponse::status(500), "platform_fault"),
+        (ReplayResponse::status(503), "platform_fault"),
         (good_player_cut(), "unreadable"),
-        (Answer::closed(), "unreadable"),
-        (Answer::status(429).header("retry-after", "60"), "throttled"),
-        (Answer::text("{\"playabilityStatus\": "), "unreadable"),
-        (Answer::text("[[[["), "unreadable"),
-        (Answer::text("[".repeat(100_000)), "unreadable"),
-        (Answer::bytes("application/json", vec![0xff; 64]), "unreadable"),
-        (Answer::text("not gzip").header("content-encoding", "gzip"), "unreadable"),
+        (ReplayResponse::closed(), "unreadable"),
+        (ReplayResponse::status(429).header("retry-after", "60"), "throttled"),
+        (ReplayResponse::text("{\"playabilityStatus\": "), "unreadable"),
+        (ReplayResponse::text("[[[["), "unreadable"),
+        (ReplayResponse::text("[".repeat(100_000)), "unreadable"),
+        (ReplayResponse::bytes("application/json", vec![0xff; 64]), "unreadable"),
+        (ReplayResponse::text("not gzip").header("content-encoding", "gzip"), "unreadable"),
         (good_captions()?.header("content-encoding", "br"), "unreadable"),
     ] {
-        let (outcome, proxy) = played(player(vec![fault.clone()])?, |options| options).await?;
+        let (outcome, proxy) = replay_script(player(vec![fault.clone()])?, |options| options).await?;
         check_failure(&outcome, expect)?;
         assert_eq!(proxy.count(|request| request.path == CAPTIONS), 0, "{fault:?}");
-        let (outcome, _) = played(captions(vec![fault])?, |options| options).await?;
+        let (outcome, _) = replay_script(captions(vec![fault])?, |options| options).await?;
         check_failure(&outcome, expect)?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn no_answer_takes_longer_than_the_timeout() -> Result<()> {
+async fn fetch_slow_response_fails_at_timeout() -> Result<()> {
     let drip = || Ok::<_, anyhow::Error>(good_player()?.slowly(1, Duration::from_millis(20)));
     for script in [
-        player(vec![Answer::never()])?,
+        player(vec![ReplayResponse::never()])?,
         player(vec![drip()?])?,
-        captions(vec![Answer::never()])?,
+        captions(vec![ReplayResponse::never()])?,
         player(vec![good_player()?.after(Duration::from_secs(30))])?,
         Script::new().all_tunnels([Tunnel::Never]),
     ] {
-        let begin = Instant::now();
-        let (outcome, _) = played(script, hasty).await?;
+        let started = Instant::now();
+        let (outcome, _) = replay_script(script, with_short_timeout).await?;
         assert!(["timeout", "unreachable"].contains(&reason(&outcome)), "{outcome:?}");
-        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn the_callers_deadline_ends_everything() -> Result<()> {
-    let proxy = ReplayProxy::start(player(vec![Answer::never()])?)?;
-    let supplier = supplier(retrying(options(&[&proxy], proxy.ca_file())))?;
-    let begin = Instant::now();
-    let outcome = ask_within(&supplier, VIDEO, None, Duration::from_millis(600)).await?;
+async fn youtube_deadline_ends_call() -> Result<()> {
+    let proxy = ReplayProxy::start(player(vec![ReplayResponse::never()])?)?;
+    let supplier = supplier(with_retries(options(&[&proxy], proxy.ca_file())))?;
+    let started = Instant::now();
+    let outcome = fetch_within(&supplier, VIDEO, None, Duration::from_millis(600)).await?;
     check_failure(&outcome, "timeout")?;
     assert!(proxy.requests().len() <= 1, "{:?}", proxy.requests());
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     Ok(())
 }
 
 #[tokio::test]
-async fn nothing_goes_on_when_the_caller_has_left() -> Result<()> {
+async fn youtube_dropped_call_sends_no_further_request() -> Result<()> {
     let gate = Arc::new(Semaphore::new(0));
-    let proxy = ReplayProxy::start(player(vec![good_player()?.held(&gate)])?)?;
+    let proxy = ReplayProxy::start(player(vec![good_player()?.gated(&gate)])?)?;
     let supplier = behind(&proxy)?;
-    let asked = async {
+    let requested = async {
         while proxy.requests().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     tokio::select! {
-        answer = ask(&supplier, VIDEO, None) => bail!("an answer before there was one: {answer:?}"),
-        () = asked => {}
+        response = fetch(&supplier, VIDEO, None) => bail!("a result before the response: {response:?}"),
+        () = requested => {}
     }
     gate.add_permits(1);
     tokio::time::sleep(Duration::from_millis(120)).await;
@@ -209,20 +225,20 @@ async fn nothing_goes_on_when_the_caller_has_left() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_slow_answer_in_time_is_good() -> Result<()> {
+async fn youtube_slow_response_within_timeout_succeeds() -> Result<()> {
     let slow = good_captions()?.slowly(256, Duration::from_millis(5));
     let (outcome, _) =
-        played(captions(vec![slow])?.latency(Duration::from_millis(20)), |options| options).await?;
+        replay_script(captions(vec![slow])?.latency(Duration::from_millis(20)), |options| options).await?;
     assert_eq!(reason(&outcome), "transcript");
     Ok(())
 }
 
 #[tokio::test]
-async fn compressed_answers_and_old_http_are_understood() -> Result<()> {
+async fn youtube_compressed_responses_and_http1_work() -> Result<()> {
     let script =
         || Ok::<_, anyhow::Error>(script(vec![good_player()?.gzipped()], vec![good_captions()?.gzipped()]));
     for script in [script()?, script()?.http1_only()] {
-        let (outcome, proxy) = played(script, |options| options).await?;
+        let (outcome, proxy) = replay_script(script, |options| options).await?;
         assert_eq!(reason(&outcome), "transcript");
         assert_eq!(proxy.requests().len(), 2);
     }
@@ -230,45 +246,47 @@ async fn compressed_answers_and_old_http_are_understood() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_left() -> Result<()> {
+async fn youtube_endless_response_is_cut_off() -> Result<()> {
     let piece = "x".repeat(64 * 1024);
-    // 40 MiB of white space before an answer, in some 40 KiB.
-    let bomb = || Answer::bytes("application/json", vec![b' '; 40 << 20]).gzipped();
-    for script in
-        [player(vec![Answer::text(piece).endlessly()])?, player(vec![bomb()])?, captions(vec![bomb()])?]
-    {
-        let (outcome, _) = played(script, |options| options).await?;
+    // 40 MiB of white space before a response, in some 40 KiB.
+    let bomb = || ReplayResponse::bytes("application/json", vec![b' '; 40 << 20]).gzipped();
+    for script in [
+        player(vec![ReplayResponse::text(piece).endlessly()])?,
+        player(vec![bomb()])?,
+        captions(vec![bomb()])?,
+    ] {
+        let (outcome, _) = replay_script(script, |options| options).await?;
         check_failure(&outcome, "unreadable")?;
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn an_untrusted_certificate_is_refused() -> Result<()> {
-    let (proxy, other) = (playing("several-tracks")?, TestAuthority::new()?);
-    let outcome = ask(&supplier(options(&[&proxy], other.ca_file()))?, VIDEO, None).await?;
+async fn youtube_untrusted_certificate_is_rejected() -> Result<()> {
+    let (proxy, other) = (start_replay("several-tracks")?, TestAuthority::new()?);
+    let outcome = fetch(&supplier(options(&[&proxy], other.ca_file()))?, VIDEO, None).await?;
     check_failure(&outcome, "unreachable")?;
     let wrong = Tunnel::OtherCertificate("www.example.com".to_owned());
     let (misnamed, proxy) =
-        played(player(vec![good_player()?])?.all_tunnels([wrong]), |options| options).await?;
+        replay_script(player(vec![good_player()?])?.all_tunnels([wrong]), |options| options).await?;
     check_failure(&misnamed, "unreachable")?;
     assert!(proxy.requests().is_empty());
     Ok(())
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_is_told_from_the_platform() -> Result<()> {
+async fn youtube_proxy_refusal_has_its_own_reason() -> Result<()> {
     for (status, expect) in [(403, "unreachable"), (407, "misconfigured"), (502, "unreachable")] {
         let script = player(vec![good_player()?])?.all_tunnels([Tunnel::Refuse(status)]);
-        let (outcome, proxy) = played(script, |options| options).await?;
+        let (outcome, proxy) = replay_script(script, |options| options).await?;
         check_failure(&outcome, expect)?;
         assert!(proxy.requests().is_empty(), "{status}");
     }
-    let (outcome, _) = played(player(vec![])?.all_tunnels([Tunnel::Close]), |options| options).await?;
+    let (outcome, _) = replay_script(player(vec![])?.all_tunnels([Tunnel::Close]), |options| options).await?;
     check_failure(&outcome, "unreachable")
 }
 
-/// Two proxies of one authority.
+/// Two proxies with one certificate authority.
 fn pair(first: Script, second: Script) -> Result<[ReplayProxy; 2]> {
     let authority = Arc::new(TestAuthority::new()?);
     Ok([
@@ -278,14 +296,14 @@ fn pair(first: Script, second: Script) -> Result<[ReplayProxy; 2]> {
 }
 
 #[tokio::test]
-async fn proxies_are_used_in_turn() -> Result<()> {
-    let good = || script_of_good();
+async fn youtube_proxies_rotate_per_session() -> Result<()> {
+    let good = || good_script();
     let [first, second] = pair(good()?, good()?)?;
     let supplier = supplier(options(&[&first, &second], first.ca_file()))?;
     for _ in 0..4 {
-        assert_eq!(reason(&ask(&supplier, VIDEO, None).await?), "transcript");
+        assert_eq!(reason(&fetch(&supplier, VIDEO, None).await?), "transcript");
     }
-    // One visit stays with one proxy: the platform would distrust a change of address in between.
+    // One session stays with one proxy: the platform would reject a change of address within it.
     assert_eq!([first.requests().len(), second.requests().len()], [4, 4]);
     assert!(
         first.requests().windows(2).step_by(2).all(|two| two[0].path == PLAYER && two[1].path == CAPTIONS)
@@ -293,23 +311,23 @@ async fn proxies_are_used_in_turn() -> Result<()> {
     Ok(())
 }
 
-fn script_of_good() -> Result<Script> {
+fn good_script() -> Result<Script> {
     player(vec![good_player()?])
 }
 
 #[tokio::test]
-async fn a_blocked_proxy_rests_and_the_other_one_serves() -> Result<()> {
+async fn youtube_blocked_proxy_cools_down_while_other_serves() -> Result<()> {
     let blocks = [
-        // A wait that nobody would wait for: that the answer comes shows that none was waited.
-        player(vec![Answer::status(429).header("retry-after", "3600")])?,
-        player(vec![recorded("player/bot-check.json")?])?,
+        // The wait is longer than the test: a response proves that the supplier did not wait.
+        player(vec![ReplayResponse::status(429).header("retry-after", "3600")])?,
+        player(vec![read_recording("player/bot-check.json")?])?,
         player(vec![])?.all_tunnels([Tunnel::Refuse(502)]),
     ];
     for block in blocks {
-        let [blocked, good] = pair(block.clone(), script_of_good()?)?;
-        let supplier = supplier(retrying(options(&[&blocked, &good], good.ca_file())))?;
+        let [blocked, good] = pair(block.clone(), good_script()?)?;
+        let supplier = supplier(with_retries(options(&[&blocked, &good], good.ca_file())))?;
         for _ in 0..3 {
-            let outcome = ask(&supplier, VIDEO, None).await?;
+            let outcome = fetch(&supplier, VIDEO, None).await?;
             assert_eq!(reason(&outcome), "transcript", "{block:?}: {outcome:?}");
         }
         assert!(blocked.requests().len() <= 1, "{block:?}: {:?}", blocked.requests());
@@ -320,34 +338,34 @@ async fn a_blocked_proxy_rests_and_the_other_one_serves() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_gone_is_passed_over() -> Result<()> {
-    let [gone, good] = pair(Script::new(), script_of_good()?)?;
-    let options = retrying(options(&[&gone, &good], good.ca_file()));
+async fn youtube_stopped_proxy_is_skipped() -> Result<()> {
+    let [gone, good] = pair(Script::new(), good_script()?)?;
+    let options = with_retries(options(&[&gone, &good], good.ca_file()));
     drop(gone);
-    let outcome = ask(&supplier(options)?, VIDEO, None).await?;
+    let outcome = fetch(&supplier(options)?, VIDEO, None).await?;
     assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
     assert_eq!(good.requests().len(), 2);
     Ok(())
 }
 
 #[tokio::test]
-async fn another_videos_answer_is_never_taken() -> Result<()> {
-    let other = recorded("player/other-video.json")?;
-    let (outcome, proxy) = played(player(vec![other.clone()])?, |options| options).await?;
+async fn youtube_other_video_response_is_rejected() -> Result<()> {
+    let other = read_recording("player/other-video.json")?;
+    let (outcome, proxy) = replay_script(player(vec![other.clone()])?, |options| options).await?;
     check_failure(&outcome, "other_video")?;
     assert_eq!(proxy.count(|request| request.path == CAPTIONS), 0);
-    // The first client is distrusted, the second is not.
-    let (outcome, _) = played(player(vec![other, good_player()?])?, |options| options).await?;
+    // The first client is not trusted, the second one is.
+    let (outcome, _) = replay_script(player(vec![other, good_player()?])?, |options| options).await?;
     assert_eq!(reason(&outcome), "transcript", "{outcome:?}");
     Ok(())
 }
 
 #[tokio::test]
-async fn the_requests_say_who_asks_and_nothing_of_us() -> Result<()> {
-    let proxy = playing("several-tracks")?;
-    assert_eq!(reason(&ask(&behind(&proxy)?, VIDEO, None).await?), "transcript");
-    let seen = proxy.requests();
-    let [player, captions] = seen.as_slice() else { anyhow::bail!("{seen:?}") };
+async fn youtube_requests_look_like_official_client() -> Result<()> {
+    let proxy = start_replay("several-tracks")?;
+    assert_eq!(reason(&fetch(&behind(&proxy)?, VIDEO, None).await?), "transcript");
+    let requests = proxy.requests();
+    let [player, captions] = requests.as_slice() else { anyhow::bail!("{requests:?}") };
     assert_eq!(player.json("/videoId"), Some(VIDEO.into()));
     assert_eq!(player.json("/context/client/hl"), Some("en".into()));
     assert_eq!(player.parameter("key"), None);

@@ -1,15 +1,15 @@
-//! No answer of the platform leads to a request elsewhere.
+//! No response of the platform causes a request to a foreign host.
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::asking::{ask, behind, check_failure};
+use super::asking::{behind, check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const VIDEO: &str = "vb-hosts-00";
 
-/// A player answer with one English track at this address.
+/// A player response with one English track at this address.
 fn player(address: &str) -> Value {
     json!({
         "playabilityStatus": { "status": "OK" },
@@ -21,11 +21,12 @@ fn player(address: &str) -> Value {
 }
 
 fn script(address: &str) -> Script {
-    Script::new().rule(Rule::post(HOST, "/youtubei/v1/player").answer(Answer::json(&player(address))))
+    Script::new()
+        .rule(Rule::post(HOST, "/youtubei/v1/player").respond(ReplayResponse::json(&player(address))))
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_the_platforms_is_never_asked() -> Result<()> {
+async fn youtube_foreign_caption_address_is_not_requested() -> Result<()> {
     for address in [
         "https://captions.example/api/timedtext?v=vb-hosts-00",
         "http://www.youtube.com/api/timedtext?v=vb-hosts-00",
@@ -44,23 +45,23 @@ async fn an_address_that_is_not_the_platforms_is_never_asked() -> Result<()> {
         "https://[",
     ] {
         let proxy = ReplayProxy::start(script(address))?;
-        let outcome = ask(&behind(&proxy)?, VIDEO, None).await?;
+        let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;
         assert!(outcome.is_err(), "{address} gave {outcome:?}");
-        let asked = proxy.count(|request| request.path != "/youtubei/v1/player");
-        assert_eq!(asked, 0, "{address} was asked: {:?}", proxy.requests());
+        let caption_requests = proxy.count(|request| request.path != "/youtubei/v1/player");
+        assert_eq!(caption_requests, 0, "{address} was requested: {:?}", proxy.requests());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST && tunnel.port == 443), "{address}");
     }
     Ok(())
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed() -> Result<()> {
-    let elsewhere = Answer::status(302).header("location", "https://evil.example/player");
-    let here = Answer::status(307).header("location", "https://www.youtube.com/other");
-    for answer in [elsewhere, here] {
-        let rule = Rule::post(HOST, "/youtubei/v1/player").answer(answer);
+async fn youtube_redirect_is_not_followed() -> Result<()> {
+    let elsewhere = ReplayResponse::status(302).header("location", "https://evil.example/player");
+    let here = ReplayResponse::status(307).header("location", "https://www.youtube.com/other");
+    for response in [elsewhere, here] {
+        let rule = Rule::post(HOST, "/youtubei/v1/player").respond(response);
         let proxy = ReplayProxy::start(Script::new().rule(rule))?;
-        check_failure(&ask(&behind(&proxy)?, VIDEO, None).await?, "platform_fault")?;
+        check_failure(&fetch(&behind(&proxy)?, VIDEO, None).await?, "platform_fault")?;
         assert!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
         assert!(proxy.tunnels().iter().all(|tunnel| tunnel.host == HOST));
     }
@@ -68,11 +69,11 @@ async fn a_redirect_is_not_followed() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_relative_address_is_the_platforms_own() -> Result<()> {
+async fn youtube_relative_caption_address_is_resolved() -> Result<()> {
     let captions = Rule::get(HOST, "/api/timedtext")
-        .answer(Answer::text("<transcript><text start=\"0\" dur=\"1\">words</text></transcript>"));
+        .respond(ReplayResponse::text("<transcript><text start=\"0\" dur=\"1\">words</text></transcript>"));
     let proxy = ReplayProxy::start(script("/api/timedtext?v=vb-hosts-00&lang=en").rule(captions))?;
-    let outcome = ask(&behind(&proxy)?, VIDEO, None).await?;
+    let outcome = fetch(&behind(&proxy)?, VIDEO, None).await?;
     assert!(outcome.is_ok(), "{outcome:?}");
     Ok(())
 }

@@ -14,32 +14,32 @@ use verbatim_tests::replay::{
     recordings::{Expectation, Recording, Recordings},
 };
 
-use self::asking::{ask, behind, check_failure, check_transcript};
+use self::asking::{behind, check_failure, check_transcript, fetch};
 
-/// Our own recordings.
+/// The folder of YouTube's recordings in the repository.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/youtube")
 }
 
-/// A proxy that plays one of our own recordings.
-fn playing(name: &str) -> Result<ReplayProxy> {
+/// A proxy that replays one recording.
+fn start_replay(name: &str) -> Result<ReplayProxy> {
     let recordings = Recordings::open(&folder())?;
-    ReplayProxy::start(recordings.script_of(recordings.named(name)?)?)
+    ReplayProxy::start(recordings.script_for(recordings.find(name)?)?)
 }
 
 #[test]
-fn every_recording_is_about_a_video_and_expects_something() -> Result<()> {
+fn youtube_recordings_have_video_and_expectations() -> Result<()> {
     let recordings = Recordings::open(&folder())?;
     assert!(recordings.all().len() >= 30);
     for recording in recordings.all() {
-        assert!(!recording.asks.is_empty(), "{} expects nothing", recording.name);
-        VideoId::new(Platform::VideoSite, recording.video.as_deref().context("a video")?)?;
+        assert!(!recording.expectations.is_empty(), "{} expects nothing", recording.name);
+        VideoId::new(Platform::YouTube, recording.video.as_deref().context("a video")?)?;
     }
     Ok(())
 }
 
 #[test]
-fn every_file_of_the_recordings_is_used() -> Result<()> {
+fn youtube_recording_files_are_all_used() -> Result<()> {
     let index = std::fs::read_to_string(folder().join("index.toml"))?;
     for part in ["player", "captions"] {
         for entry in std::fs::read_dir(folder().join(part))? {
@@ -51,10 +51,10 @@ fn every_file_of_the_recordings_is_used() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_recording_comes_out_as_expected() -> Result<()> {
+async fn youtube_recordings_have_expected_outcomes() -> Result<()> {
     let recordings = Recordings::open(&folder())?;
     for recording in recordings.all() {
-        for expectation in &recording.asks {
+        for expectation in &recording.expectations {
             check(&recordings, recording, expectation).await.with_context(|| {
                 format!("recording {} (lang {:?}): {}", recording.name, expectation.lang, recording.about)
             })?;
@@ -64,21 +64,21 @@ async fn every_recording_comes_out_as_expected() -> Result<()> {
 }
 
 async fn check(recordings: &Recordings, recording: &Recording, expect: &Expectation) -> Result<()> {
-    let proxy = ReplayProxy::start(recordings.script_of(recording)?)?;
+    let proxy = ReplayProxy::start(recordings.script_for(recording)?)?;
     let video = recording.video.as_deref().context("a video")?;
-    let outcome = ask(&behind(&proxy)?, video, expect.lang.as_deref()).await?;
+    let outcome = fetch(&behind(&proxy)?, video, expect.lang.as_deref()).await?;
     match (&expect.transcript, &expect.failure) {
         (Some(transcript), _) => check_transcript(&outcome, transcript)?,
         (None, Some(reason)) => check_failure(&outcome, reason)?,
         (None, None) => {}
     }
-    let made: Vec<_> = proxy.requests().iter().map(|request| request.path.clone()).collect();
+    let paths: Vec<_> = proxy.requests().iter().map(|request| request.path.clone()).collect();
     ensure!(proxy.unexpected().is_empty(), "unexpected requests: {:?}", proxy.unexpected());
     if let Some(requests) = expect.requests {
-        ensure!(made.len() == requests, "{} requests instead of {requests}: {made:?}", made.len());
+        ensure!(paths.len() == requests, "{} requests instead of {requests}: {paths:?}", paths.len());
     }
-    // However it goes: that is what one look-up may ask.
-    ensure!(made.len() <= 12, "{} requests: {made:?}", made.len());
+    // The limit of requests of one call, whatever its outcome.
+    ensure!(paths.len() <= 12, "{} requests: {paths:?}", paths.len());
     ensure!(proxy.tunnels().iter().all(|tunnel| tunnel.granted), "tunnels: {:?}", proxy.tunnels());
     Ok(())
 }

@@ -1,7 +1,8 @@
-//! Recorded answers that lie beside the checkout, where `VERBATIM_RECORDINGS` says.
+//! Recorded responses outside the checkout, with the expected outcome of each.
 //!
-//! They are the platform's own and no part of this repository; each is described in the `INDEX.md` beside
-//! it. Here is what must come of each: a file without a row fails the test, and so does a row without a file.
+//! The folder is named by `VERBATIM_RECORDINGS`. The recordings are the platform's originals and not part of this
+//! repository; the `INDEX.md` next to them describes each. A file without a row fails the test, and so does a row
+//! without a file.
 
 use std::{
     collections::BTreeSet,
@@ -11,39 +12,41 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::asking::{Outcome, ask, behind, check_failure};
+use super::asking::{CallOutcome, behind, check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";
 const CAPTIONS: &str = "/api/timedtext";
 
-/// The video that is asked for where a file names none.
+/// The requested video for a file that names none.
 const ANY_VIDEO: &str = "vb-any-vid0";
 
-/// What a file is, and what must come of it.
+/// Kind of a file and its expected outcome.
 #[derive(Clone, Copy, Debug)]
-enum Row {
-    /// A player answer, bare, in an envelope or in a page: its default transcript has this language and
-    /// kind, and the video has so many tracks.
+enum Case {
+    /// A player response with language and kind of its default transcript, and its number of tracks.
+    ///
+    /// The response is bare, in an envelope or in a page.
     Plays(&'static str, &'static str, usize),
-    /// The same, but the best track needs a token that we do not have: the next best one comes, after all
-    /// clients were asked.
+    /// Like `Plays`, but the best track needs a token that the client does not have.
+    ///
+    /// The result is the next best track, after requests to all clients.
     PlaysGated(&'static str, &'static str, usize),
-    /// A player answer, bare, in an envelope or in a page, of which this failure comes.
+    /// A player response, bare, in an envelope or in a page, with this failure.
     Fails(&'static str),
-    /// Something else that came in place of a player answer, and the failure that comes of it.
+    /// Another body in place of a player response, with this failure.
     InPlace(&'static str),
-    /// A caption body with so many segments, of which the first begins so.
+    /// A caption body with this number of segments and this beginning of the first one.
     Words(usize, &'static str),
-    /// A caption body of which this failure comes.
+    /// A caption body with this failure.
     NoWords(&'static str),
 }
 
-use Row::{Fails, InPlace, NoWords, Plays, PlaysGated, Words};
+use Case::{Fails, InPlace, NoWords, Plays, PlaysGated, Words};
 
-const ROWS: &[(&str, Row)] = &[
+const ROWS: &[(&str, Case)] = &[
     ("iv-mocks/no_captions.player.json", Fails("no_captions")),
     ("iv-mocks/scheduled_live.player.json", Fails("upcoming")),
     ("jta/consent_page.html", InPlace("unreadable")),
@@ -55,14 +58,14 @@ const ROWS: &[(&str, Row)] = &[
     ("jta/player_bot_check.json", Fails("bot_check")),
     ("jta/player_no_captions.json", Fails("no_captions")),
     ("jta/player_no_captions_was_live.json", Fails("no_captions")),
-    // The human-made English track is gated; the generated one is not.
+    // The English captions made by people are gated; the generated ones are not.
     ("jta/player_po_token_required.json", PlaysGated("en", "generated", 9)),
     ("jta/player_unavailable.json", Fails("removed")),
-    // A status that nobody knows is the platform's fault, and never remembered as the video's.
+    // An unknown status is a fault of the platform and never stored as an absence of the video.
     ("jta/player_unplayable_custom.json", Fails("platform_fault")),
     ("jta/recaptcha_page.html", InPlace("bot_check")),
     ("jta/timedtext_classic.xml", Words(3, "Hey, this is just a test")),
-    // A page of the site where data was asked for.
+    // A page of the site instead of data.
     ("jta/watch_ok.html", InPlace("unreadable")),
     ("newpipe/player_visionos_live_now.json", Fails("live")),
     ("newpipe/player_visionos_ok_cc.json", Plays("en", "human", 2)),
@@ -70,7 +73,7 @@ const ROWS: &[(&str, Row)] = &[
     ("newpipe/player_visionos_ok_fr_asr.json", Plays("fr", "generated", 1)),
     ("newpipe/player_visionos_ok_named_track.json", Plays("de", "human", 1)),
     ("newpipe/player_visionos_ok_unlisted.json", Plays("en", "generated", 1)),
-    // From every client: `the_next_client_has_what_one_has_not` plays it from one.
+    // Every client gets it; `youtube_unplayable_client_is_followed_by_next` sends it to one client only.
     ("newpipe/player_visionos_unplayable_kids.json", Fails("platform_fault")),
     ("newpipe/player_web_metadata.json", InPlace("unreadable")),
     ("newpipe/reel_geo_blocked.json", Fails("region")),
@@ -114,16 +117,16 @@ const ROWS: &[(&str, Row)] = &[
     ("ytdl-core/rental.watch.html", Fails("payment")),
 ];
 
-/// The folder of the recordings, where there is one.
+/// The folder of the recordings; `None` if `VERBATIM_RECORDINGS` is not set.
 fn folder() -> Option<PathBuf> {
     let named: Option<OsString> = std::env::var_os("VERBATIM_RECORDINGS");
     if named.is_none() {
-        eprintln!("not checked: VERBATIM_RECORDINGS names no folder");
+        eprintln!("not checked: VERBATIM_RECORDINGS is not set");
     }
     named.map(|folder| Path::new(&folder).join("youtube"))
 }
 
-/// The recordings' names; what describes them is none.
+/// The names of the recordings, without the files that describe them.
 fn files(folder: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for part in std::fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
@@ -143,7 +146,7 @@ fn files(folder: &Path) -> Result<BTreeSet<String>> {
 }
 
 #[test]
-fn every_recording_has_a_row() -> Result<()> {
+fn youtube_external_recordings_have_rows() -> Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
     let rows: BTreeSet<_> = ROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
     ensure!(rows.len() == ROWS.len(), "a file has two rows");
@@ -156,49 +159,57 @@ fn every_recording_has_a_row() -> Result<()> {
 }
 
 #[tokio::test]
-async fn every_recording_comes_out_as_its_row_says() -> Result<()> {
+async fn youtube_external_recordings_have_expected_outcomes() -> Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
-    let mut wrong = Vec::new();
+    let mut mismatches = Vec::new();
     for (name, row) in ROWS {
         let bytes = std::fs::read(folder.join(name)).with_context(|| (*name).to_owned())?;
         if let Err(error) = check(bytes, *row).await {
-            wrong.push(format!("{name}, {row:?}: {error:#}"));
+            mismatches.push(format!("{name}, {row:?}: {error:#}"));
         }
     }
-    ensure!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), ROWS.len(), wrong.join("\n"));
+    ensure!(mismatches.is_empty(), "{} of {}:\n{}", mismatches.len(), ROWS.len(), mismatches.join("\n"));
     Ok(())
 }
 
-async fn check(bytes: Vec<u8>, row: Row) -> Result<()> {
+async fn check(bytes: Vec<u8>, row: Case) -> Result<()> {
     match row {
-        // The good way takes two requests.
+        // Without faults, a call takes two requests.
         Plays(language, kind, tracks) => plays(&player_data(&bytes)?, language, kind, tracks, 2).await,
         PlaysGated(language, kind, tracks) => plays(&player_data(&bytes)?, language, kind, tracks, 4).await,
         Fails(reason) => {
             let player = player_data(&bytes)?;
-            let (outcome, proxy) = played(Answer::json(&player), None, &video_of(&player)).await?;
+            let (outcome, proxy) =
+                replay_script(ReplayResponse::json(&player), None, &video_id(&player)).await?;
             ensure!(proxy.requests().len() <= 3, "{} requests", proxy.requests().len());
             check_failure(&outcome, reason)
         }
         InPlace(reason) => {
-            let (outcome, _) = played(Answer::bytes("text/html", bytes), None, ANY_VIDEO).await?;
+            let (outcome, _) =
+                replay_script(ReplayResponse::bytes("text/html", bytes), None, ANY_VIDEO).await?;
             check_failure(&outcome, reason)
         }
         Words(segments, first) => words(bytes, segments, first).await,
         NoWords(reason) => {
-            let body = Answer::bytes("text/html", bytes);
-            check_failure(&played(small_player(), Some(body), ANY_VIDEO).await?.0, reason)
+            let body = ReplayResponse::bytes("text/html", bytes);
+            check_failure(&replay_script(small_player(), Some(body), ANY_VIDEO).await?.0, reason)
         }
     }
 }
 
-async fn plays(player: &Value, language: &str, kind: &str, tracks: usize, made: usize) -> Result<()> {
-    let body = Answer::text(
+async fn plays(
+    player: &Value,
+    language: &str,
+    kind: &str,
+    tracks: usize,
+    request_count: usize,
+) -> Result<()> {
+    let body = ReplayResponse::text(
         r#"{"wireMagic":"pb3","events":[{"tStartMs":40,"dDurationMs":960,"segs":[{"utf8":"words"}]}]}"#,
     );
-    let (outcome, proxy) = played(Answer::json(player), Some(body), &video_of(player)).await?;
+    let (outcome, proxy) = replay_script(ReplayResponse::json(player), Some(body), &video_id(player)).await?;
     let supplied = outcome.map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    let transcript = supplied.tracks.first().context("no transcript")?;
+    let transcript = supplied.transcripts.first().context("no transcript")?;
     let track = (transcript.track.language.as_str(), transcript.track.kind.as_str());
     ensure!(track == (language, kind), "the track is {track:?}");
     ensure!(supplied.known_tracks.len() == tracks, "{} tracks", supplied.known_tracks.len());
@@ -212,30 +223,30 @@ async fn plays(player: &Value, language: &str, kind: &str, tracks: usize, made: 
         transcript.duration_ms
     );
 
-    // The last request goes for the track that came.
+    // The last request is for the returned track.
     let requests = proxy.requests();
-    ensure!(requests.len() == made, "{} requests", requests.len());
+    ensure!(requests.len() == request_count, "{} requests", requests.len());
     let captions = requests.last().context("no request for captions")?;
-    ensure!(captions.parameter("lang") == Some(language), "asked: {:?}", captions.query);
+    ensure!(captions.parameter("lang") == Some(language), "requested: {:?}", captions.query);
     ensure!(
         (captions.parameter("kind") == Some("asr")) == (kind == "generated"),
-        "asked: {:?}",
+        "requested: {:?}",
         captions.query
     );
-    ensure!(captions.parameter("fmt") == Some("json3"), "asked: {:?}", captions.query);
-    ensure!(captions.parameter("v") == Some(&video_of(player)), "asked: {:?}", captions.query);
+    ensure!(captions.parameter("fmt") == Some("json3"), "requested: {:?}", captions.query);
+    ensure!(captions.parameter("v") == Some(&video_id(player)), "requested: {:?}", captions.query);
     Ok(())
 }
 
 async fn words(bytes: Vec<u8>, segments: usize, first: &str) -> Result<()> {
-    // The type in the header is wrong on purpose: the platform's has been wrong, too.
-    let body = Answer::bytes("text/html; charset=UTF-8", bytes);
-    let outcome = played(small_player(), Some(body), ANY_VIDEO).await?.0;
+    // The content type is wrong on purpose: the platform has sent wrong ones, too.
+    let body = ReplayResponse::bytes("text/html; charset=UTF-8", bytes);
+    let outcome = replay_script(small_player(), Some(body), ANY_VIDEO).await?.0;
     let supplied = outcome.map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    let transcript = supplied.tracks.first().context("no transcript")?;
+    let transcript = supplied.transcripts.first().context("no transcript")?;
     let found = &transcript.segments;
     ensure!(found.len() == segments, "{} segments", found.len());
-    // Styling tools put marks without width around their texts.
+    // Styling tools put zero-width marks around their texts.
     let text = found.first().map(|segment| segment.text.replace('\u{200b}', "")).unwrap_or_default();
     ensure!(text.trim_start().starts_with(first), "the first segment is {text:?}");
     ensure!(found.iter().all(|segment| !segment.text.trim().is_empty()), "a segment without words");
@@ -243,22 +254,26 @@ async fn words(bytes: Vec<u8>, segments: usize, first: &str) -> Result<()> {
     Ok(())
 }
 
-/// What comes of a video whose player and captions answer so.
-async fn played(player: Answer, captions: Option<Answer>, video: &str) -> Result<(Outcome, ReplayProxy)> {
-    let mut script = Script::new().rule(Rule::post(HOST, PLAYER).answer(player));
+/// Requests a video with these player and caption responses.
+async fn replay_script(
+    player: ReplayResponse,
+    captions: Option<ReplayResponse>,
+    video: &str,
+) -> Result<(CallOutcome, ReplayProxy)> {
+    let mut script = Script::new().rule(Rule::post(HOST, PLAYER).respond(player));
     if let Some(captions) = captions {
-        script = script.rule(Rule::get(HOST, CAPTIONS).answer(captions));
+        script = script.rule(Rule::get(HOST, CAPTIONS).respond(captions));
     }
     let proxy = ReplayProxy::start(script)?;
-    let outcome = ask(&behind(&proxy)?, video, None).await?;
+    let outcome = fetch(&behind(&proxy)?, video, None).await?;
     ensure!(proxy.unexpected().is_empty(), "unexpected: {:?}", proxy.unexpected());
     Ok((outcome, proxy))
 }
 
 /// A video with one English track.
-fn small_player() -> Answer {
+fn small_player() -> ReplayResponse {
     let address = format!("https://www.youtube.com/api/timedtext?v={ANY_VIDEO}&lang=en");
-    Answer::json(&json!({
+    ReplayResponse::json(&json!({
         "playabilityStatus": { "status": "OK" },
         "captions": { "playerCaptionsTracklistRenderer": { "captionTracks": [
             { "baseUrl": address, "languageCode": "en", "name": { "runs": [{ "text": "English" }] } },
@@ -267,8 +282,8 @@ fn small_player() -> Answer {
     }))
 }
 
-/// The video that player data is about.
-fn video_of(player: &Value) -> String {
+/// The video of player data.
+fn video_id(player: &Value) -> String {
     player.pointer("/videoDetails/videoId").and_then(Value::as_str).unwrap_or(ANY_VIDEO).to_owned()
 }
 
@@ -276,7 +291,7 @@ fn video_of(player: &Value) -> String {
 fn player_data(bytes: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(bytes)?;
     let Ok(whole) = serde_json::from_str::<Value>(text) else {
-        return of_page(text).context("the page holds no player data");
+        return page_player_data(text).context("the page holds no player data");
     };
     let enveloped = |value: &Value| value.get("playerResponse").cloned();
     match &whole {
@@ -286,10 +301,10 @@ fn player_data(bytes: &[u8]) -> Result<Value> {
 }
 
 /// The object that a page assigns to `ytInitialPlayerResponse`.
-fn of_page(page: &str) -> Option<Value> {
+fn page_player_data(page: &str) -> Option<Value> {
     const NAME: &str = "ytInitialPlayerResponse";
-    page.match_indices(NAME).find_map(|(place, _)| {
-        let rest = page.get(place + NAME.len()..)?.trim_start_matches("\"]").trim_start();
+    page.match_indices(NAME).find_map(|(start, _)| {
+        let rest = page.get(start + NAME.len()..)?.trim_start_matches("\"]").trim_start();
         let object = rest.strip_prefix('=')?.trim_start();
         let value = serde_json::Deserializer::from_str(object).into_iter::<Value>().next()?.ok()?;
         value.is_object().then_some(value)
@@ -297,26 +312,26 @@ fn of_page(page: &str) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn the_next_client_has_what_one_has_not() -> Result<()> {
+async fn youtube_unplayable_client_is_followed_by_next() -> Result<()> {
     let Some(folder) = folder() else { return Ok(()) };
     let read = |name: &str| player_data(&std::fs::read(folder.join(name))?);
     let refused = read("newpipe/player_visionos_unplayable_kids.json")?;
-    let played = read("newpipe/reel_ok_kids.json")?;
+    let playable = read("newpipe/reel_ok_kids.json")?;
     let client = |name: &str| Rule::post(HOST, PLAYER).json("/context/client/clientName", name);
-    let body = Answer::text("<transcript><text start=\"1\" dur=\"2\">ducks</text></transcript>");
+    let body = ReplayResponse::text("<transcript><text start=\"1\" dur=\"2\">ducks</text></transcript>");
     let script = Script::new()
-        .rule(client("VISIONOS").answer(Answer::json(&refused)))
-        .rule(client("ANDROID").answer(Answer::json(&played)))
-        .rule(Rule::get(HOST, CAPTIONS).answer(body));
+        .rule(client("VISIONOS").respond(ReplayResponse::json(&refused)))
+        .rule(client("ANDROID").respond(ReplayResponse::json(&playable)))
+        .rule(Rule::get(HOST, CAPTIONS).respond(body));
     let proxy = ReplayProxy::start(script)?;
-    let outcome = ask(&behind(&proxy)?, &video_of(&played), None).await?;
+    let outcome = fetch(&behind(&proxy)?, &video_id(&playable), None).await?;
     ensure!(outcome.is_ok(), "{outcome:?}");
     ensure!(proxy.requests().len() == 3, "{:?}", proxy.requests());
     Ok(())
 }
 
 #[test]
-fn player_data_is_found_wherever_it_is() -> Result<()> {
+fn youtube_player_data_is_found_in_every_envelope() -> Result<()> {
     let data = json!({ "playabilityStatus": { "status": "OK" } });
     for text in [
         data.to_string(),

@@ -6,27 +6,27 @@ use anyhow::{Context as _, Result, ensure};
 use tokio::sync::OnceCell;
 use transcript_core::{
     Clock,
-    archive::Wish,
-    supplier::{Ask, Supplier},
+    archive::TrackSelector,
+    supplier::{Supplier, SupplyRequest},
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
 use upstream_reqwest::{
-    Http, MediaSource, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions, YouTubeOptions, YtDlp,
-    YtDlpSound,
+    HttpTransport, MediaSource, TikTokCaptions, XCaptions, XOptions, YouTubeCaptions, YouTubeOptions, YtDlp,
+    YtDlpMedia,
 };
 use verbatim::SystemClock;
-use verbatim_tests::replay::{Answer, ReplayProxy, Rule, Script};
+use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{Outcome, Patient, http, reason},
-    playing,
+    asking::{CallOutcome, PatientMonitor, http, reason},
+    start_replay,
 };
 
-/// How long an answer may take: each look-up is two runs of a Python program on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout of a call, which runs a Python program twice on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where yt-dlp is; installed when it is not there yet.
+/// The path of yt-dlp; the first call installs it.
 async fn program() -> Result<PathBuf> {
     static PROGRAM: OnceCell<PathBuf> = OnceCell::const_new();
     let install = || async {
@@ -38,42 +38,41 @@ async fn program() -> Result<PathBuf> {
     PROGRAM.get_or_try_init(install).await.cloned()
 }
 
-async fn asked(
+async fn fetch(
     supplier: &dyn Supplier,
     platform: Platform,
     video: &str,
     lang: Option<&str>,
-) -> Result<Outcome> {
-    let wish = match lang {
-        Some(tag) => Wish::Language(LanguageTag::parse(tag)?),
-        None => Wish::Default,
+) -> Result<CallOutcome> {
+    let selector = match lang {
+        Some(tag) => TrackSelector::Language(LanguageTag::parse(tag)?),
+        None => TrackSelector::Default,
     };
-    let deadline = SystemClock::default().now().plus(PATIENCE);
-    let ask = Ask { video: VideoId::new(platform, video)?, wish, deadline };
-    Ok(supplier.supply(ask, Arc::new(Patient)).await)
+    let deadline = SystemClock::default().now().plus(TIMEOUT);
+    let request = SupplyRequest { video: VideoId::new(platform, video)?, selector, deadline };
+    Ok(supplier.supply(request, Arc::new(PatientMonitor)).await)
 }
 
-/// The program and our own supplier of a platform, behind the same proxy.
-async fn both(proxy: &ReplayProxy, platform: Platform) -> Result<(YtDlp, Arc<dyn Supplier>)> {
-    let http: Arc<Http> = http(proxy)?;
+/// yt-dlp and the platform's own supplier, behind the same proxy.
+async fn suppliers(proxy: &ReplayProxy, platform: Platform) -> Result<(YtDlp, Arc<dyn Supplier>)> {
+    let http: Arc<HttpTransport> = http(proxy)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let own: Arc<dyn Supplier> = match platform {
-        Platform::ShortVideo => Arc::new(TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock))),
-        Platform::Microblog => {
-            Arc::new(XCaptions::new(Arc::clone(&http), XOptions::default(), Arc::clone(&clock)))
-        }
-        Platform::VideoSite | Platform::Reels => {
+        Platform::TikTok => Arc::new(TikTokCaptions::new(Arc::clone(&http), Arc::clone(&clock))),
+        Platform::X => Arc::new(XCaptions::new(Arc::clone(&http), XOptions::default(), Arc::clone(&clock))),
+        Platform::YouTube | Platform::Instagram => {
             Arc::new(YouTubeCaptions::new(Arc::clone(&http), YouTubeOptions::default(), Arc::clone(&clock)))
         }
     };
     Ok((YtDlp::new(&program().await?, http, clock)?, own))
 }
 
-/// Fails unless both give the same words at the same times in the same language.
-fn check_same(found: &Outcome, own: &Outcome) -> Result<()> {
+/// Fails unless both have the same texts at the same times in the same language.
+fn check_same(found: &CallOutcome, own: &CallOutcome) -> Result<()> {
     let found = found.as_ref().map_err(|error| anyhow::anyhow!("yt-dlp: {error:?}"))?;
-    let own = own.as_ref().map_err(|error| anyhow::anyhow!("our own: {error:?}"))?;
-    let (found, own) = (found.tracks.first().context("no track")?, own.tracks.first().context("no track")?);
+    let own = own.as_ref().map_err(|error| anyhow::anyhow!("the platform's supplier: {error:?}"))?;
+    let (found, own) =
+        (found.transcripts.first().context("no track")?, own.transcripts.first().context("no track")?);
     found.check()?;
     ensure!(found.source == "yt-dlp", "{}", found.source);
     ensure!(found.segments == own.segments, "{:?} instead of {:?}", found.segments, own.segments);
@@ -84,15 +83,15 @@ fn check_same(found: &Outcome, own: &Outcome) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_gives_the_words_that_our_own_suppliers_give() -> Result<()> {
+async fn ytdlp_transcripts_equal_platform_suppliers() -> Result<()> {
     for (platform, folder, recording, video) in [
-        (Platform::Microblog, "x", "video", "1990000000000000001"),
-        (Platform::ShortVideo, "tiktok", "srt", "7600000000000000004"),
+        (Platform::X, "x", "video", "1990000000000000001"),
+        (Platform::TikTok, "tiktok", "srt", "7600000000000000004"),
     ] {
-        let proxy = playing(folder, recording)?;
-        let (ytdlp, own) = both(&proxy, platform).await?;
-        let found = asked(&ytdlp, platform, video, None).await?;
-        let expect = asked(own.as_ref(), platform, video, None).await?;
+        let proxy = start_replay(folder, recording)?;
+        let (ytdlp, own) = suppliers(&proxy, platform).await?;
+        let found = fetch(&ytdlp, platform, video, None).await?;
+        let expect = fetch(own.as_ref(), platform, video, None).await?;
         check_same(&found, &expect).with_context(|| format!("{recording}: {:?}", proxy.unexpected()))?;
         ensure!(proxy.unexpected().is_empty(), "{:?}", proxy.unexpected());
     }
@@ -100,60 +99,60 @@ async fn it_gives_the_words_that_our_own_suppliers_give() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_it_does_not_tell_apart_is_not_passed_off_as_the_original() -> Result<()> {
-    let proxy = playing("tiktok", "mt-first")?;
-    let (ytdlp, _) = both(&proxy, Platform::ShortVideo).await?;
+async fn ytdlp_ambiguous_tracks_are_unreadable() -> Result<()> {
+    let proxy = start_replay("tiktok", "mt-first")?;
+    let (ytdlp, _) = suppliers(&proxy, Platform::TikTok).await?;
     for lang in [None, Some("en"), Some("fr")] {
-        let outcome = asked(&ytdlp, Platform::ShortVideo, "7600000000000000001", lang).await?;
+        let outcome = fetch(&ytdlp, Platform::TikTok, "7600000000000000001", lang).await?;
         ensure!(reason(&outcome) == "unreadable", "{lang:?}: {outcome:?}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn its_errors_become_reasons() -> Result<()> {
+async fn ytdlp_errors_map_to_reasons() -> Result<()> {
     for (platform, folder, recording, video, expect) in [
-        (Platform::Microblog, "x", "unavailable-protected", "1990000000000000020", "private"),
-        (Platform::Microblog, "x", "words", "1990000000000000011", "no_captions"),
-        (Platform::Microblog, "x", "photos", "1990000000000000010", "no_captions"),
+        (Platform::X, "x", "unavailable-protected", "1990000000000000020", "private"),
+        (Platform::X, "x", "words", "1990000000000000011", "no_captions"),
+        (Platform::X, "x", "photos", "1990000000000000010", "no_captions"),
     ] {
-        let proxy = playing(folder, recording)?;
-        let (ytdlp, _) = both(&proxy, platform).await?;
-        let outcome = asked(&ytdlp, platform, video, None).await?;
+        let proxy = start_replay(folder, recording)?;
+        let (ytdlp, _) = suppliers(&proxy, platform).await?;
+        let outcome = fetch(&ytdlp, platform, video, None).await?;
         ensure!(reason(&outcome) == expect, "{recording}: {outcome:?}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_finds_the_files_that_our_own_ways_find() -> Result<()> {
+async fn ytdlp_media_equal_platform_media() -> Result<()> {
     for (platform, folder, recording, id) in [
-        (Platform::Microblog, "x", "video", "1990000000000000001"),
-        (Platform::ShortVideo, "tiktok", "srt", "7600000000000000004"),
+        (Platform::X, "x", "video", "1990000000000000001"),
+        (Platform::TikTok, "tiktok", "srt", "7600000000000000004"),
     ] {
-        let proxy = playing(folder, recording)?;
-        let (ytdlp, _) = both(&proxy, platform).await?;
+        let proxy = start_replay(folder, recording)?;
+        let (ytdlp, _) = suppliers(&proxy, platform).await?;
         let (http, clock): (_, Arc<dyn Clock>) = (http(&proxy)?, Arc::new(SystemClock::default()));
         let own: Box<dyn MediaSource> = match platform {
-            Platform::ShortVideo => Box::new(TikTokCaptions::new(http, Arc::clone(&clock))),
+            Platform::TikTok => Box::new(TikTokCaptions::new(http, Arc::clone(&clock))),
             _ => Box::new(XCaptions::new(http, XOptions::default(), Arc::clone(&clock))),
         };
-        let ask = Ask {
+        let request = SupplyRequest {
             video: VideoId::new(platform, id)?,
-            wish: Wish::Default,
-            deadline: clock.now().plus(PATIENCE),
+            selector: TrackSelector::Default,
+            deadline: clock.now().plus(TIMEOUT),
         };
-        let found = YtDlpSound::new(Arc::new(ytdlp), platform).media(&ask, &Patient).await?;
-        let own = own.media(&ask, &Patient).await?;
+        let found = YtDlpMedia::new(Arc::new(ytdlp), platform).media(&request, &PatientMonitor).await?;
+        let own = own.media(&request, &PatientMonitor).await?;
         ensure!((&found.title, found.duration_ms) == (&own.title, own.duration_ms), "{found:?}, {own:?}");
-        // yt-dlp adds to the query of some.
-        let place = |url: &url::Url| (url.host_str().map(str::to_owned), url.path().to_owned());
-        let first = place(&found.addresses.first().context("no address")?.url);
+        // yt-dlp adds to the query of some addresses.
+        let location = |url: &url::Url| (url.host_str().map(str::to_owned), url.path().to_owned());
+        let first = location(&found.addresses.first().context("no address")?.url);
         ensure!(
-            own.addresses.iter().any(|address| place(&address.url) == first),
+            own.addresses.iter().any(|address| location(&address.url) == first),
             "{first:?} is not among {own:?}"
         );
-        // The smallest is asked for first.
+        // The smallest file is first.
         let rates: Vec<_> =
             found.addresses.iter().map(|address| address.bitrate.unwrap_or(u64::MAX)).collect();
         ensure!(rates.is_sorted(), "{rates:?}");
@@ -161,35 +160,37 @@ async fn it_finds_the_files_that_our_own_ways_find() -> Result<()> {
     Ok(())
 }
 
-/// YouTube with these answers of its player and of its captions. Its page names no script here, so only the clients that
-/// need none are asked.
-fn youtube(player: &str, captions: Answer) -> Result<Script> {
+/// YouTube with these player and caption responses.
+///
+/// Its page names no script, so yt-dlp uses only the clients that need none.
+fn youtube(player: &str, captions: ReplayResponse) -> Result<Script> {
     let site = "www.youtube.com";
     Ok(Script::new().rules([
-        Rule::get(site, "/watch").answer(Answer::bytes("text/html", "<html></html>")),
-        Rule::post(site, "/youtubei/v1/next").answer(Answer::bytes("application/json", "{}")),
-        Rule::post(site, "/youtubei/v1/player").answer(recorded(&format!("player/{player}.json"))?),
-        Rule::get(site, "/api/timedtext").answer(captions),
+        Rule::get(site, "/watch").respond(ReplayResponse::bytes("text/html", "<html></html>")),
+        Rule::post(site, "/youtubei/v1/next").respond(ReplayResponse::bytes("application/json", "{}")),
+        Rule::post(site, "/youtubei/v1/player").respond(read_recording(&format!("player/{player}.json"))?),
+        Rule::get(site, "/api/timedtext").respond(captions),
     ]))
 }
 
-fn recorded(name: &str) -> Result<Answer> {
+fn read_recording(name: &str) -> Result<ReplayResponse> {
     let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/recordings/youtube/");
-    Ok(Answer::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
+    Ok(ReplayResponse::bytes("application/json", std::fs::read(format!("{recordings}{name}"))?))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn youtubes_captions_are_told_apart() -> Result<()> {
-    let proxy = ReplayProxy::start(youtube("several-tracks", recorded("captions/tide-mill.en.json3")?)?)?;
-    let (ytdlp, own) = both(&proxy, Platform::VideoSite).await?;
-    let found = asked(&ytdlp, Platform::VideoSite, "vb-tracks-0", None).await?;
-    let expect = asked(own.as_ref(), Platform::VideoSite, "vb-tracks-0", None).await?;
+async fn ytdlp_youtube_captions_equal_supplier() -> Result<()> {
+    let proxy =
+        ReplayProxy::start(youtube("several-tracks", read_recording("captions/tide-mill.en.json3")?)?)?;
+    let (ytdlp, own) = suppliers(&proxy, Platform::YouTube).await?;
+    let found = fetch(&ytdlp, Platform::YouTube, "vb-tracks-0", None).await?;
+    let expect = fetch(own.as_ref(), Platform::YouTube, "vb-tracks-0", None).await?;
     check_same(&found, &expect).with_context(|| format!("{:?}", proxy.unexpected()))
 }
 
-/// yt-dlp ends well with most of them, and only warns.
+/// yt-dlp exits successfully for most of them, with a warning.
 #[tokio::test(flavor = "multi_thread")]
-async fn youtubes_refusals_are_not_told_as_no_captions() -> Result<()> {
+async fn ytdlp_youtube_rejections_keep_their_reason() -> Result<()> {
     for (recording, video, expect) in [
         ("bot-check", "vb-botcheck", "bot_check"),
         ("session-limit", "vb-session0", "throttled"),
@@ -199,26 +200,26 @@ async fn youtubes_refusals_are_not_told_as_no_captions() -> Result<()> {
         ("region", "vb-region00", "region"),
         ("members", "vb-members0", "members"),
         ("payment", "vb-payment0", "payment"),
-        // Of what is played nobody says that it has no captions without having seen its files.
+        // A playable video has no captions only if its files were checked.
         ("too-old", "vb-too-old0", "unreadable"),
         ("other-video", "vb-other-00", "other_video"),
     ] {
-        let proxy = ReplayProxy::start(youtube(recording, Answer::status(404))?)?;
-        let (ytdlp, _) = both(&proxy, Platform::VideoSite).await?;
-        let outcome = asked(&ytdlp, Platform::VideoSite, video, None).await?;
+        let proxy = ReplayProxy::start(youtube(recording, ReplayResponse::status(404))?)?;
+        let (ytdlp, _) = suppliers(&proxy, Platform::YouTube).await?;
+        let outcome = fetch(&ytdlp, Platform::YouTube, video, None).await?;
         ensure!(reason(&outcome) == expect, "{recording}: {outcome:?}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn captions_that_are_not_there_are_asked_for_once_and_say_nothing_of_the_video() -> Result<()> {
+async fn ytdlp_missing_captions_are_requested_once() -> Result<()> {
     for (status, expect) in [(404, "unreadable"), (403, "throttled")] {
-        let proxy = ReplayProxy::start(youtube("several-tracks", Answer::status(status))?)?;
-        let (ytdlp, _) = both(&proxy, Platform::VideoSite).await?;
-        let outcome = asked(&ytdlp, Platform::VideoSite, "vb-tracks-0", None).await?;
+        let proxy = ReplayProxy::start(youtube("several-tracks", ReplayResponse::status(status))?)?;
+        let (ytdlp, _) = suppliers(&proxy, Platform::YouTube).await?;
+        let outcome = fetch(&ytdlp, Platform::YouTube, "vb-tracks-0", None).await?;
         ensure!(reason(&outcome) == expect, "{status}: {outcome:?}");
-        // Nothing but the captions is fetched after it was looked what may be fetched.
+        // After the captions request, yt-dlp requests nothing else.
         let requests = proxy.requests();
         let first = requests.iter().position(|request| request.path == "/api/timedtext");
         let after: Vec<_> =

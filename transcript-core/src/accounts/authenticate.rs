@@ -1,34 +1,34 @@
-//! Whose key it is.
+//! Authentication of v1 API keys.
 
 use std::fmt;
 
-use super::{Accounts, Refused};
+use super::{Accounts, V1Error};
 use crate::{
     directory::{
-        Account, Owner,
-        key::{Key, Surface},
+        Account, KeyOwner,
+        api_key::{ApiKey, ApiKind},
     },
     ids::KeyId,
 };
 
-/// What the holder of a key of a blocked account is told.
+/// The message for a key of a blocked account.
 pub(crate) const BLOCKED: &str =
-    "This account is blocked: please write to the operator of the service. Its credits are kept.";
+    "This account is blocked. Write to the operator of the service; the credits are kept.";
 
-/// Whoever calls with a good key.
+/// The authenticated caller: an account and its key.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Caller {
+pub struct AccountPrincipal {
     /// The account, as it was when the key was looked up.
     pub account: Account,
     /// The key's public name.
     pub key: KeyId,
-    /// The digest of the key: what a rotation compares and swaps.
+    /// The digest of the key; a key rotation compares and swaps it.
     pub(super) key_digest: Vec<u8>,
 }
 
-impl fmt::Debug for Caller {
+impl fmt::Debug for AccountPrincipal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Caller")
+        f.debug_struct("AccountPrincipal")
             .field("account", &self.account.id)
             .field("key", &self.key)
             .finish_non_exhaustive()
@@ -36,27 +36,27 @@ impl fmt::Debug for Caller {
 }
 
 impl Accounts {
-    /// Whose key a bearer credential is. A typo, and a key of the other surface, are recognised without a
-    /// look-up.
+    /// Authenticates a bearer credential.
+    /// A typo, and a key of the lookup API, are detected without a lookup.
     ///
-    /// A blocked account is told so with 401, since the specification (section 7) has no 403: its key opens
-    /// nothing until the operator unblocks it.
+    /// A blocked account gets 401, because specification 7.2 has no 403: its key is rejected until the
+    /// operator unblocks it.
     ///
     /// # Errors
-    /// [`Refused::Unauthorized`] with what is wrong; [`Refused::Internal`] when the directory is away.
-    pub async fn authenticate(&self, bearer: Option<&str>) -> Result<Caller, Refused> {
-        let key = read_key(bearer)?;
+    /// [`V1Error::Unauthorized`] with the reason; [`V1Error::Internal`] if the directory is unavailable.
+    pub async fn authenticate(&self, bearer: Option<&str>) -> Result<AccountPrincipal, V1Error> {
+        let key = parse_key(bearer)?;
         let accounts = self.clone();
-        self.task(async move { accounts.caller(&key).await }).await
+        self.task(async move { accounts.principal(&key).await }).await
     }
 
-    /// Whose key it is, on the engine's runtime.
-    pub(super) async fn caller(&self, key: &Key) -> Result<Caller, Refused> {
+    /// As [`Accounts::authenticate`], on the engine's runtime.
+    pub(super) async fn principal(&self, key: &ApiKey) -> Result<AccountPrincipal, V1Error> {
         let key_digest = key.digest();
-        match self.once(self.parts.directory.owner(&key_digest)).await? {
-            Some(Owner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
-            Some(Owner::Account { key, account }) => Ok(Caller { account, key, key_digest }),
-            Some(Owner::Lookup(_)) | None => Err(unauthorized(
+        match self.call_store(self.deps.directory.key_owner(&key_digest)).await? {
+            Some(KeyOwner::Account { account, .. }) if account.blocked => Err(unauthorized(BLOCKED)),
+            Some(KeyOwner::Account { key, account }) => Ok(AccountPrincipal { account, key, key_digest }),
+            Some(KeyOwner::Lookup(_)) | None => Err(unauthorized(
                 "The API key is unknown, or was replaced by a newer one. A lost key is replaced by registering \
                  again with the same e-mail address.",
             )),
@@ -64,18 +64,18 @@ impl Accounts {
     }
 }
 
-/// The key that a bearer credential is.
-pub(super) fn read_key(bearer: Option<&str>) -> Result<Key, Refused> {
+/// Parses the key of a bearer credential.
+pub(super) fn parse_key(bearer: Option<&str>) -> Result<ApiKey, V1Error> {
     let Some(text) = bearer else {
         return Err(unauthorized(
             "This needs an API key in the header Authorization: Bearer <API_KEY>. POST /api/v1/register sends \
              one to your e-mail address.",
         ));
     };
-    match Key::parse(text.trim()) {
-        Some(key) if key.surface() == Surface::Account => Ok(key),
+    match ApiKey::parse(text.trim()) {
+        Some(key) if key.kind() == ApiKind::V1 => Ok(key),
         Some(_) => Err(unauthorized(
-            "This API key is for the look-up API (/api/transcript): the v1 API takes a key that begins with \
+            "This API key is for the lookup API (/api/transcript): the v1 API takes a key that begins with \
              vba_. POST /api/v1/register sends one to your e-mail address.",
         )),
         None => Err(unauthorized(
@@ -84,6 +84,6 @@ pub(super) fn read_key(bearer: Option<&str>) -> Result<Key, Refused> {
     }
 }
 
-pub(super) fn unauthorized(message: &str) -> Refused {
-    Refused::Unauthorized(message.to_owned())
+pub(super) fn unauthorized(message: &str) -> V1Error {
+    V1Error::Unauthorized(message.to_owned())
 }

@@ -1,141 +1,147 @@
-//! One charge for what is at hand: whose key it is, the rate limit and the credits, in one call of a store.
+//! A combined charge in one store call: authentication, rate limit and credits.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 use crate::{
-    directory::{Directory, Owner},
+    directory::{Directory, KeyOwner},
     error::{Error, Result},
     ids::AccountId,
     ledger::{HoldOutcome, HoldRequest, Ledger},
-    limits::{RateLimiter, Take, Taken},
+    limits::{LimitOutcome, LimitRequest, RateLimiter},
 };
 
-/// A request to charge an account for an answer that is at hand.
+/// A request to charge an account for a cached answer.
 #[derive(Clone, Debug)]
 pub struct ChargeRequest {
-    /// The digest of the key that came with the call.
+    /// The digest of the call's key.
     pub key_digest: Vec<u8>,
-    /// The account that it opened when it was looked up.
+    /// The account that the key belonged to when it was looked up.
     pub account: AccountId,
-    /// The account's version at that time: limit and terms below were computed of it.
+    /// The account's version at that time; limit and terms below were computed from it.
     pub version: u64,
-    /// The rate limit of the call. Its moment is that of `spend`.
-    pub take: Take,
+    /// The rate limit of the call. Its time is the `now` of `spend`.
+    pub limit_request: LimitRequest,
     /// The credits.
     pub spend: HoldRequest,
 }
 
 impl ChargeRequest {
-    /// Checks the bounds of a request; every implementation calls it first.
+    /// Checks the limits of a request; every implementation calls it first.
     ///
     /// # Errors
     /// As [`HoldRequest::check`] and [`crate::limits::check`].
     pub fn check(&self) -> Result<()> {
-        crate::limits::check(std::slice::from_ref(&self.take))?;
+        crate::limits::check(std::slice::from_ref(&self.limit_request))?;
         self.spend.check()
     }
 }
 
-/// What came of a request to charge.
+/// Outcome of a charge request.
 #[derive(Clone, Debug)]
 pub enum ChargeOutcome {
-    /// The key opens this version of the account no longer: nothing was done. Whoever asks looks the key up anew.
+    /// The key no longer belongs to this version of the account: nothing was done.
+    /// The caller looks the key up again.
     Stale,
-    /// The rate limit refuses: nothing was done.
+    /// The rate limit refused the call: nothing was done.
     Limited {
-        /// As in [`Taken::Limited`].
+        /// As in [`LimitOutcome::Limited`].
         retry_after_ms: u64,
     },
     /// The call was counted.
-    Counted {
-        /// As in [`Taken::Allowed`].
+    Accepted {
+        /// As in [`LimitOutcome::Allowed`].
         remaining: u32,
-        /// As in [`Taken::Allowed`].
+        /// As in [`LimitOutcome::Allowed`].
         reset_ms: u64,
-        /// What became of the credits. A refusal is counted too.
+        /// The outcome for the credits. A refused spend is counted by the limit, too.
         spent: HoldOutcome,
     },
-    /// The store failed before anything could be charged: certainly no credit was taken.
-    Undone(Error),
+    /// The store failed before anything could be charged: no credit was taken.
+    NotCharged(Error),
 }
 
 impl ChargeOutcome {
-    /// What is left of the limit, and the milliseconds until it is whole again, as in [`Taken::Allowed`].
+    /// The remaining requests and the milliseconds until the limit is full: [`LimitOutcome::Allowed`].
     ///
     /// # Errors
-    /// How the charge ends where the limit refuses.
-    pub fn allowed(taken: Taken) -> Result<(u32, u64), Self> {
-        match taken {
-            Taken::Allowed { remaining, reset_ms } => Ok((remaining, reset_ms)),
-            Taken::Limited { retry_after_ms, .. } => Err(Self::Limited { retry_after_ms }),
+    /// [`ChargeOutcome::Limited`] if the limit refuses the call.
+    pub fn allowed(outcome: LimitOutcome) -> Result<(u32, u64), Self> {
+        match outcome {
+            LimitOutcome::Allowed { remaining, reset_ms } => Ok((remaining, reset_ms)),
+            LimitOutcome::Limited { retry_after_ms, .. } => Err(Self::Limited { retry_after_ms }),
         }
     }
 }
 
-/// Charges for what is at hand: the whole of a call's bookkeeping in one step.
+/// Charges for cached answers: authentication, rate limit and credits in one call.
 ///
-/// A directory, a limiter and a ledger do the same in three calls, and [`StepByStep`] makes a `Charges` of any
-/// three. A store that has all of them under one roof can do better: one transaction for a call, and one for all
-/// calls that wait for the disk at the same time, each with an outcome of its own.
+/// [`SequentialCharges`] implements it with three calls, for any directory, limiter and ledger. A store that
+/// contains all three can do better: one transaction for a call, and a group commit for all calls that wait
+/// for the disk at the same time, each with its own outcome.
 #[async_trait]
-pub trait Charges: fmt::Debug + Send + Sync + 'static {
-    /// Charges once.
+pub trait ChargeStore: fmt::Debug + Send + Sync + 'static {
+    /// Charges one call.
     ///
     /// **Behaviour**, in this order:
-    /// - A key that is not live, or whose account is another or another version of it than the request says, is
-    ///   [`ChargeOutcome::Stale`]. So what a request was computed of may be remembered from earlier calls: it
-    ///   is looked at again by whoever takes the money, in the very transaction where there is one.
-    /// - The limit is taken as by [`RateLimiter::take`]; a refusal ends it.
-    /// - The credits are taken as by [`Ledger::spend`], whatever comes of it.
+    /// - A key that is not live, or belongs to another account or another version of it than the request
+    ///   names, is [`ChargeOutcome::Stale`]. So callers may cache what a request was computed from: the store
+    ///   verifies it when it charges, in the same transaction if there is one.
+    /// - The limit is acquired as by [`RateLimiter::acquire`]; a refusal ends the charge.
+    /// - The credits are spent as by [`Ledger::spend`], with any of its outcomes.
     ///
-    /// Credits are idempotent by the id of the hold, as in the ledger; a repeat is counted by the limit again.
-    /// Charges that are made at the same time have an order, in which each sees those before it.
+    /// Credits are idempotent by the id of the hold, as in the ledger; the limit counts a repeat again.
+    /// Concurrent charges are serialized: each sees those before it.
     ///
-    /// Unlike with other methods the future is awaited wherever somebody asks: any executor may poll it.
+    /// Unlike the futures of other methods, this one may be polled on any executor.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`], having done nothing, when a request is outside the bounds that
-    /// [`ChargeRequest::check`] names. With any other error nobody knows whether it was charged; a store that
-    /// does know says [`ChargeOutcome::Undone`].
-    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome>;
+    /// [`crate::ErrorKind::Invalid`], without any effect, for a request that [`ChargeRequest::check`] rejects.
+    /// After any other error it is unknown whether the call was charged; a store that knows that it was not
+    /// returns [`ChargeOutcome::NotCharged`].
+    async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome>;
 }
 
-/// Charges made of three ports, each step a transaction of its own.
+/// Charges made of three ports, with a separate transaction for each step.
 ///
-/// A crash between two of them has counted a call that was not charged, which a limit may do.
+/// A crash between two steps leaves a call counted but not charged, which a limit permits.
 #[derive(Clone, Debug)]
-pub struct StepByStep {
-    /// Whose keys they are.
+pub struct SequentialCharges {
+    /// The directory of keys and accounts.
     pub directory: Arc<dyn Directory>,
-    /// The limits.
+    /// The rate limits.
     pub limiter: Arc<dyn RateLimiter>,
-    /// The credits.
+    /// The ledger of the credits.
     pub ledger: Arc<dyn Ledger>,
 }
 
-impl StepByStep {
-    /// What the limiter says of a call whose key opens the account; else how the charge ends.
-    async fn count(&self, ask: &ChargeRequest) -> Result<Result<(u32, u64), ChargeOutcome>> {
-        match self.directory.owner(&ask.key_digest).await? {
-            Some(Owner::Account { account, .. })
-                if account.id == ask.account && account.version == ask.version => {}
+impl SequentialCharges {
+    /// Verifies the key and counts the call; the inner `Err` is the outcome that ends the charge.
+    async fn authenticate_and_count(
+        &self,
+        request: &ChargeRequest,
+    ) -> Result<Result<(u32, u64), ChargeOutcome>> {
+        match self.directory.key_owner(&request.key_digest).await? {
+            Some(KeyOwner::Account { account, .. })
+                if account.id == request.account && account.version == request.version => {}
             _ => return Ok(Err(ChargeOutcome::Stale)),
         }
-        Ok(ChargeOutcome::allowed(self.limiter.take(vec![ask.take.clone()], ask.spend.now).await?))
+        Ok(ChargeOutcome::allowed(
+            self.limiter.acquire(vec![request.limit_request.clone()], request.spend.now).await?,
+        ))
     }
 }
 
 #[async_trait]
-impl Charges for StepByStep {
-    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
-        ask.check()?;
-        let (remaining, reset_ms) = match self.count(&ask).await {
+impl ChargeStore for SequentialCharges {
+    async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome> {
+        request.check()?;
+        let (remaining, reset_ms) = match self.authenticate_and_count(&request).await {
             Ok(Ok(counted)) => counted,
-            Ok(Err(ended)) => return Ok(ended),
-            Err(error) => return Ok(ChargeOutcome::Undone(error)),
+            Ok(Err(outcome)) => return Ok(outcome),
+            Err(error) => return Ok(ChargeOutcome::NotCharged(error)),
         };
-        Ok(ChargeOutcome::Counted { remaining, reset_ms, spent: self.ledger.spend(ask.spend).await? })
+        Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent: self.ledger.spend(request.spend).await? })
     }
 }

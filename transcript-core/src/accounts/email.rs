@@ -1,4 +1,4 @@
-//! E-mail addresses in the one form in which they are kept, compared and written to.
+//! E-mail addresses in normal form, for storage, comparison and delivery.
 
 use std::fmt;
 
@@ -9,57 +9,58 @@ const LENGTH_MAX: usize = 254;
 
 /// An e-mail address in normal form: two spellings of one mailbox are one address.
 ///
-/// White space around it goes. The domain is brought into A-labels (`xn--…`), the form in which mail servers
-/// know it, and the whole into lower case: no provider of note tells `Ann@` from `ann@`, and whoever could
-/// register both would have two free plans. What only some providers ignore (`+tag`, dots) stays.
+/// White space around it is removed. The domain is converted to A-labels (`xn--…`), the form that mail servers
+/// use, and the whole address to lower case: no major provider distinguishes `Ann@` from `ann@`, and a person
+/// who could register both would have two free plans. Parts that only some providers ignore (`+tag`, dots) stay.
 ///
-/// Refused are, beside what RFC 5321 has no form for: a domain without a dot or of digits, an address
-/// literal (`[192.0.2.1]`), a quoted name, and a name beyond ASCII, which many mail servers do not carry.
+/// Besides addresses that violate RFC 5321, these are rejected: a domain without a dot or of digits, an address
+/// literal (`[192.0.2.1]`), a quoted name, and a name beyond ASCII, which many mail servers do not support.
 ///
 /// ```
 /// use transcript_core::accounts::Email;
 ///
 /// assert_eq!(Email::parse(" Ann@BÜCHER.example ")?.as_str(), "ann@xn--bcher-kva.example");
 /// assert!(Email::parse("ann@localhost").is_err());
-/// # Ok::<(), transcript_core::accounts::NoEmail>(())
+/// # Ok::<(), transcript_core::accounts::EmailError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Email(String);
 
-/// A text that is no e-mail address that we can write to.
+/// The text is not a usable e-mail address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoEmail;
+pub struct EmailError;
 
-impl fmt::Display for NoEmail {
+impl fmt::Display for EmailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("email: give an e-mail address such as name@example.org")
     }
 }
 
-impl std::error::Error for NoEmail {}
+impl std::error::Error for EmailError {}
 
 impl Email {
-    /// Reads an address and brings it into normal form.
+    /// Parses an address and normalizes it.
     ///
     /// # Errors
-    /// [`NoEmail`].
-    pub fn parse(text: &str) -> Result<Self, NoEmail> {
+    /// [`EmailError`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, EmailError> {
         let text = text.trim();
-        // Looked at before it is worked on: the longest domain of A-labels is longer than what it came as.
+        // Checked first, because a domain in A-labels is longer than its source text.
         if text.chars().count() > LENGTH_MAX {
-            return Err(NoEmail);
+            return Err(EmailError);
         }
-        let (name, domain) = text.rsplit_once('@').ok_or(NoEmail)?;
-        let domain = idna::domain_to_ascii_strict(domain).map_err(|_| NoEmail)?;
-        let of_digits = domain.rsplit('.').next().is_none_or(|last| last.bytes().all(|b| b.is_ascii_digit()));
-        if !name.is_ascii() || name.starts_with('"') || of_digits {
-            return Err(NoEmail);
+        let (name, domain) = text.rsplit_once('@').ok_or(EmailError)?;
+        let domain = idna::domain_to_ascii_strict(domain).map_err(|_| EmailError)?;
+        let is_numeric =
+            domain.rsplit('.').next().is_none_or(|last| last.bytes().all(|b| b.is_ascii_digit()));
+        if !name.is_ascii() || name.starts_with('"') || is_numeric {
+            return Err(EmailError);
         }
         let address = format!("{}@{domain}", name.to_ascii_lowercase());
         let rules = Options::default().without_display_text().without_domain_literal().with_required_tld();
         match EmailAddress::parse_with_options(&address, rules) {
             Ok(_) if address.len() <= LENGTH_MAX => Ok(Self(address)),
-            _ => Err(NoEmail),
+            _ => Err(EmailError),
         }
     }
 
@@ -71,7 +72,7 @@ impl Email {
 
 impl fmt::Debug for Email {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whose address it is stays out of logs.
+        // Addresses stay out of logs.
         f.write_str("Email(…)")
     }
 }
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_mailbox_are_one_address() {
+    fn email_spellings_of_one_mailbox_are_equal() {
         for (text, expect) in [
             ("ann@example.org", "ann@example.org"),
             ("  Ann.Lee+News@Example.ORG\n", "ann.lee+news@example.org"),
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_to_is_refused() {
+    fn email_undeliverable_text_is_rejected() {
         let long_name = format!("{}@example.org", "a".repeat(65));
         let long = format!("a@{}example.org", "a.".repeat(130));
         for text in [
@@ -127,18 +128,18 @@ mod tests {
             &long_name,
             &long,
         ] {
-            assert_eq!(Email::parse(text), Err(NoEmail), "{text:?}");
+            assert_eq!(Email::parse(text), Err(EmailError), "{text:?}");
         }
     }
 
     #[test]
-    fn no_address_is_logged() {
+    fn email_debug_hides_address() {
         assert_eq!(format!("{:?}", Email::parse("ann@example.org").unwrap()), "Email(…)");
     }
 
     proptest! {
         #[test]
-        fn any_text_is_an_address_in_normal_form_or_none(text in ".*|[a-zA-Z0-9.+]{1,9}@[a-zA-Zäß0-9.-]{1,20}") {
+        fn email_any_text_is_normalized_or_rejected(text in ".*|[a-zA-Z0-9.+]{1,9}@[a-zA-Zäß0-9.-]{1,20}") {
             if let Ok(email) = Email::parse(&text) {
                 prop_assert_eq!(Email::parse(email.as_str()), Ok(email.clone()));
                 prop_assert!(email.as_str().len() <= LENGTH_MAX && email.as_str().is_ascii());

@@ -1,85 +1,90 @@
-//! Erasing an account: what stands in its way, and what goes.
+//! Erasing an account: what prevents it, and what is deleted.
 
 use super::{Accounts, Order, OrderState, payments::is_sandbox};
 use crate::{
-    directory::{Account, Erased},
+    directory::{Account, EraseOutcome},
     error::{Error, ErrorKind, Result, Retry},
     ids::OrderId,
 };
 
-/// What ties an account to the payment provider: erased now, somebody would pay for whom nobody knows any more.
+/// References of an account at the payment provider.
+///
+/// While one exists, the account is not erased: a later payment would have no owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ties {
-    /// The subscription that goes on, by the provider's name for it.
+pub struct ProviderRefs {
+    /// The running subscription, by the provider's id.
     pub subscription: Option<String>,
-    /// The orders that may yet be paid, oldest first.
+    /// The orders that may still be paid, oldest first.
     pub orders: Vec<OrderId>,
 }
 
-impl Ties {
-    /// Whether there are any.
+impl ProviderRefs {
+    /// Whether the account has no such reference.
     pub fn is_empty(&self) -> bool {
         self.subscription.is_none() && self.orders.is_empty()
     }
 }
 
 impl Accounts {
-    /// What ties an account, as it was read, to the payment provider.
+    /// The payment provider's references of an account.
     ///
     /// # Errors
-    /// The ports' faults.
-    pub async fn ties(&self, account: &Account) -> Result<Ties> {
+    /// The errors of the ports.
+    pub async fn provider_refs(&self, account: &Account) -> Result<ProviderRefs> {
         let (accounts, account) = (self.clone(), account.clone());
-        self.parts.transcripts.task(async move { accounts.ties_here(&account).await }).await?
+        self.deps.transcripts.task(async move { accounts.provider_refs_on_runtime(&account).await }).await?
     }
 
-    /// Erases an account: its address, keys, tokens, mails that wait, and names at the payment provider. What
-    /// was done with its credits and what it ordered stay, under names that say nothing of the person; credits
-    /// that are left are lost. Stored replies end by themselves within a day. The address can register anew.
+    /// Erases an account: its address, keys, tokens, queued mails and provider ids.
     ///
-    /// `account` is as it was read, by whoever decided: it is erased as that, or not at all. `anyway` erases one
-    /// that has [`Ties`], too. What is paid for it from then on is told in the log, to be refunded.
+    /// The history of its credits and its orders stays, under ids that do not identify the person; remaining
+    /// credits are lost. Stored responses expire within a day. The address can register again.
     ///
+    /// `account` is the version that the decision was based on: the call erases that version or fails. `force`
+    /// also erases an account that has [`ProviderRefs`]. A later payment for it is logged, to be refunded.
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] when it has ties, or has changed since it was read; the
-    /// ports' faults.
-    pub async fn delete(&self, account: &Account, anyway: bool) -> Result<()> {
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] if it has provider references, or has changed since it
+    /// was read; the errors of the ports.
+    pub async fn delete(&self, account: &Account, force: bool) -> Result<()> {
         let (accounts, account) = (self.clone(), account.clone());
-        let work = async move { accounts.delete_here(&account, anyway).await };
-        self.parts.transcripts.task(work).await?
+        let work = async move { accounts.delete_on_runtime(&account, force).await };
+        self.deps.transcripts.task(work).await?
     }
 
-    async fn delete_here(&self, account: &Account, anyway: bool) -> Result<()> {
-        if !anyway && !self.ties_here(account).await?.is_empty() {
-            return Err(conflict("the account has a subscription, or orders that may yet be paid"));
+    async fn delete_on_runtime(&self, account: &Account, force: bool) -> Result<()> {
+        if !force && !self.provider_refs_on_runtime(account).await?.is_empty() {
+            return Err(conflict("the account has a subscription, or orders that may still be paid"));
         }
-        let (directory, now) = (&self.parts.directory, self.parts.clock.now());
-        // First, so that whoever has to do it all again still finds the account.
-        self.repeatedly(|| self.parts.outbox.forget(&account.email, now)).await?;
-        let mut was_tried = false;
+        let (directory, now) = (&self.deps.directory, self.deps.clock.now());
+        // Mails are cancelled first, so that a repeat after a failure still finds the account.
+        self.retry_port(|| self.deps.outbox.cancel_for_address(&account.email, now)).await?;
+        let mut is_retry = false;
         let erase = || {
-            // An earlier try that nobody heard of may have taken effect.
-            let missing =
-                if std::mem::replace(&mut was_tried, true) { Erased::Erased } else { Erased::Missing };
+            // An earlier try whose result was lost may have taken effect.
+            let missing = if std::mem::replace(&mut is_retry, true) {
+                EraseOutcome::Erased
+            } else {
+                EraseOutcome::Missing
+            };
             async move {
                 let erased = directory.erase_account(&account.id, account.version, now).await?;
-                Ok(if erased == Erased::Missing { missing } else { erased })
+                Ok(if erased == EraseOutcome::Missing { missing } else { erased })
             }
         };
-        match self.repeatedly(erase).await? {
-            Erased::Erased => Ok(()),
-            Erased::Stale => Err(conflict("the account has changed since it was looked at")),
-            Erased::Missing => Err(super::operate::no_account()),
+        match self.retry_port(erase).await? {
+            EraseOutcome::Erased => Ok(()),
+            EraseOutcome::Stale => Err(conflict("the account has changed since it was read")),
+            EraseOutcome::Missing => Err(super::admin::account_not_found()),
         }
     }
 
-    async fn ties_here(&self, account: &Account) -> Result<Ties> {
-        // The sandbox's own charge nobody, and end with the account.
+    async fn provider_refs_on_runtime(&self, account: &Account) -> Result<ProviderRefs> {
+        // Sandbox payments charge no money and end with the account.
         let is_real = |name: &String| !is_sandbox(name);
-        let may_be_paid =
+        let is_payable =
             |order: &Order| order.state == OrderState::Open && order.payment.as_ref().is_none_or(is_real);
-        let orders = self.orders_of(account).await?.into_iter().filter(may_be_paid);
-        Ok(Ties {
+        let orders = self.orders_of(account).await?.into_iter().filter(is_payable);
+        Ok(ProviderRefs {
             subscription: account.subscription.clone().filter(is_real),
             orders: orders.map(|order| order.id).collect(),
         })

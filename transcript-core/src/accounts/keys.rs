@@ -1,18 +1,18 @@
-//! Keys of Surface B: the first one, the next one, and the way back for whoever lost theirs.
+//! Keys of the v1 API: issue, rotation, and recovery of a lost key.
 
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
 
-use super::{Accounts, Refused, Standing, Visit, authenticate::unauthorized};
+use super::{Accounts, EffectivePlan, RequestGuard, V1Error, authenticate::unauthorized};
 use crate::{
     directory::{
-        NewKey, Owner, Plan, Redeem, Redeemed, Rotated,
-        key::{Key, Surface},
+        KeyOwner, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RotateOutcome,
+        api_key::{ApiKey, ApiKind},
     },
-    engine::retry::persistently,
+    engine::retry::with_retries,
     error::Result,
-    ids::{AccountId, KeyId, WalletId, random_name},
+    ids::{AccountId, KeyId, WalletId, random_id},
     time::Timestamp,
 };
 
@@ -20,132 +20,134 @@ use crate::{
 const TOKEN_LENGTH: usize = 64;
 const MINUTE_MS: u64 = 60 * 1000;
 
-/// What came of redeeming a verification token.
+/// Outcome of redeeming a verification token.
 #[derive(Debug)]
-pub enum Verification {
+pub enum VerifyOutcome {
     /// The account's new key.
-    Issued(NewAccountKey),
-    /// The address has an account: nothing happened, and a person must confirm before its old key dies.
+    Issued(IssuedAccountKey),
+    /// The address has an account: nothing was changed.
+    /// A person must confirm before its old key is revoked.
     NeedsConfirmation,
 }
 
-/// A key of an account, for its one showing.
+/// A new key of an account, to be shown once.
 #[derive(Debug)]
-pub struct NewAccountKey {
-    /// The key in the clear.
-    pub key: Key,
-    /// Whether the account was made just now.
-    pub first: bool,
-    /// The plan by which the account is treated.
+pub struct IssuedAccountKey {
+    /// The key in plain text.
+    pub key: ApiKey,
+    /// Whether the account was created by this call.
+    pub is_new_account: bool,
+    /// The plan that applies to the account now.
     pub plan: Plan,
-    /// The credits that can be spent now; none when the ledger is away in this moment.
+    /// The credits that can be spent now; `None` if the ledger is unavailable.
     pub credits_remaining: Option<u64>,
-    /// Whether the account is blocked: then the key opens nothing until the operator ends that.
+    /// Whether the account is blocked: its key is rejected until the operator unblocks it.
     pub is_blocked: bool,
 }
 
 impl Accounts {
-    /// Redeems a verification token: makes the account of its address, or gives the account that the address
-    /// has a new key and ends the old one. Invalid, used and expired tokens are told alike.
+    /// Redeems a verification token.
+    /// Creates the account of its address, or replaces the key of that account.
     ///
-    /// `confirmed` says that a person asked for it: without it, a token for an address that has an account
-    /// does nothing, so that no scanner of mails can end a live key.
+    /// Invalid, used and expired tokens have the same error. `confirmed` means that a person requested it:
+    /// otherwise a token for an address with an account does nothing, so that a mail scanner that opens links
+    /// cannot revoke a live key.
     ///
     /// # Errors
-    /// [`Refused::BadRequest`] for a token that cannot be redeemed; [`Refused::RateLimited`] when too many
-    /// attempts came from the network; [`Refused::Internal`].
+    /// [`V1Error::BadRequest`] for a token that cannot be redeemed; [`V1Error::RateLimited`] after too many
+    /// attempts from the network; [`V1Error::Internal`].
     pub async fn verify(
         &self,
         token: &str,
         confirmed: bool,
         client: Option<IpAddr>,
-    ) -> Result<Verification, Refused> {
+    ) -> Result<VerifyOutcome, V1Error> {
         let (accounts, token) = (self.clone(), token.to_owned());
-        self.task(async move { accounts.redeem(&token, confirmed, client).await }).await
+        self.task(async move { accounts.redeem_token(&token, confirmed, client).await }).await
     }
 
-    async fn redeem(
+    async fn redeem_token(
         &self,
         token: &str,
         confirmed: bool,
         client: Option<IpAddr>,
-    ) -> Result<Verification, Refused> {
-        let parts = &self.parts;
-        let now = parts.clock.now();
+    ) -> Result<VerifyOutcome, V1Error> {
+        let deps = &self.deps;
+        let now = deps.clock.now();
         let limit = self.options().verify_per_network_per_minute;
-        let takes = self.own.networks.takes("verify", client, limit, MINUTE_MS, now);
-        if let Some((_, retry_after_ms)) = self.limited(takes, now).await? {
-            return Err(Refused::too_many(
+        let limits = self.state.networks.limit_requests("verify", client, limit, MINUTE_MS, now);
+        if let Some((_, retry_after_ms)) = self.check_limits(limits, now).await? {
+            return Err(V1Error::rate_limited(
                 "Too many verification links were opened from your network",
                 retry_after_ms,
             ));
         }
         let is_token = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         if token.len() != TOKEN_LENGTH || !token.bytes().all(is_token) {
-            return Err(not_redeemable());
+            return Err(invalid_token());
         }
         let (key, record) = self.new_key(now)?;
-        let ask = Redeem {
+        let redeem = RedeemRequest {
             digest: Sha256::digest(token.as_bytes()).to_vec(),
             confirmed,
-            new_account: AccountId::new(random_name(parts.random.as_ref(), "account")),
-            new_wallet: WalletId::new(random_name(parts.random.as_ref(), "account")),
+            new_account: AccountId::new(random_id(deps.random.as_ref(), "account")),
+            new_wallet: WalletId::new(random_id(deps.random.as_ref(), "account")),
             key: record,
         };
-        match self.surely(|| parts.directory.redeem(ask.clone())).await? {
-            Redeemed::Issued { account, first } => {
-                let standing = Standing::of(&account, self.options(), now);
-                // The key is there: it is shown whatever becomes of the ledger.
+        match self.retry_store(|| deps.directory.redeem(redeem.clone())).await? {
+            RedeemOutcome::Issued { account, first } => {
+                let effective_plan = EffectivePlan::new(&account, self.options(), now);
+                // The key exists: it is returned whether or not the ledger is available.
                 let credits_remaining = match first {
-                    true => Some(standing.plan_credits),
-                    false => self.credits_here(&account).await.ok().map(|credits| credits.remaining),
+                    true => Some(effective_plan.plan_credits),
+                    false => self.credits_on_runtime(&account).await.ok().map(|credits| credits.remaining),
                 };
-                Ok(Verification::Issued(NewAccountKey {
+                Ok(VerifyOutcome::Issued(IssuedAccountKey {
                     key,
-                    first,
-                    plan: standing.plan,
+                    is_new_account: first,
+                    plan: effective_plan.plan,
                     credits_remaining,
                     is_blocked: account.blocked,
                 }))
             }
-            Redeemed::NeedsConfirmation => Ok(Verification::NeedsConfirmation),
-            Redeemed::Invalid => Err(not_redeemable()),
+            RedeemOutcome::NeedsConfirmation => Ok(VerifyOutcome::NeedsConfirmation),
+            RedeemOutcome::Invalid => Err(invalid_token()),
         }
     }
 
-    /// Replaces the key that a visitor came with. Of two at once one wins, the other gets 401.
+    /// Replaces the key of the request. Of two concurrent calls one succeeds, the other gets 401.
     ///
     /// # Errors
-    /// [`Refused::Unauthorized`] when the key was replaced meanwhile; [`Refused::Internal`].
+    /// [`V1Error::Unauthorized`] if another call replaced the key first; [`V1Error::Internal`].
     ///
     /// # Cancellation
-    /// Dropping the future leaves the key replaced or not.
-    pub async fn rotate(&self, visit: Visit) -> Result<Key, Refused> {
+    /// Dropping the future leaves the key replaced or not replaced.
+    pub async fn rotate(&self, guard: RequestGuard) -> Result<ApiKey, V1Error> {
         let accounts = self.clone();
-        let old_digest = visit.caller().key_digest.clone();
+        let old_digest = guard.caller().key_digest.clone();
         self.task(async move { accounts.replace_key(&old_digest).await }).await
     }
 
-    async fn replace_key(&self, old_digest: &[u8]) -> Result<Key, Refused> {
-        let (key, record) = self.new_key(self.parts.clock.now())?;
-        let directory = &self.parts.directory;
-        let rotate = || async {
+    async fn replace_key(&self, old_digest: &[u8]) -> Result<ApiKey, V1Error> {
+        let (key, record) = self.new_key(self.deps.clock.now())?;
+        let directory = &self.deps.directory;
+        let rotate_key = || async {
             match directory.rotate(old_digest, record.clone()).await? {
-                Rotated::Rotated => Ok(true),
-                // An earlier try of this very call may have taken effect unheard: then the new key lives.
-                Rotated::Stale => {
-                    let owner = directory.owner(&record.digest).await?;
-                    Ok(matches!(owner, Some(Owner::Account { key, .. }) if key == record.id))
+                RotateOutcome::Rotated => Ok(true),
+                // An earlier try of this call may have taken effect: then the new key is live.
+                RotateOutcome::Stale => {
+                    let owner = directory.key_owner(&record.digest).await?;
+                    Ok(matches!(owner, Some(KeyOwner::Account { key, .. }) if key == record.id))
                 }
             }
         };
-        let patience = self.parts.transcripts.patience();
-        match persistently(patience, rotate).await {
+        let budget = self.deps.transcripts.request_budget();
+        match with_retries(budget, rotate_key).await {
             Ok(true) => Ok(key),
-            Ok(false) => Err(unauthorized("The API key was replaced by a newer one in this very moment.")),
+            Ok(false) => Err(unauthorized("The API key was replaced by a newer one at the same time.")),
             Err(error) => {
-                tracing::error!(%error, "whether a key was replaced is not known");
-                Err(Refused::Internal(
+                tracing::error!(%error, "key rotation outcome unknown");
+                Err(V1Error::Internal(
                     "The service could not reach its storage, and your key may have been replaced. If it no longer \
                      works, register again with the same e-mail address to get a new one."
                         .to_owned(),
@@ -154,18 +156,18 @@ impl Accounts {
         }
     }
 
-    /// A new key, and what is stored of it.
-    fn new_key(&self, now: Timestamp) -> Result<(Key, NewKey), Refused> {
-        let random = self.parts.random.as_ref();
-        let key = Key::generate(Surface::Account, random).map_err(|error| Refused::store(&error))?;
-        let id = KeyId::new(random_name(random, "key"));
-        let record = NewKey { id, digest: key.digest(), hint: key.hint(), now };
+    /// Generates a key, and its record for storage.
+    fn new_key(&self, now: Timestamp) -> Result<(ApiKey, NewKeyRecord), V1Error> {
+        let random = self.deps.random.as_ref();
+        let key = ApiKey::generate(ApiKind::V1, random).map_err(|error| V1Error::from_store_error(&error))?;
+        let id = KeyId::new(random_id(random, "key"));
+        let record = NewKeyRecord { id, digest: key.digest(), hint: key.hint(), now };
         Ok((key, record))
     }
 }
 
-fn not_redeemable() -> Refused {
-    Refused::BadRequest(
+fn invalid_token() -> V1Error {
+    V1Error::BadRequest(
         "token: this verification link is invalid, was used, or is older than 24 hours; POST /api/v1/register sends \
          a new one"
             .to_owned(),

@@ -1,98 +1,99 @@
-//! Surface B: accounts with credits (specification 2.5 to 2.8, 4 "Surface B", 7, 8; design 4).
+//! The v1 API: accounts with credits (specification 2.5 to 2.8, 4.4 to 4.12, 5, 7.2 and 8).
 //!
-//! An account is made by redeeming the token of a verification mail. It has a plan, whose credits come back
-//! each month, and credits that were bought. A transcript costs credits when it is delivered, never else.
-//! Its stores beside directory and ledger are here too: orders, outgoing mail, and replies to repeat.
+//! Redeeming the token of a verification mail creates an account. An account has a plan, whose credits renew
+//! each month, and purchased credits. A transcript costs credits only when it is delivered.
+//! This module also defines the ports for orders, outgoing mail and stored replies.
 
-mod at_hand;
+mod admin;
+mod admission;
 mod authenticate;
-#[cfg(test)]
-mod boundaries;
-mod call;
+mod billing_month;
+mod cached_charge;
 mod charge;
 mod charges;
 mod chat;
+mod chat_stream;
+mod effective_plan;
 mod email;
 mod erase;
+mod error;
+mod idempotency;
 mod keys;
 pub mod mail;
-mod months;
-mod notes;
-mod operate;
 mod options;
 mod orders;
 mod outbox;
+mod paid_periods;
 pub mod payments;
-mod plans;
-mod rate;
-mod refused;
+#[cfg(test)]
+mod period_tests;
+mod rate_limit;
 mod register;
-mod replies;
-mod standing;
-mod telling;
+mod reply_metadata;
+mod request_guard;
 mod transcript;
 mod usage;
-mod visit;
 
 use std::sync::Arc;
 
-pub use at_hand::AtHand;
+pub use admin::{AccountExport, AccountView};
+pub use admission::{V1Admission, V1Endpoint, V1Request};
+pub use authenticate::AccountPrincipal;
 pub(crate) use authenticate::BLOCKED;
-pub use authenticate::Caller;
-pub use call::{Call, Entry, Route};
-pub use charges::{ChargeOutcome, ChargeRequest, Charges, StepByStep};
-pub use chat::{ChatAsk, ChatCredits, ChatReady};
-pub use email::{Email, NoEmail};
-pub use erase::Ties;
-pub use keys::{NewAccountKey, Verification};
-pub use months::Month;
-pub use operate::{AccountExport, AccountView};
+pub use billing_month::BillingMonth;
+pub use cached_charge::CachedCharge;
+pub use charges::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges};
+pub use chat::{ChatCredits, ChatParams, PreparedChat};
+pub use chat_stream::{ChatStream, ChatStreamEvent};
+pub use effective_plan::{EffectivePlan, PlanState};
+pub use email::{Email, EmailError};
+pub use erase::ProviderRefs;
+pub use error::V1Error;
+pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, StoredHeader, StoredResponse};
+pub use keys::{IssuedAccountKey, VerifyOutcome};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
-pub use orders::{Item, Order, OrderState, Orders};
+pub use orders::{Order, OrderItem, OrderState, OrderStore};
 pub use outbox::{MailIntent, Outbox, WAITING_MAX};
-pub use plans::{PlanPayment, after_payments};
-pub use rate::RateState;
-pub use refused::Refused;
-pub use replies::{Attempt, Begun, Header, Replies, Reply};
-pub use standing::{PlanState, Standing};
-pub use telling::{Telling, Told};
-pub use transcript::{TranscriptAsk, TranscriptReady};
-pub use usage::{Credits, Profile};
-pub use visit::Visit;
+pub use paid_periods::{PlanPayment, apply_payments};
+pub use rate_limit::RateLimitStatus;
+pub use request_guard::RequestGuard;
+pub use transcript::{PreparedTranscript, TranscriptParams};
+pub use usage::{CreditBalance, Profile};
 
 use quick_cache::sync::Cache;
 
 use crate::{
-    directory::{Directory, Secrets},
+    directory::{Directory, SecretStore},
     engine::{
         Transcripts,
-        retry::{bounded, persistently},
+        retry::{with_retries, with_timeout},
     },
     error::Result,
     ledger::Ledger,
     limits::RateLimiter,
-    lookup::network::Networks,
+    lookup::network::NetworkHasher,
     time::{Clock, Random},
 };
 
-/// What Surface B works with.
+/// Dependencies of [`Accounts`].
 #[derive(Clone, Debug)]
-pub struct AccountsParts {
+pub struct AccountsDeps {
     /// The engine.
     pub transcripts: Transcripts,
-    /// The credits.
+    /// The ledger of the credits.
     pub ledger: Arc<dyn Ledger>,
     /// The accounts and their keys.
     pub directory: Arc<dyn Directory>,
-    /// Charges for what is at hand, on the same credits, keys and limits: [`StepByStep`], or the stores' own.
-    pub charges: Arc<dyn Charges>,
-    /// What was sold: whoever may still pay is not erased.
-    pub orders: Arc<dyn Orders>,
-    /// Mail to be sent.
+    /// Charges for cached answers, on the same credits, keys and limits.
+    /// [`SequentialCharges`], or the stores' own implementation.
+    pub charges: Arc<dyn ChargeStore>,
+    /// The orders: an account with orders that may still be paid is not erased.
+    pub orders: Arc<dyn OrderStore>,
+    /// The mail queue.
     pub outbox: Arc<dyn Outbox>,
-    /// Replies to repeat.
-    pub replies: Arc<dyn Replies>,
-    /// The limits of accounts and networks.
+    /// Stored replies for `Idempotency-Key`.
+    pub replies: Arc<dyn IdempotencyStore>,
+    /// The rate limits of accounts and networks.
     pub limiter: Arc<dyn RateLimiter>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -102,76 +103,76 @@ pub struct AccountsParts {
     pub options: AccountsOptions,
 }
 
-/// Surface B. A clone is a handle to the same one.
+/// The v1 API. Clones share one instance.
 #[derive(Clone, Debug)]
 pub struct Accounts {
-    parts: Arc<AccountsParts>,
-    own: Arc<Own>,
+    deps: Arc<AccountsDeps>,
+    state: Arc<AccountsState>,
 }
 
-/// What it has beside the parts.
+/// Internal state of [`Accounts`].
 #[derive(Debug)]
-struct Own {
-    /// Digests networks and addresses for their limits, so that neither is stored.
-    networks: Networks,
-    /// Whose keys they were, by the digests of those that were charged lately. Nothing rests on it.
-    callers: Cache<[u8; 32], Arc<Caller>>,
+struct AccountsState {
+    /// Digests networks and addresses for their rate limits, so that neither is stored.
+    networks: NetworkHasher,
+    /// Recently charged keys: digest to principal. A cache; the store verifies each entry on use.
+    principals: Cache<[u8; 32], Arc<AccountPrincipal>>,
 }
 
-/// How many callers are remembered, each in about half a kilobyte.
-const CALLERS_MAX: usize = 8_192;
+/// The largest number of cached principals, about 512 bytes each.
+const PRINCIPALS_MAX: usize = 8_192;
 /// The length of the server's secret in bytes.
 const SECRET_LENGTH: u32 = 32;
 
 impl Accounts {
-    /// Puts Surface B together; fetches the server's secret, or makes it at the first start.
+    /// Opens the v1 API; reads the server's secret, or creates it at the first start.
     ///
     /// # Errors
-    /// As [`Secrets::secret`].
-    pub async fn open(parts: AccountsParts, secrets: &dyn Secrets) -> Result<Self> {
-        let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        let own = Own { networks: Networks::new(secret), callers: Cache::new(CALLERS_MAX) };
-        Ok(Self { parts: Arc::new(parts), own: Arc::new(own) })
+    /// As [`SecretStore::get_or_create`].
+    pub async fn open(deps: AccountsDeps, secrets: &dyn SecretStore) -> Result<Self> {
+        let secret = secrets.get_or_create("server", deps.random.bytes(SECRET_LENGTH)).await?;
+        let state =
+            AccountsState { networks: NetworkHasher::new(secret), principals: Cache::new(PRINCIPALS_MAX) };
+        Ok(Self { deps: Arc::new(deps), state: Arc::new(state) })
     }
 
     /// The settings.
     pub fn options(&self) -> &AccountsOptions {
-        &self.parts.options
+        &self.deps.options
     }
 
-    /// The parts that it was put together from.
-    pub fn parts(&self) -> &AccountsParts {
-        &self.parts
+    /// The dependencies.
+    pub fn deps(&self) -> &AccountsDeps {
+        &self.deps
     }
 
-    /// Does something on the engine's runtime, so that any executor may wait for it. A fault of a store is
-    /// told as one.
+    /// Runs `work` on the engine's runtime, so that any executor may await it. A store error becomes
+    /// [`V1Error::Internal`].
     ///
     /// # Cancellation
-    /// Dropping the future ends the work at its next await.
+    /// Dropping the future stops the work at its next await.
     async fn task<T: Send + 'static>(
         &self,
-        work: impl Future<Output = Result<T, Refused>> + Send + 'static,
-    ) -> Result<T, Refused> {
-        match self.parts.transcripts.task(work).await {
+        work: impl Future<Output = Result<T, V1Error>> + Send + 'static,
+    ) -> Result<T, V1Error> {
+        match self.deps.transcripts.task(work).await {
             Ok(outcome) => outcome,
-            Err(error) => Err(Refused::store(&error)),
+            Err(error) => Err(V1Error::from_store_error(&error)),
         }
     }
 
-    /// Makes one call of a store, and waits as long as a store may take.
-    async fn once<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T, Refused> {
-        let limit = self.parts.transcripts.options().store;
-        bounded(limit, call).await.map_err(|error| Refused::store(&error))
+    /// Makes one store call, limited by the store timeout.
+    async fn call_store<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T, V1Error> {
+        let timeout = self.deps.transcripts.options().store_timeout;
+        with_timeout(timeout, call).await.map_err(|error| V1Error::from_store_error(&error))
     }
 
-    /// Makes a call of a store that is idempotent by its ids until its outcome is known, while a caller
-    /// listens.
-    async fn surely<T, F>(&self, call: impl FnMut() -> F) -> Result<T, Refused>
+    /// Makes an idempotent store call, with retries within the retry budget for requests.
+    async fn retry_store<T, F>(&self, call: impl FnMut() -> F) -> Result<T, V1Error>
     where
         F: Future<Output = Result<T>>,
     {
-        let patience = self.parts.transcripts.patience();
-        persistently(patience, call).await.map_err(|error| Refused::store(&error))
+        let budget = self.deps.transcripts.request_budget();
+        with_retries(budget, call).await.map_err(|error| V1Error::from_store_error(&error))
     }
 }

@@ -1,21 +1,21 @@
-//! The settings of Surface B.
+//! Settings of the v1 API.
 
 use std::time::Duration;
 
 use crate::directory::Plan;
 
-/// What a plan gives and costs (`plans.{name}.…`).
+/// Credits, rate limit and price of a plan (`plans.{name}.…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanTerms {
-    /// Credits a month.
+    /// Credits per month.
     pub credits: u64,
     /// Requests in any 60 seconds, over all authenticated endpoints.
     pub requests_per_minute: u32,
-    /// The price of a month in US cents; none: it is not for sale.
+    /// The price of a month in US cents; `None`: the plan is not for sale.
     pub price_cents: Option<u64>,
 }
 
-/// The terms of all plans (specification 3; design 4).
+/// The terms of all plans (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanTable {
     /// The plan of every new account.
@@ -30,7 +30,7 @@ pub struct PlanTable {
 
 impl PlanTable {
     /// The terms of a plan.
-    pub fn of(&self, plan: Plan) -> &PlanTerms {
+    pub fn terms(&self, plan: Plan) -> &PlanTerms {
         match plan {
             Plan::Free => &self.free,
             Plan::Starter => &self.starter,
@@ -39,8 +39,8 @@ impl PlanTable {
         }
     }
 
-    /// The terms of a plan, to be set.
-    pub fn of_mut(&mut self, plan: Plan) -> &mut PlanTerms {
+    /// Mutable access to the terms of a plan.
+    pub fn terms_mut(&mut self, plan: Plan) -> &mut PlanTerms {
         match plan {
             Plan::Free => &mut self.free,
             Plan::Starter => &mut self.starter,
@@ -63,26 +63,28 @@ impl Default for PlanTable {
     }
 }
 
-/// Plans, prices and limits of Surface B; the defaults are the specification's (section 8) and the design's.
+/// Plans, prices and limits of the v1 API. The defaults are those of specification 3 and 8.
 #[derive(Clone, Debug)]
 pub struct AccountsOptions {
-    /// The `{base_url}` of the links in mails, without a slash at its end.
+    /// The `{base_url}` of links in mails, without a trailing slash.
     pub base_url: String,
-    /// What each plan gives and costs.
+    /// The terms of each plan.
     pub plans: PlanTable,
-    /// Whether credits can be bought: callers who have too few are told where. `Verbatim::open` decides it.
+    /// Whether credits can be bought; if so, an error for missing credits names the endpoint.
+    ///
+    /// Set by `Verbatim::open`.
     pub sells: bool,
-    /// What a transcript costs when it is delivered (`credits.per_transcript`).
+    /// The price of a delivered transcript in credits (`credits.per_transcript`).
     pub credits_per_transcript: u64,
-    /// What a chat message costs when it is answered (`credits.per_message`).
+    /// The price of an answered chat message in credits (`credits.per_message`).
     pub credits_per_message: u64,
-    /// How long an account whose invoice is overdue keeps the rate limit of its plan (`checkout.grace`).
+    /// How long an account with an overdue invoice keeps the rate limit of its plan (`checkout.grace`).
     pub grace: Duration,
-    /// Registrations per network in any hour (`limits.register_per_network_per_hour`).
+    /// Registrations per network per hour (`limits.register_per_network_per_hour`).
     pub register_per_network_per_hour: u32,
-    /// Mails to one address in any hour, whoever asks for them.
+    /// Mails to one address per hour, from all clients together.
     pub register_per_address_per_hour: u32,
-    /// Attempts to redeem a verification token per network in any minute.
+    /// Attempts to redeem a verification token, per network per minute.
     pub verify_per_network_per_minute: u32,
 }
 

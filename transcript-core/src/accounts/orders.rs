@@ -1,4 +1,4 @@
-//! Orders: what was sold, at what price, written before anyone is sent to pay.
+//! Orders: item and price, written before the payment.
 
 use std::fmt;
 
@@ -6,39 +6,39 @@ use async_trait::async_trait;
 
 use crate::{
     directory::Plan,
-    engine::retry::{Patience, persistently},
+    engine::retry::{RetryBudget, with_retries},
     error::Result,
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
     time::Timestamp,
 };
 
-/// What is sold.
+/// The item of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum OrderItem {
     /// A pack of credits, by its name (specification 2.8).
     Pack(String),
     /// A month of a plan, renewed until it is cancelled.
     Plan(Plan),
 }
 
-/// How far an order is.
+/// State of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderState {
-    /// Written; nobody has paid yet.
+    /// Written; not paid yet.
     Open,
-    /// Paid, and what was sold was given.
+    /// Paid, and the credits or the plan were granted.
     Fulfilled,
     /// The buyer did not pay in time.
     Expired,
-    /// The money went back, in part or whole.
+    /// The payment was refunded, in part or in full.
     Refunded,
     /// The buyer's bank contests the payment.
     Disputed,
 }
 
 impl OrderState {
-    /// A lasting name, for storage.
+    /// The permanent name, for storage.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -57,75 +57,75 @@ impl OrderState {
     }
 }
 
-/// What was sold to whom, at what price.
+/// A sale: item, buyer and price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// Its id: also the payment provider's idempotency key and the grant's id.
+    /// The id: also the payment provider's idempotency key and the grant's id.
     pub id: OrderId,
-    /// Counts its changes, from 1.
+    /// Counts the changes, from 1.
     pub version: u64,
     /// The buyer.
     pub account: AccountId,
-    /// What is sold.
-    pub item: Item,
-    /// How many credits; for a plan, how many a month.
+    /// The item.
+    pub item: OrderItem,
+    /// The credits; for a plan, per month.
     pub credits: u64,
     /// The price in the currency's smallest unit: cents.
     pub amount_minor: u64,
     /// The currency's ISO 4217 code, in lower case: `usd`.
     pub currency: String,
-    /// How far it is.
+    /// The state.
     pub state: OrderState,
-    /// The payment provider's name for the checkout or payment, once it is known.
+    /// The payment provider's id of the checkout or payment, once known.
     pub payment: Option<String>,
-    /// How many of the credits were to be taken back in all, after each refund: figures that grow. What
-    /// each one takes is its difference to the one before.
-    pub taken_back: Vec<u64>,
+    /// The total of credits to take back after each refund; the totals grow.
+    /// A refund takes back the difference to the previous total.
+    pub refunded_credits: Vec<u64>,
     /// When it was written.
     pub created_at: Timestamp,
 }
 
 /// The store of orders. Each method is one transaction, durable once acknowledged.
 ///
-/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
 #[async_trait]
-pub trait Orders: fmt::Debug + Send + Sync + 'static {
+pub trait OrderStore: fmt::Debug + Send + Sync + 'static {
     /// Writes a new order.
     ///
-    /// **Behaviour**: the same order again (buyer, item, credits, price and moment) is success and changes
-    /// nothing, also when it was updated since.
+    /// **Behaviour**: the same order again (buyer, item, credits, price and time) is success and changes
+    /// nothing, also if it was updated since.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the id is another order's; [`crate::ErrorKind::Invalid`] when
+    /// [`crate::ErrorKind::Conflict`] if the id belongs to another order; [`crate::ErrorKind::Invalid`] if
     /// its version is not 1.
     async fn open(&self, order: Order) -> Result<()>;
 
-    /// An order.
+    /// The order with this id.
     async fn order(&self, id: &OrderId) -> Result<Option<Order>>;
 
-    /// Stores a changed order when the stored version is `expected_version`; its version becomes one
-    /// more. Returns whether it did; false also for an unknown order.
+    /// Stores a changed order if the stored version is `expected_version`, and increments its version.
+    /// Returns whether it was stored; `false` also for an unknown order.
     ///
-    /// **Behaviour**: only state, payment and what was taken back change: what was sold, to whom and at
-    /// what price stays as it was opened.
+    /// **Behaviour**: only state, payment and refunded credits change. Item, buyer and price stay as they were
+    /// opened.
     async fn update(&self, order: Order, expected_version: u64) -> Result<bool>;
 
-    /// The orders that are still [`OrderState::Open`], oldest first, page by page.
-    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>>;
+    /// Lists the orders that are [`OrderState::Open`], oldest first.
+    async fn list_open(&self, page: PageRequest) -> Result<Page<Order>>;
 
-    /// The orders of one account, whatever their state, oldest first, page by page.
-    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>>;
+    /// Lists the orders of one account in any state, oldest first.
+    async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>>;
 }
 
-/// All orders of an account, oldest first. A store that is away is asked again with patience.
-pub(super) async fn all_of(
-    orders: &dyn Orders,
+/// All orders of an account, oldest first, with retries.
+pub(super) async fn list_all_for_account(
+    orders: &dyn OrderStore,
     account: &AccountId,
-    patience: Patience,
+    budget: RetryBudget,
 ) -> Result<Vec<Order>> {
     let (mut all, mut page) = (Vec::new(), PageRequest::first());
     loop {
-        let found = persistently(patience, || orders.of_account(account, page.clone())).await?;
+        let found = with_retries(budget, || orders.list_for_account(account, page.clone())).await?;
         all.extend(found.items);
         match found.next {
             Some(next) => page.after = Some(next),

@@ -1,4 +1,4 @@
-//! Mail to be sent: intents, never tokens. A token is made when its mail is sent.
+//! The outbox: queued mail intents without tokens. A token is made when its mail is sent.
 
 use std::fmt;
 
@@ -6,57 +6,57 @@ use async_trait::async_trait;
 
 use crate::{error::Result, ids::Holder, time::Timestamp};
 
-/// A mail that is to be sent.
+/// A queued mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MailIntent {
-    /// Its id, chosen by whoever queues it.
+    /// The id, chosen by the component that queues it.
     pub id: String,
-    /// Which mail: `verify`, `recover`, …
+    /// The kind of mail: `verify`, `recover`, …
     pub kind: String,
     /// The address, in normal form.
     pub to: String,
-    /// How often it was tried.
+    /// The number of attempts to send it.
     pub attempts: u32,
 }
 
-/// Up to how many mails that wait are counted: for whoever watches, more are as many.
+/// Counting of waiting mails stops here: for monitoring, more are the same.
 pub const WAITING_MAX: u64 = 10_000;
 
 /// The durable queue of mail. Each method is one transaction.
 ///
-/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
 #[async_trait]
 pub trait Outbox: fmt::Debug + Send + Sync + 'static {
     /// Queues a mail, due at once.
     ///
-    /// **Behaviour**: an id that was queued before is left as it is, also when it is done. A mail that was
-    /// done a week ago may be forgotten, with its id.
+    /// **Behaviour**: an id that was queued before is unchanged, also if its mail is done. A mail that was
+    /// done a week ago may be deleted, with its id.
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()>;
 
-    /// Leases mails that are due to `holder` until `until`, the longest due first, at most `limit`.
+    /// Leases due mails to `holder` until `expires_at`, the longest due first, at most `limit`.
     ///
-    /// **Behaviour**: a mail is due from its moment on. One that is leased is due for nobody before its
-    /// lease ends, not for its holder either; each lease counts as an attempt, which is in the returned
-    /// intent.
-    async fn due(
+    /// **Behaviour**: a mail is due from its due time on. A leased mail is due again only after the lease has
+    /// expired, also for its holder. Each lease counts as an attempt; the returned intent includes it.
+    async fn lease_due(
         &self,
         holder: &Holder,
         now: Timestamp,
-        until: Timestamp,
+        expires_at: Timestamp,
         limit: u32,
     ) -> Result<Vec<MailIntent>>;
 
-    /// Ends all mails to an address that are not done, whoever has leased them: its owner's data is erased.
+    /// Cancels all mails to an address that are not done, leased ones too: the owner's data is erased.
     ///
-    /// **Behaviour**: their ids stay used. Returns how many there were.
-    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64>;
+    /// **Behaviour**: their ids stay used. Returns their number.
+    async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64>;
 
-    /// How many mails are neither sent nor given up, those that are leased included; counted up to
-    /// [`WAITING_MAX`].
-    async fn waiting(&self) -> Result<u64>;
-
-    /// Ends work on a mail: sent or given up (none), or due again at a moment.
+    /// The number of mails that are neither sent nor abandoned, including leased ones.
     ///
-    /// **Behaviour**: an unknown id is success; a mail that is done stays done.
-    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;
+    /// Counted up to [`WAITING_MAX`].
+    async fn count_waiting(&self) -> Result<u64>;
+
+    /// Finishes the work on a mail: `None` if it was sent or abandoned, else the time of the next attempt.
+    ///
+    /// **Behaviour**: an unknown id is success; a finished mail stays finished.
+    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()>;
 }

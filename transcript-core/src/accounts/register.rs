@@ -1,65 +1,71 @@
-//! Registering an address: a mail is queued, and everyone gets the same answer.
+//! Registration of an address: queues a mail; the response is the same for every address.
 
 use std::net::IpAddr;
 
-use super::{Accounts, Email, MailIntent, Refused, mail::MailKind};
+use super::{Accounts, Email, MailIntent, V1Error, mail::MailKind};
 use crate::{
-    ids::random_name,
-    ledger::terms::Period,
-    limits::{COUNT_MAX, Take},
+    ids::random_id,
+    ledger::terms::AllowancePeriod,
+    limits::{LIMIT_MAX, LimitRequest},
     time::Timestamp,
 };
 
 const HOUR_MS: u64 = 3600 * 1000;
 
 impl Accounts {
-    /// Queues a verification mail. The answer is the same whether or not the address has an account, and
-    /// comes without waiting for the mail: its token is made when it is sent ([`super::mail`]).
+    /// Queues a verification mail.
+    /// The response is the same whether or not the address has an account, and does not wait for the mail:
+    /// the token is made when the mail is sent ([`super::mail`]).
     ///
-    /// An address that got too many mails gets no more of them for a while, and whoever asks for one is answered
-    /// as always: who else asked for that address is nobody's business.
+    /// An address that received too many mails receives no more for a while. The response stays the same, so that
+    /// it does not reveal other registrations of that address.
     ///
     /// # Errors
-    /// [`Refused::BadRequest`] for what is no address, which counts for no limit; [`Refused::RateLimited`]
-    /// when the network registered too often; [`Refused::Internal`].
-    pub async fn register(&self, email: &str, client: Option<IpAddr>) -> Result<(), Refused> {
-        let email = Email::parse(email).map_err(|no| Refused::BadRequest(no.to_string()))?;
+    /// [`V1Error::BadRequest`] for an invalid address, which counts for no limit; [`V1Error::RateLimited`]
+    /// if the network registered too often; [`V1Error::Internal`].
+    pub async fn register(&self, email: &str, client: Option<IpAddr>) -> Result<(), V1Error> {
+        let email = Email::parse(email).map_err(|error| V1Error::BadRequest(error.to_string()))?;
         let accounts = self.clone();
         self.task(async move { accounts.queue_verification(&email, client).await }).await
     }
 
-    async fn queue_verification(&self, email: &Email, client: Option<IpAddr>) -> Result<(), Refused> {
-        let (options, now) = (self.options(), self.parts.clock.now());
-        let of_network =
-            self.own.networks.takes("register", client, options.register_per_network_per_hour, HOUR_MS, now);
-        if let Some((_, retry_after_ms)) = self.limited(of_network, now).await? {
-            return Err(Refused::too_many(
+    async fn queue_verification(&self, email: &Email, client: Option<IpAddr>) -> Result<(), V1Error> {
+        let (options, now) = (self.options(), self.deps.clock.now());
+        let network_limits = self.state.networks.limit_requests(
+            "register",
+            client,
+            options.register_per_network_per_hour,
+            HOUR_MS,
+            now,
+        );
+        if let Some((_, retry_after_ms)) = self.check_limits(network_limits, now).await? {
+            return Err(V1Error::rate_limited(
                 "Too many registrations came from your network",
-                // Networks have other names after midnight, and nothing counted yet.
-                retry_after_ms.min(wait_ms(now, Period::Day.ends(now))),
+                // Network digests change at midnight, and with them the counts.
+                retry_after_ms.min(wait_ms(now, AllowancePeriod::Day.end(now))),
             ));
         }
-        // Apart from the network's, which counts every attempt alike.
-        let of_address = Take {
-            bucket: format!("mail/{}", self.own.networks.digest(email.as_str(), now)),
-            count: options.register_per_address_per_hour.min(COUNT_MAX),
-            per_ms: HOUR_MS,
+        // Separate from the network's limit, which counts every attempt.
+        let address_limit = LimitRequest {
+            bucket: format!("mail/{}", self.state.networks.digest(email.as_str(), now)),
+            max: options.register_per_address_per_hour.min(LIMIT_MAX),
+            window_ms: HOUR_MS,
             cost: 1,
         };
-        if self.limited(vec![of_address], now).await?.is_some() {
+        if self.check_limits(vec![address_limit], now).await?.is_some() {
             return Ok(());
         }
         let intent = MailIntent {
-            id: random_name(self.parts.random.as_ref(), "mail"),
+            id: random_id(self.deps.random.as_ref(), "mail"),
             kind: MailKind::Verify.as_str().to_owned(),
             to: email.as_str().to_owned(),
             attempts: 0,
         };
-        self.surely(|| self.parts.outbox.queue(intent.clone(), now)).await
+        self.retry_store(|| self.deps.outbox.queue(intent.clone(), now)).await
     }
 }
 
-/// How long it is until a moment, in milliseconds.
-fn wait_ms(now: Timestamp, until: Timestamp) -> u64 {
-    u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
+/// The time until `until`, in milliseconds.
+fn wait_ms(now: Timestamp, end: Timestamp) -> u64 {
+    u64::try_from(end.since(now).as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,84 +1,83 @@
-//! The transcript of a video for credits (specification 4, `GET /api/v1/transcript`; design 4).
+//! Transcripts for credits (specification 2.5 and 4.4).
 
 use std::fmt;
 
-use super::{Accounts, Refused, Reply, Visit};
+use super::{Accounts, RequestGuard, StoredResponse, V1Error};
 use crate::{
-    archive::{Absence, Found, StoredTranscript, Wish},
-    engine::{Fetch, Outcome},
+    archive::{Absence, FindOutcome, StoredTranscript, TrackSelector},
+    engine::{FetchOutcome, FetchRequest},
     lookup::FailureReason,
     supplier::SupplyError,
     transcript::{LanguageTag, TrackKind},
     video::{Platform, VideoId, VideoLink},
 };
 
-/// How many languages a sentence names.
+/// The largest number of languages in a message.
 const LANGUAGES_MAX: usize = 20;
 
-/// A request for a transcript, as its parameters came.
+/// Parameters of a transcript request, unvalidated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TranscriptAsk {
+pub struct TranscriptParams {
     /// `video_id`: the 11-character id.
     pub video_id: Option<String>,
     /// `url`: the full link.
     pub url: Option<String>,
-    /// `lang`: a language tag; without one it is English, and then never a machine's translation.
+    /// `lang`: a language tag; without one it is English, and never a machine translation.
     pub lang: Option<String>,
 }
 
-/// A transcript that is ready to be delivered. Dropped instead, it costs nothing where that can still be
-/// helped: what is only held is returned.
-pub struct TranscriptReady {
-    visit: Visit,
+/// A transcript that is ready for delivery. Drop releases its hold, if it has one.
+pub struct PreparedTranscript {
+    guard: RequestGuard,
     /// The transcript.
     pub stored: StoredTranscript,
-    /// Whether it was archived when it was asked for (`X-Cache`).
+    /// Whether it was archived at the time of the request (`X-Cache`).
     pub from_cache: bool,
-    /// The credits that are left once it is delivered (`X-Credits-Remaining`), where that is known.
+    /// The credits left after delivery (`X-Credits-Remaining`), if known.
     pub credits_remaining: Option<u64>,
 }
 
-impl fmt::Debug for TranscriptReady {
+impl fmt::Debug for PreparedTranscript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TranscriptReady")
-            .field("visit", &self.visit)
+        f.debug_struct("PreparedTranscript")
+            .field("guard", &self.guard)
             .field("from_cache", &self.from_cache)
             .field("credits_remaining", &self.credits_remaining)
             .finish_non_exhaustive()
     }
 }
 
-impl TranscriptReady {
-    /// Delivers the answer that was made of it: see [`Visit::deliver`].
+impl PreparedTranscript {
+    /// Delivers the response made of the transcript; see [`RequestGuard::deliver`].
     ///
     /// # Errors
-    /// As [`Visit::deliver`].
-    pub async fn deliver(self, reply: Reply) -> Result<Reply, Refused> {
-        self.visit.deliver(reply).await
+    /// As [`RequestGuard::deliver`].
+    pub async fn deliver(self, response: StoredResponse) -> Result<StoredResponse, V1Error> {
+        self.guard.deliver(response).await
     }
 }
 
-/// Which transcript of a video is wanted.
+/// The transcript language that a request accepts.
 #[derive(Clone, Debug)]
-pub(super) enum Wanted {
-    /// Its default one, in whatever language.
+pub(super) enum LanguagePreference {
+    /// The default transcript, in any language.
     Any,
-    /// English, since no language was named: what a machine translated was not asked for.
+    /// English, because no language was named; no machine translation.
     English,
-    /// What was named.
+    /// The named language.
     Language(LanguageTag),
 }
 
-impl Wanted {
-    fn wish(&self) -> Wish {
+impl LanguagePreference {
+    fn selector(&self) -> TrackSelector {
         match self {
             // The default is English wherever there is English.
-            Self::Any | Self::English => Wish::Default,
-            Self::Language(tag) => Wish::Language(tag.clone()),
+            Self::Any | Self::English => TrackSelector::Default,
+            Self::Language(tag) => TrackSelector::Language(tag.clone()),
         }
     }
 
-    fn is_met(&self, stored: &StoredTranscript) -> bool {
+    fn is_met_by(&self, stored: &StoredTranscript) -> bool {
         match self {
             Self::English => LanguageTag::english().matches(&stored.transcript.track.language),
             Self::Any | Self::Language(_) => true,
@@ -87,143 +86,166 @@ impl Wanted {
 }
 
 /// A transcript, and whether it was archived before.
-pub(super) type Got = (StoredTranscript, bool);
+pub(super) type ObtainedTranscript = (StoredTranscript, bool);
 
 impl Accounts {
-    /// The transcript of a video on the long-form site, for `credits.per_transcript`: ready to be delivered.
-    /// It costs the same from the archive or not; a failure costs nothing. Callers at the same time share
-    /// one fetch, and each pays their own.
+    /// The transcript of a YouTube video for `credits.per_transcript`, ready for delivery.
+    ///
+    /// The price is the same from the archive and from a supplier; a failure costs nothing. Concurrent callers
+    /// share one fetch, and each of them pays.
     ///
     /// # Errors
-    /// Every refusal but 401 and 429; nothing is charged, and all that was taken is given back.
+    /// All errors except 401 and 429; nothing is charged, and hold and lease are released.
     ///
     /// # Cancellation
-    /// Dropping the future gives back what was taken. A fetch that has begun goes on, and is archived.
-    pub async fn transcript(&self, visit: Visit, ask: TranscriptAsk) -> Result<TranscriptReady, Refused> {
+    /// Dropping the future releases hold and lease. A started fetch continues, and its transcript is archived.
+    pub async fn transcript(
+        &self,
+        guard: RequestGuard,
+        params: TranscriptParams,
+    ) -> Result<PreparedTranscript, V1Error> {
         let accounts = self.clone();
-        self.task(async move { accounts.prepare(visit, &ask).await }).await
+        self.task(async move { accounts.prepare_transcript(guard, &params).await }).await
     }
 
-    async fn prepare(&self, mut visit: Visit, ask: &TranscriptAsk) -> Result<TranscriptReady, Refused> {
-        match self.obtain(&mut visit, ask).await {
+    async fn prepare_transcript(
+        &self,
+        mut guard: RequestGuard,
+        params: &TranscriptParams,
+    ) -> Result<PreparedTranscript, V1Error> {
+        match self.obtain(&mut guard, params).await {
             Ok((stored, from_cache, credits_remaining)) => {
-                Ok(TranscriptReady { visit, stored, from_cache, credits_remaining })
+                Ok(PreparedTranscript { guard, stored, from_cache, credits_remaining })
             }
-            Err(refused) => Err(visit.refuse(refused).await),
+            Err(error) => Err(guard.reject(error).await),
         }
     }
 
     async fn obtain(
         &self,
-        visit: &mut Visit,
-        ask: &TranscriptAsk,
-    ) -> Result<(StoredTranscript, bool, Option<u64>), Refused> {
-        let wanted = wanted(ask.lang.as_deref())?;
-        let video = Self::video(ask)?;
-        visit.tells_of(&video);
+        guard: &mut RequestGuard,
+        params: &TranscriptParams,
+    ) -> Result<(StoredTranscript, bool, Option<u64>), V1Error> {
+        let preference = parse_language(params.lang.as_deref())?;
+        let video = Self::video(params)?;
+        guard.set_video(&video);
         let (cost, memo) = (self.options().credits_per_transcript, format!("transcript {video}"));
-        match self.archived(&video, &wanted).await? {
+        match self.find_archived(&video, &preference).await? {
             Some((stored, from_cache)) => {
-                let left = visit.take(cost, &memo).await?;
-                Ok((stored, from_cache, left))
+                let credits_left = guard.charge(cost, &memo).await?;
+                Ok((stored, from_cache, credits_left))
             }
             None => {
-                let left = visit.hold_here(cost, &memo).await?;
-                let (stored, from_cache) = self.fetched(&video, &wanted).await?;
-                Ok((stored, from_cache, Some(left)))
+                let credits_left = guard.hold_on_runtime(cost, &memo).await?;
+                let (stored, from_cache) = self.fetch(&video, &preference).await?;
+                Ok((stored, from_cache, Some(credits_left)))
             }
         }
     }
 
-    /// The video that is asked for: by its id, or by a link of the long-form site.
-    pub(super) fn video(ask: &TranscriptAsk) -> Result<VideoId, Refused> {
-        let (parameter, link) = match (&ask.video_id, &ask.url) {
-            (Some(id), None) => ("video_id", VideoId::new(Platform::VideoSite, id).map(VideoLink::Video)),
+    /// The requested video: by its id, or by a YouTube link.
+    pub(super) fn video(params: &TranscriptParams) -> Result<VideoId, V1Error> {
+        let (parameter, link) = match (&params.video_id, &params.url) {
+            (Some(id), None) => ("video_id", VideoId::new(Platform::YouTube, id).map(VideoLink::Video)),
             (None, Some(url)) => ("url", VideoLink::parse(url)),
             (None, None) => {
-                return Err(bad("video_id: give the video's 11-character id, or its full link as url"));
+                return Err(bad_request(
+                    "video_id: give the video's 11-character id, or its full link as url",
+                ));
             }
-            (Some(_), Some(_)) => return Err(bad("video_id and url: give one of them, not both")),
+            (Some(_), Some(_)) => return Err(bad_request("video_id and url: give one of them, not both")),
         };
-        let link = link.map_err(|error| bad(&format!("{parameter}: {error}")))?;
+        let link = link.map_err(|error| bad_request(&format!("{parameter}: {error}")))?;
         let platform = match link {
-            VideoLink::Video(video) if video.platform() == Platform::VideoSite => return Ok(video),
+            VideoLink::Video(video) if video.platform() == Platform::YouTube => return Ok(video),
             VideoLink::Video(video) => video.platform(),
             VideoLink::Short(short) => short.platform(),
         };
-        Err(bad(&format!(
+        Err(bad_request(&format!(
             "url: the v1 API is for videos on {}; /api/transcript takes links to {}",
-            Platform::VideoSite.name(),
+            Platform::YouTube.name(),
             platform.name()
         )))
     }
 
-    /// What the archive has; none when the suppliers must be asked.
-    pub(super) async fn archived(&self, video: &VideoId, wanted: &Wanted) -> Result<Option<Got>, Refused> {
-        let found = self.parts.transcripts.find_best(video, &wanted.wish()).await;
-        match found.map_err(|error| Refused::store(&error))? {
-            Found::Transcript(stored) if wanted.is_met(&stored) => Ok(Some((stored, true))),
-            Found::Transcript(_) => match self.other_english(video).await? {
+    /// The archived transcript; `None` if it must be fetched.
+    pub(super) async fn find_archived(
+        &self,
+        video: &VideoId,
+        preference: &LanguagePreference,
+    ) -> Result<Option<ObtainedTranscript>, V1Error> {
+        let found = self.deps.transcripts.find_best(video, &preference.selector()).await;
+        match found.map_err(|error| V1Error::from_store_error(&error))? {
+            FindOutcome::Transcript(stored) if preference.is_met_by(&stored) => Ok(Some((stored, true))),
+            FindOutcome::Transcript(_) => match self.find_archived_english(video).await? {
                 Some(stored) => Ok(Some((stored, true))),
-                None => Err(self.no_english(video).await),
+                None => Err(self.no_english_error(video).await),
             },
-            Found::Absent(absence) => Err(absent(absence)),
-            Found::Withdrawn => Err(withdrawn()),
-            Found::Nothing => Ok(None),
+            FindOutcome::Absence(absence) => Err(absence_error(absence)),
+            FindOutcome::Withdrawn => Err(withdrawn_error()),
+            FindOutcome::NotFound => Ok(None),
         }
     }
 
-    /// An archived English transcript of a video whose default is in another language, unless it is a
-    /// machine's translation.
-    async fn other_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, Refused> {
-        let wish = Wish::Language(LanguageTag::english());
-        let found = self.parts.transcripts.find_best(video, &wish).await;
-        Ok(match found.map_err(|error| Refused::store(&error))? {
-            Found::Transcript(stored) if stored.transcript.track.kind != TrackKind::Translated => {
+    /// An archived English transcript of a video with another default language.
+    ///
+    /// Machine translations are excluded.
+    async fn find_archived_english(&self, video: &VideoId) -> Result<Option<StoredTranscript>, V1Error> {
+        let selector = TrackSelector::Language(LanguageTag::english());
+        let found = self.deps.transcripts.find_best(video, &selector).await;
+        Ok(match found.map_err(|error| V1Error::from_store_error(&error))? {
+            FindOutcome::Transcript(stored) if stored.transcript.track.kind != TrackKind::Translated => {
                 Some(stored)
             }
             _ => None,
         })
     }
 
-    /// What the suppliers give, or others' work that is under way. It costs this caller only what was held.
-    pub(super) async fn fetched(&self, video: &VideoId, wanted: &Wanted) -> Result<Got, Refused> {
-        let fetch = Fetch { video: video.clone(), wish: wanted.wish(), payment: None };
-        match self.parts.transcripts.get(fetch).await {
-            Outcome::Archived(stored) | Outcome::Fetched(stored) if wanted.is_met(&stored) => {
+    /// Fetches the transcript from the suppliers, or joins a running fetch.
+    /// The call costs only its own hold.
+    pub(super) async fn fetch(
+        &self,
+        video: &VideoId,
+        preference: &LanguagePreference,
+    ) -> Result<ObtainedTranscript, V1Error> {
+        let fetch = FetchRequest { video: video.clone(), selector: preference.selector(), payment: None };
+        match self.deps.transcripts.get(fetch).await {
+            FetchOutcome::Archived(stored) | FetchOutcome::Fetched(stored)
+                if preference.is_met_by(&stored) =>
+            {
                 Ok((stored, false))
             }
-            Outcome::Archived(_) | Outcome::Fetched(_) => Err(self.no_english(video).await),
-            Outcome::Absent(absence) => Err(absent(absence)),
-            Outcome::Withdrawn => Err(withdrawn()),
-            Outcome::Failed(failure) => Err(self.unsupplied(&failure)),
-            Outcome::Unsupplied => Err(Refused::Internal(format!(
+            FetchOutcome::Archived(_) | FetchOutcome::Fetched(_) => Err(self.no_english_error(video).await),
+            FetchOutcome::Absent(absence) => Err(absence_error(absence)),
+            FetchOutcome::Withdrawn => Err(withdrawn_error()),
+            FetchOutcome::SupplyFailed(failure) => Err(self.supply_error(&failure)),
+            FetchOutcome::NoSupplier => Err(V1Error::Internal(format!(
                 "This service has no source of new transcripts for {}: nothing was charged.",
                 video.platform().name()
             ))),
-            Outcome::StillWorking(still) => {
-                Err(Refused::Internal(still.sentence(Some("nothing was charged"))))
+            FetchOutcome::InProgress(work) => {
+                Err(V1Error::Internal(work.message(Some("nothing was charged"))))
             }
-            Outcome::Broken(error) => Err(Refused::store(&error)),
-            // Nobody is asked to pay for this fetch.
-            Outcome::Refused { .. } => Err(Refused::interrupted()),
+            FetchOutcome::StoreFailed(error) => Err(V1Error::from_store_error(&error)),
+            // Unreachable: this fetch has no payment.
+            FetchOutcome::Refused { .. } => Err(V1Error::interrupted()),
         }
     }
 
-    /// A supplier's failure: the video's own, or a passing one of ours or the platform's.
-    fn unsupplied(&self, failure: &SupplyError) -> Refused {
+    /// Maps a supplier's failure: 404 if the video has no captions, else 500.
+    fn supply_error(&self, failure: &SupplyError) -> V1Error {
         let message = failure.message();
-        match FailureReason::of_supply(failure) {
-            FailureReason::NoCaptions => Refused::NotFound(message.to_owned()),
-            _ => Refused::Internal(format!("{message} Nothing was charged.")),
+        match FailureReason::for_supply_error(failure) {
+            FailureReason::NoCaptions => V1Error::NotFound(message.to_owned()),
+            _ => V1Error::Internal(format!("{message} Nothing was charged.")),
         }
     }
 
-    /// The video has no English transcript; the sentence names the languages that it has.
-    async fn no_english(&self, video: &VideoId) -> Refused {
-        let tracks = match self.parts.transcripts.tracks(video).await {
+    /// The error for a video without an English transcript; the message lists its languages.
+    async fn no_english_error(&self, video: &VideoId) -> V1Error {
+        let tracks = match self.deps.transcripts.tracks(video).await {
             Ok(tracks) => tracks,
-            Err(error) => return Refused::store(&error),
+            Err(error) => return V1Error::from_store_error(&error),
         };
         let mut languages: Vec<&str> = Vec::new();
         for track in tracks.iter().filter(|track| track.track.kind != TrackKind::Translated) {
@@ -234,30 +256,30 @@ impl Accounts {
         }
         let more = if languages.len() > LANGUAGES_MAX { ", …" } else { "" };
         languages.truncate(LANGUAGES_MAX);
-        Refused::NotFound(format!(
+        V1Error::NotFound(format!(
             "This video has no English transcript. It has: {}{more}; name one of them as lang.",
             languages.join(", ")
         ))
     }
 }
 
-fn wanted(lang: Option<&str>) -> Result<Wanted, Refused> {
+fn parse_language(lang: Option<&str>) -> Result<LanguagePreference, V1Error> {
     match lang {
-        None => Ok(Wanted::English),
-        Some(text) => {
-            LanguageTag::parse(text).map(Wanted::Language).map_err(|error| bad(&format!("lang: {error}")))
-        }
+        None => Ok(LanguagePreference::English),
+        Some(text) => LanguageTag::parse(text)
+            .map(LanguagePreference::Language)
+            .map_err(|error| bad_request(&format!("lang: {error}"))),
     }
 }
 
-fn bad(message: &str) -> Refused {
-    Refused::BadRequest(message.to_owned())
+fn bad_request(message: &str) -> V1Error {
+    V1Error::BadRequest(message.to_owned())
 }
 
-fn absent(absence: Absence) -> Refused {
-    Refused::NotFound(absence.message)
+fn absence_error(absence: Absence) -> V1Error {
+    V1Error::NotFound(absence.message)
 }
 
-pub(super) fn withdrawn() -> Refused {
-    Refused::NotFound("This transcript was withdrawn by the operator of the service.".to_owned())
+pub(super) fn withdrawn_error() -> V1Error {
+    V1Error::NotFound("This transcript was withdrawn by the operator of the service.".to_owned())
 }

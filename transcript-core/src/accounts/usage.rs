@@ -1,84 +1,86 @@
-//! What is left of an account's credits (specification 2.7).
+//! The credit balance of an account (specification 2.7).
 
-use super::{Accounts, Refused, Standing, Visit};
+use super::{Accounts, EffectivePlan, RequestGuard, V1Error};
 use crate::{
     directory::{Account, Plan},
     error::Result,
-    ledger::{BalanceSince, Pool, PoolBalance},
+    ledger::{PeriodBalance, Pool, PoolBalance},
     time::Timestamp,
 };
 
-/// An account's credits at a moment.
+/// The credits of an account at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credits {
-    /// The plan by which the account is treated.
+pub struct CreditBalance {
+    /// The effective plan.
     pub plan: Plan,
-    /// What can be spent now.
+    /// The credits that can be spent now.
     pub remaining: u64,
-    /// The plan's credits for the period, and the purchased ones that it began with or that were added since,
-    /// without what was taken back.
+    /// The plan's credits for the period plus the purchased ones.
+    ///
+    /// Purchased credits are those at the start of the period or added since, without revoked ones.
     pub total: u64,
-    /// When the plan's credits come back.
+    /// When the plan's credits renew.
     pub resets_at: Timestamp,
 }
 
-/// The account as its owner sees it (specification 2.7).
+/// The account for its owner (specification 2.7).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The e-mail address.
     pub email: String,
     /// The credits.
-    pub credits: Credits,
+    pub credits: CreditBalance,
 }
 
 impl std::fmt::Debug for Profile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Whose address it is stays out of logs.
+        // Addresses stay out of logs.
         f.debug_struct("Profile").field("credits", &self.credits).finish_non_exhaustive()
     }
 }
 
 impl Accounts {
-    /// The account of a visitor.
+    /// The account of a request.
     ///
     /// # Errors
-    /// [`Refused::Internal`].
-    pub async fn me(&self, visit: Visit) -> Result<Profile, Refused> {
-        let account = visit.caller().account.clone();
-        let credits = self.credits(&account).await.map_err(|error| Refused::store(&error))?;
+    /// [`V1Error::Internal`].
+    pub async fn me(&self, guard: RequestGuard) -> Result<Profile, V1Error> {
+        let account = guard.caller().account.clone();
+        let credits = self.credits(&account).await.map_err(|error| V1Error::from_store_error(&error))?;
         Ok(Profile { email: account.email, credits })
     }
 
-    /// An account's credits now.
+    /// The credits of an account now.
     ///
     /// # Errors
-    /// The ledger's faults.
-    pub async fn credits(&self, account: &Account) -> Result<Credits> {
+    /// The ledger's errors.
+    pub async fn credits(&self, account: &Account) -> Result<CreditBalance> {
         let (accounts, account) = (self.clone(), account.clone());
-        self.parts.transcripts.task(async move { accounts.credits_here(&account).await }).await?
+        self.deps.transcripts.task(async move { accounts.credits_on_runtime(&account).await }).await?
     }
 
     /// As [`Accounts::credits`], on the engine's runtime.
-    pub(super) async fn credits_here(&self, account: &Account) -> Result<Credits> {
-        let standing = Standing::of(account, self.options(), self.parts.clock.now());
-        let (terms, since) = (standing.terms(), standing.period.start);
-        let balance = || self.parts.ledger.balance_since(&account.wallet, &terms, since);
-        let found = crate::engine::retry::persistently(self.parts.transcripts.patience(), balance).await?;
-        Ok(credits(&standing, &found))
+    pub(super) async fn credits_on_runtime(&self, account: &Account) -> Result<CreditBalance> {
+        let effective_plan = EffectivePlan::new(account, self.options(), self.deps.clock.now());
+        let (terms, since) = (effective_plan.terms(), effective_plan.period.start);
+        let balance = || self.deps.ledger.balance_since(&account.wallet, &terms, since);
+        let found =
+            crate::engine::retry::with_retries(self.deps.transcripts.request_budget(), balance).await?;
+        Ok(credits(&effective_plan, &found))
     }
 }
 
-/// The credits of an account that stands like this.
-pub(super) fn credits(standing: &Standing, found: &BalanceSince) -> Credits {
+/// Computes the credits of an account from its plan and ledger balance.
+pub(super) fn credits(effective_plan: &EffectivePlan, found: &PeriodBalance) -> CreditBalance {
     let purchased = found.balance.pools.iter().find(|pool| pool.pool == Pool::Purchased);
     let (granted, spent) = purchased.map_or((0, 0), |pool: &PoolBalance| (pool.granted, pool.spent));
-    // What was spent before the period is no part of it.
-    let earlier = spent.saturating_sub(found.purchased_spent);
-    Credits {
-        plan: standing.plan,
+    // Purchased credits spent before the period do not count.
+    let spent_before = spent.saturating_sub(found.purchased_spent);
+    CreditBalance {
+        plan: effective_plan.plan,
         remaining: found.balance.available(),
-        total: standing.plan_credits.saturating_add(granted.saturating_sub(earlier)),
-        resets_at: standing.period.end,
+        total: effective_plan.plan_credits.saturating_add(granted.saturating_sub(spent_before)),
+        resets_at: effective_plan.period.end,
     }
 }
 
@@ -86,40 +88,40 @@ pub(super) fn credits(standing: &Standing, found: &BalanceSince) -> Credits {
 mod tests {
     use super::*;
     use crate::{
-        accounts::{Month, PlanState},
+        accounts::{BillingMonth, PlanState},
         ids::WalletId,
         ledger::Balance,
     };
 
     /// Remaining and total of an account with a plan of 10 credits.
-    fn figures(used: u64, [granted, spent, held, lately]: [u64; 4]) -> (u64, u64) {
+    fn remaining_and_total(used: u64, [granted, spent, held, spent_in_period]: [u64; 4]) -> (u64, u64) {
         let (start, end) = (Timestamp::from_millis(0), Timestamp::from_millis(9));
-        let standing = Standing {
+        let effective_plan = EffectivePlan {
             plan: Plan::Free,
             state: PlanState::Free,
             requests_per_minute: 1,
-            period: Month { start, end },
+            period: BillingMonth { start, end },
             plan_credits: 10,
         };
         let pool = |pool, spent, held, granted| PoolBalance { pool, spent, held, granted };
-        let terms = standing.terms();
+        let terms = effective_plan.terms();
         let pools = vec![
             pool(terms.pools[0].clone(), used, 0, 0),
             pool(terms.pools[1].clone(), spent, held, granted),
         ];
         let balance = Balance { wallet: WalletId::new("w"), pools };
-        let credits = credits(&standing, &BalanceSince { balance, purchased_spent: lately });
+        let credits = credits(&effective_plan, &PeriodBalance { balance, purchased_spent: spent_in_period });
         (credits.remaining, credits.total)
     }
 
     #[test]
-    fn the_total_is_what_the_period_began_with_and_got() {
-        assert_eq!(figures(0, [0, 0, 0, 0]), (10, 10));
-        assert_eq!(figures(4, [0, 0, 0, 0]), (6, 10));
-        // Of 100 that were bought 30 were spent: 10 of them lately.
-        assert_eq!(figures(10, [100, 30, 0, 10]), (70, 10 + 80));
-        assert_eq!(figures(10, [100, 30, 5, 10]), (65, 10 + 80));
-        // A limit that was lowered below what is used leaves nothing, and owes nothing.
-        assert_eq!(figures(12, [3, 0, 0, 0]), (3, 13));
+    fn credit_balance_total_counts_period_start_and_grants() {
+        assert_eq!(remaining_and_total(0, [0, 0, 0, 0]), (10, 10));
+        assert_eq!(remaining_and_total(4, [0, 0, 0, 0]), (6, 10));
+        // Of 100 purchased credits 30 were spent, 10 of them in this period.
+        assert_eq!(remaining_and_total(10, [100, 30, 0, 10]), (70, 10 + 80));
+        assert_eq!(remaining_and_total(10, [100, 30, 5, 10]), (65, 10 + 80));
+        // A limit lowered below the used credits leaves 0 and creates no debt.
+        assert_eq!(remaining_and_total(12, [3, 0, 0, 0]), (3, 13));
     }
 }

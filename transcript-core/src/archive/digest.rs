@@ -1,13 +1,13 @@
-//! The digest of a transcript's content.
+//! Content digest of a transcript.
 
 use sha2::{Digest, Sha256};
 
 use crate::transcript::Transcript;
 
-/// The SHA-256 of everything in a transcript that a reader can see: 32 bytes.
+/// Returns the SHA-256 of all reader-visible content of a transcript: 32 bytes.
 ///
-/// Every part is preceded by its length, so that no two different transcripts give the same bytes.
-/// The digest is stable across versions: it is the base of the ETag of every format.
+/// Each part is preceded by its length, so different transcripts never hash the same bytes. The digest is
+/// stable across versions: the ETag of every format is derived from it.
 pub fn content_digest(transcript: &Transcript) -> Vec<u8> {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -42,7 +42,7 @@ mod tests {
 
     fn transcript() -> Transcript {
         Transcript {
-            video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
             title: None,
             author: None,
             duration_ms: None,
@@ -53,8 +53,8 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_reader_can_see_changes_the_digest() {
-        let reel = VideoId::new(Platform::Reels, "dQw4w9WgXcQ").unwrap();
+    fn digest_differs_for_any_visible_change() {
+        let reel = VideoId::new(Platform::Instagram, "dQw4w9WgXcQ").unwrap();
         let track = || transcript().track;
         let text = |text: &str| Some(text.to_owned());
         let with = |segments: &[Segment]| Transcript { segments: segments.to_vec(), ..transcript() };
@@ -77,17 +77,17 @@ mod tests {
             with(&[Segment::new("ab", 1, 0), Segment::new("c", 1, 0)]),
             with(&[Segment::new("c", 1, 0), Segment::new("ab", 0, 1)]),
         ];
-        for (place, one) in all.iter().enumerate() {
+        for (index, one) in all.iter().enumerate() {
             assert_eq!(content_digest(one).len(), 32);
             assert_eq!(content_digest(one), content_digest(&one.clone()));
-            for other in &all[..place] {
+            for other in &all[..index] {
                 assert_ne!(content_digest(one), content_digest(other), "{one:?} and {other:?}");
             }
         }
     }
 
     #[test]
-    fn the_digest_is_the_same_in_every_version() {
+    fn digest_is_stable_across_versions() {
         let hex: String = content_digest(&transcript()).iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, "ff9ee92385adcc43fc15f0d45256d26582e629fe0056bd38331242ca9d92d01a");
     }

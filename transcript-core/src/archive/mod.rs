@@ -1,21 +1,21 @@
-//! The archive: the lasting store of transcripts. What it holds is free on Surface A, for ever.
+//! Archive: the permanent store of transcripts. The lookup API serves what it holds for free.
 
 mod digest;
+mod lazy_transcript;
 mod records;
 mod stored_body;
-mod unread;
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use digest::content_digest;
+pub use lazy_transcript::LazyTranscript;
 pub use records::{
-    Absence, ArchivedTrack, Claim, Compact, Compacted, Found, KNOWN_TRACKS_MAX, Keep, Lease, Stats,
-    StoredTranscript, Wish,
+    Absence, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease, FindOutcome,
+    KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript, TrackSelector,
 };
 pub use stored_body::StoredBody;
-pub use unread::Unread;
 
 use crate::{
     error::Result,
@@ -25,147 +25,153 @@ use crate::{
     video::{ShortLink, VideoId},
 };
 
-/// The lasting store of transcripts, absences, short links and fetch leases.
+/// Permanent store of transcripts, absences, short links and fetch leases.
 ///
-/// Its key is (video, [`Wish`]). A transcript is stored once and may answer several wishes; which wish
-/// means which transcript is decided when it is kept, never when it is read.
+/// Its key is (video, [`TrackSelector`]). A transcript is stored once and may serve several selectors. Which
+/// transcript serves a selector is decided when it is stored, never when it is read.
 ///
-/// Every method but [`Archive::compact`] is one transaction: it happens whole or not at all, and what it acknowledged
-/// survives a crash. Each may be repeated with the same arguments after a fault whose outcome is unknown.
-/// Dropping a future at any await leaves the call done or not done, nothing in between.
+/// Every method but [`Archive::compact`] is one transaction: all of it happens or nothing, and an acknowledged
+/// change survives a crash. Each call may be repeated with the same arguments after a fault whose outcome is
+/// unknown. Dropping a future at any await leaves the call done or not done, nothing in between.
 ///
-/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached,
-/// [`crate::ErrorKind::Corrupt`] when stored data cannot be read back, and
-/// [`crate::ErrorKind::Unsupported`] when the store is read-only or of a newer version.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached,
+/// [`crate::ErrorKind::Corrupt`] if stored data cannot be read back, and
+/// [`crate::ErrorKind::Unsupported`] if the store is read-only or of a newer version.
 #[async_trait]
 pub trait Archive: fmt::Debug + Send + Sync + 'static {
-    /// What is known about a wish: the hot path, one read by its exact key.
+    /// Looks up a selector of a video: the hot path, one read by exact key.
     ///
     /// **Behaviour**
-    /// - A withdrawn video is [`Found::Withdrawn`], whatever is stored of it.
+    /// - A withdrawn video is [`FindOutcome::Withdrawn`], whatever is stored for it.
     /// - A transcript comes before an absence; the newest revision is returned.
-    /// - An absence whose `until` is at or before `now` is [`Found::Nothing`].
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found>;
+    /// - An absence whose `until` is at or before `now` is [`FindOutcome::NotFound`].
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome>;
 
-    /// The transcript of a wish as it is stored, for an answer that is put together without reading it: the
-    /// hottest path.
+    /// Returns a selector's transcript as it is stored, to be sent without decoding: the hottest path.
     ///
     /// **Behaviour**
-    /// - It is of the transcript that [`Archive::find`] finds at that moment; none where that finds none.
-    /// - None, too, where the transcript is not stored in this form, as in a store that knows nothing of
-    ///   it: whoever asks then goes on to `find`. That is what this method does unless it is overridden.
-    /// - What was damaged on disk is [`crate::ErrorKind::Corrupt`] or none. A checksum of what is returned
-    ///   is enough to tell: the words are checked against their digest when the transcript is found.
-    /// - Unlike other methods it is awaited wherever somebody asks: any executor may poll it.
-    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        let _ = (video, wish);
+    /// - It belongs to the transcript that [`Archive::find`] returns at that moment; `None` if `find` has none.
+    /// - Also `None` if the transcript is not stored in this form; the caller then calls `find`. The default
+    ///   implementation always returns `None`.
+    /// - Data damaged on disk is [`crate::ErrorKind::Corrupt`] or `None`. A checksum of the returned data is enough
+    ///   to detect damage: the text is checked against its digest when `find` returns the transcript.
+    /// - Unlike other methods, it is awaited on the caller's executor: any executor may poll it.
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        let _ = (video, selector);
         Ok(None)
     }
 
-    /// The transcript of a wish, found and still to be read: for whoever may never look at its words.
+    /// Finds a selector's transcript without decoding it, for callers that may never need its text.
     ///
     /// **Behaviour**
-    /// - It reads as what [`Archive::find`] finds at that moment, in one snapshot with its
-    ///   [`Unread::changes`]; none where that finds none.
-    /// - None, too, where the transcript is not stored in a form that can be left unread: whoever asks then
-    ///   goes on to `find`. That is what this method does unless it is overridden.
-    /// - What was damaged on disk is [`crate::ErrorKind::Corrupt`], here or when it is read.
-    /// - Like [`Archive::body`] it is awaited wherever somebody asks: any executor may poll it.
-    async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
-        let _ = (video, wish);
+    /// - It decodes to what [`Archive::find`] returns at that moment, in one snapshot with its
+    ///   [`LazyTranscript::change_counter`]; `None` if `find` has none.
+    /// - Also `None` if the transcript is not stored in a form that can stay undecoded; the caller then calls
+    ///   `find`. The default implementation always returns `None`.
+    /// - Data damaged on disk is [`crate::ErrorKind::Corrupt`], here or in [`LazyTranscript::load`].
+    /// - Like [`Archive::stored_body`], it is awaited on the caller's executor: any executor may poll it.
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        let _ = (video, selector);
         Ok(None)
     }
 
-    /// The tracks of a video, archived and only known, in the order in which they became known.
+    /// Lists the tracks of a video, archived or only known, in the order in which they became known.
     ///
     /// **Behaviour**
-    /// - A track that is archived names the wishes that it answers; none when another track's transcript
-    ///   has replaced it for all of them. An unknown or withdrawn video has no tracks.
-    /// - Tracks are the same when language, kind and name are; one is original once any supplier said so.
+    /// - An archived track lists the selectors that it serves: none if another track's transcript has replaced it
+    ///   for all of them. An unknown or withdrawn video has no tracks.
+    /// - Tracks with equal language, kind and name are the same. A track is original once any supplier reported it
+    ///   as original.
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>>;
 
-    /// Keeps a transcript for one or several wishes.
+    /// Stores a transcript for one or several selectors.
     ///
     /// **Behaviour**
-    /// - Without `replace`, a wish that has a transcript keeps it: the first one stays. The others get the
-    ///   newest stored one of the video with the same content or, where there is none, the new one as
-    ///   revision 1.
-    /// - With `replace`, every wish gets the new transcript, with a revision one higher than the highest
-    ///   that any of them had; unless all that they have has the same content already, which then stays,
-    ///   as without `replace`. Earlier revisions are never deleted.
-    /// - The known tracks, and then the transcript's own, are joined to those known before; the absences of
-    ///   these wishes are cleared.
-    /// - Returns what `find` now returns for the first wish.
+    /// - Without `replace`, a selector that has a transcript keeps it. The others get the newest stored transcript
+    ///   of the video with the same content or, if there is none, the new one as revision 1.
+    /// - With `replace`, every selector gets the new transcript, with a revision one above the highest that any of
+    ///   them had. If all that they have already has the same content, it stays, as without `replace`. Earlier
+    ///   revisions are never deleted.
+    /// - The known tracks, then the transcript's own track, are merged into those known before. The absences of
+    ///   these selectors are deleted.
+    /// - Returns what `find` now returns for the first selector.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the video is withdrawn, and nothing is stored;
-    /// [`crate::ErrorKind::Invalid`] when there is no wish, no segment, or the transcript is of another
+    /// [`crate::ErrorKind::Conflict`] if the video is withdrawn; nothing is stored then.
+    /// [`crate::ErrorKind::Invalid`] if there is no selector, no segment, or the transcript belongs to another
     /// video.
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript>;
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript>;
 
-    /// Remembers that there is nothing for a wish, until a moment. It replaces an earlier absence.
+    /// Stores an absence of a selector until it expires. It replaces an earlier absence.
     ///
-    /// **Behaviour**: it never hides a transcript that is stored.
-    async fn keep_absence(&self, absence: Absence) -> Result<()>;
+    /// **Behaviour**: an absence never hides a stored transcript.
+    async fn put_absence(&self, absence: Absence) -> Result<()>;
 
-    /// Claims the right to fetch a wish, so that one worker at a time asks upstream.
+    /// Acquires or renews the fetch lease of a selector, so that one worker at a time fetches it.
     ///
     /// **Behaviour**
-    /// - Free, or its `until` at or before `lease.now`: [`Claim::Claimed`].
-    /// - Held by the same holder: renewed to the new `until`, never brought forward, since a renewal whose
-    ///   caller gave up may arrive after later ones; [`Claim::Claimed`].
-    /// - Held by another: [`Claim::Busy`] with the moment when that lease ends.
-    async fn claim(&self, lease: Lease) -> Result<Claim>;
+    /// - Free, or its `until` at or before `lease.now`: [`LeaseOutcome::Acquired`].
+    /// - Held by the same holder: renewed to the new `until`, never shortened, because a renewal whose caller gave
+    ///   up may arrive after later ones; [`LeaseOutcome::Acquired`].
+    /// - Held by another holder: [`LeaseOutcome::Busy`] with the expiry of that lease.
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome>;
 
-    /// Gives a claim back. One that is held by another, or by nobody, is left as it is.
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()>;
+    /// Releases a lease. A lease of another holder is left unchanged, and so is a free one.
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()>;
 
-    /// The video that a short link means, where it was learnt.
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>>;
+    /// Returns the video of a short link; `None` if it was never resolved.
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>>;
 
-    /// Remembers what a short link means, for ever. The first answer stays.
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()>;
+    /// Stores the video of a short link permanently. The first value stays.
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()>;
 
-    /// Takes a video down, or puts it back. Stored transcripts stay stored, but are no longer found.
+    /// Withdraws a video or reinstates it. Transcripts of a withdrawn video stay stored, but are not found.
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()>;
 
-    /// Deletes all transcripts, absences and known tracks of a video. A missing one is success.
+    /// Deletes all transcripts, absences and known tracks of a video. A missing video is success.
     ///
-    /// **Behaviour**: a withdrawal, leases and the learnt short links stay. Revisions begin at 1 again.
-    async fn forget(&self, video: &VideoId) -> Result<()>;
+    /// **Behaviour**: a withdrawal, leases and resolved short links stay. Revisions begin at 1 again.
+    async fn delete(&self, video: &VideoId) -> Result<()>;
 
-    /// Counts the changes that can make a transcript untrue that was found before, so that whoever keeps
-    /// what they found can ask with one cheap read whether it still holds.
+    /// Returns the change counter, which grows when a transcript found earlier may have become invalid.
     ///
-    /// **Behaviour**
-    /// - It grows whenever a transcript is replaced, withdrawn, put back or forgotten, and when a video
-    ///   that has transcripts gets another one; by whichever process.
-    /// - It never shrinks. The first transcript of a video, absences, leases and short links leave it as
-    ///   it is, so that what was found can be kept while others are being fetched.
-    async fn changes(&self) -> Result<u64>;
-
-    /// The newest revision of every archived track, by video, page by page. Withdrawn ones are included,
-    /// tracks that are only known are not.
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;
-
-    /// The videos that are withdrawn, whether anything is stored of them or not, by video, page by page.
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>>;
-
-    /// How much the archive holds. It takes no longer for a large archive than for a small one, or hardly.
-    async fn stats(&self) -> Result<Stats>;
-
-    /// Brings some transcripts that were stored long ago into a smaller form, where the store has one. That is
-    /// what this method leaves undone unless it is overridden.
+    /// A cache checks with this one cheap read whether its entries are still valid.
     ///
     /// **Behaviour**
-    /// - Nobody can tell by what is found: [`Archive::find`] and [`Archive::body`] return what they returned before,
-    ///   to the byte, and [`Archive::changes`] does not grow.
-    /// - Each transcript is a transaction of its own: it is read back out of the smaller form before that takes the
-    ///   other's place, and only while that is still what was read. So it may be called while others read,
-    ///   keep and forget, and may be killed at any instant.
-    /// - Whoever begins at the first page again finds only what is left to do.
-    async fn compact(&self, ask: Compact) -> Result<Compacted> {
-        let _ = ask;
-        Ok(Compacted::default())
+    /// - It grows whenever a transcript is replaced, withdrawn, reinstated or deleted, and when a video that has
+    ///   transcripts gets another one, in any process.
+    /// - It never shrinks. The first transcript of a video, absences, leases and short links do not change it, so
+    ///   that caches stay valid while other videos are fetched.
+    async fn change_counter(&self) -> Result<u64>;
+
+    /// Lists the newest revision of every archived track, ordered by video, in pages.
+    ///
+    /// Withdrawn tracks are included; tracks that are only known are not.
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>>;
+
+    /// Lists the withdrawn videos, with or without stored data, ordered by video, in pages.
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>>;
+
+    /// Returns size figures. A large archive takes about as long as a small one.
+    async fn stats(&self) -> Result<ArchiveStats>;
+
+    /// Moves some old transcripts to cold storage, if the store has one.
+    ///
+    /// The default implementation does nothing.
+    ///
+    /// **Behaviour**
+    /// - Results stay the same: [`Archive::find`] and [`Archive::stored_body`] return the same bytes as before, and
+    ///   [`Archive::change_counter`] does not grow.
+    /// - Each transcript is a separate transaction. Its cold form is decoded before it replaces the other form, and
+    ///   replaces it only if that form has not changed since it was read. So the method may be called during other
+    ///   reads, puts and deletions, and may be killed at any instant.
+    /// - A new run from the first page finds only what is left to do.
+    async fn compact(&self, request: CompactRequest) -> Result<CompactOutcome> {
+        let _ = request;
+        Ok(CompactOutcome::default())
     }
 }

@@ -1,4 +1,4 @@
-//! What goes into the archive and comes out of it.
+//! Input and output types of the archive.
 
 use std::{fmt, sync::Arc};
 
@@ -13,18 +13,18 @@ use crate::{
     video::VideoId,
 };
 
-/// What was asked for a video.
+/// Track that a caller requests of a video.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
-pub enum Wish {
-    /// Its default transcript: English where there is English, else the spoken language.
+pub enum TrackSelector {
+    /// The default track: English if there is an English one, else the spoken language.
     Default,
-    /// Its transcript in a language.
+    /// A track in a language.
     Language(LanguageTag),
 }
 
-impl Wish {
-    /// The wish's lasting name in storage: `default`, or the language tag.
+impl TrackSelector {
+    /// Permanent name in storage: `default`, or the language tag.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Default => "default",
@@ -32,7 +32,7 @@ impl Wish {
         }
     }
 
-    /// The wish with this name in storage.
+    /// The selector with this name in storage.
     pub fn from_name(name: &str) -> Self {
         match name {
             "default" => Self::Default,
@@ -41,197 +41,207 @@ impl Wish {
     }
 }
 
-impl From<String> for Wish {
+impl From<String> for TrackSelector {
     fn from(name: String) -> Self {
         Self::from_name(&name)
     }
 }
 
-impl From<Wish> for String {
-    fn from(wish: Wish) -> Self {
-        wish.as_str().to_owned()
+impl From<TrackSelector> for String {
+    fn from(selector: TrackSelector) -> Self {
+        selector.as_str().to_owned()
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for TrackSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// A transcript as the archive holds it.
+/// Archived transcript with its revision and digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredTranscript {
     /// The transcript.
     pub transcript: Arc<Transcript>,
-    /// Counts the refreshes: 1 for the first.
+    /// Revision number: 1 for the first, one more per refresh.
     pub revision: u32,
-    /// The content's [`super::content_digest`]: 32 bytes, the base of the ETag.
+    /// [`super::content_digest`] of the content: 32 bytes, the base of the ETag.
     pub content_sha256: Vec<u8>,
-    /// Which version of our parsers made it of the platform's answer.
+    /// Version of the parsers that produced it; see [`crate::captions::PARSER_VERSION`].
     pub parser_version: u32,
     /// When it was stored.
     pub stored_at: Timestamp,
 }
 
-/// A wish that is known to have nothing, for a while.
+/// Negative-cache entry of a video and selector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absence {
     /// The video.
     pub video: VideoId,
-    /// What was wished.
-    pub wish: Wish,
-    /// The lasting name of the reason, from [`crate::supplier::SupplyReason::as_str`].
+    /// The selector.
+    #[serde(rename = "wish")]
+    pub selector: TrackSelector,
+    /// Permanent name of the reason, from [`crate::supplier::SupplyReason::as_str`].
     pub reason: String,
-    /// The sentence for people.
+    /// The message for people.
     pub message: String,
-    /// The names of the suppliers that were asked: a newly configured one voids the absence.
-    pub asked: Vec<String>,
-    /// When it ends.
+    /// Names of the suppliers that were tried. A newly configured supplier voids the absence.
+    #[serde(rename = "asked")]
+    pub suppliers_tried: Vec<String>,
+    /// When it expires.
     pub until: Timestamp,
 }
 
-/// What is known about a wish.
+/// Outcome of [`super::Archive::find`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
-    /// A transcript.
+pub enum FindOutcome {
+    /// The transcript.
     Transcript(StoredTranscript),
-    /// It is known that there is nothing.
-    Absent(Absence),
+    /// A valid absence: the video has no such transcript.
+    #[serde(rename = "absent")]
+    Absence(Absence),
     /// The operator took the video down.
     Withdrawn,
     /// Nothing is known.
-    Nothing,
+    #[serde(rename = "nothing")]
+    NotFound,
 }
 
-/// The most tracks that a video is known to have.
+/// Maximum number of known tracks of a video.
 pub const KNOWN_TRACKS_MAX: usize = 1_000;
 
-/// What to keep.
+/// Request of [`super::Archive::put`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Keep {
+pub struct PutRequest {
     /// The video.
     pub video: VideoId,
-    /// The wishes that the transcript answers; at least one.
-    pub wishes: Vec<Wish>,
-    /// The transcript. Shared, since keeping may have to be tried again.
+    /// Selectors that the transcript serves; at least one.
+    #[serde(rename = "wishes")]
+    pub selectors: Vec<TrackSelector>,
+    /// The transcript. Shared, because the call may have to be repeated.
     pub transcript: Arc<Transcript>,
-    /// All tracks that the video is known to have.
+    /// All known tracks of the video.
     pub known_tracks: Vec<TrackInfo>,
-    /// Which version of our parsers made the transcript.
+    /// Version of the parsers that produced the transcript.
     pub parser_version: u32,
-    /// Whether it replaces what is stored (a refresh).
+    /// Whether it replaces the stored transcript (a refresh).
     pub replace: bool,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
 }
 
-impl Keep {
-    /// Checks the bounds of a request; every implementation calls it first.
+impl PutRequest {
+    /// Checks the limits of the request; every implementation calls it first.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`]: no wish, no segment, or a transcript of another video.
+    /// [`crate::ErrorKind::Invalid`]: no selector, too many known tracks, a transcript beyond its limits, or one
+    /// of another video.
     pub fn check(&self) -> Result<()> {
-        if self.wishes.is_empty() {
-            return Err(Error::invalid("a transcript answers at least one wish"));
+        if self.selectors.is_empty() {
+            return Err(Error::invalid("the put request has no track selector"));
         }
         if self.known_tracks.len() > KNOWN_TRACKS_MAX {
-            return Err(Error::invalid("a video has at most 1,000 known tracks"));
+            return Err(Error::invalid("the put request has more than 1,000 known tracks"));
         }
         self.transcript.check()?;
         if self.transcript.video != self.video {
-            return Err(Error::invalid("the transcript is of another video"));
+            return Err(Error::invalid("the transcript belongs to another video"));
         }
         Ok(())
     }
 }
 
-/// A claim on the right to fetch.
+/// Request for a fetch lease; see [`super::Archive::acquire_lease`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Lease {
+pub struct FetchLease {
     /// The video.
     pub video: VideoId,
-    /// What was wished.
-    pub wish: Wish,
-    /// Who claims.
+    /// The selector to fetch.
+    #[serde(rename = "wish")]
+    pub selector: TrackSelector,
+    /// Holder of the lease.
     pub holder: Holder,
-    /// The present moment.
+    /// The current time.
     pub now: Timestamp,
-    /// When the claim ends unless it is renewed.
+    /// When the lease expires unless it is renewed.
     pub until: Timestamp,
 }
 
-/// The answer to a claim.
+/// Outcome of [`super::Archive::acquire_lease`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Claim {
-    /// The caller holds it now.
-    Claimed,
-    /// Another holds it, until this moment unless it is renewed.
+pub enum LeaseOutcome {
+    /// The caller holds the lease.
+    #[serde(rename = "claimed")]
+    Acquired,
+    /// Another holder has the lease.
     Busy {
-        /// When the other's lease ends.
+        /// When that lease expires unless it is renewed.
         until: Timestamp,
     },
 }
 
-/// A track of a video, and what the archive has of it.
+/// Track of a video and its state in the archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchivedTrack {
     /// The video.
     pub video: VideoId,
     /// The track.
     pub track: TrackInfo,
-    /// The wishes that the archived track answers, in order; none when it is only known.
-    pub wishes: Vec<Wish>,
-    /// The newest revision, where it is archived.
+    /// Selectors that the archived track serves, in order; empty if the track is only known.
+    #[serde(rename = "wishes")]
+    pub selectors: Vec<TrackSelector>,
+    /// Newest revision; `None` if the track is not archived.
     pub revision: Option<u32>,
-    /// When that was stored.
+    /// When that revision was stored.
     pub stored_at: Option<Timestamp>,
 }
 
-/// How much an archive holds.
+/// Size figures of an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct ArchiveStats {
     /// Videos with at least one transcript.
     pub videos: u64,
     /// Transcripts, all revisions counted.
     pub transcripts: u64,
-    /// Absences, also those that have ended and were not cleared yet.
+    /// Absences, including expired ones that are not deleted yet.
     pub absences: u64,
     /// Videos taken down by the operator.
     pub withdrawn: u64,
-    /// Short links that were learnt.
+    /// Resolved short links.
     pub links: u64,
-    /// Bytes that the transcripts take as stored.
+    /// Bytes of the transcripts as stored.
     pub bytes: u64,
-    /// Transcripts that are in a smaller form; see [`super::Archive::compact`].
+    /// Transcripts in cold storage; see [`super::Archive::compact`].
     #[serde(default)]
     pub compact: u64,
 }
 
-/// Which transcripts to bring into a smaller form.
+/// Request of [`super::Archive::compact`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Compact {
-    /// Only those that were stored before this moment.
+pub struct CompactRequest {
+    /// Only transcripts stored before this time are moved.
     pub stored_before: Timestamp,
-    /// Where to go on, and how many transcripts to look at.
+    /// Where to continue, and how many transcripts to scan.
     pub page: PageRequest,
 }
 
-/// What came of it.
+/// Outcome of [`super::Archive::compact`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compacted {
-    /// How many transcripts were looked at.
-    pub looked_at: u64,
-    /// How many of them are in a smaller form now, and were not before.
+pub struct CompactOutcome {
+    /// Transcripts scanned.
+    #[serde(rename = "looked_at")]
+    pub scanned: u64,
+    /// Transcripts moved to cold storage by this call.
     pub compacted: u64,
-    /// Bytes that these took before.
+    /// Size of the moved transcripts before, in bytes.
     pub bytes_before: u64,
-    /// Bytes that they take now.
+    /// Size of the moved transcripts now, in bytes.
     pub bytes_after: u64,
-    /// Videos of which a transcript could not be read as it lies there. It was left as it is.
+    /// Videos with a transcript that could not be decoded. It was left unchanged.
     pub damaged: Vec<VideoId>,
-    /// Where to go on; none at the end.
+    /// Where to continue; `None` at the end.
     pub next: Option<Cursor>,
 }

@@ -1,18 +1,20 @@
-//! What WebVTT and SRT have in common: cues of a timing line and text, and the ways of wild files.
+//! Cues shared by WebVTT and SRT: a timing line and text, with the irregularities of real files.
 
 use std::borrow::Cow;
 
 use html_escape::decode_html_entities;
 
 use super::{
-    CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cues, cues::Cues, markup, reading::Occurrences, rolling,
+    CaptionError, SEGMENTS_MAX, TIME_MAX_MS, cue_collector, cue_collector::CueCollector, markup,
+    parsed::Occurrences, rolling,
 };
 
-/// What stands before a blank line inside a cue, so that no reader takes it for the cue's end: our own
-/// writers put it there, and it shows nothing.
+/// Invisible mark before a blank line inside a cue, so that no reader takes the line for the cue's end.
+///
+/// The SRT and WebVTT writers of this crate add it.
 pub(crate) const BLANK_LINE_MARK: char = '\u{200B}';
 
-/// A cue as the file has it, before repetitions are removed.
+/// Cue as written in the file, before repetitions are removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cue {
     /// The text, without tags and with entities decoded.
@@ -23,38 +25,39 @@ pub(super) struct Cue {
     pub(super) end_ms: i64,
     /// Whether there were times between the words.
     pub(super) has_inline_times: bool,
-    /// Whether it is the first one after a header in the middle of the body, where one file of a segmented
-    /// playlist was put behind another.
-    pub(super) after_seam: bool,
+    /// Whether it is the first cue after a header in the middle of the body.
+    ///
+    /// Such a header begins the next segment of a playlist.
+    pub(super) after_segment_boundary: bool,
 }
 
-/// A cue whose text is being read.
+/// Cue whose text is being read.
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    /// The start and the end in milliseconds, where they can be read.
+struct OpenCue {
+    /// Start and end in milliseconds; `None` if unreadable.
     times: Option<(i64, i64)>,
-    /// The number of the line with the times.
+    /// Number of the timing line.
     line: u64,
 }
 
-/// The cues of a file, one line after the other.
+/// Cues of a file, added line by line.
 #[derive(Debug, Default)]
 pub(super) struct CueFile {
     cues: Vec<Cue>,
-    /// The cue whose text is being read, and its lines so far, each with its end.
-    open: Option<Open>,
+    /// The cue whose text is being read; `payload` has its lines so far, each with its line end.
+    open: Option<OpenCue>,
     payload: String,
     left_out: Occurrences,
-    seam: bool,
-    /// Whether a timing line was seen, be it a broken one.
+    at_segment_boundary: bool,
+    /// Whether there was a timing line, valid or not.
     has_timing: bool,
 }
 
 impl CueFile {
-    /// Begins a cue with these times, or one whose times cannot be read, in the line with this number.
+    /// Begins a cue at the line with this number; `times` is `None` if they are unreadable.
     pub(super) fn begin(&mut self, times: Option<(i64, i64)>, line: u64) {
         self.has_timing = true;
-        self.open = Some(Open { times, line });
+        self.open = Some(OpenCue { times, line });
         self.payload.clear();
     }
 
@@ -63,82 +66,82 @@ impl CueFile {
         self.open.is_some()
     }
 
-    /// The lines of the open cue, each with its end.
+    /// Lines of the open cue, each with its line end.
     pub(super) fn payload(&self) -> &str {
         &self.payload
     }
 
-    /// Takes back the last lines of the open cue.
+    /// Removes the last lines of the open cue.
     pub(super) fn truncate(&mut self, length: usize) {
         self.payload.truncate(length);
     }
 
-    /// Adds a line to the open cue.
-    pub(super) fn line(&mut self, line: &str) {
+    /// Appends a line to the open cue.
+    pub(super) fn push_line(&mut self, line: &str) {
         self.payload.push_str(line);
         self.payload.push('\n');
     }
 
-    /// Notes that a header stands in the middle of the body.
-    pub(super) fn seam(&mut self) {
-        self.seam = true;
+    /// Records a header in the middle of the body: the start of the next playlist segment.
+    pub(super) fn mark_segment_boundary(&mut self) {
+        self.at_segment_boundary = true;
     }
 
-    /// Notes that words stand in the line with this number that are of no cue.
-    pub(super) fn leave_out(&mut self, line: u64) {
+    /// Counts text outside of cues, in the line with this number.
+    pub(super) fn count_left_out(&mut self, line: u64) {
         self.left_out.add(Some(line));
     }
 
     /// Ends the open cue.
     pub(super) fn end(&mut self) -> Result<(), CaptionError> {
-        let Some(Open { times, line }) = self.open.take() else {
+        let Some(OpenCue { times, line }) = self.open.take() else {
             return Ok(());
         };
-        let payload = unmarked(without_blank_lines_around(&self.payload));
+        let payload = remove_blank_line_marks(trim_blank_lines(&self.payload));
         let stripped = markup::strip_with_overrides(&payload);
         let text = decode_html_entities(&stripped.text).into_owned();
-        if cues::is_blank(&text) {
+        if cue_collector::is_blank(&text) {
             return Ok(());
         }
         let Some((start_ms, end_ms)) = times.filter(|&(start, _)| start <= TIME_MAX_MS as i64) else {
             self.left_out.add(Some(line));
             return Ok(());
         };
-        // Rolling files say everything up to three times.
+        // Rolling files repeat each line up to three times.
         if self.cues.len() >= 3 * SEGMENTS_MAX {
-            return Err(cues::too_many());
+            return Err(cue_collector::too_many());
         }
-        let after_seam = std::mem::take(&mut self.seam) && !self.cues.is_empty();
+        let after_seam = std::mem::take(&mut self.at_segment_boundary) && !self.cues.is_empty();
         let has_inline_times = stripped.has_inline_times;
-        self.cues.push(Cue { text, start_ms, end_ms, has_inline_times, after_seam });
+        self.cues.push(Cue { text, start_ms, end_ms, has_inline_times, after_segment_boundary: after_seam });
         Ok(())
     }
 
-    /// The file's cues, each said once.
-    pub(super) fn finish(mut self) -> Result<Cues, CaptionError> {
+    /// Returns the cues of the file without repetitions.
+    pub(super) fn finish(mut self) -> Result<CueCollector, CaptionError> {
         self.end()?;
         if !self.has_timing {
-            return Ok(Cues::default());
+            return Ok(CueCollector::default());
         }
-        let mut file = close_seams(self.cues);
+        let mut file = join_split_cues(self.cues);
         file.sort_by_key(|cue| cue.start_ms);
-        rolling::unroll(&mut file);
-        let mut gathered = Cues::default();
-        gathered.left_out(self.left_out);
+        rolling::remove_rolling_repeats(&mut file);
+        let mut collector = CueCollector::default();
+        collector.set_left_out(self.left_out);
         for cue in file {
-            gathered.between(cue.text, cue.start_ms, cue.end_ms)?;
+            collector.add_between(cue.text, cue.start_ms, cue.end_ms)?;
         }
-        Ok(gathered)
+        Ok(collector)
     }
 
-    /// Whether there was any timing line at all.
+    /// Whether there was a timing line.
     pub(super) fn has_timing(&self) -> bool {
         self.has_timing
     }
 }
 
-/// The lines between the first and the last one that is not blank, without the last line's end.
-fn without_blank_lines_around(payload: &str) -> &str {
+/// The lines from the first to the last non-blank one, without the last line's end.
+fn trim_blank_lines(payload: &str) -> &str {
     let mut text = payload;
     while let Some((line, rest)) = text.split_once('\n')
         && line.trim().is_empty()
@@ -154,13 +157,13 @@ fn without_blank_lines_around(payload: &str) -> &str {
     text
 }
 
-/// Whether a line is a blank one with the mark that makes it visible to readers.
+/// Whether a line is blank but for the mark that keeps it inside its cue.
 pub(crate) fn is_marked_blank(line: &str) -> bool {
     line.strip_prefix(BLANK_LINE_MARK).is_some_and(|rest| rest.trim().is_empty())
 }
 
-/// The lines without the marks of blank ones.
-fn unmarked(payload: &str) -> Cow<'_, str> {
+/// The lines without the marks of blank lines.
+fn remove_blank_line_marks(payload: &str) -> Cow<'_, str> {
     if !payload.lines().any(is_marked_blank) {
         return Cow::Borrowed(payload);
     }
@@ -171,13 +174,15 @@ fn unmarked(payload: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Joins the cues that a segmented playlist cut in two: the same text on both sides of a seam, touching.
-fn close_seams(cues: Vec<Cue>) -> Vec<Cue> {
+/// Joins cues that a segmented playlist split.
+///
+/// Such a pair has equal text on both sides of a segment boundary, without a gap.
+fn join_split_cues(cues: Vec<Cue>) -> Vec<Cue> {
     let mut joined: Vec<Cue> = Vec::with_capacity(cues.len());
     for cue in cues {
         match joined.last_mut() {
             Some(last)
-                if cue.after_seam
+                if cue.after_segment_boundary
                     && last.text == cue.text
                     && last.start_ms <= cue.start_ms
                     && cue.start_ms <= last.end_ms =>

@@ -1,12 +1,12 @@
-//! Decimal numbers, read exactly and without floats.
+//! Exact parsing of decimal numbers, without floats.
 
-/// What a number too large for any time becomes: far above every limit, and far from overflow.
+/// Substitute for a number too large for any time: far above every limit, far below overflow.
 pub(super) const HUGE: i64 = i64::MAX / 4;
 
-/// The decimal number in `text`, multiplied by ten to the power of `power` and rounded half away from zero.
+/// Parses a decimal number, times ten to the power of `power`, rounded half away from zero.
 ///
-/// None when it is no decimal number ("NaN", "1.2.3", ""). Too large ones become ±[`HUGE`].
-pub(super) fn scaled(text: &str, power: i64) -> Option<i64> {
+/// `None` if the text is not a decimal number ("NaN", "1.2.3", ""). Numbers that are too large become ±[`HUGE`].
+pub(super) fn parse_scaled(text: &str, power: i64) -> Option<i64> {
     let text = text.trim();
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -21,42 +21,42 @@ pub(super) fn scaled(text: &str, power: i64) -> Option<i64> {
     if !is_digits(whole) || !is_digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
         return None;
     }
-    let magnitude = shifted(whole, fraction, i64::from(exponent).saturating_add(power));
+    let magnitude = shift_point(whole, fraction, i64::from(exponent).saturating_add(power));
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The digits of `whole` and `fraction` with the point moved `power` places to the right, rounded.
-fn shifted(whole: &str, fraction: &str, power: i64) -> i64 {
+/// The digits of `whole` and `fraction` with the point moved `power` digits to the right, rounded.
+fn shift_point(whole: &str, fraction: &str, power: i64) -> i64 {
     let digits = || whole.bytes().chain(fraction.bytes()).map(|c| i64::from(c - b'0'));
     let point = i64::try_from(whole.len()).unwrap_or(HUGE).saturating_add(power);
     let mut value: i64 = 0;
-    let mut place: i64 = 0;
+    let mut index: i64 = 0;
     for digit in digits() {
-        if place == point {
+        if index == point {
             return if digit >= 5 { value + 1 } else { value };
         }
-        if place > point {
-            // The first digit after the rounding place was a zero that is not written.
+        if index > point {
+            // The digit at the rounding position is a zero that is not written.
             return 0;
         }
         value = value.saturating_mul(10).saturating_add(digit).min(HUGE);
-        place += 1;
+        index += 1;
     }
-    while place < point && value != 0 && value < HUGE {
+    while index < point && value != 0 && value < HUGE {
         value = value.saturating_mul(10).min(HUGE);
-        place += 1;
+        index += 1;
     }
     value
 }
 
-/// Seconds in decimal notation as milliseconds.
+/// Parses decimal seconds as milliseconds.
 pub(super) fn seconds_as_ms(text: &str) -> Option<i64> {
-    scaled(text, 3)
+    parse_scaled(text, 3)
 }
 
-/// Milliseconds in decimal notation.
+/// Parses decimal milliseconds.
 pub(super) fn milliseconds(text: &str) -> Option<i64> {
-    scaled(text, 0)
+    parse_scaled(text, 0)
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_exactly() {
+    fn decimal_seconds_are_exact() {
         for (text, expect) in [
             ("1.54", Some(1_540)),
             ("0", Some(0)),

@@ -1,16 +1,16 @@
-//! From bytes to text.
+//! Decoding of bodies to text.
 
 use std::borrow::Cow;
 
 use super::{BODY_BYTES_MAX, CaptionError, CaptionErrorKind};
 
-/// How many unreadable characters are replaced by U+FFFD before the body is refused.
+/// Maximum number of unreadable characters that are replaced by U+FFFD.
 ///
-/// A platform that cuts a character in half here and there still gives its words, with a visible mark
-/// where one is missing; a file in another encoding is refused rather than kept for ever with holes.
+/// A platform that sometimes cuts a character in half still delivers its text, with a visible mark for each
+/// missing character. A file in another encoding is rejected, not archived with holes.
 const REPLACED_MAX: usize = 3;
 
-/// The body as text, without its byte order mark: UTF-8, or UTF-16 where a byte order mark says so.
+/// Decodes a body without its byte order mark: UTF-8, or UTF-16 if the mark says so.
 pub(super) fn decode(body: &[u8]) -> Result<Cow<'_, str>, CaptionError> {
     if body.len() > BODY_BYTES_MAX {
         let mib = BODY_BYTES_MAX / (1024 * 1024);
@@ -26,10 +26,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Cow<'_, str>, CaptionError> {
         _ => decode_utf8(body)?,
     };
     if text.trim().is_empty() {
-        return Err(CaptionError::new(
-            CaptionErrorKind::Empty,
-            "The answer was empty where captions were due.",
-        ));
+        return Err(CaptionError::new(CaptionErrorKind::Empty, "The captions are empty."));
     }
     Ok(text)
 }
@@ -76,7 +73,7 @@ fn replace(text: &mut String, replaced: &mut usize) -> Result<(), CaptionError> 
     Ok(())
 }
 
-/// The beginning of a body as text, however broken it is: only to look at, never to keep.
+/// Decodes the beginning of a body, however broken it is. Use the result for detection only.
 pub(super) fn peek(body: &[u8], bytes_max: usize) -> String {
     let head = body.get(..bytes_max).unwrap_or(body);
     let units = |rest: &[u8], unit: fn([u8; 2]) -> u16| -> String {
@@ -97,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn byte_order_marks_name_the_encoding() {
+    fn decode_byte_order_mark_selects_encoding() {
         for body in [
             &b"hi \xC3\xA9"[..],
             b"\xEF\xBB\xBFhi \xC3\xA9",
@@ -111,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_empty() {
+    fn decode_blank_body_is_empty() {
         for body in [&b""[..], b" \r\n\t", b"\xEF\xBB\xBF", b"\xFF\xFE", b"\xEF\xBB\xBF\n"] {
             assert_eq!(decode(body).unwrap_err().kind(), CaptionErrorKind::Empty, "{body:?}");
         }
     }
 
     #[test]
-    fn a_few_broken_characters_are_marked_and_another_encoding_is_refused() {
+    fn decode_few_broken_characters_are_marked_others_rejected() {
         assert_eq!(decode(b"caf\xC3 x").unwrap(), "caf\u{FFFD} x");
         assert_eq!(decode(b"\xFF\xFEh\0i").unwrap(), "h\u{FFFD}");
         assert_eq!(decode(b"\xFF\xFE\x00\xD8h\0").unwrap(), "\u{FFFD}h");
@@ -128,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_above_the_limit_is_refused() {
+    fn decode_body_above_limit_is_rejected() {
         let body = vec![b'a'; BODY_BYTES_MAX + 1];
         assert_eq!(decode(&body).unwrap_err().kind(), CaptionErrorKind::TooLarge);
         assert!(decode(&body[1..]).is_ok());

@@ -1,26 +1,26 @@
-//! Every way in which a body can be no captions.
+//! Errors of the caption parsers.
 
 use std::fmt;
 
-/// Why a body gave no segments.
+/// Reason why a body has no segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CaptionErrorKind {
-    /// Zero bytes, or only white space: a platform that wants a further proof answers so.
+    /// Zero bytes or only white space: the response of a platform that requires a further proof.
     Empty,
-    /// Something else than captions: a web page, a JSON error, a picture.
+    /// Not captions: a web page, a JSON error, an image.
     NotCaptions,
-    /// Captions that are cut off or cannot be read.
+    /// Truncated or unreadable captions.
     Malformed,
     /// Well-formed captions without any text.
     NoCues,
-    /// More than the limits allow.
+    /// Larger than the limits allow.
     TooLarge,
 }
 
-/// Why a body gave no segments: a kind to decide by, and a sentence that says what was found.
+/// Error of a caption parser: a kind for decisions and a message.
 ///
-/// The sentence quotes nothing of the body.
+/// The message quotes nothing of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptionError {
     kind: CaptionErrorKind,
@@ -43,12 +43,12 @@ impl CaptionError {
         Self::new(CaptionErrorKind::Malformed, message)
     }
 
-    /// What kind of failure it was.
+    /// Kind of the error.
     pub fn kind(&self) -> CaptionErrorKind {
         self.kind
     }
 
-    /// The sentence, as [`fmt::Display`] prints it.
+    /// The message, as [`fmt::Display`] prints it.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,9 +1,11 @@
-//! YouTube's JSON: `{"wireMagic": "pb3", "events": [{"tStartMs": 0, "dDurationMs": 4100, "segs": […]}]}`.
+//! YouTube's JSON captions.
 //!
-//! An event's text is its pieces as they are, one behind the other; it is neither unescaped nor stripped of
-//! tags, as styles are pens here. Events without text are window definitions, and those with `aAppend` only
-//! move the lines up: both are blank and dropped. Times stay as given, so neighbours overlap: each line is
-//! shown for two. Fields of an unexpected type count as absent.
+//! Their form is `{"wireMagic": "pb3", "events": [{"tStartMs": 0, "dDurationMs": 4100, "segs": […]}]}`.
+//!
+//! The text of an event is its segments, joined unchanged: it is neither unescaped nor stripped of tags, because
+//! this format has pens for styles. Events without text are window definitions, and those with `aAppend` only
+//! move the lines up: both are blank and dropped. Times stay unchanged, so neighbouring segments overlap: each
+//! line is shown for two. Fields of an unexpected type count as absent.
 
 use std::{borrow::Cow, fmt};
 
@@ -14,109 +16,112 @@ use serde::{
 
 use super::{
     CaptionError, SEGMENTS_MAX,
-    cues::{self, Cues},
-    lenient::{Millis, Object, Text, otherwise},
+    cue_collector::{self, CueCollector},
+    lenient::{LenientMillis, LenientObject, LenientText, accept_other_types},
 };
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct Json3Body<'a> {
     #[serde(borrow, default)]
-    events: Option<Events<'a>>,
+    events: Option<Json3Events<'a>>,
     #[serde(default, rename = "wireMagic")]
     magic: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct Json3Event<'a> {
     #[serde(default, rename = "tStartMs")]
-    start: Option<Millis>,
+    start: Option<LenientMillis>,
     #[serde(default, rename = "dDurationMs")]
-    duration: Millis,
+    duration: LenientMillis,
     #[serde(borrow, default, rename = "segs")]
-    pieces: Pieces<'a>,
+    pieces: Json3Segments<'a>,
 }
 
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct Json3Segment<'a> {
     #[serde(borrow, default)]
-    utf8: Text<'a>,
+    utf8: LenientText<'a>,
 }
 
-/// The events that have text, at most one more than there may be.
+/// Events with text, at most one more than [`SEGMENTS_MAX`].
 #[derive(Default)]
-struct Events<'a>(Vec<Event<'a>>);
+struct Json3Events<'a>(Vec<Json3Event<'a>>);
 
-/// The text of all pieces of an event. It is joined while it is read, so that a body of countless empty
-/// pieces takes no memory.
+/// Joined text of all segments of an event.
+///
+/// It is joined while it is read, so that a body of countless empty segments takes no memory.
 #[derive(Default)]
-struct Pieces<'a>(Cow<'a, str>);
+struct Json3Segments<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Events<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Json3Events<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EventsVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for EventsVisitor<'a> {
-            type Value = Events<'a>;
-            otherwise!(Events::default(); unit, bool, number, str, map);
+        struct Json3EventsVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Json3EventsVisitor<'a> {
+            type Value = Json3Events<'a>;
+            accept_other_types!(Json3Events::default(); unit, bool, number, str, map);
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Events<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json3Events<'a>, A::Error> {
                 let mut events = Vec::new();
-                while let Some(Object(event)) = list.next_element::<Object<Event<'a>>>()? {
+                while let Some(LenientObject(event)) = list.next_element::<LenientObject<Json3Event<'a>>>()? {
                     if let Some(event) = event
                         && events.len() <= SEGMENTS_MAX
-                        && !cues::is_blank(&event.pieces.0)
+                        && !cue_collector::is_blank(&event.pieces.0)
                     {
                         events.push(event);
                     }
                 }
-                Ok(Events(events))
+                Ok(Json3Events(events))
             }
         }
-        deserializer.deserialize_any(EventsVisitor(std::marker::PhantomData))
+        deserializer.deserialize_any(Json3EventsVisitor(std::marker::PhantomData))
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for Json3Segments<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PiecesVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for PiecesVisitor<'a> {
-            type Value = Pieces<'a>;
-            otherwise!(Pieces::default(); unit, bool, number, str, map);
+        struct Json3SegmentsVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Json3SegmentsVisitor<'a> {
+            type Value = Json3Segments<'a>;
+            accept_other_types!(Json3Segments::default(); unit, bool, number, str, map);
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pieces<'a>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json3Segments<'a>, A::Error> {
                 let mut joined = Cow::Borrowed("");
-                while let Some(Object(piece)) = list.next_element::<Object<Piece<'a>>>()? {
-                    if let Some(Piece { utf8: Text(Some(text)) }) = piece {
+                while let Some(LenientObject(piece)) =
+                    list.next_element::<LenientObject<Json3Segment<'a>>>()?
+                {
+                    if let Some(Json3Segment { utf8: LenientText(Some(text)) }) = piece {
                         joined += text;
                     }
                 }
-                Ok(Pieces(joined))
+                Ok(Json3Segments(joined))
             }
         }
-        deserializer.deserialize_any(PiecesVisitor(std::marker::PhantomData))
+        deserializer.deserialize_any(Json3SegmentsVisitor(std::marker::PhantomData))
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let body: Object<Body<'_>> = serde_json::from_str(text).map_err(|error| {
-        let what = if error.is_eof() { "are cut off" } else { "are no well-formed JSON" };
-        CaptionError::malformed(format!("The captions {what}: ask for them again."))
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+    let body: LenientObject<Json3Body<'_>> = serde_json::from_str(text).map_err(|error| {
+        let what = if error.is_eof() { "are truncated" } else { "are not well-formed JSON" };
+        CaptionError::malformed(format!("The captions {what}. Fetch them again."))
     })?;
-    let Some(Body { events, magic }) = body.0 else {
-        return Err(CaptionError::not_captions("The answer is JSON without captions in it."));
+    let Some(Json3Body { events, magic }) = body.0 else {
+        return Err(CaptionError::not_captions("This is JSON without captions."));
     };
     if events.is_none() && magic.is_none() {
-        return Err(CaptionError::not_captions("The answer is JSON without caption events."));
+        return Err(CaptionError::not_captions("This is JSON without caption events."));
     }
-    let mut gathered = Cues::default();
+    let mut cues = CueCollector::default();
     for event in events.unwrap_or_default().0 {
-        // An absent start is the beginning; one that is no number tells nothing.
-        if let Some(start) = event.start.unwrap_or(Millis(Some(0))).0 {
-            gathered.lasting(event.pieces.0.into_owned(), start, event.duration.0.unwrap_or(0))?;
+        // An absent start is the beginning; a start that is not a number is unknown.
+        if let Some(start) = event.start.unwrap_or(LenientMillis(Some(0))).0 {
+            cues.add_with_duration(event.pieces.0.into_owned(), start, event.duration.0.unwrap_or(0))?;
         } else {
-            gathered.leave_out(&event.pieces.0);
+            cues.count_left_out(&event.pieces.0);
         }
     }
-    Ok(gathered)
+    Ok(cues)
 }
 
 #[cfg(test)]
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_appending_events_are_dropped() {
+    fn json3_windows_and_appending_events_are_dropped() {
         check(
             "{\"tStartMs\":0,\"dDurationMs\":90000,\"id\":1,\"wpWinPosId\":1},\
              {\"tStartMs\":0,\"dDurationMs\":4100,\"wWinId\":1,\"segs\":[{\"utf8\":\"so\",\"acAsrConf\":200},\
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_left_untouched() {
+    fn json3_text_stays_unchanged() {
         check(
             "{\"tStartMs\":1,\"segs\":[{\"utf8\":\"<i>AT&amp;T</i>\\n\"},\
              {\"utf8\":\" \\u4e2d\\ud83d\\ude00 \"}]}",
@@ -155,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_types_count_as_absent() {
+    fn json3_unexpected_types_count_as_absent() {
         check(
             "null,7,[],\"x\",{\"segs\":null},{\"segs\":[null,{\"utf8\":null},{\"utf8\":5},{},[],\
              {\"utf8\":\"a\"}]},\
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn json3_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse_as(CaptionFormat::Json3, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("{\"wireMagic\":\"pb3\"}"), CaptionErrorKind::NoCues);
         assert_eq!(kind("{\"events\":[]}"), CaptionErrorKind::NoCues);

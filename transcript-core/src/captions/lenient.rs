@@ -1,4 +1,4 @@
-//! Fields of a JSON body that are read where they have the expected type, and ignored where not.
+//! JSON fields that are read if they have the expected type, and ignored otherwise.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -9,25 +9,25 @@ use serde::{
 
 use super::decimal::milliseconds;
 
-/// A time in milliseconds: a number, or a number in a string. None for anything else.
+/// Time in milliseconds: a number, or a number in a string. `None` for anything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Millis(pub(super) Option<i64>);
+pub(super) struct LenientMillis(pub(super) Option<i64>);
 
-/// A string that lies in the body where it has no escapes. None for anything else.
+/// String, borrowed from the body if it has no escapes. `None` for anything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Text<'a>(pub(super) Option<Cow<'a, str>>);
+pub(super) struct LenientText<'a>(pub(super) Option<Cow<'a, str>>);
 
-/// An object. None for anything else.
+/// Object. `None` for anything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Object<T>(pub(super) Option<T>);
+pub(super) struct LenientObject<T>(pub(super) Option<T>);
 
-/// The visitor's answer to the kinds of values that are not wanted: the same stand-in for all of them.
-macro_rules! otherwise {
+/// Visitor methods for values of unexpected types: all return the same substitute.
+macro_rules! accept_other_types {
     ($value:expr; $($kind:ident),*) => {
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("any value")
         }
-        $(otherwise!(@ $kind $value);)*
+        $(accept_other_types!(@ $kind $value);)*
     };
     (@ unit $value:expr) => {
         fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> { Ok($value) }
@@ -56,71 +56,71 @@ macro_rules! otherwise {
         }
     };
 }
-pub(super) use otherwise;
+pub(super) use accept_other_types;
 
-impl<'de> Deserialize<'de> for Millis {
+impl<'de> Deserialize<'de> for LenientMillis {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MillisVisitor;
-        impl<'de> Visitor<'de> for MillisVisitor {
-            type Value = Millis;
-            otherwise!(Millis(None); unit, bool, list, map);
+        struct LenientMillisVisitor;
+        impl<'de> Visitor<'de> for LenientMillisVisitor {
+            type Value = LenientMillis;
+            accept_other_types!(LenientMillis(None); unit, bool, list, map);
 
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Millis, E> {
-                Ok(Millis(Some(value)))
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<LenientMillis, E> {
+                Ok(LenientMillis(Some(value)))
             }
 
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Millis, E> {
-                Ok(Millis(Some(i64::try_from(value).unwrap_or(i64::MAX))))
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<LenientMillis, E> {
+                Ok(LenientMillis(Some(i64::try_from(value).unwrap_or(i64::MAX))))
             }
 
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Millis, E> {
-                // A cast of a float saturates; what is too large for a time is dropped further on.
-                Ok(Millis(Some(value.round() as i64)))
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<LenientMillis, E> {
+                // A cast of a float saturates; a value that is too large for a time is dropped later.
+                Ok(LenientMillis(Some(value.round() as i64)))
             }
 
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Millis, E> {
-                Ok(Millis(milliseconds(value)))
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<LenientMillis, E> {
+                Ok(LenientMillis(milliseconds(value)))
             }
         }
-        deserializer.deserialize_any(MillisVisitor)
+        deserializer.deserialize_any(LenientMillisVisitor)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextVisitor<'a>(PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextVisitor<'a> {
-            type Value = Text<'a>;
-            otherwise!(Text(None); unit, bool, number, list, map);
+        struct LenientTextVisitor<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for LenientTextVisitor<'a> {
+            type Value = LenientText<'a>;
+            accept_other_types!(LenientText(None); unit, bool, number, list, map);
 
-            fn visit_borrowed_str<E: de::Error>(self, value: &'de str) -> Result<Text<'a>, E> {
-                Ok(Text(Some(Cow::Borrowed(value))))
+            fn visit_borrowed_str<E: de::Error>(self, value: &'de str) -> Result<LenientText<'a>, E> {
+                Ok(LenientText(Some(Cow::Borrowed(value))))
             }
 
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Text<'a>, E> {
-                Ok(Text(Some(Cow::Owned(value.to_owned()))))
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<LenientText<'a>, E> {
+                Ok(LenientText(Some(Cow::Owned(value.to_owned()))))
             }
 
-            fn visit_string<E: de::Error>(self, value: String) -> Result<Text<'a>, E> {
-                Ok(Text(Some(Cow::Owned(value))))
+            fn visit_string<E: de::Error>(self, value: String) -> Result<LenientText<'a>, E> {
+                Ok(LenientText(Some(Cow::Owned(value))))
             }
         }
-        deserializer.deserialize_any(TextVisitor(PhantomData))
+        deserializer.deserialize_any(LenientTextVisitor(PhantomData))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for LenientObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-            type Value = Object<T>;
-            otherwise!(Object(None); unit, bool, number, str, list);
+        struct LenientObjectVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for LenientObjectVisitor<T> {
+            type Value = LenientObject<T>;
+            accept_other_types!(LenientObject(None); unit, bool, number, str, list);
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(|value| Object(Some(value)))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LenientObject<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|value| LenientObject(Some(value)))
             }
         }
-        deserializer.deserialize_any(ObjectVisitor(PhantomData))
+        deserializer.deserialize_any(LenientObjectVisitor(PhantomData))
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_from_what_holds_a_number() {
+    fn lenient_millis_reads_numbers_and_numeric_strings() {
         for (json, expect) in [
             ("5", Some(5)),
             ("-5", Some(-5)),
@@ -143,13 +143,13 @@ mod tests {
             ("[1,[2]]", None),
             ("{\"a\":1}", None),
         ] {
-            assert_eq!(serde_json::from_str::<Millis>(json).unwrap(), Millis(expect), "{json}");
+            assert_eq!(serde_json::from_str::<LenientMillis>(json).unwrap(), LenientMillis(expect), "{json}");
         }
     }
 
     #[test]
-    fn strings_are_borrowed_where_they_can_be() {
-        let read = |json| serde_json::from_str::<Text<'_>>(json).unwrap().0;
+    fn lenient_text_without_escapes_is_borrowed() {
+        let read = |json| serde_json::from_str::<LenientText<'_>>(json).unwrap().0;
         assert!(matches!(read("\"plain\""), Some(Cow::Borrowed("plain"))));
         assert!(matches!(read("\"a\\nb\""), Some(Cow::Owned(text)) if text == "a\nb"));
         for json in ["1", "null", "false", "[\"a\"]", "{}", "1.5", "-1"] {

@@ -1,70 +1,72 @@
-//! The formatting tags of the platforms, each known by its name.
+//! Formatting tags of the platforms, recognized by name.
 //!
-//! Whatever is not one of them is somebody's words: `List<T>`, `a < b` and `<inaudible>` stay.
+//! Anything else is text: `List<T>`, `a < b` and `<inaudible>` stay.
 
 use std::borrow::Cow;
 
-use super::timing::timestamp;
+use super::timing::parse_timestamp;
 
-/// What may stand in a tag between its name and `>`, beside classes (`c.yellow`) and a slash.
+/// Text allowed between a tag's name and `>`, besides classes (`c.yellow`) and a slash.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Annotation {
+enum MarkupAnnotation {
     /// Attributes: `<font color="#fff">`.
     Attributes,
     /// Anything: `<v Ann Lee>`, `<lang en>`.
     Any,
 }
 
-const TAGS: [(&str, Annotation); 15] = [
-    ("b", Annotation::Attributes),
-    ("i", Annotation::Attributes),
-    ("u", Annotation::Attributes),
-    ("s", Annotation::Attributes),
-    ("em", Annotation::Attributes),
-    ("strong", Annotation::Attributes),
-    ("font", Annotation::Attributes),
-    ("span", Annotation::Attributes),
-    ("c", Annotation::Attributes),
-    ("v", Annotation::Any),
-    ("lang", Annotation::Any),
-    ("ruby", Annotation::Attributes),
-    ("rt", Annotation::Attributes),
-    ("br", Annotation::Attributes),
-    ("X-word-ms", Annotation::Attributes),
+const TAGS: [(&str, MarkupAnnotation); 15] = [
+    ("b", MarkupAnnotation::Attributes),
+    ("i", MarkupAnnotation::Attributes),
+    ("u", MarkupAnnotation::Attributes),
+    ("s", MarkupAnnotation::Attributes),
+    ("em", MarkupAnnotation::Attributes),
+    ("strong", MarkupAnnotation::Attributes),
+    ("font", MarkupAnnotation::Attributes),
+    ("span", MarkupAnnotation::Attributes),
+    ("c", MarkupAnnotation::Attributes),
+    ("v", MarkupAnnotation::Any),
+    ("lang", MarkupAnnotation::Any),
+    ("ruby", MarkupAnnotation::Attributes),
+    ("rt", MarkupAnnotation::Attributes),
+    ("br", MarkupAnnotation::Attributes),
+    ("X-word-ms", MarkupAnnotation::Attributes),
 ];
 
-/// The names of ASS overrides that are found in SRT and WebVTT files (`{\an8}`).
+/// Names of ASS overrides found in SRT and WebVTT files (`{\an8}`).
 const OVERRIDES: [&str; 15] =
     ["an", "a", "pos", "move", "fade", "fad", "org", "fs", "fn", "i", "b", "u", "s", "c", "q"];
 
-/// What is left of a text without its formatting.
+/// Text without its formatting.
 #[derive(Debug)]
-pub(crate) struct Stripped<'a> {
-    /// The text; a line break tag has become a line break.
+pub(crate) struct StrippedMarkup<'a> {
+    /// The text; a line break tag becomes a line break.
     pub(crate) text: Cow<'a, str>,
     /// Whether there were times between its words (`<00:00:01.280>`).
     pub(crate) has_inline_times: bool,
 }
 
-/// Removes the formatting tags. Entities are not decoded: do that afterwards, so that an escaped `<` is
-/// never taken for the beginning of a tag.
-pub(crate) fn strip(text: &str) -> Stripped<'_> {
+/// Removes the formatting tags.
+///
+/// Entities are not decoded: decode them afterwards, so that an escaped `<` is never taken for the beginning
+/// of a tag.
+pub(crate) fn strip(text: &str) -> StrippedMarkup<'_> {
     strip_with(text, |_| None)
 }
 
-/// As [`strip`], and removes ASS overrides too.
-pub(crate) fn strip_with_overrides(text: &str) -> Stripped<'_> {
+/// Removes formatting tags like [`strip`], and ASS overrides too.
+pub(crate) fn strip_with_overrides(text: &str) -> StrippedMarkup<'_> {
     strip_with(text, override_length)
 }
 
-fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Stripped<'_> {
+fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> StrippedMarkup<'_> {
     let mut stripped = String::new();
     let mut has_inline_times = false;
-    let (mut kept, mut from) = (0, 0);
+    let (mut copied, mut from) = (0, 0);
     while let Some(found) = text.get(from..).and_then(|rest| rest.find(['<', '{'])) {
         let start = from + found;
         let rest = text.get(start..).unwrap_or("");
-        let (length, stand_in) = match Tag::read(rest) {
+        let (length, replacement) = match MarkupTag::parse(rest) {
             Some(tag) => {
                 has_inline_times |= tag.is_time;
                 (tag.length, if tag.is_break { "\n" } else { "" })
@@ -77,35 +79,35 @@ fn strip_with(text: &str, other_length: impl Fn(&str) -> Option<usize>) -> Strip
                 }
             },
         };
-        stripped.push_str(text.get(kept..start).unwrap_or(""));
-        stripped.push_str(stand_in);
+        stripped.push_str(text.get(copied..start).unwrap_or(""));
+        stripped.push_str(replacement);
         from = start + length;
-        kept = from;
+        copied = from;
     }
-    if kept == 0 {
-        return Stripped { text: Cow::Borrowed(text), has_inline_times };
+    if copied == 0 {
+        return StrippedMarkup { text: Cow::Borrowed(text), has_inline_times };
     }
-    stripped.push_str(text.get(kept..).unwrap_or(""));
-    Stripped { text: Cow::Owned(stripped), has_inline_times }
+    stripped.push_str(text.get(copied..).unwrap_or(""));
+    StrippedMarkup { text: Cow::Owned(stripped), has_inline_times }
 }
 
-struct Tag {
+struct MarkupTag {
     length: usize,
     is_break: bool,
     is_time: bool,
 }
 
-impl Tag {
-    /// The formatting tag at the beginning of a text that begins with `<`, if there is one.
-    fn read(text: &str) -> Option<Self> {
+impl MarkupTag {
+    /// Parses the formatting tag at the beginning of a text that begins with `<`, if there is one.
+    fn parse(text: &str) -> Option<Self> {
         let inner = text.strip_prefix('<')?;
-        // No tag has a `<` inside: looking no further keeps a row of unclosed ones linear.
+        // No tag has a `<` inside: stopping there keeps a row of unclosed tags linear.
         let end = inner.find(['<', '>'])?;
         if !inner.get(end..)?.starts_with('>') {
             return None;
         }
         let (inner, length) = (inner.get(..end)?, end + 2);
-        if timestamp(inner).is_some() {
+        if parse_timestamp(inner).is_some() {
             return Some(Self { length, is_break: false, is_time: true });
         }
         let inner = inner.strip_prefix('/').unwrap_or(inner);
@@ -116,10 +118,10 @@ impl Tag {
     }
 }
 
-/// Whether what follows a tag's name can belong to it; `if a <b and c> d` is no tag.
-fn is_annotation(rest: &str, kind: Annotation) -> bool {
+/// Whether the text after a tag's name can belong to it; `if a <b and c> d` is not a tag.
+fn is_annotation(rest: &str, kind: MarkupAnnotation) -> bool {
     let rest = rest.trim_end().strip_suffix('/').unwrap_or(rest);
-    // Nobody writes classes in speech, and behind them WebVTT allows anything.
+    // Speech has no classes, and WebVTT allows anything after them.
     if rest.starts_with('.') || rest.trim().is_empty() {
         return true;
     }
@@ -128,7 +130,7 @@ fn is_annotation(rest: &str, kind: Annotation) -> bool {
     }
     let attribute_name =
         rest.trim_start().split(|c: char| c == '=' || c.is_whitespace()).next().unwrap_or("");
-    kind == Annotation::Any
+    kind == MarkupAnnotation::Any
         || (rest.contains('=')
             && rest
                 .trim_start()
@@ -137,7 +139,7 @@ fn is_annotation(rest: &str, kind: Annotation) -> bool {
             && attribute_name.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-/// The length of the ASS override at the beginning of a text, if there is one: `{\an8}`, `{\b1\i1}`.
+/// Length of the ASS override at the beginning of a text, if there is one: `{\an8}`, `{\b1\i1}`.
 fn override_length(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("{\\")?;
     let end = inner.find(['{', '}', '\n'])?;
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn formatting_tags_are_removed() {
+    fn markup_formatting_tags_are_removed() {
         for (text, expect) in [
             ("<i>so</i> <B>loud</B>", "so loud"),
             ("<c.yellow.bg_x>a</c><c>b</c><c.a >c</c>", "abc"),
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay() {
+    fn markup_other_text_is_unchanged() {
         for text in [
             "List<T> and Vec<String>",
             "a < b and c > d",
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn times_between_words_are_noticed() {
+    fn markup_inline_times_are_detected() {
         assert!(strip("a<00:00:01.280> b").has_inline_times);
         assert!(strip("<00:01.280>").has_inline_times);
         assert!(!strip("<c>a</c>").has_inline_times);

@@ -1,9 +1,8 @@
-//! Caption formats in, segments out: pure, and never a panic.
+//! Parsers of caption formats: pure functions that never panic.
 //!
-//! The body decides which format it is, never a header: platforms have served one format under another's
-//! media type. Text and times stay as the supplier gave them; what each format's parser removes is in
-//! that parser's documentation, and is markup of the format, never words. A body that is cut off is an
-//! error rather than half a transcript.
+//! The format is detected from the body, never from a header: platforms have served one format under another's
+//! media type. Text and times stay as the supplier provided them. What a parser removes is markup of its format,
+//! never spoken words; its documentation lists it. A truncated body is an error, not half a transcript.
 //!
 //! ```
 //! let body = b"WEBVTT\n\n00:01.500 --> 00:03.000\n<v Ann>It is <i>so</i> quiet.\n";
@@ -13,16 +12,16 @@
 //! # Ok::<(), transcript_core::captions::CaptionError>(())
 //! ```
 
+mod cue_collector;
 pub(crate) mod cue_file;
-mod cues;
 mod decimal;
 mod encoding;
 mod error;
 mod json3;
 mod lenient;
 pub(crate) mod markup;
-mod plain;
-mod reading;
+mod parsed;
+mod raw_timedtext;
 pub(crate) mod rolling;
 mod sniff;
 mod srt;
@@ -38,37 +37,39 @@ mod xml;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cues::is_blank;
+pub(crate) use cue_collector::is_blank;
 pub use error::{CaptionError, CaptionErrorKind};
-pub use plain::{PlainCue, plain_cues};
-pub use reading::{LINES_MAX, Occurrences, Reading};
+pub use parsed::{LINES_MAX, Occurrences, ParsedCaptions};
+pub use raw_timedtext::{RawCue, parse_raw_timedtext};
 pub use sniff::sniff;
 
 use crate::transcript::Segment;
 
-/// The version of these parsers. It is stored with every transcript, and rises whenever the same body
-/// would give other segments.
+/// Version of these parsers, stored with every transcript.
+///
+/// It rises whenever the same body would produce other segments.
 pub const PARSER_VERSION: u32 = 2;
 
-/// The largest body that is read, in bytes: 40 times what 50 minutes of word-timed captions take.
+/// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// The most segments that a body may have.
+/// Maximum number of segments of a body.
 pub const SEGMENTS_MAX: usize = 100_000;
 
-/// The latest start and end, in milliseconds: 1,000 hours. A segment that starts later is dropped, one
-/// that ends later is cut there.
+/// Latest start and end, in milliseconds: 1,000 hours.
+///
+/// A segment that starts later is dropped; one that ends later is shortened.
 pub const TIME_MAX_MS: u64 = 1_000 * 60 * 60 * 1_000;
 
-/// The deepest nesting of elements in an XML body.
+/// Maximum nesting depth of elements in an XML body.
 pub const DEPTH_MAX: usize = 64;
 
-/// A format in which captions come.
+/// Caption format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptionFormat {
-    /// YouTube's first XML: `<transcript><text start="1.54" dur="4.16">`.
+    /// YouTube's first XML format: `<transcript><text start="1.54" dur="4.16">`.
     TimedText,
-    /// YouTube's XML with milliseconds: `<timedtext format="3">`, also what styling tools upload.
+    /// YouTube's XML with milliseconds: `<timedtext format="3">`, also uploaded by styling tools.
     Srv3,
     /// YouTube's JSON: `{"wireMagic": "pb3", "events": […]}`.
     Json3,
@@ -78,54 +79,54 @@ pub enum CaptionFormat {
     Srt,
     /// TTML: `<tt>`.
     Ttml,
-    /// TikTok's JSON of captions that a creator edited: `{"utterances": […]}`.
+    /// TikTok's JSON of captions edited by a creator: `{"utterances": […]}`.
     Utterances,
 }
 
-/// Reads captions in whatever format the body turns out to be.
+/// Parses captions in the format detected from the body.
 ///
-/// The segments are ordered by start; those with equal starts keep the body's order. There is at least
-/// one, and none without text.
+/// The segments are ordered by start; those with equal starts keep the order of the body. There is at least
+/// one segment, and every segment has text.
 ///
 /// # Errors
-/// See [`CaptionErrorKind`] for each way in which a body can be no captions.
+/// See [`CaptionErrorKind`] for the reasons.
 pub fn parse(body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
     let text = encoding::decode(body)?;
-    parse_text(sniffed(&text)?, &text).map(|reading| reading.segments)
+    parse_text(detect_format(&text)?, &text).map(|captions| captions.segments)
 }
 
-/// As [`parse`], and tells what else the body says, and what of it could not be read.
+/// Parses like [`parse`], and also reports metadata and unreadable parts of the body.
 ///
 /// # Errors
 /// As [`parse`].
-pub fn read(body: &[u8]) -> Result<Reading, CaptionError> {
+pub fn parse_with_report(body: &[u8]) -> Result<ParsedCaptions, CaptionError> {
     let text = encoding::decode(body)?;
-    let format = sniffed(&text)?;
-    let mut reading = parse_text(format, &text)?;
-    reading.unreadable = if matches!(format, CaptionFormat::WebVtt | CaptionFormat::Srt) {
-        reading::unreadable(timing::lines(&text))
+    let format = detect_format(&text)?;
+    let mut captions = parse_text(format, &text)?;
+    captions.unreadable = if matches!(format, CaptionFormat::WebVtt | CaptionFormat::Srt) {
+        parsed::unreadable(timing::lines(&text))
     } else {
         let mut unreadable =
-            reading::unreadable(reading.segments.iter().map(|segment| segment.text.as_str()));
+            parsed::unreadable(captions.segments.iter().map(|segment| segment.text.as_str()));
         unreadable.lines.clear();
         unreadable
     };
-    Ok(reading)
+    Ok(captions)
 }
 
-fn sniffed(text: &str) -> Result<CaptionFormat, CaptionError> {
+fn detect_format(text: &str) -> Result<CaptionFormat, CaptionError> {
     sniff::sniff_text(text).ok_or_else(|| sniff::not_captions(text))
 }
 
-/// Reads captions in a format that is known.
+/// Parses captions in a known format.
 ///
 /// # Errors
-/// As [`parse`]; [`CaptionErrorKind::NotCaptions`] also when the body is in another format.
+/// As [`parse`]; also [`CaptionErrorKind::NotCaptions`] if the body is in another format.
 pub fn parse_as(format: CaptionFormat, body: &[u8]) -> Result<Vec<Segment>, CaptionError> {
-    parse_text(format, &encoding::decode(body)?).map(|reading| reading.segments)
+    parse_text(format, &encoding::decode(body)?).map(|captions| captions.segments)
 }
 
-fn parse_text(format: CaptionFormat, text: &str) -> Result<Reading, CaptionError> {
+fn parse_text(format: CaptionFormat, text: &str) -> Result<ParsedCaptions, CaptionError> {
     let cues = match format {
         CaptionFormat::TimedText => timedtext::parse(text),
         CaptionFormat::Srv3 => srv3::parse(text),
@@ -135,5 +136,5 @@ fn parse_text(format: CaptionFormat, text: &str) -> Result<Reading, CaptionError
         CaptionFormat::Ttml => ttml::parse(text),
         CaptionFormat::Utterances => utterances::parse(text),
     }?;
-    cues.into_reading()
+    cues.into_parsed()
 }

@@ -1,19 +1,19 @@
-//! Rolling captions: files in which each cue repeats the last line of the one before.
+//! Rolling captions: files in which each cue repeats the last line of the previous one.
 //!
-//! YouTube's WebVTT shows automatic captions in two lines that move up, so that every line is there two
-//! or three times; files that were made from such ones have it too. But people do repeat themselves, so a
-//! repetition is removed only between neighbours that touch, only on the border of words, and only in a
-//! file that plainly rolls.
+//! YouTube's WebVTT shows automatic captions in two lines that move up, so every line occurs two or three
+//! times. Files derived from it have the same repetitions. Speakers also repeat themselves, so a repetition is
+//! removed only between neighbours without a gap, only at a word boundary, and only in a file that clearly has
+//! rolling captions.
 
 use super::cue_file::Cue;
 
-/// A cue that only repeats, for at most this long, is there to move the lines up.
+/// Maximum duration of a cue that only repeats text to move the lines up, in milliseconds.
 const FILLER_MS_MAX: i64 = 50;
 
-/// In how many ways a cue's last lines are compared with the next one's beginning. Two lines roll.
+/// Maximum number of last lines that are compared with the beginning of the next cue; usual are two.
 const LINES_MAX: usize = 4;
 
-/// How much of `next`, in bytes, repeats the last lines of `previous`; none when it repeats nothing.
+/// Length in bytes of the part of `next` that repeats the last lines of `previous`, if any.
 fn repeated(previous: &str, next: &str) -> Option<usize> {
     let lines = || previous.lines().filter(|line| !line.trim().is_empty());
     let count = lines().count();
@@ -29,34 +29,34 @@ fn repeated(previous: &str, next: &str) -> Option<usize> {
     })
 }
 
-/// Whether the text of one cue begins with the last line of the one before.
+/// Whether the text of a cue begins with the last line of the previous one.
 pub(crate) fn repeats(previous: &str, next: &str) -> bool {
     repeated(previous, next).is_some()
 }
 
-/// What a cue repeats of the one before it.
+/// Repetition of the previous cue in a cue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Repetition {
-    /// The two don't touch.
-    Apart,
-    /// They touch, and this is no sign of rolling.
+    /// There is a gap between the cues.
+    NotTouching,
+    /// There is no gap, and no sign of rolling captions.
     Nothing,
-    /// The first so many bytes are a repetition, and more follows.
-    Beginning(usize),
+    /// This many leading bytes are a repetition, and more text follows.
+    Prefix(usize),
     /// The whole cue only moves the lines up.
     Whole,
 }
 
 fn repetition(previous: &Cue, next: &Cue) -> Repetition {
     if next.start_ms <= previous.start_ms || next.start_ms > previous.end_ms {
-        return Repetition::Apart;
+        return Repetition::NotTouching;
     }
     match repeated(&previous.text, &next.text) {
         Some(length) if next.text.get(length..).is_some_and(|rest| !rest.trim().is_empty()) => {
-            Repetition::Beginning(length)
+            Repetition::Prefix(length)
         }
-        // "No." and again "No." is speech. A filler is too short to be read, or loses the times that
-        // its words had in the cue before.
+        // "No." and again "No." is speech. A filler is too short to be read, or lacks the times that its words
+        // had in the previous cue.
         Some(_)
             if next.end_ms - next.start_ms <= FILLER_MS_MAX
                 || (previous.has_inline_times && !next.has_inline_times) =>
@@ -67,14 +67,14 @@ fn repetition(previous: &Cue, next: &Cue) -> Repetition {
     }
 }
 
-/// Removes the repetitions from a file that rolls; leaves any other file as it is.
+/// Removes the repetitions from a file of rolling captions; leaves any other file unchanged.
 ///
-/// The cues are ordered by start. A file rolls when at least half of the neighbours that touch repeat; where
-/// a single cue only begins with the words of the one before, that may be how it was said.
-pub(super) fn unroll(cues: &mut Vec<Cue>) {
+/// The cues are ordered by start. A file has rolling captions if at least half of the neighbours without a
+/// gap repeat text. A single cue that only begins with the words of the previous one may be speech.
+pub(super) fn remove_rolling_repeats(cues: &mut Vec<Cue>) {
     let repetitions: Vec<_> =
         cues.array_windows().map(|[previous, next]| repetition(previous, next)).collect();
-    let touching = repetitions.iter().filter(|&&found| found != Repetition::Apart).count();
+    let touching = repetitions.iter().filter(|&&found| found != Repetition::NotTouching).count();
     let repeating = touching - repetitions.iter().filter(|&&found| found == Repetition::Nothing).count();
     let is_chance = repeating < 2 && !repetitions.contains(&Repetition::Whole);
     if is_chance || repeating * 2 < touching {
@@ -82,8 +82,8 @@ pub(super) fn unroll(cues: &mut Vec<Cue>) {
     }
     for (cue, found) in cues.iter_mut().skip(1).zip(repetitions) {
         match found {
-            Repetition::Apart | Repetition::Nothing => {}
-            Repetition::Beginning(length) => {
+            Repetition::NotTouching | Repetition::Nothing => {}
+            Repetition::Prefix(length) => {
                 cue.text = cue.text.get(length..).unwrap_or("").trim_start().to_owned();
             }
             Repetition::Whole => cue.text.clear(),
@@ -104,16 +104,16 @@ mod tests {
                 end_ms,
                 has_inline_times: text.contains('*'),
                 text: text.replace('*', ""),
-                after_seam: false,
+                after_segment_boundary: false,
             })
             .collect();
-        unroll(&mut cues);
+        remove_rolling_repeats(&mut cues);
         let texts: Vec<_> = cues.iter().map(|cue| cue.text.as_str()).collect();
         assert_eq!(texts, expect);
     }
 
     #[test]
-    fn rolling_lines_are_said_once() {
+    fn rolling_lines_appear_once() {
         check(
             &[
                 (0, 2_990, "late *trains"),
@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn repeated_speech_stays() {
+    fn rolling_repeated_speech_is_kept() {
         check(&[(0, 1_000, "No."), (1_000, 2_000, "No.")], &["No.", "No."]);
         check(&[(0, 1_000, "No."), (1_001, 2_000, "No. Never.")], &["No.", "No. Never."]);
         check(&[(0, 1_000, "No."), (0, 1_000, "No. Never.")], &["No.", "No. Never."]);
-        check(&[(0, 1_000, "No"), (1_000, 2_000, "Nobody came")], &["No", "Nobody came"]);
+        check(&[(0, 1_000, "No"), (1_000, 2_000, "Nothing came")], &["No", "Nothing came"]);
         check(&[(0, 1_000, "No."), (1_000, 2_000, "No.\nNever.")], &["No.", "No.\nNever."]);
-        // One chance repetition among many neighbours is no rolling.
+        // One chance repetition among many neighbours is not rolling.
         check(
             &[(0, 1, "a"), (1, 200, "b"), (200, 300, "c"), (300, 400, "c d"), (400, 500, "e")],
             &["a", "b", "c", "c d", "e"],

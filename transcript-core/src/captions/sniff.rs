@@ -1,4 +1,4 @@
-//! Which format a body is in, from the body alone.
+//! Format detection from the body alone.
 
 use quick_xml::{Reader, events::Event};
 
@@ -8,15 +8,15 @@ use super::{
     timing::{TimingLine, lines},
 };
 
-/// How far into a body its format must show itself, in bytes.
+/// Number of leading bytes in which the format must be recognizable.
 const PEEK_BYTES: usize = 64 * 1024;
 
-/// How many lines that are not empty may stand before the first timing line of a SRT file.
+/// Maximum number of non-empty lines before the first timing line of an SRT file.
 const LINES_BEFORE_TIMING: usize = 10;
 
-/// The format of a body, or none when it is no captions.
+/// Detects the format of a body; `None` if it is not captions.
 ///
-/// Only the beginning is looked at, so the body may still turn out to be malformed or without text.
+/// Only the beginning is examined, so the body may still turn out to be malformed or without text.
 ///
 /// ```
 /// use transcript_core::captions::{CaptionFormat, sniff};
@@ -42,24 +42,24 @@ pub(super) fn sniff_text(text: &str) -> Option<CaptionFormat> {
         _ => {
             let mut first =
                 lines(head(text)).filter(|line| !line.trim().is_empty()).take(LINES_BEFORE_TIMING);
-            first.any(|line| TimingLine::read(line) != TimingLine::None).then_some(CaptionFormat::Srt)
+            first.any(|line| TimingLine::parse(line) != TimingLine::NotTiming).then_some(CaptionFormat::Srt)
         }
     }
 }
 
-/// Whether a text begins with WebVTT's signature.
+/// Whether a text begins with the WebVTT signature.
 pub(super) fn is_webvtt(text: &str) -> bool {
     text.strip_prefix("WEBVTT")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(['\n', '\r', ' ', '\t']))
 }
 
-/// The beginning of a text, cut on a character's border.
+/// Beginning of a text, cut at a character boundary.
 fn head(text: &str) -> &str {
     let end = (0..=PEEK_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     text.get(..end).unwrap_or(text)
 }
 
-/// The format whose root element an XML document has.
+/// Format with the root element of this XML document.
 fn format_of_root(text: &str) -> Option<CaptionFormat> {
     let mut reader = Reader::from_str(head(text));
     loop {
@@ -78,18 +78,18 @@ fn format_of_root(text: &str) -> Option<CaptionFormat> {
     }
 }
 
-/// What to say of a body that is in none of the formats.
+/// Error for a body that is in none of the formats.
 pub(super) fn not_captions(text: &str) -> CaptionError {
     let text = text.trim_start();
     let lower = head(text).to_ascii_lowercase();
     CaptionError::not_captions(if lower.starts_with("<!doctype html") || lower.contains("<html") {
-        "The answer is a web page, not captions."
+        "This is a web page, not captions."
     } else if text.starts_with(['{', '[']) {
-        "The answer is JSON without captions in it."
+        "This is JSON without captions."
     } else if text.starts_with('<') {
-        "The answer is XML, but none of the caption formats (transcript, timedtext, tt)."
+        "This is XML, but in none of the caption formats (transcript, timedtext, tt)."
     } else {
-        "The text is in no caption format: neither WebVTT, SRT, TTML nor YouTube's XML or JSON."
+        "The text is in no caption format: it is not WebVTT, SRT, TTML, or XML or JSON of YouTube."
     })
 }
 
@@ -99,7 +99,7 @@ mod tests {
     use CaptionFormat::{Json3, Srt, Srv3, TimedText, Ttml, Utterances, WebVtt};
 
     #[test]
-    fn the_body_tells_its_format() {
+    fn sniff_body_returns_format() {
         for (body, expect) in [
             ("<transcript><text start=\"0\">a</text></transcript>", Some(TimedText)),
             ("<?xml version=\"1.0\"?>\n<!-- <tt> -->\n<transcript/>", Some(TimedText)),
@@ -131,12 +131,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_captions_is_named() {
-        let say = |body: &str| not_captions(body).to_string();
-        assert!(say("<!DOCTYPE html><p>").contains("web page"));
-        assert!(say("<?xml version=\"1.0\"?><html/>").contains("web page"));
-        assert!(say("{}").contains("JSON"));
-        assert!(say("<feed/>").contains("XML"));
-        assert!(say("hello").contains("no caption format"));
+    fn sniff_other_content_is_named_in_error() {
+        let message = |body: &str| not_captions(body).to_string();
+        assert!(message("<!DOCTYPE html><p>").contains("web page"));
+        assert!(message("<?xml version=\"1.0\"?><html/>").contains("web page"));
+        assert!(message("{}").contains("JSON"));
+        assert!(message("<feed/>").contains("XML"));
+        assert!(message("hello").contains("no caption format"));
     }
 }

@@ -1,44 +1,44 @@
 //! SRT, as leniently as players read it.
 //!
-//! Removed are the numbers, what follows the times, the formatting tags of [`super::markup`] and
-//! ASS overrides. Entities are decoded. A blank line ends a cue only where another one follows:
-//! text behind a blank line is words all the same.
+//! Removed are the cue numbers, the text after the times, the formatting tags of [`super::markup`] and ASS
+//! overrides. Entities are decoded. A blank line ends a cue only if another cue follows: text after a blank
+//! line is still text.
 
 use super::{
     CaptionError,
+    cue_collector::CueCollector,
     cue_file::CueFile,
-    cues::Cues,
     timing::{TimingLine, lines},
 };
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     let mut file = CueFile::default();
     for (line, number) in lines(text).zip(1..) {
-        let times = match TimingLine::read(line) {
-            TimingLine::None => {
+        let times = match TimingLine::parse(line) {
+            TimingLine::NotTiming => {
                 if file.is_open() {
-                    file.line(line);
+                    file.push_line(line);
                 } else if line.chars().any(char::is_alphabetic) {
-                    // Words before the first cue have no times.
-                    file.leave_out(number);
+                    // Text before the first cue has no times.
+                    file.count_left_out(number);
                 }
                 continue;
             }
-            TimingLine::Broken => None,
+            TimingLine::Invalid => None,
             TimingLine::Times(start, end) => Some((start, end)),
         };
-        forget_number(&mut file);
+        remove_number(&mut file);
         file.end()?;
         file.begin(times, number);
     }
     if !file.has_timing() {
-        return Err(CaptionError::not_captions("There is no line with the times of a cue in the text."));
+        return Err(CaptionError::not_captions("The text has no line with the times of a cue."));
     }
     file.finish()
 }
 
-/// Takes back the line before a timing line where it is the next cue's number.
-fn forget_number(file: &mut CueFile) {
+/// Removes the line before a timing line if it is the number of the next cue.
+fn remove_number(file: &mut CueFile) {
     let payload = file.payload();
     let last = payload.strip_suffix('\n').unwrap_or(payload).rsplit('\n').next().unwrap_or("");
     let number = last.trim();
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn cues_are_read() {
+    fn srt_cues_are_read() {
         check(
             "1\r\n00:00:01,000 --> 00:00:02,500 X1:10\r\n{\\an8}<i>Hello</i>\r\nthere\r\n\r\n\
              2\r\n0:00:03.0 --> 0:00:04\r\n<font color=\"#fff\">Tom &amp; Ann</font>\r\n",
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_and_numbers_inside_a_cue_are_words() {
+    fn srt_blank_lines_and_numbers_inside_cue_are_text() {
         check(
             "1\n00:00:01,000 --> 00:00:02,000\na\n\nb\n42\n\n2\n00:00:03,000 --> 00:00:04,000\n3\n3\n\
              00:00:05,000 --> 00:00:06,000\nc\n\n\n",
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_cues_are_dropped() {
+    fn srt_broken_cues_are_dropped() {
         check(
             "1\n00:00:05,000 --> 00:00:soon\nunreadable\n\n2\n00:00:01,000 --> 00:00:02,000\na --> b\n\n\
              3\n00:00:05,000 --> 00:00:04,000\nbackwards",
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_subrip_is_refused() {
+    fn srt_other_formats_are_rejected() {
         let kind = |body: &str| parse_as(CaptionFormat::Srt, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("words"), CaptionErrorKind::NotCaptions);
         assert_eq!(kind("1\n00:00:01,000 --> 00:00:02,000\n\n"), CaptionErrorKind::NoCues);

@@ -1,49 +1,49 @@
-//! YouTube's XML with milliseconds: `<timedtext format="3">`, and what styling tools upload in it.
+//! YouTube's XML with milliseconds: `<timedtext format="3">`, including uploads of styling tools.
 //!
-//! Pens, windows and positions are ignored. Text is escaped once and stays as given, with the ruby readings
-//! in the brackets that the format itself provides for readers without ruby: 漢(かん)字(じ). `<br/>` is a line
-//! break. An appending paragraph (`a="1"`) only moves the lines up: it is blank, and blank ones are dropped.
+//! Pens, windows and positions are ignored. Text is escaped once and stays unchanged. Ruby readings stay in the
+//! brackets that the format provides for players without ruby: 漢(かん)字(じ). `<br/>` is a line break. An
+//! appending paragraph (`a="1"`) only moves the lines up: it is blank and is dropped.
 //!
 //! Styling tools pad each line with a zero width space, a space and another zero width space, and put zero
-//! width spaces and byte order marks around every span. Both are removed, the padding as a whole; a zero
-//! width space between two letters of one span stays, as Thai and Khmer are written with it.
+//! width spaces and byte order marks around every span. Both are removed, the padding as a unit. A zero width
+//! space between two letters of one span stays, because Thai and Khmer are written with it.
 
 use super::{
     CaptionError,
-    cues::Cues,
+    cue_collector::CueCollector,
     decimal::milliseconds,
-    xml::{Document, Element, Node},
+    xml::{XmlDocument, XmlElement, XmlNode},
 };
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let (mut document, _) = Document::open(text, "timedtext")?;
-    let mut cues = Cues::default();
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+    let (mut document, _) = XmlDocument::open(text, "timedtext")?;
+    let mut cues = CueCollector::default();
     while let Some(node) = document.next()? {
-        let Node::Open(element) = node else { continue };
-        // `text` is what the format's second version calls its paragraphs.
+        let XmlNode::Open(element) = node else { continue };
+        // The second version of the format names its paragraphs `text`.
         if !matches!(element.name(), "p" | "text") {
             continue;
         }
         let times = times(&element);
         let words = paragraph(&mut document)?;
         if let Some((start, duration)) = times {
-            cues.lasting(words, start, duration)?;
+            cues.add_with_duration(words, start, duration)?;
         } else {
-            cues.leave_out(&words);
+            cues.count_left_out(&words);
         }
     }
     Ok(cues)
 }
 
-/// The start and duration in milliseconds; what is absent is zero.
-fn times(element: &Element<'_>) -> Option<(i64, i64)> {
+/// Start and duration in milliseconds; absent values are zero.
+fn times(element: &XmlElement<'_>) -> Option<(i64, i64)> {
     let start = element.attribute("t").map_or(Some(0), |start| milliseconds(&start))?;
     let duration = element.attribute("d").and_then(|duration| milliseconds(&duration)).unwrap_or(0);
     Some((start, duration))
 }
 
-/// The text of the paragraph that was just opened, up to its end.
-fn paragraph(document: &mut Document<'_>) -> Result<String, CaptionError> {
+/// Reads the text of the paragraph that was just opened, up to its end.
+fn paragraph(document: &mut XmlDocument<'_>) -> Result<String, CaptionError> {
     let mut words = String::new();
     let mut span = String::new();
     let mut depth = 1;
@@ -51,15 +51,15 @@ fn paragraph(document: &mut Document<'_>) -> Result<String, CaptionError> {
         && let Some(node) = document.next()?
     {
         match node {
-            Node::Text(text) => span.push_str(&text),
-            Node::Open(element) => {
+            XmlNode::Text(text) => span.push_str(&text),
+            XmlNode::Open(element) => {
                 depth += 1;
                 push_span(&mut words, &mut span);
                 if element.name() == "br" {
                     words.push('\n');
                 }
             }
-            Node::Close => {
+            XmlNode::Close => {
                 depth -= 1;
                 push_span(&mut words, &mut span);
             }
@@ -71,7 +71,7 @@ fn paragraph(document: &mut Document<'_>) -> Result<String, CaptionError> {
 const ZERO_WIDTH_SPACE: char = '\u{200B}';
 const PADDING: &str = "\u{200B} \u{200B}";
 
-/// Moves a span's text to the paragraph, without what styling tools put around it.
+/// Moves a span's text into the paragraph, without the characters that styling tools add.
 fn push_span(words: &mut String, span: &mut String) {
     if span.contains([ZERO_WIDTH_SPACE, '\u{FEFF}']) {
         let span = span.replace('\u{FEFF}', "").replace(PADDING, "\u{200B}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_spans_are_joined_and_appending_paragraphs_dropped() {
+    fn srv3_spans_are_joined_and_appending_dropped() {
         check(
             "<p t=\"6000\" d=\"3500\" w=\"1\"><s p=\"2\" ac=\"200\">oh</s><s t=\"1000\"> no</s></p>\
              <p t=\"9600\" w=\"1\" a=\"1\">\n</p><p t=\"9639\" d=\"500\" a=\"1\">\n</p>\n\
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_as_given() {
+    fn srv3_text_stays_unchanged() {
         for (text, expect) in [
             ("first line\nsecond", "first line\nsecond"),
             ("one<br/>two<br></br>three", "one\ntwo\nthree"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_styling_tools_add_is_removed() {
+    fn srv3_styling_padding_is_removed() {
         let line = |text: &str| format!("<s p=\"2\">\u{200B} \u{200B}{text}\u{200B} \u{200B}</s>");
         let break_between = "<s p=\"1\">\u{200B}\n\u{200B}</s>";
         let edge = "<s p=\"1\">\u{200B}</s>";
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_version_and_odd_times_are_read() {
+    fn srv3_second_version_and_odd_times_are_read() {
         check(
             "<text t=\"5\" d=\"6\">two</text><p t=\"x\">dropped</p><p t=\"-4\" d=\"6\">early</p>\
              <p d=\"1\">none</p>",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn srv3_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse(body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("<timedtext format=\"3\"><body/></timedtext>"), CaptionErrorKind::NoCues);
         assert_eq!(

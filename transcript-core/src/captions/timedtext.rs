@@ -1,9 +1,8 @@
 //! YouTube's first XML format: `<transcript><text start="1.54" dur="4.16">`.
 //!
-//! Its text is markup inside of XML, so it is escaped twice: `&amp;#39;` is an apostrophe, `&lt;i&gt;` is
-//! formatting and `&amp;lt;i&amp;gt;` is somebody who says it. Hence the order: decode the XML, remove the
-//! formatting tags of [`super::markup`], decode HTML's entities. Line breaks stay; an empty `<text/>` is
-//! dropped.
+//! The text is markup inside of XML, so it is escaped twice: `&amp;#39;` is an apostrophe, `&lt;i&gt;` is
+//! formatting and `&amp;lt;i&amp;gt;` is spoken text. Hence the order: decode the XML, remove the formatting
+//! tags of [`super::markup`], decode HTML's entities. Line breaks stay; an empty `<text/>` is dropped.
 
 use std::borrow::Cow;
 
@@ -11,17 +10,17 @@ use html_escape::decode_html_entities;
 
 use super::{
     CaptionError,
-    cues::Cues,
+    cue_collector::CueCollector,
     decimal::seconds_as_ms,
     markup,
-    xml::{Document, Element, Node},
+    xml::{XmlDocument, XmlElement, XmlNode},
 };
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let (mut document, _) = Document::open(text, "transcript")?;
-    let mut cues = Cues::default();
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+    let (mut document, _) = XmlDocument::open(text, "transcript")?;
+    let mut cues = CueCollector::default();
     while let Some(node) = document.next()? {
-        let Node::Open(element) = node else { continue };
+        let XmlNode::Open(element) = node else { continue };
         if element.name() != "text" {
             continue;
         }
@@ -32,17 +31,18 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
                 Cow::Borrowed(text) => decode_html_entities(text).into_owned(),
                 Cow::Owned(text) => decode_html_entities(&text).into_owned(),
             };
-            cues.lasting(plain, start, duration)?;
+            cues.add_with_duration(plain, start, duration)?;
         } else {
-            cues.leave_out(&words);
+            cues.count_left_out(&words);
         }
     }
     Ok(cues)
 }
 
-/// The start and duration in milliseconds. What is absent is zero, and so is an unreadable duration; an
-/// unreadable start tells nothing of when the words are spoken.
-fn times(element: &Element<'_>) -> Option<(i64, i64)> {
+/// Start and duration in milliseconds; absent values and an unreadable duration are zero.
+///
+/// `None` if the start is unreadable: the time of the text is unknown then.
+fn times(element: &XmlElement<'_>) -> Option<(i64, i64)> {
     let start = element.attribute("start").map_or(Some(0), |start| seconds_as_ms(&start))?;
     let duration = element.attribute("dur").and_then(|duration| seconds_as_ms(&duration)).unwrap_or(0);
     Some((start, duration))
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_escaped_twice() {
+    fn timedtext_text_is_unescaped_twice() {
         for (text, expect) in [
             ("I&amp;#39;m", "I'm"),
             ("Tom &amp;amp; Ann", "Tom & Ann"),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_odd_times_are_handled() {
+    fn timedtext_absent_and_odd_times_are_handled() {
         check(
             "<text start=\"5\">no duration</text><text dur=\"1\">no start</text><text start=\"7\"/>\
              <text start=\"8\" dur=\"1\"> </text><text start=\"NaN\">dropped</text><text start=\"1e1\" \
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn order_is_by_start() {
+    fn timedtext_segments_are_ordered_by_start() {
         check(
             "<text start=\"2\">b</text><text start=\"1\">a</text><text start=\"2\">c</text>",
             &[("a", 1_000, 0), ("b", 2_000, 0), ("c", 2_000, 0)],
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn timedtext_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse(body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("<transcript></transcript>"), CaptionErrorKind::NoCues);
         assert_eq!(kind("<transcript><text start=\"0\"/></transcript>"), CaptionErrorKind::NoCues);

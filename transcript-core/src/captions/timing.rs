@@ -1,75 +1,79 @@
-//! The lines that say when a cue of WebVTT or SRT is shown.
+//! Timing lines of cues in WebVTT and SRT.
 
-use super::decimal::{HUGE, scaled};
+use super::decimal::{HUGE, parse_scaled};
 
-/// The arrow between a cue's start and its end.
+/// Arrow between the start and the end of a cue.
 pub(crate) const ARROW: &str = "-->";
-/// Arrows that stand there by mistake; they count between two whole times only.
-const MISTAKEN: [&str; 4] = ["->", "-- >", "—>", "–>"];
+/// Wrong arrows found in files; accepted only between two complete times.
+const WRONG_ARROWS: [&str; 4] = ["->", "-- >", "—>", "–>"];
 
-/// What a line is, as far as times are concerned.
+/// Timing content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimingLine {
-    /// No timing line: text, a number, a header.
-    None,
-    /// Meant as one, but the times cannot be read: its cue is dropped.
-    Broken,
-    /// The start and the end of a cue in milliseconds. An end before the start is read as the start: such a
-    /// cue is never shown, but its words are there.
+    /// Not a timing line: text, a number, a header.
+    NotTiming,
+    /// A timing line with unreadable times: its cue is dropped.
+    Invalid,
+    /// Start and end of a cue in milliseconds.
+    ///
+    /// An end before the start is set to the start: players never show such a cue, but its text is kept.
     Times(i64, i64),
 }
 
 impl TimingLine {
-    /// Reads a line. What follows the end time are a cue's settings, which say where it is shown.
-    pub(crate) fn read(line: &str) -> Self {
+    /// Parses a line.
+    ///
+    /// Text after the end time is the cue's settings, which define its position on the screen.
+    pub(crate) fn parse(line: &str) -> Self {
         let Some((start, rest)) = line.split_once(ARROW) else {
-            return Self::mistaken(line);
+            return Self::parse_wrong_arrow(line);
         };
         let (start, end) = (start.trim(), end_time(rest.trim_start()));
-        // "Ten --> eleven" is speech; so are clock times with words around them.
-        let is_meant =
+        // "Ten --> eleven" is speech, and so is a line with words around clock times.
+        let looks_like_time =
             |part: &str| part.contains(':') && part.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        if !is_meant(start) || !is_meant(end) || start.contains(char::is_whitespace) {
-            return Self::None;
+        if !looks_like_time(start) || !looks_like_time(end) || start.contains(char::is_whitespace) {
+            return Self::NotTiming;
         }
-        match (timestamp(start), timestamp(end)) {
+        match (parse_timestamp(start), parse_timestamp(end)) {
             (Some(start), Some(end)) => Self::Times(start, end.max(start)),
-            _ => Self::Broken,
+            _ => Self::Invalid,
         }
     }
 }
 
 impl TimingLine {
-    /// A line with an arrow that is none, between two times with all their parts.
-    fn mistaken(line: &str) -> Self {
+    /// Parses a line with a wrong arrow between two complete times.
+    fn parse_wrong_arrow(line: &str) -> Self {
         let is_whole = |time: &str| {
             time.starts_with(|c: char| c.is_ascii_digit()) && time.contains(':') && time.contains(['.', ','])
         };
-        MISTAKEN
+        WRONG_ARROWS
             .iter()
             .find_map(|arrow| {
                 let (start, end) = line.split_once(arrow)?;
                 let (start, end) = (start.trim(), end_time(end.trim_start()));
-                let times = (timestamp(start)?, timestamp(end)?);
+                let times = (parse_timestamp(start)?, parse_timestamp(end)?);
                 (is_whole(start) && is_whole(end)).then_some(Self::Times(times.0, times.1.max(times.0)))
             })
-            .unwrap_or(Self::None)
+            .unwrap_or(Self::NotTiming)
     }
 }
 
-/// The end time at the beginning of what follows the arrow: all up to white space, but no settings that
-/// follow a time in WebVTT's own form without any.
+/// End time at the beginning of the text after the arrow.
+///
+/// It ends at white space, or at settings that directly follow a time in WebVTT's own form.
 fn end_time(rest: &str) -> &str {
     let word = rest.split_whitespace().next().unwrap_or("");
     let digits = word.find(|c: char| !c.is_ascii_digit() && !matches!(c, ':' | '.')).unwrap_or(word.len());
     match word.split_at_checked(digits) {
-        Some((time, settings)) if !settings.is_empty() && is_plain(time) => time,
+        Some((time, settings)) if !settings.is_empty() && is_webvtt_time(time) => time,
         _ => word,
     }
 }
 
 /// Whether a time is in WebVTT's own form: `(hours:)mm:ss.mmm`.
-fn is_plain(time: &str) -> bool {
+fn is_webvtt_time(time: &str) -> bool {
     let is_number =
         |part: &str, digits: usize| part.len() == digits && part.bytes().all(|c| c.is_ascii_digit());
     let Some((rest, fraction)) = time.split_once('.') else { return false };
@@ -81,11 +85,11 @@ fn is_plain(time: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// A time as WebVTT, SRT and TTML's clock write it, in milliseconds: `(hours:)minutes:seconds(.fraction)`.
+/// Parses a clock time of WebVTT, SRT or TTML, `(hours:)minutes:seconds(.fraction)`, as milliseconds.
 ///
-/// Read more leniently than players do, since who drops a cue drops words: every part may have any number of
-/// digits, minutes and seconds may be 60 or more, the fraction may be absent, and a comma does for the point.
-pub(crate) fn timestamp(text: &str) -> Option<i64> {
+/// More lenient than players, because a dropped cue is lost text: every part may have any number of digits,
+/// minutes and seconds may be 60 or more, the fraction may be absent, and a comma may replace the point.
+pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -94,21 +98,21 @@ pub(crate) fn timestamp(text: &str) -> Option<i64> {
     let (hours, minutes) = rest.rsplit_once(':').unwrap_or(("0", rest));
     let whole = |part: &str, unit_ms: i64| {
         let is_number = !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit());
-        if is_number { Some(scaled(part, 0)?.saturating_mul(unit_ms).min(HUGE)) } else { None }
+        if is_number { Some(parse_scaled(part, 0)?.saturating_mul(unit_ms).min(HUGE)) } else { None }
     };
     if !seconds.starts_with(|c: char| c.is_ascii_digit()) || seconds.contains(['e', 'E']) {
         return None;
     }
     let seconds = match seconds.split_once(',') {
-        Some((whole, fraction)) => scaled(&format!("{whole}.{fraction}"), 3)?,
-        None => scaled(seconds, 3)?,
+        Some((whole, fraction)) => parse_scaled(&format!("{whole}.{fraction}"), 3)?,
+        None => parse_scaled(seconds, 3)?,
     };
     let value =
         whole(hours, 3_600_000)?.saturating_add(whole(minutes, 60_000)?).saturating_add(seconds).min(HUGE);
     Some(if negative { -value } else { value })
 }
 
-/// A text's lines, whichever of the three line ends it uses.
+/// Splits a text into lines at any of the three line ends.
 pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
 }
@@ -118,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_of_every_habit_are_read() {
+    fn timestamp_all_notations_are_read() {
         for (text, expect) in [
             ("00:00:01.500", Some(1_500)),
             ("00:01.500", Some(1_500)),
@@ -145,13 +149,13 @@ mod tests {
             ("00:", None),
             ("", None),
         ] {
-            assert_eq!(timestamp(text), expect, "{text:?}");
+            assert_eq!(parse_timestamp(text), expect, "{text:?}");
         }
     }
 
     #[test]
-    fn timing_lines_are_told_from_text() {
-        use TimingLine::{Broken, None, Times};
+    fn timing_line_is_distinguished_from_text() {
+        use TimingLine::{Invalid, NotTiming, Times};
         for (line, expect) in [
             ("00:01.000 --> 00:02.000", Times(1_000, 2_000)),
             ("00:01.000-->00:02.000", Times(1_000, 2_000)),
@@ -161,29 +165,29 @@ mod tests {
             ("00:02.000 --> 00:01.000", Times(2_000, 2_000)),
             ("00:01.000 --> 00:02.000line:0", Times(1_000, 2_000)),
             ("00:01.000 --> 100:00:02.000\u{FFFD}align:end", Times(1_000, 360_002_000)),
-            ("00:01.000 --> 00:02.00line:0", Broken),
-            ("00:01.000 --> 0:02.000line:0", Broken),
-            ("00:01.000 --> 1:2:00:02.000line:0", Broken),
+            ("00:01.000 --> 00:02.00line:0", Invalid),
+            ("00:01.000 --> 0:02.000line:0", Invalid),
+            ("00:01.000 --> 1:2:00:02.000line:0", Invalid),
             ("\u{b}00:01.000\u{3000}-->\u{b}00:02.000", Times(1_000, 2_000)),
-            ("00:xx.000 --> 00:01.000", Broken),
-            ("00:01.000 --> 00:0b", Broken),
-            ("00:01.000", None),
+            ("00:xx.000 --> 00:01.000", Invalid),
+            ("00:01.000 --> 00:0b", Invalid),
+            ("00:01.000", NotTiming),
             ("00:00:03,000 -> 00:00:04,000", Times(3_000, 4_000)),
             ("00:03.000 -- > 00:04.000", Times(3_000, 4_000)),
             ("00:03.000 –> 00:04.000 align:start", Times(3_000, 4_000)),
-            ("10:30 -> 11:00", None),
-            ("3.5 -> 4.5", None),
-            ("from 00:01 --> 00:02", None),
-            ("10:30 train --> 11:00", None),
-            ("a --> b", None),
-            ("-->", None),
+            ("10:30 -> 11:00", NotTiming),
+            ("3.5 -> 4.5", NotTiming),
+            ("from 00:01 --> 00:02", NotTiming),
+            ("10:30 train --> 11:00", NotTiming),
+            ("a --> b", NotTiming),
+            ("-->", NotTiming),
         ] {
-            assert_eq!(TimingLine::read(line), expect, "{line:?}");
+            assert_eq!(TimingLine::parse(line), expect, "{line:?}");
         }
     }
 
     #[test]
-    fn all_line_ends_end_lines() {
+    fn lines_split_at_all_line_ends() {
         let split: Vec<_> = lines("a\nb\r\nc\rd\n\ne").collect();
         assert_eq!(split, ["a", "b", "c", "d", "", "e"]);
     }

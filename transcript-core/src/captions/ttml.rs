@@ -1,54 +1,60 @@
 //! TTML: `<tt>` with paragraphs that have a begin and an end or a duration.
 //!
-//! Times of nested elements count from their parent's begin. White space is folded as TTML folds it unless
-//! `xml:space="preserve"` says otherwise; `<br/>` is a line break. A paragraph without times of its own whose
-//! spans have times gives one segment a span. Styles, regions and metadata are ignored.
+//! Times of nested elements are relative to their parent's begin. White space is folded as TTML defines unless
+//! `xml:space="preserve"` is set; `<br/>` is a line break. A paragraph without times whose spans have times
+//! becomes one segment per span. Styles, regions and metadata are ignored.
 
 use super::{
     CaptionError,
-    cues::Cues,
+    cue_collector::CueCollector,
     ttml_time::TimeBase,
-    xml::{Document, Element, Node},
+    xml::{XmlDocument, XmlElement, XmlNode},
 };
 use crate::transcript::LanguageTag;
 
-/// An element that is open: when it is shown, and how its white space counts.
+/// Open element: its times and how its white space counts.
 #[derive(Clone, Copy)]
-struct Scope {
+struct TtmlScope {
     begin: i64,
     end: Option<i64>,
     preserves_space: bool,
-    kind: Kind,
-    /// Whether the element has times of its own.
+    kind: TtmlElementKind,
+    /// Whether the element itself has times.
     is_timed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The text of a segment: a paragraph, or a span with times in a paragraph without.
+enum TtmlElementKind {
+    /// Text of a segment: a paragraph, or a timed span in an untimed paragraph.
     Segment,
-    /// Text that belongs to the segment around it, or to none.
+    /// Text of the enclosing segment, or of none.
     Inline,
-    /// Metadata: no words.
+    /// Metadata without text.
     Silent,
 }
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let (mut document, root) = Document::open(text, "tt")?;
-    let base = TimeBase::of(&root);
-    let outer = Scope { begin: 0, end: None, preserves_space: false, kind: Kind::Inline, is_timed: false };
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+    let (mut document, root) = XmlDocument::open(text, "tt")?;
+    let base = TimeBase::from_root(&root);
+    let outer = TtmlScope {
+        begin: 0,
+        end: None,
+        preserves_space: false,
+        kind: TtmlElementKind::Inline,
+        is_timed: false,
+    };
     let mut scopes = vec![scope(&root, outer, &base, &[])];
-    // The segments that are being read: a paragraph, and perhaps a timed span in it.
-    let mut open: Vec<Words> = Vec::new();
-    let mut cues = Cues::default();
+    // The segments that are being read: a paragraph, and possibly a timed span in it.
+    let mut open: Vec<TtmlText> = Vec::new();
+    let mut cues = CueCollector::default();
     cues.language = root.attribute("lang").and_then(|tag| LanguageTag::parse(&tag).ok());
     while let Some(node) = document.next()? {
-        let around = scopes.last().copied().unwrap_or(outer);
+        let parent = scopes.last().copied().unwrap_or(outer);
         match node {
-            Node::Open(element) => {
-                let inner = scope(&element, around, &base, &scopes);
-                if inner.kind == Kind::Segment {
-                    open.push(Words::default());
+            XmlNode::Open(element) => {
+                let inner = scope(&element, parent, &base, &scopes);
+                if inner.kind == TtmlElementKind::Segment {
+                    open.push(TtmlText::default());
                 }
                 if element.name() == "br"
                     && let Some(words) = open.last_mut()
@@ -57,19 +63,19 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
                 }
                 scopes.push(inner);
             }
-            Node::Close => {
+            XmlNode::Close => {
                 scopes.pop();
-                if around.kind == Kind::Segment
+                if parent.kind == TtmlElementKind::Segment
                     && let Some(words) = open.pop()
                 {
-                    cues.between(words.text, around.begin, around.end.unwrap_or(around.begin))?;
+                    cues.add_between(words.text, parent.begin, parent.end.unwrap_or(parent.begin))?;
                 }
             }
-            Node::Text(text) => {
-                if around.kind != Kind::Silent
+            XmlNode::Text(text) => {
+                if parent.kind != TtmlElementKind::Silent
                     && let Some(words) = open.last_mut()
                 {
-                    words.push(&text, around.preserves_space);
+                    words.push(&text, parent.preserves_space);
                 }
             }
         }
@@ -77,52 +83,52 @@ pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
     Ok(cues)
 }
 
-fn scope(element: &Element<'_>, around: Scope, base: &TimeBase, outer: &[Scope]) -> Scope {
+fn scope(element: &XmlElement<'_>, parent: TtmlScope, base: &TimeBase, outer: &[TtmlScope]) -> TtmlScope {
     let time = |name: &str| element.attribute(name).and_then(|value| base.milliseconds(&value));
     let (begin, end, duration) = (time("begin"), time("end"), time("dur"));
     let is_timed = begin.is_some() || end.is_some() || duration.is_some();
-    let start = around.begin.saturating_add(begin.unwrap_or(0));
+    let start = parent.begin.saturating_add(begin.unwrap_or(0));
     let own_end = [
-        end.map(|end| around.begin.saturating_add(end)),
+        end.map(|end| parent.begin.saturating_add(end)),
         duration.map(|duration| start.saturating_add(duration)),
-        around.end,
+        parent.end,
     ];
-    let in_untimed_paragraph = outer.iter().any(|scope| scope.kind == Kind::Segment)
-        && !outer.iter().any(|scope| scope.kind == Kind::Segment && scope.is_timed);
+    let in_untimed_paragraph = outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment)
+        && !outer.iter().any(|scope| scope.kind == TtmlElementKind::Segment && scope.is_timed);
     let kind = match element.name() {
-        _ if around.kind == Kind::Silent => Kind::Silent,
-        "metadata" | "title" | "desc" | "copyright" | "agent" | "head" => Kind::Silent,
-        "p" => Kind::Segment,
-        "span" if is_timed && in_untimed_paragraph => Kind::Segment,
-        _ => Kind::Inline,
+        _ if parent.kind == TtmlElementKind::Silent => TtmlElementKind::Silent,
+        "metadata" | "title" | "desc" | "copyright" | "agent" | "head" => TtmlElementKind::Silent,
+        "p" => TtmlElementKind::Segment,
+        "span" if is_timed && in_untimed_paragraph => TtmlElementKind::Segment,
+        _ => TtmlElementKind::Inline,
     };
-    Scope {
+    TtmlScope {
         begin: start,
         end: own_end.into_iter().flatten().min(),
         preserves_space: element
             .attribute("space")
-            .map_or(around.preserves_space, |value| value == "preserve"),
+            .map_or(parent.preserves_space, |value| value == "preserve"),
         kind,
         is_timed,
     }
 }
 
-/// The text of a segment, with white space folded while it grows.
+/// Text of a segment; white space is folded as text is added.
 #[derive(Default)]
-struct Words {
+struct TtmlText {
     text: String,
-    /// Whether white space was read that is written only if more words follow on the line.
+    /// Whether white space is pending, which is written only if more text follows on the line.
     space: bool,
 }
 
-impl Words {
+impl TtmlText {
     fn push(&mut self, text: &str, preserves_space: bool) {
         if preserves_space {
             self.text.push_str(text);
             return;
         }
         for c in text.chars() {
-            // XML's white space only: a space that does not break is meant.
+            // XML's white space only: a no-break space is intentional.
             if matches!(c, ' ' | '\t' | '\n' | '\r') {
                 self.space = !self.text.is_empty() && !self.text.ends_with('\n');
             } else {
@@ -158,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn paragraphs_are_segments() {
+    fn ttml_paragraphs_become_segments() {
         check(
             "<body><div>\n<p begin=\"00:00:01.000\" end=\"00:00:02:05\">one<br/>two</p>\n\
              <p begin=\"3s\" dur=\"500ms\">\n  a <span tts:color=\"red\">red &amp;\n  </span> word </p>\
@@ -169,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn times_count_from_the_parent() {
+    fn ttml_times_are_relative_to_parent() {
         check(
             "<body begin=\"10s\"><div begin=\"1s\" end=\"5s\"><p begin=\"1s\" end=\"2s\">a</p><p \
              begin=\"2s\">b</p>\
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn timed_spans_are_segments_where_the_paragraph_has_no_times() {
+    fn ttml_timed_spans_in_untimed_paragraph_are_segments() {
         check(
             "<body><p><span begin=\"1s\" end=\"2s\">a</span> <span begin=\"2s\" end=\"3s\">b<span \
              begin=\"0s\">c</span></span></p>\
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_kept_on_request() {
+    fn ttml_preserve_keeps_white_space() {
         check(
             "<body xml:space=\"preserve\"><p begin=\"1s\" end=\"2s\"> a\n  b </p></body>",
             &[(" a\n  b ", 1_000, 2_000)],
@@ -199,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn ttml_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse(body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("<tt><body/></tt>"), CaptionErrorKind::NoCues);
         assert_eq!(kind("<tt><body><p begin=\"1s\">cut"), CaptionErrorKind::Malformed);

@@ -1,46 +1,50 @@
-//! The times of TTML: clocks (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
+//! TTML times: clock times (`00:00:01.5`, `00:00:01:12`) and offsets (`1.5s`, `36f`, `1000t`).
 
 use super::{
-    decimal::{HUGE, scaled},
-    timing::timestamp,
-    xml::Element,
+    decimal::{HUGE, parse_scaled},
+    timing::parse_timestamp,
+    xml::XmlElement,
 };
 
-/// How a document counts frames and ticks.
+/// Frame and tick rates of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeBase {
-    /// Frames in `per` seconds.
+    /// Frames in `frame_seconds` seconds.
     frames: i64,
-    per: i64,
-    /// Ticks in a second.
+    frame_seconds: i64,
+    /// Ticks per second.
     ticks: i64,
 }
 
-/// The highest rate that is believed, per second.
+/// Highest accepted rate, per second.
 const RATE_MAX: i64 = 10_000_000_000;
 
 impl TimeBase {
-    /// Reads the parameters of the root element, with TTML's defaults for what is absent or senseless.
-    pub(super) fn of(root: &Element<'_>) -> Self {
+    /// Reads the parameters of the root element, with TTML's defaults for absent or invalid ones.
+    pub(super) fn from_root(root: &XmlElement<'_>) -> Self {
         let rate = |name: &str| {
             let value = root.attribute(name)?;
-            scaled(&value, 0).filter(|rate| (1..=RATE_MAX).contains(rate))
+            parse_scaled(&value, 0).filter(|rate| (1..=RATE_MAX).contains(rate))
         };
         let frame_rate = rate("frameRate");
         let (numerator, denominator) = root
             .attribute("frameRateMultiplier")
             .and_then(|value| {
                 let (numerator, denominator) = value.trim().split_once([' ', ':'])?;
-                let read = |part: &str| scaled(part, 0).filter(|n| (1..=1_000_000).contains(n));
+                let read = |part: &str| parse_scaled(part, 0).filter(|n| (1..=1_000_000).contains(n));
                 Some((read(numerator)?, read(denominator)?))
             })
             .unwrap_or((1, 1));
         let sub_frames = rate("subFrameRate").unwrap_or(1);
         let ticks = rate("tickRate").or_else(|| Some(frame_rate?.saturating_mul(sub_frames).min(RATE_MAX)));
-        Self { frames: frame_rate.unwrap_or(30) * numerator, per: denominator, ticks: ticks.unwrap_or(1) }
+        Self {
+            frames: frame_rate.unwrap_or(30) * numerator,
+            frame_seconds: denominator,
+            ticks: ticks.unwrap_or(1),
+        }
     }
 
-    /// A time expression in milliseconds; none when it is unreadable.
+    /// Parses a time expression as milliseconds; `None` if it is unreadable.
     pub(super) fn milliseconds(&self, text: &str) -> Option<i64> {
         let text = text.trim();
         if text.contains(':') {
@@ -49,29 +53,29 @@ impl TimeBase {
         let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
         let (number, metric) = text.split_at_checked(unit)?;
         match metric {
-            "h" => Some(scaled(number, 3)?.saturating_mul(3_600).min(HUGE)),
-            "m" => Some(scaled(number, 3)?.saturating_mul(60).min(HUGE)),
-            "s" => scaled(number, 3),
-            "ms" => scaled(number, 0),
+            "h" => Some(parse_scaled(number, 3)?.saturating_mul(3_600).min(HUGE)),
+            "m" => Some(parse_scaled(number, 3)?.saturating_mul(60).min(HUGE)),
+            "s" => parse_scaled(number, 3),
+            "ms" => parse_scaled(number, 0),
             "f" => self.frames(number),
-            "t" => Some(ratio(scaled(number, 3)?, 1, self.ticks)),
+            "t" => Some(ratio(parse_scaled(number, 3)?, 1, self.ticks)),
             _ => None,
         }
     }
 
-    /// A clock with an optional frame count in the fourth place.
+    /// Parses a clock time with an optional frame count in the fourth field.
     fn clock(&self, text: &str) -> Option<i64> {
         if text.bytes().filter(|&c| c == b':').count() < 3 {
-            return timestamp(text);
+            return parse_timestamp(text);
         }
         let (clock, frames) = text.rsplit_once(':')?;
-        // Parts of frames are rarely used and shorter than a segment's time is exact.
+        // Parts of frames are rarely used and shorter than the precision of a segment's time.
         let frames = frames.split('.').next().unwrap_or(frames);
-        Some(timestamp(clock)?.saturating_add(self.frames(frames)?))
+        Some(parse_timestamp(clock)?.saturating_add(self.frames(frames)?))
     }
 
     fn frames(&self, count: &str) -> Option<i64> {
-        Some(ratio(scaled(count, 3)?, self.per, self.frames))
+        Some(ratio(parse_scaled(count, 3)?, self.frame_seconds, self.frames))
     }
 }
 
@@ -84,19 +88,19 @@ fn ratio(value: i64, by: i64, over: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::captions::xml::Document;
+    use crate::captions::xml::XmlDocument;
 
     fn check(attributes: &str, cases: &[(&str, Option<i64>)]) {
         let document = format!("<tt {attributes}></tt>");
-        let (_, root) = Document::open(&document, "tt").unwrap();
-        let base = TimeBase::of(&root);
+        let (_, root) = XmlDocument::open(&document, "tt").unwrap();
+        let base = TimeBase::from_root(&root);
         for &(text, expect) in cases {
             assert_eq!(base.milliseconds(text), expect, "{text:?} with {attributes:?}");
         }
     }
 
     #[test]
-    fn clocks_and_offsets_are_read() {
+    fn ttml_time_reads_clocks_and_offsets() {
         check(
             "",
             &[
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_come_from_the_document() {
+    fn ttml_time_uses_rates_of_document() {
         check(
             "ttp:frameRate='25'",
             &[("00:00:01:05", Some(1_200)), ("50f", Some(2_000)), ("25t", Some(1_000))],

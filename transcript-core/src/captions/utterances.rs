@@ -1,7 +1,8 @@
-//! TikTok's JSON for captions that a creator edited: `{"utterances": [{"text": "So", "start_time": 40,
-//! "end_time": 900}]}`, with milliseconds.
+//! TikTok's JSON of captions edited by a creator.
 //!
-//! The text stays as it is; there is no markup in it. Fields of an unexpected type count as absent.
+//! Its form is `{"utterances": [{"text": "So", "start_time": 40, "end_time": 900}]}`. Times are in milliseconds.
+//!
+//! The text has no markup and stays unchanged. Fields of an unexpected type count as absent.
 
 use std::fmt;
 
@@ -12,12 +13,12 @@ use serde::{
 
 use super::{
     CaptionError, SEGMENTS_MAX,
-    cues::{self, Cues},
-    lenient::{Millis, Object, Text, otherwise},
+    cue_collector::{self, CueCollector},
+    lenient::{LenientMillis, LenientObject, LenientText, accept_other_types},
 };
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct UtterancesBody<'a> {
     #[serde(borrow, default)]
     utterances: Option<Utterances<'a>>,
 }
@@ -25,14 +26,14 @@ struct Body<'a> {
 #[derive(Deserialize)]
 struct Utterance<'a> {
     #[serde(borrow, default)]
-    text: Text<'a>,
+    text: LenientText<'a>,
     #[serde(default)]
-    start_time: Millis,
+    start_time: LenientMillis,
     #[serde(default)]
-    end_time: Millis,
+    end_time: LenientMillis,
 }
 
-/// The utterances that have text, at most one more than there may be.
+/// Utterances with text, at most one more than [`SEGMENTS_MAX`].
 #[derive(Default)]
 struct Utterances<'a>(Vec<Utterance<'a>>);
 
@@ -41,14 +42,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Utterances<'a> {
         struct UtterancesVisitor<'a>(std::marker::PhantomData<&'a ()>);
         impl<'de: 'a, 'a> Visitor<'de> for UtterancesVisitor<'a> {
             type Value = Utterances<'a>;
-            otherwise!(Utterances::default(); unit, bool, number, str, map);
+            accept_other_types!(Utterances::default(); unit, bool, number, str, map);
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Utterances<'a>, A::Error> {
                 let mut utterances = Vec::new();
-                while let Some(Object(utterance)) = list.next_element::<Object<Utterance<'a>>>()? {
+                while let Some(LenientObject(utterance)) =
+                    list.next_element::<LenientObject<Utterance<'a>>>()?
+                {
                     if let Some(utterance) = utterance
                         && utterances.len() <= SEGMENTS_MAX
-                        && !cues::is_blank(utterance.text.0.as_deref().unwrap_or(""))
+                        && !cue_collector::is_blank(utterance.text.0.as_deref().unwrap_or(""))
                     {
                         utterances.push(utterance);
                     }
@@ -60,22 +63,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for Utterances<'a> {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
-    let body: Object<Body<'_>> = serde_json::from_str(text).map_err(|error| {
-        let what = if error.is_eof() { "are cut off" } else { "are no well-formed JSON" };
-        CaptionError::malformed(format!("The captions {what}: ask for them again."))
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
+    let body: LenientObject<UtterancesBody<'_>> = serde_json::from_str(text).map_err(|error| {
+        let what = if error.is_eof() { "are truncated" } else { "are not well-formed JSON" };
+        CaptionError::malformed(format!("The captions {what}. Fetch them again."))
     })?;
-    let Some(Body { utterances: Some(utterances) }) = body.0 else {
-        return Err(CaptionError::not_captions("The answer is JSON without utterances."));
+    let Some(UtterancesBody { utterances: Some(utterances) }) = body.0 else {
+        return Err(CaptionError::not_captions("This is JSON without utterances."));
     };
-    let mut gathered = Cues::default();
+    let mut cues = CueCollector::default();
     for Utterance { text, start_time, end_time } in utterances.0 {
-        // Words without a time could stand anywhere.
+        // Text without a time could belong anywhere.
         if let (Some(text), Some(start)) = (text.0, start_time.0) {
-            gathered.between(text.into_owned(), start, end_time.0.unwrap_or(start))?;
+            cues.add_between(text.into_owned(), start, end_time.0.unwrap_or(start))?;
         }
     }
-    Ok(gathered)
+    Ok(cues)
 }
 
 #[cfg(test)]
@@ -89,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn utterances_are_read_with_milliseconds() {
+    fn utterances_times_are_milliseconds() {
         check(
             "{\"text\":\"then <b>\",\"start_time\":900,\"end_time\":1400,\"words\":[{\"text\":\"then\"}]},\
              {\"text\":\"So\",\"start_time\":40,\"end_time\":\"900\"}",
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_types_count_as_absent() {
+    fn utterances_unexpected_types_count_as_absent() {
         check(
             "null,7,{\"text\":\" \",\"start_time\":1},{\"text\":5,\"start_time\":1},{\"text\":\"when\"},\
              {\"text\":\"kept\",\"start_time\":10.4,\"end_time\":null},\
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn utterances_unreadable_body_returns_error_kind() {
         let kind = |body: &str| parse_as(CaptionFormat::Utterances, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("{\"utterances\":[]}"), CaptionErrorKind::NoCues);
         assert_eq!(kind("{\"utterances\":null}"), CaptionErrorKind::NotCaptions);

@@ -1,112 +1,115 @@
-//! WebVTT, as leniently as players read it.
+//! WebVTT, read as leniently as players read it.
 //!
-//! Removed are the header, notes, styles and regions, cue identifiers and settings, and the formatting tags
-//! of [`super::markup`] with the speaker's name that a voice tag holds. Entities are decoded. Line breaks
-//! inside a cue stay. A cue with unreadable times is left out, and told of, and the rest is kept. `X-TIMESTAMP-MAP` is not
-//! applied: in a single file, and in segments that share one map, cue times count from the video's start.
+//! Removed are the header, notes, styles and regions, cue identifiers and settings, and the formatting tags of
+//! [`super::markup`], with the speaker name of a voice tag. Entities are decoded. Line breaks inside a cue stay.
+//! A cue with unreadable times is left out and reported; the others are kept. `X-TIMESTAMP-MAP` is not applied:
+//! in a single file, and in segments that share one map, cue times count from the start of the video.
 //!
-//! Wherever players drop words because of an oddity, they are kept: times that are written in an odd way
-//! ([`super::timing`]) or run backwards, a line with an arrow in a cue's text ("ten --> eleven"), an unclosed
-//! `<`, and tags and entities that WebVTT does not know.
+//! Text that players drop because of an irregularity is kept: times in unusual notation ([`super::timing`]) or
+//! in reverse order, a line with an arrow in a cue's text ("ten --> eleven"), an unclosed `<`, and tags and
+//! entities that WebVTT does not define.
 
 use super::{
     CaptionError,
+    cue_collector::CueCollector,
     cue_file::CueFile,
-    cues::Cues,
     sniff::is_webvtt,
     timing::{ARROW, TimingLine, lines},
 };
 use crate::transcript::LanguageTag;
 
-/// The longest kind of text that is believed to be one, in bytes: `descriptions` is the longest there is.
+/// Maximum length of a kind, in bytes; the longest defined one is `descriptions`.
 const KIND_LENGTH_MAX: usize = 16;
 
-pub(super) fn parse(text: &str) -> Result<Cues, CaptionError> {
+pub(super) fn parse(text: &str) -> Result<CueCollector, CaptionError> {
     let body = text.trim_start();
     if !is_webvtt(body) {
-        return Err(CaptionError::not_captions("The answer does not begin with WEBVTT."));
+        return Err(CaptionError::not_captions("The captions do not begin with WEBVTT."));
     }
-    let blank = text.get(..text.len() - body.len()).map_or(0, |blank| lines(blank).count() - 1);
+    let blank_lines =
+        text.get(..text.len() - body.len()).map_or(0, |blank_lines| lines(blank_lines).count() - 1);
     let mut file = CueFile::default();
-    let mut header = Header { is_open: true, ..Header::default() };
-    let mut outside = Outside::default();
-    for (line, number) in lines(body).zip(1 + blank as u64..) {
-        header.line(line);
-        match TimingLine::read(line) {
-            // No empty line is needed before the next cue; all that stands there then is its identifier.
+    let mut header = WebVttHeader { is_open: true, ..WebVttHeader::default() };
+    let mut outside_block = WebVttBlock::default();
+    for (line, number) in lines(body).zip(1 + blank_lines as u64..) {
+        header.read_line(line);
+        match TimingLine::parse(line) {
+            // The next cue needs no empty line before it; what precedes it there is its identifier.
             TimingLine::Times(start, end) => {
-                outside = Outside::Nothing;
+                outside_block = WebVttBlock::Nothing;
                 end_before_timing(&mut file)?;
                 file.begin(Some((start, end)), number);
             }
-            TimingLine::Broken => {
-                outside = Outside::Nothing;
+            TimingLine::Invalid => {
+                outside_block = WebVttBlock::Nothing;
                 end_before_timing(&mut file)?;
                 file.begin(None, number);
             }
-            TimingLine::None if line.is_empty() => {
+            TimingLine::NotTiming if line.is_empty() => {
                 file.end()?;
-                outside.end(&mut file);
+                outside_block.end(&mut file);
             }
-            TimingLine::None if file.is_open() => file.line(line),
-            TimingLine::None => {
-                if number > 1 + blank as u64 && is_webvtt(line) {
-                    file.seam();
+            TimingLine::NotTiming if file.is_open() => file.push_line(line),
+            TimingLine::NotTiming => {
+                if number > 1 + blank_lines as u64 && is_webvtt(line) {
+                    file.mark_segment_boundary();
                 }
-                outside.line(line, number);
+                outside_block.read_line(line, number);
             }
         }
     }
-    outside.end(&mut file);
+    outside_block.end(&mut file);
     let mut cues = file.finish()?;
     (cues.language, cues.kind) = (header.language, header.kind);
     Ok(cues)
 }
 
-/// The block of lines outside of cues that is being read.
+/// Block of lines outside of cues that is being read.
 #[derive(Clone, Copy, Debug, Default)]
-enum Outside {
-    /// None, or nothing but numbers so far.
+enum WebVttBlock {
+    /// No block, or only numbers so far.
     #[default]
     Nothing,
-    /// A header, note, style or region: no words.
-    Aside,
-    /// What is an identifier if times follow, and otherwise words that have lost them; in the line with this number.
-    Stray(u64),
+    /// A header, note, style or region: no text.
+    NonText,
+    /// An identifier if times follow, otherwise text that lost its times; in the line with this number.
+    Untimed(u64),
 }
 
-impl Outside {
-    fn line(&mut self, line: &str, number: u64) {
-        let is_aside =
+impl WebVttBlock {
+    fn read_line(&mut self, line: &str, number: u64) {
+        let is_non_text =
             is_webvtt(line) || ["NOTE", "STYLE", "REGION"].iter().any(|name| line.starts_with(name));
         match self {
-            Self::Nothing if is_aside => *self = Self::Aside,
+            Self::Nothing if is_non_text => *self = Self::NonText,
             Self::Nothing if line.contains(ARROW) || line.chars().any(char::is_alphabetic) => {
-                *self = Self::Stray(number)
+                *self = Self::Untimed(number)
             }
             _ => {}
         }
     }
 
     fn end(&mut self, file: &mut CueFile) {
-        if let Self::Stray(line) = std::mem::take(self) {
-            file.leave_out(line);
+        if let Self::Untimed(line) = std::mem::take(self) {
+            file.count_left_out(line);
         }
     }
 }
 
-/// What the first block of a file says about it: `Language: en`, `Kind: captions`.
+/// Metadata in the first block of a file: `Language: en`, `Kind: captions`.
 #[derive(Default)]
-struct Header {
+struct WebVttHeader {
     is_open: bool,
     language: Option<LanguageTag>,
     kind: Option<String>,
 }
 
-impl Header {
-    /// Reads a line, if the header has not ended before it. Some have it all in the first line, parted by `;`.
-    fn line(&mut self, line: &str) {
-        self.is_open &= !line.trim().is_empty() && TimingLine::read(line) == TimingLine::None;
+impl WebVttHeader {
+    /// Reads a line unless the header has ended.
+    ///
+    /// Some files have all fields in the first line, separated by `;`.
+    fn read_line(&mut self, line: &str) {
+        self.is_open &= !line.trim().is_empty() && TimingLine::parse(line) == TimingLine::NotTiming;
         if !self.is_open {
             return;
         }
@@ -126,13 +129,13 @@ impl Header {
     }
 }
 
-/// Ends a cue that a timing line ends. A number behind a line of white space is the next identifier.
+/// Ends the open cue at a timing line. A number after a blank line is the identifier of the next cue.
 fn end_before_timing(file: &mut CueFile) -> Result<(), CaptionError> {
     let mut last = file.payload().trim_end_matches('\n').rsplit('\n');
-    if let (Some(number), Some(blank)) = (last.next(), last.next())
+    if let (Some(number), Some(blank_lines)) = (last.next(), last.next())
         && !number.is_empty()
         && number.bytes().all(|c| c.is_ascii_digit())
-        && blank.trim().is_empty()
+        && blank_lines.trim().is_empty()
     {
         let length = file.payload().len() - number.len() - 1;
         file.truncate(length);
@@ -142,7 +145,7 @@ fn end_before_timing(file: &mut CueFile) -> Result<(), CaptionError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as, read};
+    use crate::captions::{CaptionErrorKind, CaptionFormat, parse_as, parse_with_report};
 
     fn check(body: &str, expect: &[(&str, u64, u64)]) {
         let segments = parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap();
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_notes_and_styles_are_no_words() {
+    fn webvtt_headers_notes_and_styles_are_dropped() {
         check(
             "WEBVTT - title\nKind: captions\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000\n\n\
              NOTE a note\nof two lines\n\nSTYLE\n::cue { color: red }\n\nREGION\nid:a\n\n\
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn words_outside_of_cues_are_told_of() {
+    fn webvtt_text_outside_cues_is_reported() {
         for (between, expect) in [
             ("00:03.000 --> xx\nlost words", &[6_u64] as &[u64]),
             ("--> 00:06.000\nlost", &[6]),
@@ -179,14 +182,14 @@ mod tests {
             let body = format!(
                 "WEBVTT\n\n00:01.000 --> 00:02.000\nok\n\n{between}\n\n\n00:08.000 --> 00:09.000\nbye"
             );
-            let reading = read(body.as_bytes()).unwrap();
-            assert_eq!(reading.left_out.lines, expect, "{between:?}");
-            assert_eq!(reading.segments.last().unwrap().text, "bye");
+            let parsed = parse_with_report(body.as_bytes()).unwrap();
+            assert_eq!(parsed.left_out.lines, expect, "{between:?}");
+            assert_eq!(parsed.segments.last().unwrap().text, "bye");
         }
     }
 
     #[test]
-    fn all_line_ends_and_a_byte_order_mark_are_read() {
+    fn webvtt_all_line_ends_and_byte_order_mark_are_read() {
         for end in ["\n", "\r\n", "\r"] {
             let body = "\u{FEFF}WEBVTT\n\n00:01.000 --> 00:02.000\na\nb\n\n00:02.000 --> 00:03.000\nc\n";
             check(&body.replace('\n', end), &[("a\nb", 1_000, 2_000), ("c", 2_000, 3_000)]);
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_go_first_and_entities_are_decoded_after() {
+    fn webvtt_tags_are_removed_before_entities_are_decoded() {
         check(
             "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Tom &amp; &lt;i&gt; List&lt;T&gt; &#39;x&#39; \
              &#x4e2d;&lrm;\n\n\
@@ -205,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_cues_are_dropped_and_the_rest_is_kept() {
+    fn webvtt_broken_cues_are_dropped_others_kept() {
         check(
             "WEBVTT\n\n00:5s.000 --> 00:06.000\nbroken\n\n00:xx --> 00:04.000\nunreadable\n\n\
              00:01.000-->00:02.20\nshort\n\n00:02,500 --> 00:03,000\ncomma\n\n00:06.000 --> 00:07.000\n\n\
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_cues_keep_their_words() {
+    fn webvtt_irregular_cues_keep_text() {
         check(
             "WEBVTT\n\n00:05.000 --> 00:04.000\nbackwards\n\n00:06.000 --> 00:07.000\nten --> eleven\n\n\
              00:59.000 --> 00:60.000\nsixty\n\n01:01.000 --> 01:02.000line:0\nglued settings\n\n\
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_inside_a_cue_are_words() {
+    fn webvtt_note_inside_cue_is_text() {
         check(
             "WEBVTT\n\nNOTE no words\n00:00.000 -->\n\n00:01.000 --> 00:02.000\nNOTE one\n\n\
              00:02.000 --> 00:03.000\nNOTE one\nNOTE two\n",
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timing_line_ends_the_cue_before_it() {
+    fn webvtt_timing_line_ends_previous_cue() {
         check(
             "WEBVTT\n00:01.000 --> 00:02.000\na\n00:02.000 --> 00:03.000\nb --> c\n \n7\n00:03.000 --> \
              00:04.000\n8\n",
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_roll_are_said_once() {
+    fn webvtt_rolling_lines_appear_once() {
         check(
             "WEBVTT\n\n00:00.000 --> 00:02.990\n \nso<00:00:00.100><c> we</c>\n\n00:02.990 --> 00:03.000\n\
              so we\n \n\n\
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cue_that_a_playlist_cut_in_two_is_one() {
+    fn webvtt_cue_split_by_playlist_is_joined() {
         check(
             "WEBVTT\n\n00:01.000 --> 00:02.000\nsame\n\nWEBVTT\nX-TIMESTAMP-MAP=MPEGTS:0,LOCAL:00:00.000\n\n\
              00:02.000 --> 00:03.000\nsame\n\n00:03.000 --> 00:04.000\nsame\n",
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_names_language_and_kind() {
+    fn webvtt_header_sets_language_and_kind() {
         for (header, language, kind) in [
             ("WEBVTT\nKind: captions\nLanguage: pt_br", Some("pt-BR"), Some("captions")),
             ("WEBVTT Kind: Subtitles; Language: de", Some("de"), Some("subtitles")),
@@ -277,15 +280,16 @@ mod tests {
             ("WEBVTT - Language\n\nLanguage: en", None, None),
             ("WEBVTT", None, None),
         ] {
-            let reading =
-                read(format!("{header}\n\n00:01.000 --> 00:02.000\nLanguage: fr\n").as_bytes()).unwrap();
-            assert_eq!(reading.language.as_ref().map(|tag| tag.as_str()), language, "{header:?}");
-            assert_eq!(reading.kind.as_deref(), kind, "{header:?}");
+            let parsed =
+                parse_with_report(format!("{header}\n\n00:01.000 --> 00:02.000\nLanguage: fr\n").as_bytes())
+                    .unwrap();
+            assert_eq!(parsed.language.as_ref().map(|tag| tag.as_str()), language, "{header:?}");
+            assert_eq!(parsed.kind.as_deref(), kind, "{header:?}");
         }
     }
 
     #[test]
-    fn what_is_no_webvtt_is_refused() {
+    fn webvtt_other_formats_are_rejected() {
         let kind = |body: &str| parse_as(CaptionFormat::WebVtt, body.as_bytes()).unwrap_err().kind();
         assert_eq!(kind("<html></html>"), CaptionErrorKind::NotCaptions);
         assert_eq!(kind("00:01.000 --> 00:02.000\na"), CaptionErrorKind::NotCaptions);

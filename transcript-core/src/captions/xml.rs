@@ -1,7 +1,7 @@
-//! XML bodies as a flat run of opened elements, closed elements and text.
+//! XML bodies as a flat sequence of opened elements, closed elements and text.
 //!
-//! Entities that a document defines for itself are never expanded and nothing outside is ever read: an
-//! unknown reference stays in the text as it is written.
+//! Entities defined by a document are never expanded and external entities are never read: an unknown reference
+//! stays in the text as written.
 
 use std::borrow::Cow;
 
@@ -15,29 +15,30 @@ use super::{CaptionError, DEPTH_MAX};
 
 /// One step through a document.
 #[derive(Debug)]
-pub(super) enum Node<'a> {
-    /// An element begins.
-    Open(Element<'a>),
-    /// The element that was opened last and not closed yet ends.
+pub(super) enum XmlNode<'a> {
+    /// Start of an element.
+    Open(XmlElement<'a>),
+    /// End of the innermost open element.
     Close,
     /// Text, decoded once.
     Text(Cow<'a, str>),
 }
 
-/// An element's name and attributes.
+/// Name and attributes of an element.
 #[derive(Debug)]
-pub(super) struct Element<'a> {
+pub(super) struct XmlElement<'a> {
     start: BytesStart<'a>,
 }
 
-impl Element<'_> {
-    /// The name without its prefix.
+impl XmlElement<'_> {
+    /// Name without its prefix.
     pub(super) fn name(&self) -> &str {
         self.start.local_name().into_inner()
     }
 
-    /// The value of the attribute with this name, whatever its prefix. Values are taken as written: those
-    /// that matter here are numbers and keywords.
+    /// Value of the attribute with this name, whatever its prefix.
+    ///
+    /// Values are returned as written: those needed here are numbers and keywords.
     pub(super) fn attribute(&self, name: &str) -> Option<Cow<'_, str>> {
         let mut attributes = self.start.html_attributes();
         attributes
@@ -48,24 +49,24 @@ impl Element<'_> {
     }
 }
 
-/// A document that is being read.
-pub(super) struct Document<'a> {
+/// Document that is being read.
+pub(super) struct XmlDocument<'a> {
     reader: Reader<&'a [u8]>,
     depth: usize,
     ended: bool,
 }
 
-impl<'a> Document<'a> {
-    /// Opens a document whose root element has this name, and steps into the root.
-    pub(super) fn open(text: &'a str, root: &str) -> Result<(Self, Element<'a>), CaptionError> {
+impl<'a> XmlDocument<'a> {
+    /// Opens a document with this root element and steps into the root.
+    pub(super) fn open(text: &'a str, root: &str) -> Result<(Self, XmlElement<'a>), CaptionError> {
         let mut reader = Reader::from_str(text.trim_start());
         let config = reader.config_mut();
         config.expand_empty_elements = true;
-        // "AT&T" without an escape is common in captions, and what it means is clear.
+        // "AT&T" without an escape is common in captions, and its meaning is clear.
         config.allow_dangling_amp = true;
         let mut document = Self { reader, depth: 0, ended: false };
         while let Some(node) = document.next()? {
-            if let Node::Open(element) = node {
+            if let XmlNode::Open(element) = node {
                 return if element.name() == root {
                     Ok((document, element))
                 } else {
@@ -73,14 +74,16 @@ impl<'a> Document<'a> {
                 };
             }
         }
-        Err(CaptionError::not_captions(format!("There is no {root} element in the answer.")))
+        Err(CaptionError::not_captions(format!("The XML has no {root} element.")))
     }
 
-    /// The next step; none after the root has been closed, whatever follows it.
-    pub(super) fn next(&mut self) -> Result<Option<Node<'a>>, CaptionError> {
+    /// Returns the next step; `None` after the root is closed, whatever follows it.
+    pub(super) fn next(&mut self) -> Result<Option<XmlNode<'a>>, CaptionError> {
         while !self.ended {
             let event = self.reader.read_event().map_err(|_| {
-                CaptionError::malformed("The captions are cut off or no well-formed XML: ask for them again.")
+                CaptionError::malformed(
+                    "The captions are truncated or not well-formed XML. Fetch them again.",
+                )
             })?;
             let node = match event {
                 Event::Start(start) => {
@@ -88,24 +91,24 @@ impl<'a> Document<'a> {
                     if self.depth > DEPTH_MAX {
                         return Err(CaptionError::malformed("The captions nest elements too deeply."));
                     }
-                    Node::Open(Element { start })
+                    XmlNode::Open(XmlElement { start })
                 }
                 Event::End(_) => {
                     self.depth = self.depth.saturating_sub(1);
                     self.ended = self.depth == 0;
-                    Node::Close
+                    XmlNode::Close
                 }
-                Event::Text(text) => Node::Text(text.xml10_content()),
-                Event::CData(text) => Node::Text(text.xml10_content()),
-                Event::GeneralRef(reference) => Node::Text(Cow::Owned(resolve(&reference))),
+                Event::Text(text) => XmlNode::Text(text.xml10_content()),
+                Event::CData(text) => XmlNode::Text(text.xml10_content()),
+                Event::GeneralRef(reference) => XmlNode::Text(Cow::Owned(resolve(&reference))),
                 Event::Eof if self.depth > 0 => {
-                    return Err(CaptionError::malformed("The captions are cut off: ask for them again."));
+                    return Err(CaptionError::malformed("The captions are truncated. Fetch them again."));
                 }
                 Event::Eof => {
                     self.ended = true;
                     break;
                 }
-                // Empty elements come as a start and an end; the rest carries no words.
+                // Empty elements arrive as a start and an end; the other events have no text.
                 Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {
                     continue;
                 }
@@ -115,8 +118,9 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// The text inside the element that was just opened, up to its end. Elements inside leave their text;
-    /// `br` leaves a line break.
+    /// Reads the text of the element that was just opened, up to its end.
+    ///
+    /// Child elements contribute their text; `br` becomes a line break.
     pub(super) fn text_of_element(&mut self) -> Result<String, CaptionError> {
         let mut words = String::new();
         let mut depth = 1;
@@ -124,21 +128,21 @@ impl<'a> Document<'a> {
             && let Some(node) = self.next()?
         {
             match node {
-                Node::Text(text) => words.push_str(&text),
-                Node::Open(element) => {
+                XmlNode::Text(text) => words.push_str(&text),
+                XmlNode::Open(element) => {
                     depth += 1;
                     if element.name() == "br" {
                         words.push('\n');
                     }
                 }
-                Node::Close => depth -= 1,
+                XmlNode::Close => depth -= 1,
             }
         }
         Ok(words)
     }
 }
 
-/// What a reference stands for: a character, one of HTML's named ones, or itself.
+/// Resolves a reference: to a character, to a named character of HTML, or to itself.
 fn resolve(reference: &str) -> String {
     let written = format!("&{reference};");
     decode_html_entities(&written).into_owned()
@@ -149,13 +153,13 @@ mod tests {
     use super::*;
     use crate::captions::CaptionErrorKind;
 
-    fn flat(text: &str) -> Result<String, CaptionErrorKind> {
+    fn flatten(text: &str) -> Result<String, CaptionErrorKind> {
         let read = || {
-            let (mut document, _) = Document::open(text, "r")?;
+            let (mut document, _) = XmlDocument::open(text, "r")?;
             let mut out = String::new();
             while let Some(node) = document.next()? {
                 match node {
-                    Node::Open(element) => {
+                    XmlNode::Open(element) => {
                         out.push('<');
                         out.push_str(element.name());
                         if let Some(value) = element.attribute("k") {
@@ -164,8 +168,8 @@ mod tests {
                         }
                         out.push('>');
                     }
-                    Node::Close => out.push_str("</>"),
-                    Node::Text(text) => out.push_str(&text),
+                    XmlNode::Close => out.push_str("</>"),
+                    XmlNode::Text(text) => out.push_str(&text),
                 }
             }
             Ok(out)
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_read_step_by_step() {
+    fn xml_document_yields_nodes_in_order() {
         for (text, expect) in [
             ("<r>a<b/>c</r>", "a<b></>c</>"),
             ("<?xml version=\"1.0\"?> <!-- c --><r><x:b k=\"1\">t</x:b></r>", "<b=1>t</></>"),
@@ -188,12 +192,12 @@ mod tests {
             ("<r>a</r>\0 rubbish <", "a</>"),
             ("<!DOCTYPE r [<!ENTITY e \"boom\">]><r>&e;&e;</r>", "&e;&e;</>"),
         ] {
-            assert_eq!(flat(text).as_deref(), Ok(expect), "{text:?}");
+            assert_eq!(flatten(text).as_deref(), Ok(expect), "{text:?}");
         }
     }
 
     #[test]
-    fn broken_documents_are_told_apart_from_other_ones() {
+    fn xml_malformed_differs_from_other_document() {
         let deep = "<r>".repeat(DEPTH_MAX + 1) + &"</r>".repeat(DEPTH_MAX + 1);
         for (text, expect) in [
             ("<r>a", CaptionErrorKind::Malformed),
@@ -204,9 +208,9 @@ mod tests {
             ("<q></q>", CaptionErrorKind::NotCaptions),
             ("just words", CaptionErrorKind::NotCaptions),
         ] {
-            assert_eq!(flat(text), Err(expect), "{text:?}");
+            assert_eq!(flatten(text), Err(expect), "{text:?}");
         }
         let fits = "<r>".repeat(DEPTH_MAX) + &"</r>".repeat(DEPTH_MAX);
-        assert!(flat(&fits).is_ok());
+        assert!(flatten(&fits).is_ok());
     }
 }

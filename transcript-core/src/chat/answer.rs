@@ -1,74 +1,74 @@
 //! A verified answer.
 
-use super::Usage;
+use super::TokenUsage;
 
-/// What is answered when the transcript does not say.
+/// Response if the transcript does not answer the question.
 pub const NOT_COVERED_SENTENCE: &str = "The transcript does not cover this.";
 
-/// What is answered when the model was given a part of the transcript only, and that part does not say.
+/// Response if the part of the transcript that the model received does not answer the question.
 pub(super) const NOT_COVERED_IN_PART: &str =
     "The parts of the transcript that were looked at do not cover this.";
 
-/// A moment of the video that an answer rests on: whole segments.
+/// A citation: a run of whole segments that an answer rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Citation {
-    /// When the first of its segments starts, in milliseconds from the video's beginning.
+    /// Start of its first segment, in milliseconds from the start of the video.
     pub start_ms: u64,
-    /// When the last of its segments ends, in milliseconds from the video's beginning.
+    /// End of its last segment, in milliseconds from the start of the video.
     pub end_ms: u64,
-    /// What its segments say, on one line.
+    /// Text of its segments, without line breaks.
     pub text: String,
-    /// A link to that moment, where the platform has such links; else to the video.
+    /// Link to `start_ms` where the platform supports such links, otherwise to the video.
     pub url: String,
 }
 
-/// A piece of an answer, verified: nothing of it is taken back.
+/// A verified sentence of an answer; it is never retracted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
-    /// Its text, with the white space before it: all of them together are the response.
+    /// Text with the white space before it. The texts of all sentences together are the response.
     pub text: String,
-    /// The moments that it cites and that no sentence before it did.
+    /// Citations that no earlier sentence has.
     pub citations: Vec<Citation>,
 }
 
-/// Where an answer came from.
+/// Source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The model wrote it.
+pub enum AnswerOrigin {
+    /// The model.
     Model,
-    /// Nothing that the model wrote could be verified: these are the transcript's best passages.
+    /// The best passages of the transcript, because no sentence of the model could be verified.
     Passages,
 }
 
 /// A verified answer.
 ///
-/// Every quotation of twelve characters or more in it is the transcript's own text, every marker `[m:ss]` is the
-/// start of a segment, and no link is in it but those of its citations.
+/// Every quotation of twelve characters or more is the transcript's own text, every marker `[m:ss]` is the start of a
+/// segment, and the only links are those of the citations.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct VerifiedAnswer {
     /// The text, with a marker such as `[1:05]` for each citation.
     pub response: String,
-    /// The moments that it cites, in the order in which the text does.
+    /// Citations, in the order of their markers in the text.
     pub citations: Vec<Citation>,
-    /// The share of the transcript's words that the model was given, from 0 to 1.
+    /// Share of the transcript's words that the model received, from 0 to 1.
     pub coverage: f64,
-    /// Whether the transcript answers the question; else the response says that it does not.
+    /// Whether the transcript answers the question; if not, the response says so.
     pub is_covered: bool,
-    /// Where it came from.
-    pub origin: Origin,
-    /// The tokens that the model counted, where it counts them.
-    pub usage: Option<Usage>,
+    /// Source of the answer.
+    pub origin: AnswerOrigin,
+    /// Tokens counted by the model; `None` if it does not count them.
+    pub usage: Option<TokenUsage>,
 }
 
-impl Answer {
-    /// An answer that says nothing yet.
+impl VerifiedAnswer {
+    /// Returns an answer without text.
     pub(super) fn empty(coverage: f64) -> Self {
         Self {
             response: String::new(),
             citations: Vec::new(),
             coverage,
             is_covered: true,
-            origin: Origin::Model,
+            origin: AnswerOrigin::Model,
             usage: None,
         }
     }

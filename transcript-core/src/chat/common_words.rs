@@ -1,14 +1,14 @@
-//! Words that say little about what is asked: grammar, words of asking, and talk of the video itself.
+//! Common words without information about the subject: grammar, questions, the video as such.
 //!
-//! A rare word of a question decides what is found. In a short transcript "what" or "speaker" may be rare by
-//! chance, so the commonest such words of some languages are known here, folded as words are.
+//! Rare words of a question decide which passages match. In a short transcript, "what" or "speaker" may be rare by
+//! chance, so the most common such words of some languages are listed here, folded as search terms are.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::LazyLock,
 };
 
-use super::terms::{Term, terms};
+use super::tokenizer::{Term, terms};
 
 const ENGLISH: &str = "a about above actually after again against all also am an and another any anything are as \
     at away be because been before being between both but by called came can cause clip come comes could did didn do does doesn \
@@ -74,19 +74,19 @@ const LISTS: [(&str, &str); 9] = [
     ("", OTHERS),
 ];
 
-/// Each word with the lists that it is in, as bits.
-static COMMON: LazyLock<HashMap<String, u16>> = LazyLock::new(|| {
+/// Each word with a bit set of the lists that contain it.
+static COMMON_WORDS: LazyLock<HashMap<String, u16>> = LazyLock::new(|| {
     let mut common: HashMap<String, u16> = HashMap::new();
-    for (place, (_, words)) in LISTS.iter().enumerate() {
+    for (index, (_, words)) in LISTS.iter().enumerate() {
         for word in words.split_whitespace() {
-            *common.entry(super::fold::fold(word)).or_default() |= 1 << place;
+            *common.entry(super::fold::fold(word)).or_default() |= 1 << index;
         }
     }
     common
 });
 
-/// Runs of letters that only ask or bind, in scripts without spaces and in Korean.
-const RUNS: &[&str] = &[
+/// N-grams of questions and conjunctions, in unspaced scripts and in Korean.
+const COMMON_NGRAMS: &[&str] = &[
     "什么",
     "什麼",
     "怎么",
@@ -204,45 +204,45 @@ const RUNS: &[&str] = &[
     "กี่",
 ];
 
-static RUNS_FOLDED: LazyLock<HashSet<String>> =
-    LazyLock::new(|| RUNS.iter().map(|run| run.chars().map(folded_letter).collect()).collect());
+static COMMON_NGRAMS_FOLDED: LazyLock<HashSet<String>> =
+    LazyLock::new(|| COMMON_NGRAMS.iter().map(|ngram| ngram.chars().map(folded_letter).collect()).collect());
 
-/// A run's letter as terms have it: folded, but for Korean syllables.
+/// Folds a letter of an n-gram as the tokenizer does: Korean syllables stay whole.
 fn folded_letter(c: char) -> String {
     if ('가'..='힣').contains(&c) { c.to_string() } else { super::fold::fold(&c.to_string()) }
 }
 
-/// Whether a folded word says little about what is asked.
+/// Whether a folded word carries no information about the subject.
 pub(super) fn is_common_word(word: &str) -> bool {
-    COMMON.contains_key(word)
+    COMMON_WORDS.contains_key(word)
 }
 
-/// Whether a text is in another language than the one with this primary tag, as far as its common words tell.
-pub(super) fn is_of_another_language(text: &str, primary: &str) -> bool {
+/// Whether the common words of a text show another language than this primary tag.
+pub(super) fn is_other_language(text: &str, primary: &str) -> bool {
     let mut hits = [0_u32; LISTS.len()];
     terms(text, |term| {
         if let Term::Word(word) = term
-            && let Some(lists) = COMMON.get(word)
+            && let Some(lists) = COMMON_WORDS.get(word)
         {
-            for (place, hits) in hits.iter_mut().enumerate() {
-                *hits += u32::from(lists >> place & 1);
+            for (index, hits) in hits.iter_mut().enumerate() {
+                *hits += u32::from(lists >> index & 1);
             }
         }
     });
-    let of = |wanted: &str| {
-        let place = LISTS.iter().position(|(language, _)| *language == wanted).unwrap_or(LISTS.len() - 1);
-        hits.get(place).copied().unwrap_or(0)
+    let hits_for = |wanted: &str| {
+        let index = LISTS.iter().position(|(language, _)| *language == wanted).unwrap_or(LISTS.len() - 1);
+        hits.get(index).copied().unwrap_or(0)
     };
-    let most = hits.iter().copied().max().unwrap_or(0);
-    most >= TELLING_HITS && most > of(primary)
+    let hits_max = hits.iter().copied().max().unwrap_or(0);
+    hits_max >= LANGUAGE_HITS_MIN && hits_max > hits_for(primary)
 }
 
-/// So many common words of a language tell that a text is in it.
-const TELLING_HITS: u32 = 2;
+/// Number of common words of a language from which a text counts as that language.
+const LANGUAGE_HITS_MIN: u32 = 2;
 
-/// Whether a run of letters says little about what is asked.
-pub(super) fn is_common_run(run: &str) -> bool {
-    RUNS_FOLDED.contains(run)
+/// Whether an n-gram carries no information about the subject.
+pub(super) fn is_common_ngram(ngram: &str) -> bool {
+    COMMON_NGRAMS_FOLDED.contains(ngram)
 }
 
 #[cfg(test)]
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_grammar_are_known_in_their_folded_form() {
+    fn common_words_match_in_folded_form() {
         for word in ["what", "warum", "uber", "apres", "perche", "почему", "γιατι", "speaker"] {
             assert!(is_common_word(word), "{word}");
         }
@@ -263,8 +263,8 @@ mod tests {
             ("PWNED", "en", false),
             ("", "en", false),
         ] {
-            assert_eq!(is_of_another_language(text, primary), expect, "{text} {primary}");
+            assert_eq!(is_other_language(text, primary), expect, "{text} {primary}");
         }
-        assert!(is_common_run("什么") && is_common_run("니다") && !is_common_run("火山"));
+        assert!(is_common_ngram("什么") && is_common_ngram("니다") && !is_common_ngram("火山"));
     }
 }

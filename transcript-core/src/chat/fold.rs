@@ -1,7 +1,7 @@
-//! Text reduced to the letters and digits in which a quotation must agree with what was said.
+//! Folds text to the letters and digits in which a quotation must match the transcript.
 //!
-//! Case, Unicode form, accents, punctuation and white space are folded away. That is safe because a quotation is
-//! never sent as the model wrote it: what leaves is the transcript's own text at the place that was found.
+//! Folding drops case, Unicode form, accents, punctuation and white space. That is safe because a quotation is never
+//! sent as the model wrote it: the response contains the transcript's own text at the match.
 
 use std::{iter::once, ops::Range};
 
@@ -12,15 +12,17 @@ use crate::transcript::is_unspaced;
 
 const NFKD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizerBorrowed::new_nfkd();
 
-/// How many places of a quotation are looked at before one inside of words is taken.
-const PLACES_MAX: usize = 32;
-/// The most letters by which a range is widened at either end to be whole words.
+/// Maximum of matches that are checked for word boundaries before one inside words is used.
+const MATCHES_MAX: usize = 32;
+/// Maximum of letters by which a match is widened at either end to whole words.
 const WIDENED_MAX: usize = 64;
-/// A range is taken to hold too little of what is looked for when it is so many times as long, and these bytes more.
-const LONGER_MAX: usize = 8;
-const LONGER_BYTES: usize = 256;
+/// A match is rejected if it is longer than this factor times the quotation plus [`MATCH_EXTRA_BYTES`].
+const MATCH_LENGTH_FACTOR: usize = 8;
+const MATCH_EXTRA_BYTES: usize = 256;
 
-/// Hands over each letter and digit of a character's folded form; none for marks, punctuation and white space.
+/// Calls `each` for every letter and digit of a character's folded form.
+///
+/// Marks, punctuation and white space have none.
 pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
     if c.is_ascii() {
         if c.is_ascii_alphanumeric() {
@@ -36,7 +38,7 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
                     each('s');
                     each('s');
                 }
-                // The dot of a Turkish capital letter is a mark of its own in lower case.
+                // In lower case, the dot of a Turkish capital letter is a separate mark.
                 letter if letter.is_alphanumeric() => each(letter),
                 _ => {}
             }
@@ -44,7 +46,7 @@ pub(super) fn fold_char(c: char, mut each: impl FnMut(char)) {
     }
 }
 
-/// A text's letters and digits, folded.
+/// Returns a text's letters and digits, folded.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.chars() {
@@ -53,16 +55,17 @@ pub(super) fn fold(text: &str) -> String {
     folded
 }
 
-/// Where the words stand in `text` that fold to `wanted`, as a range of its bytes that begins and ends with whole
-/// words. `folded` is the text, folded. A place between words comes before one that begins or ends inside of one.
+/// Returns the byte range of `text` that folds to `wanted`, widened to whole words.
+///
+/// `folded` is `text`, folded. A match between words is preferred to a match that starts or ends inside a word.
 pub(super) fn find(text: &str, folded: &str, wanted: &str) -> Option<Range<usize>> {
     if wanted.is_empty() {
         return None;
     }
-    let mut walk = Walk { text, at: 0, end: 0, reached: 0 };
-    let (mut first, longest) = (None, wanted.len() * LONGER_MAX + LONGER_BYTES);
-    for (place, _) in folded.match_indices(wanted).take(PLACES_MAX) {
-        let Some(exact) = walk.source(place..place + wanted.len()) else { break };
+    let mut iter = FoldIter { text, at: 0, end: 0, reached: 0 };
+    let (mut first, longest) = (None, wanted.len() * MATCH_LENGTH_FACTOR + MATCH_EXTRA_BYTES);
+    for (index, _) in folded.match_indices(wanted).take(MATCHES_MAX) {
+        let Some(exact) = iter.source(index..index + wanted.len()) else { break };
         let Some(whole) = whole_words(text, exact.clone()).filter(|whole| whole.len() <= longest) else {
             continue;
         };
@@ -74,28 +77,28 @@ pub(super) fn find(text: &str, folded: &str, wanted: &str) -> Option<Range<usize
     first
 }
 
-/// A walk through a text along its folded form, once from its beginning to its end.
-struct Walk<'a> {
+/// Single pass over a text that maps offsets of its folded form to offsets of the text.
+struct FoldIter<'a> {
     text: &'a str,
-    /// The last character that was passed, and its end.
+    /// Start of the last character that was passed; `end` is its end.
     at: usize,
     end: usize,
-    /// How many bytes of the folded form end with it.
+    /// Bytes of the folded form up to `end`.
     reached: usize,
 }
 
-impl Walk<'_> {
-    /// The bytes whose folded form has these bytes, which are not before those of the last call.
+impl FoldIter<'_> {
+    /// Maps a range of the folded form to a range of the text. Ranges must be passed in ascending order.
     fn source(&mut self, folded: Range<usize>) -> Option<Range<usize>> {
-        self.reach(folded.start + 1)?;
+        self.advance_to(folded.start + 1)?;
         let start = self.at;
-        self.reach(folded.end)?;
+        self.advance_to(folded.end)?;
         let marks = self.text.get(self.end..).unwrap_or_default().chars().take_while(|c| is_mark(*c));
         let marks: usize = marks.take(WIDENED_MAX).map(char::len_utf8).sum();
         Some(start..self.end + marks)
     }
 
-    fn reach(&mut self, folded: usize) -> Option<()> {
+    fn advance_to(&mut self, folded: usize) -> Option<()> {
         while self.reached < folded {
             let c = self.text.get(self.end..)?.chars().next()?;
             self.at = self.end;
@@ -106,24 +109,24 @@ impl Walk<'_> {
     }
 }
 
-/// The range, widened to the words in which it begins and ends; none where these have no end near by.
+/// Widens a range to whole words; `None` if a word exceeds [`WIDENED_MAX`] letters at either end.
 fn whole_words(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let inside = |c: &char| (c.is_alphanumeric() || is_mark(*c)) && !is_unspaced(*c);
     let piece = text.get(range.clone()).unwrap_or_default();
     let (mut start, mut end) = (range.start, range.end);
     if piece.chars().next().is_some_and(|c| inside(&c)) {
         let before = text.get(..range.start).unwrap_or_default().chars().rev();
-        start -= length(before.take_while(inside))?;
+        start -= byte_length(before.take_while(inside))?;
     }
     if piece.chars().next_back().is_some_and(|c| inside(&c)) {
         let after = text.get(range.end..).unwrap_or_default().chars();
-        end += length(after.take_while(inside))?;
+        end += byte_length(after.take_while(inside))?;
     }
     Some(start..end)
 }
 
-/// The bytes of letters, where these are not too many.
-fn length(letters: impl Iterator<Item = char>) -> Option<usize> {
+/// Bytes of the letters; `None` if there are more than [`WIDENED_MAX`].
+fn byte_length(letters: impl Iterator<Item = char>) -> Option<usize> {
     let (mut bytes, mut count) = (0, 0);
     for c in letters.take(WIDENED_MAX + 1) {
         bytes += c.len_utf8();
@@ -132,7 +135,7 @@ fn length(letters: impl Iterator<Item = char>) -> Option<usize> {
     (count <= WIDENED_MAX).then_some(bytes)
 }
 
-/// Whether a character only changes the letter before it.
+/// Whether a character only modifies the letter before it.
 pub(super) fn is_mark(c: char) -> bool {
     !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace() && c.script() != Script::Common
 }
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_in_many_forms_is_one() {
+    fn fold_variants_of_one_text_are_equal() {
         for (one, other) in [
             ("Don’t — stop!", "don't stop"),
             ("ＦＵＬＬ　ｗｉｄｔｈ", "full width"),
@@ -168,19 +171,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_the_texts_own_and_whole_words() {
+    fn find_returns_original_text_in_whole_words() {
         check(
             "So, it's *really* simple: 3.5 percent.",
             "its really simple 35 percent",
             "it's *really* simple: 3.5 percent",
         );
         check("all fifteen million people", "teen million peop", "fifteen million people");
-        // Between words comes first.
+        // A match between words comes first.
         check("party of warning. The art of war.", "art of war", "art of war");
         check("他说：“今天天气很好”，然后走了", "今天天气很好", "今天天气很好");
         check("le caf\u{301}e\u{301}", "cafe", "caf\u{301}e\u{301}");
         check("หลังจากนั้นน้ำก็ท่วม", "น้ำก็ท่วม", "น้ำก็ท่วม");
-        // A word without end is none, and so is a text with hardly a letter.
+        // A word without an end is rejected, and so is a range that is mostly punctuation.
         let endless = "z".repeat(5_000);
         assert_eq!(found(&endless, "zzzzzzzzzzzz"), None);
         assert_eq!(found(&format!("a{}b", ".".repeat(5_000)), "ab"), None);
@@ -195,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_piece_of_a_text_is_found_in_it(text in "[a-z çéÄß.,'你好ก้ำ한ς½-]{1,40}", from in 0..40_usize, count in 1..40_usize) {
+        fn find_every_substring_is_found(text in "[a-z çéÄß.,'你好ก้ำ한ς½-]{1,40}", from in 0..40_usize, count in 1..40_usize) {
             let piece: String = text.chars().skip(from).take(count).collect();
             let wanted = fold(&piece);
             let range = find(&text, &fold(&text), &wanted);
@@ -207,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_folds_and_is_searched(text in "\\PC{0,60}", quoted in "\\PC{0,20}") {
+        fn find_any_text_does_not_panic(text in "\\PC{0,60}", quoted in "\\PC{0,20}") {
             if let Some(range) = find(&text, &fold(&text), &fold(&quoted)) {
                 prop_assert!(text.get(range).is_some());
             }

@@ -1,25 +1,25 @@
-//! What kind of question it is, as far as that changes which passages are wanted.
+//! Classifies a question by which passages it needs.
 
 use super::{
-    Passage, Question, Role,
-    rank::{Query, best, rank},
+    ChatRole, Passage, Question,
+    bm25::{Bm25Query, score_all, sort_by_score},
 };
 
-/// Which passages a question wants.
+/// Which passages a question needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
-    /// Those with the words of the question.
+    /// Passages with the words of the question.
     Words,
     /// The whole video.
     Whole,
-    /// What comes after the moment that was cited last, in milliseconds.
+    /// Passages after the latest citation of the last answer; its time in milliseconds.
     After(u64),
-    /// What comes before the moment that was cited first, in milliseconds.
+    /// Passages before the earliest citation of the last answer; its time in milliseconds.
     Before(u64),
 }
 
-/// Pieces of questions about a whole video, in lower case.
-const WHOLE: &[&str] = &[
+/// Substrings of questions about a whole video, in lower case.
+const WHOLE_VIDEO_PHRASES: &[&str] = &[
     "summar",
     "overview",
     "tl;dr",
@@ -114,8 +114,8 @@ const WHOLE: &[&str] = &[
     "เกี่ยวกับอะไร",
 ];
 
-/// Words that ask for what follows, folded as pieces of the lower-case question between spaces.
-const AFTER: &[&str] = &[
+/// Words that request what follows, compared with the lower-case words of the question.
+const AFTER_WORDS: &[&str] = &[
     "after",
     "afterwards",
     "then",
@@ -149,8 +149,8 @@ const AFTER: &[&str] = &[
     "setelah",
     "lalu",
 ];
-/// The same where no spaces are written.
-const AFTER_RUNS: &[&str] = &[
+/// The same for scripts without spaces.
+const AFTER_PHRASES: &[&str] = &[
     "之后",
     "之後",
     "接着",
@@ -168,7 +168,7 @@ const AFTER_RUNS: &[&str] = &[
     "หลังจาก",
     "ต่อไป",
 ];
-const BEFORE: &[&str] = &[
+const BEFORE_WORDS: &[&str] = &[
     "before",
     "beforehand",
     "earlier",
@@ -187,45 +187,49 @@ const BEFORE: &[&str] = &[
     "πριν",
     "sebelum",
 ];
-const BEFORE_RUNS: &[&str] = &["之前", "以前", "その前", "まえ", "전에", "ก่อน"];
+const BEFORE_PHRASES: &[&str] = &["之前", "以前", "その前", "まえ", "전에", "ก่อน"];
 
-/// What a question wants of these passages.
+/// Classifies a question, given the passages of the transcript.
 pub(super) fn intent(question: &Question, passages: &[Passage]) -> Intent {
-    let asked = question.message().to_lowercase();
+    let message = question.message().to_lowercase();
     if let Some((first, last)) = last_cited(question) {
-        if asks_only(&asked, AFTER, AFTER_RUNS) {
+        if has_only(&message, AFTER_WORDS, AFTER_PHRASES) {
             return Intent::After(last);
         }
-        if asks_only(&asked, BEFORE, BEFORE_RUNS) {
+        if has_only(&message, BEFORE_WORDS, BEFORE_PHRASES) {
             return Intent::Before(first);
         }
     }
-    if is_whole(&asked, passages) { Intent::Whole } else { Intent::Words }
+    if is_whole(&message, passages) { Intent::Whole } else { Intent::Words }
 }
 
-/// Whether a question is about everything: it has a piece that says so, and no other word of the transcript.
-fn is_whole(asked: &str, passages: &[Passage]) -> bool {
-    let Some(piece) = WHOLE.iter().find(|piece| asked.contains(**piece)) else { return false };
-    let mut rest = Query::default();
-    if asked.chars().any(|c| c >= '\u{E00}') {
-        // Where words are not told apart, a short request is one for all.
-        rest.add(&asked.replacen(piece, " ", 1), 1.0);
-        return rest.telling() <= RUNS_MAX;
+/// Whether a question is about the whole video.
+///
+/// It then has a substring of [`WHOLE_VIDEO_PHRASES`] and no other word of the transcript.
+fn is_whole(message: &str, passages: &[Passage]) -> bool {
+    let Some(phrase) = WHOLE_VIDEO_PHRASES.iter().find(|phrase| message.contains(**phrase)) else {
+        return false;
+    };
+    let mut other_terms = Bm25Query::default();
+    if message.chars().any(|c| c >= '\u{E00}') {
+        // Without word boundaries, a short request counts as one about the whole video.
+        other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
+        return other_terms.informative() <= WHOLE_VIDEO_NGRAMS_MAX;
     }
-    let piece: Vec<&str> = piece.split_whitespace().collect();
-    let is_of_piece = |word: &str| piece.iter().any(|part| word.contains(part));
-    for word in asked.split_whitespace().filter(|word| !is_of_piece(word) && !is_form(word)) {
-        rest.add_telling(word);
+    let phrase: Vec<&str> = phrase.split_whitespace().collect();
+    let is_part_of_phrase = |word: &str| phrase.iter().any(|part| word.contains(part));
+    for word in message.split_whitespace().filter(|word| !is_part_of_phrase(word) && !describes_form(word)) {
+        other_terms.add_informative(word);
     }
-    best(&rank(passages, &rest)).is_empty()
+    sort_by_score(&score_all(passages, &other_terms)).is_empty()
 }
 
-/// How many telling runs of letters a request has at most that is taken for one for all.
-const RUNS_MAX: usize = 10;
+/// Most informative n-grams in an unspaced request that counts as one about the whole video.
+const WHOLE_VIDEO_NGRAMS_MAX: usize = 10;
 
-/// Whether a word only says in which form an answer is wanted.
-fn is_form(word: &str) -> bool {
-    const FORMS: &[&str] = &[
+/// Whether a word only describes the form of the answer.
+fn describes_form(word: &str) -> bool {
+    const FORM_WORDS: &[&str] = &[
         "short",
         "brief",
         "briefly",
@@ -266,42 +270,42 @@ fn is_form(word: &str) -> bool {
         "court",
         "breve",
     ];
-    FORMS.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
+    FORM_WORDS.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()))
 }
 
-/// Whether a question has one of these words, and no other that says anything.
-fn asks_only(asked: &str, words: &[&str], runs: &[&str]) -> bool {
-    let mut rest = Query::default();
-    if let Some(run) = runs.iter().find(|run| asked.contains(**run)) {
-        rest.add(&asked.replacen(run, " ", 1), 1.0);
-        return rest.telling() <= BESIDE_RUNS_MAX;
+/// Whether a question has one of these words and no other informative word.
+fn has_only(message: &str, words: &[&str], phrases: &[&str]) -> bool {
+    let mut other_terms = Bm25Query::default();
+    if let Some(phrase) = phrases.iter().find(|phrase| message.contains(**phrase)) {
+        other_terms.add(&message.replacen(phrase, " ", 1), 1.0);
+        return other_terms.informative() <= OTHER_NGRAMS_MAX;
     }
-    let mut has_one = false;
-    for word in asked.split(|c: char| !c.is_alphanumeric()) {
+    let mut has_match = false;
+    for word in message.split(|c: char| !c.is_alphanumeric()) {
         if words.contains(&word) {
-            has_one = true;
+            has_match = true;
         } else {
-            rest.add(word, 1.0);
+            other_terms.add(word, 1.0);
         }
     }
-    has_one && rest.telling() == 0
+    has_match && other_terms.informative() == 0
 }
 
-/// How many telling runs of letters such a question has at most beside the one that asks.
-const BESIDE_RUNS_MAX: usize = 3;
+/// Most other informative n-grams in such a question in an unspaced script.
+const OTHER_NGRAMS_MAX: usize = 3;
 
-/// The earliest and the latest moment that the last answer cites, in milliseconds.
+/// Earliest and latest time that the last answer cites, in milliseconds.
 pub(super) fn last_cited(question: &Question) -> Option<(u64, u64)> {
-    let answer = question.history().iter().rev().find(|turn| turn.role == Role::Assistant)?;
-    let moments: Vec<u64> = answer.content.split('[').skip(1).filter_map(moment_ms).collect();
-    Some((*moments.iter().min()?, *moments.iter().max()?))
+    let answer = question.history().iter().rev().find(|turn| turn.role == ChatRole::Assistant)?;
+    let times: Vec<u64> = answer.content.split('[').skip(1).filter_map(parse_marker_ms).collect();
+    Some((*times.iter().min()?, *times.iter().max()?))
 }
 
-/// The longest marker, with its closing bracket.
+/// Longest time marker with its closing bracket, in bytes.
 const MARKER_BYTES_MAX: usize = 12;
 
-/// The moment of a marker, `m:ss` or `h:mm:ss`, up to its closing bracket.
-fn moment_ms(text: &str) -> Option<u64> {
+/// Parses a time marker, `m:ss` or `h:mm:ss`, up to its closing bracket.
+fn parse_marker_ms(text: &str) -> Option<u64> {
     let end = text.bytes().take(MARKER_BYTES_MAX).position(|byte| byte == b']')?;
     let marker = text.get(..end)?;
     let mut seconds: u64 = 0;
@@ -318,24 +322,24 @@ fn moment_ms(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::{
-        chat::{Turn, passages},
+        chat::{ChatTurn, passages},
         transcript::Segment,
     };
 
-    fn check(answered: Option<&str>, asked: &str, expect: Intent) {
-        let history = answered.map(|text| Turn { role: Role::Assistant, content: text.to_owned() });
-        let question = Question::new(asked, history.into_iter().collect()).unwrap();
-        let talk = passages(&[Segment::new(
+    fn check(answered: Option<&str>, message: &str, expect: Intent) {
+        let history = answered.map(|text| ChatTurn { role: ChatRole::Assistant, content: text.to_owned() });
+        let question = Question::new(message, history.into_iter().collect()).unwrap();
+        let transcript_passages = passages(&[Segment::new(
             "Volcanoes in Iceland, and why the sky is blue in three colours.",
             0,
             1,
         )]);
-        assert_eq!(intent(&question, &talk), expect, "{asked}");
+        assert_eq!(intent(&question, &transcript_passages), expect, "{message}");
     }
 
     #[test]
-    fn a_question_about_everything_is_known_in_many_languages() {
-        for asked in [
+    fn intent_summary_request_is_recognized_in_many_languages() {
+        for message in [
             "Summarise the video",
             "Give me a summary, please.",
             "What is this video about?",
@@ -353,15 +357,15 @@ mod tests {
             "이 영상 요약해줘",
             "สรุปวิดีโอ",
         ] {
-            check(None, asked, Intent::Whole);
+            check(None, message, Intent::Whole);
         }
-        for asked in ["Why is the sky blue?", "Summarise the part on volcanoes"] {
-            check(None, asked, Intent::Words);
+        for message in ["Why is the sky blue?", "Summarise the part on volcanoes"] {
+            check(None, message, Intent::Words);
         }
     }
 
     #[test]
-    fn what_follows_is_told_from_the_last_answer() {
+    fn intent_after_and_before_use_last_answer() {
         let answered = Some("“Boil it.” [1:05] and [1:02:03], [99] [x:1] [");
         check(answered, "And after that?", Intent::After(3_723_000));
         check(answered, "Und danach?", Intent::After(3_723_000));

@@ -1,16 +1,16 @@
-//! Questions about a video, answered from its transcript, with every quotation and citation verified (specification
-//! 2.6, 4 `POST /api/v1/chat`).
+//! Questions about a video, answered from its transcript with verified quotations and citations.
 //!
-//! Models invent: times, passages, and words that nobody said. So here a model never writes a time, and nothing that
-//! it writes leaves unchecked:
+//! Language models invent times, passages and words. Model output is therefore untrusted: a model never writes a
+//! time, and the verifier checks every sentence before it leaves (specification 2.6, 4.5, 15):
 //!
-//! - It is given the transcript as numbered [`passages`], and cites their numbers. The service turns a number into
-//!   the moment of whole segments, and drops one that was not given.
-//! - What it quotes is looked for in the transcript; what leaves between quotation marks is the transcript's own text.
-//! - A sentence that rests on no passage stays behind. When nothing is left, the model is asked once more, and then the
-//!   transcript's own best passages are the answer.
+//! - The model receives the transcript as numbered [`passages`] and cites their numbers. The service turns a number
+//!   into the start time of whole segments, and drops a number that the model was not given.
+//! - Each quotation is looked up in the transcript. The text between quotation marks is the transcript's own text.
+//! - A sentence that cites no passage is removed. If no sentence remains, the model is called once more; if that also
+//!   fails, the answer is the best passages of the transcript.
 //!
-//! Without a model the answer is those passages at once: [`Chat::extractive`].
+//! Without a model, the answer is those passages at once: [`Chat::extractive`].
+//!
 //!
 //! ```
 //! use std::sync::Arc;
@@ -22,7 +22,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let transcript = Transcript {
-//!     video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ")?,
+//!     video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ")?,
 //!     title: None,
 //!     author: None,
 //!     duration_ms: None,
@@ -34,7 +34,7 @@
 //!     ],
 //! };
 //! let chat = Chat::extractive(tokio::runtime::Handle::current());
-//! let answer = chat.ask(Arc::new(transcript), Question::new("When did the pier break?", Vec::new())?).await?;
+//! let answer = chat.answer(Arc::new(transcript), Question::new("When did the pier break?", Vec::new())?).await?;
 //! assert_eq!(answer.response, "“The ice broke the pier in 1912” [1:05]");
 //! assert_eq!(answer.citations[0].url, "https://www.youtube.com/watch?v=dQw4w9WgXcQ&t=65s");
 //! # Ok(())
@@ -44,35 +44,37 @@
 //! ```
 
 mod answer;
-mod ask;
-mod check;
+mod bm25;
 mod common_words;
-mod desk;
+mod cpu_pool;
+mod delta_buffer;
 mod extractive;
-mod feed;
 mod fold;
 mod intent;
+mod map_reduce;
 mod model;
 mod options;
 mod passage;
+mod pipeline;
 mod prompt;
 mod question;
-mod rank;
 mod retrieve;
 mod search;
-mod terms;
 #[cfg(test)]
 mod tests;
+mod tokenizer;
 mod tokens;
-mod whole;
-mod words;
+mod verify;
+mod word_query;
 
-pub use answer::{Answer, Citation, NOT_COVERED_SENTENCE, Origin, Sentence};
-pub use ask::{Chat, Sentences};
+pub use answer::{AnswerOrigin, Citation, NOT_COVERED_SENTENCE, Sentence, VerifiedAnswer};
 pub use extractive::ExtractiveModel;
-pub use model::{ChatMessage, ChatModel, ChatReply, ChatRequest, Deltas, Speaker, Task, Usage};
+pub use model::{
+    ChatMessage, ChatModel, DeltaSink, MessageRole, ModelReply, ModelRequest, ModelTask, TokenUsage,
+};
 pub use options::ChatOptions;
 pub use passage::{Passage, passages};
-pub use question::{HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, NoQuestion, Question, Role, Turn};
-pub use search::Hits;
-pub use words::Words;
+pub use pipeline::{Chat, SentenceSink};
+pub use question::{ChatRole, ChatTurn, HISTORY_ITEMS_MAX, MESSAGE_CHARS_MAX, Question, QuestionError};
+pub use search::TranscriptHits;
+pub use word_query::WordQuery;

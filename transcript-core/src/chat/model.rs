@@ -1,64 +1,64 @@
-//! The port behind which a language model answers.
+//! Port to a language model that answers questions.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::{Passage, Role, Turn, prompt};
+use super::{ChatRole, ChatTurn, Passage, prompt};
 use crate::error::Result;
 
-/// What a model is asked.
+/// Request to a model.
 ///
-/// A model of text is given [`ChatRequest::messages`]; one that works on the passages themselves finds them here.
+/// A language model receives [`ModelRequest::messages`]; a model that works on passages reads the fields.
 #[derive(Clone)]
-pub struct ChatRequest {
-    /// What the answer is for.
-    pub task: Task,
-    /// The video's title, where it is known: somebody's text, to be believed in nothing.
+pub struct ModelRequest {
+    /// Purpose of the answer.
+    pub task: ModelTask,
+    /// Title of the video; `None` if unknown. It is third-party text and untrusted.
     pub title: Option<String>,
-    /// Who published the video, where that is known: as the title.
+    /// Publisher of the video; `None` if unknown. Untrusted, as the title.
     pub author: Option<String>,
-    /// The passages that may be cited, in the order of the transcript; numbers may be missing between them.
+    /// Passages that may be cited, in transcript order; numbers may be missing between them.
     pub passages: Arc<[Passage]>,
-    /// What was said before, oldest first.
-    pub history: Vec<Turn>,
-    /// What is asked.
+    /// Earlier turns, oldest first.
+    pub history: Vec<ChatTurn>,
+    /// The question.
     pub question: String,
-    /// An answer to this very question in which nothing could be verified, to be mended.
+    /// Earlier answer to this question of which nothing could be verified; the model is to correct it.
     pub rejected: Option<String>,
-    /// About how many tokens the answer may have.
+    /// Approximate maximum of tokens in the answer.
     pub output_tokens_max: u32,
 }
 
-impl fmt::Debug for ChatRequest {
+impl fmt::Debug for ModelRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatRequest")
+        f.debug_struct("ModelRequest")
             .field("task", &self.task)
             .field("passages", &self.passages.len())
             .finish_non_exhaustive()
     }
 }
 
-/// What an answer is for.
+/// Purpose of a model's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// It is the answer to the question.
+pub enum ModelTask {
+    /// Answer to the question.
     Answer,
-    /// The transcript is too long to be given at once: notes on one part of it, from which the answer is made.
+    /// Notes on one chunk of a transcript that exceeds the context; the answer is made from all notes.
     Notes {
-        /// Which part, from 1.
+        /// Number of the chunk, from 1.
         part: u32,
-        /// Of how many.
-        of: u32,
+        /// Number of chunks.
+        total: u32,
     },
 }
 
-/// One message to a model of text.
+/// One message to a language model.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ChatMessage {
-    /// Who speaks.
-    pub role: Speaker,
-    /// What is said.
+    /// Author of the message.
+    pub role: MessageRole,
+    /// Text of the message.
     pub content: String,
 }
 
@@ -68,60 +68,60 @@ impl fmt::Debug for ChatMessage {
     }
 }
 
-/// Who speaks in a message to a model.
+/// Author of a message to a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageRole {
     /// The service, with the rules.
     System,
-    /// Somebody in the conversation.
-    Of(Role),
+    /// A role of the conversation.
+    Conversation(ChatRole),
 }
 
-impl Speaker {
-    /// The name that chat models know.
+impl MessageRole {
+    /// Role name that chat models expect.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
-            Self::Of(role) => role.as_str(),
+            Self::Conversation(role) => role.as_str(),
         }
     }
 }
 
-impl ChatRequest {
-    /// The messages for a model of text: the rules, the conversation, and the numbered passages with the question.
+impl ModelRequest {
+    /// Returns the messages for a language model: rules, conversation, numbered passages and the question.
     ///
-    /// Roles alternate after the rules, and the last message is the user's: the templates of some models insist.
+    /// Roles alternate after the rules, and the last message is the user's: some models' templates require both.
     pub fn messages(&self) -> Vec<ChatMessage> {
         prompt::messages(self)
     }
 }
 
-/// What a model answered.
+/// Reply of a model.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ChatReply {
-    /// The text, in which passages are cited as `[s17]`.
+pub struct ModelReply {
+    /// Text, in which passages are cited as `[s17]`.
     pub text: String,
-    /// What it cost, where the model says.
-    pub usage: Option<Usage>,
+    /// Token usage; `None` if the model does not report it.
+    pub usage: Option<TokenUsage>,
 }
 
-impl fmt::Debug for ChatReply {
+impl fmt::Debug for ModelReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChatReply").field("usage", &self.usage).finish_non_exhaustive()
+        f.debug_struct("ModelReply").field("usage", &self.usage).finish_non_exhaustive()
     }
 }
 
-/// The tokens that a model counted.
+/// Tokens counted by a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Of what it was given.
+pub struct TokenUsage {
+    /// Tokens of the input.
     pub prompt_tokens: u64,
-    /// Of what it wrote.
+    /// Tokens of the output.
     pub completion_tokens: u64,
 }
 
-impl Usage {
-    /// Both together.
+impl TokenUsage {
+    /// Adds two usages.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -131,32 +131,33 @@ impl Usage {
     }
 }
 
-/// Whoever listens while a model writes.
-pub trait Deltas: fmt::Debug + Send + Sync + 'static {
-    /// The next piece of the text. False: the rest is not wanted, and the model should stop.
+/// Receives a model's text while the model writes it.
+pub trait DeltaSink: fmt::Debug + Send + Sync + 'static {
+    /// Receives the next delta. Returns false if the model should stop.
     fn push(&self, text: &str) -> bool;
 }
 
 /// A model that answers from passages.
 ///
-/// It is believed in nothing: what it writes is checked against the transcript before anybody sees it.
+/// Its output is untrusted: the verifier checks it against the transcript before the caller receives it.
 #[async_trait]
 pub trait ChatModel: fmt::Debug + Send + Sync + 'static {
-    /// About how many tokens it takes at once, its answer included.
+    /// Size of the context in tokens, approximately, with the answer included.
     fn context_tokens(&self) -> u32;
 
-    /// Writes an answer.
+    /// Generates an answer.
     ///
     /// **Behaviour**
-    /// - Pieces go to `deltas` as they come, where there is one; together they are the reply's text. A model that
-    ///   cannot write by pieces hands over everything at once, or nothing.
-    /// - When `deltas` wants no more, it stops and returns what there is.
+    /// - If `deltas` is present, it receives the text in pieces as they are generated; together they are the reply's
+    ///   text. A model that cannot stream pushes the whole text at once, or nothing.
+    /// - When `deltas` returns false, the model stops and returns the text so far.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Unavailable`] when it cannot be reached or is too slow, [`crate::ErrorKind::Invalid`]
-    /// when it takes no such request, [`crate::ErrorKind::Corrupt`] when its answer cannot be read.
+    /// [`crate::ErrorKind::Unavailable`] if the model cannot be reached or is too slow, [`crate::ErrorKind::Invalid`]
+    /// if it rejects the request, [`crate::ErrorKind::Corrupt`] if its answer cannot be parsed.
     ///
     /// # Cancellation
     /// Dropping the future ends the work.
-    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply>;
+    async fn complete(&self, request: ModelRequest, deltas: Option<Arc<dyn DeltaSink>>)
+    -> Result<ModelReply>;
 }

@@ -1,23 +1,29 @@
-//! How questions are answered.
+//! Options of the chat.
 
 use std::time::Duration;
 
-/// How questions are answered.
+/// Timeout, output limit and chunking of chat answers.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
-    /// How long the whole answer may take (`chat.timeout`).
+    /// Timeout of the whole answer (`chat.timeout`).
     pub timeout: Duration,
-    /// About how many tokens a model may write.
+    /// Approximate maximum of tokens that a model writes.
     pub output_tokens_max: u32,
-    /// Into how many parts a transcript that is too long for the model is cut at most, for a question about the
-    /// whole of it; each is given to the model once.
-    pub parts_max: u32,
-    /// How many parts are with the model at the same time.
-    pub parts_at_once: usize,
+    /// Maximum of chunks of a transcript that exceeds the model's context.
+    ///
+    /// They are used for a question about the whole transcript; the model reads each chunk once.
+    pub chunks_max: u32,
+    /// Maximum of chunks that the model reads at the same time.
+    pub chunk_concurrency: usize,
 }
 
 impl Default for ChatOptions {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(60), output_tokens_max: 1_024, parts_max: 8, parts_at_once: 4 }
+        Self {
+            timeout: Duration::from_secs(60),
+            output_tokens_max: 1_024,
+            chunks_max: 8,
+            chunk_concurrency: 4,
+        }
     }
 }

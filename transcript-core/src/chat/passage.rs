@@ -1,70 +1,71 @@
-//! Passages: runs of whole segments, numbered, of a size that can be read, ranked and cited.
+//! Passages: numbered runs of whole segments, sized for reading, ranking and citation.
 
 use std::ops::Range;
 
 use super::tokens;
 use crate::transcript::{PAUSE_MS, Segment, append, ends_sentence, is_unspaced};
 
-/// A passage of this many letters ends with the next sentence that ends with a segment.
+/// From this many letters on, a passage ends with the next segment that ends a sentence.
 const LETTERS_ENOUGH: usize = 160;
-/// A passage never grows beyond this many letters by another segment.
+/// A segment that would make a passage longer than this many letters starts the next one.
 const LETTERS_MAX: usize = 320;
 
-/// A run of whole segments of a transcript.
+/// A numbered run of whole segments of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Its number, by which a model cites it: from 1, in the order of the transcript.
+    /// Number by which a model cites the passage: from 1, in transcript order.
     pub number: u32,
-    /// When its first segment starts, in milliseconds from the video's beginning.
+    /// Start of its first segment, in milliseconds from the start of the video.
     pub start_ms: u64,
-    /// When its last segment ends, in milliseconds from the video's beginning.
+    /// End of its last segment, in milliseconds from the start of the video.
     pub end_ms: u64,
-    /// Its words, on one line.
+    /// Its text, without line breaks.
     pub text: String,
-    /// Its segments, by their places in the transcript.
+    /// Indices of its segments in the transcript.
     pub(super) segments: Range<usize>,
 }
 
-/// The words of some segments on one line, and where each segment begins in it.
+/// Text of a run of segments without line breaks, with the position of each segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct PassageLine {
     pub(super) text: String,
-    /// Where a segment's words begin in the text, and which segment that is; by place.
-    joints: Vec<(usize, usize)>,
+    /// Byte offset and index of each segment.
+    offsets: Vec<(usize, usize)>,
 }
 
-impl Line {
-    /// The words of the segments at these places.
-    pub(super) fn of(segments: &[Segment], places: Range<usize>) -> Self {
+impl PassageLine {
+    /// Joins the text of the segments with these indices.
+    pub(super) fn new(segments: &[Segment], indices: Range<usize>) -> Self {
         let mut line = Self::default();
-        for place in places {
-            let Some(segment) = segments.get(place) else { break };
+        for index in indices {
+            let Some(segment) = segments.get(index) else { break };
             let before = line.text.len();
             append(&mut line.text, &segment.text);
             if line.text.len() > before {
-                line.joints.push((before, place));
+                line.offsets.push((before, index));
             }
         }
         line
     }
 
-    /// The segments that have a part of these bytes of the text.
+    /// Returns the indices of the segments that overlap this byte range of the text.
     pub(super) fn segments(&self, bytes: &Range<usize>) -> Option<Range<usize>> {
-        let first = self.joints.iter().rev().find(|(at, _)| *at <= bytes.start)?.1;
-        let last = self.joints.iter().rev().find(|(at, _)| *at < bytes.end)?.1;
+        let first = self.offsets.iter().rev().find(|(at, _)| *at <= bytes.start)?.1;
+        let last = self.offsets.iter().rev().find(|(at, _)| *at < bytes.end)?.1;
         Some(first..last + 1)
     }
 }
 
-/// The transcript as passages. No segment is split; segments without a word are in none.
+/// Splits a transcript into passages. No segment is split; segments without text are in no passage.
 ///
-/// A passage ends before a long pause, where it is long enough with a sentence, and before the segment that would
+/// A passage ends before a long pause, at a sentence end once it is long enough, and before the segment that would
 /// make it too long.
 ///
 /// ```
 /// use transcript_core::{chat::passages, transcript::Segment};
 ///
-/// let segments = [Segment::new("First,", 0, 900), Segment::new("this.", 900, 900), Segment::new("Later.", 9_000, 900)];
+/// let spoken = [("First,", 0), ("this.", 900), ("Later.", 9_000)];
+/// let segments = spoken.map(|(text, start)| Segment::new(text, start, 900));
 /// let passages = passages(&segments);
 /// assert_eq!(passages[0].text, "First, this.");
 /// assert_eq!((passages[1].number, passages[1].start_ms), (2, 9_000));
@@ -73,17 +74,17 @@ pub fn passages(segments: &[Segment]) -> Vec<Passage> {
     let mut found: Vec<Passage> = Vec::new();
     let mut letters = 0;
     let mut end_ms: Option<u64> = None;
-    for (place, segment) in segments.iter().enumerate() {
+    for (index, segment) in segments.iter().enumerate() {
         if segment.text.trim().is_empty() {
             continue;
         }
-        let more = weight(&segment.text);
+        let more = letter_count(&segment.text);
         let is_after_pause = end_ms.is_some_and(|end| segment.start_ms >= end.saturating_add(PAUSE_MS));
         match found.last_mut() {
             Some(last) if !is_after_pause && !is_full(&last.text, letters, more) => {
                 append(&mut last.text, &segment.text);
                 last.end_ms = last.end_ms.max(segment.end_ms());
-                last.segments.end = place + 1;
+                last.segments.end = index + 1;
                 letters += more;
             }
             _ => {
@@ -91,11 +92,11 @@ pub fn passages(segments: &[Segment]) -> Vec<Passage> {
                 let mut text = String::new();
                 append(&mut text, &segment.text);
                 let (start_ms, end_ms) = (segment.start_ms, segment.end_ms());
-                found.push(Passage { number, start_ms, end_ms, text, segments: place..place + 1 });
+                found.push(Passage { number, start_ms, end_ms, text, segments: index..index + 1 });
                 letters = more;
             }
         }
-        // A duration of zero is one that nobody knows, and so is the silence behind it.
+        // A duration of 0 is an unknown duration, so the pause after it is unknown too.
         end_ms = (segment.duration_ms > 0).then(|| end_ms.unwrap_or(0).max(segment.end_ms()));
     }
     found
@@ -105,15 +106,15 @@ fn is_full(text: &str, letters: usize, more: usize) -> bool {
     letters + more > LETTERS_MAX || (letters >= LETTERS_ENOUGH && ends_sentence(text))
 }
 
-/// A text's length for people: a letter of a script that needs few of them counts twice.
-fn weight(text: &str) -> usize {
+/// Length for a human reader: a letter of an unspaced script counts twice.
+fn letter_count(text: &str) -> usize {
     text.chars().map(|c| if is_unspaced(c) { 2 } else { 1 }).sum()
 }
 
 impl Passage {
-    /// About how many tokens it is with its number, never far too few.
+    /// Estimates the tokens of the passage and its number; never far too few.
     pub(super) fn tokens(&self) -> u64 {
-        tokens::of(&self.text).saturating_add(tokens::OF_A_NUMBER)
+        tokens::estimate(&self.text).saturating_add(tokens::PASSAGE_OVERHEAD)
     }
 }
 
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_passage_ends_at_a_pause_a_sentence_or_its_limit() {
+    fn passage_ends_at_pause_sentence_or_limit() {
         let spoken = |text: &str, count: u64| -> Vec<usize> {
             let segments: Vec<_> = (0..count).map(|n| Segment::new(text, n * 10, 10)).collect();
             texts(&segments).iter().map(|text| text.matches("word").count()).collect()
@@ -142,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_a_line_lead_to_their_segments() {
+    fn passage_line_maps_bytes_to_segments() {
         let segments = [("one two", 0), ("", 1), ("three", 2), ("four", 3)]
             .map(|(text, start)| Segment::new(text, start, 1));
-        let line = Line::of(&segments, 0..4);
+        let line = PassageLine::new(&segments, 0..4);
         assert_eq!(line.text, "one two three four");
         for (words, expect) in
             [("two", 0..1), ("two three", 0..3), ("three", 2..3), ("four", 3..4), ("e f", 2..4)]
@@ -153,12 +154,12 @@ mod tests {
             let start = line.text.find(words).unwrap();
             assert_eq!(line.segments(&(start..start + words.len())), Some(expect), "{words}");
         }
-        assert_eq!(Line::default().segments(&(0..1)), None);
+        assert_eq!(PassageLine::default().segments(&(0..1)), None);
     }
 
     proptest! {
         #[test]
-        fn every_segment_with_words_is_in_one_passage(lengths in proptest::collection::vec((0..200_usize, 0..4_000_u64), 0..60)) {
+        fn passage_contains_every_segment_with_text_once(lengths in proptest::collection::vec((0..200_usize, 0..4_000_u64), 0..60)) {
             let mut at = 0;
             let segments: Vec<_> = lengths
                 .into_iter()
@@ -169,9 +170,9 @@ mod tests {
                 .collect();
             let found = passages(&segments);
             let mut covered: Vec<usize> = Vec::new();
-            for (place, passage) in found.iter().enumerate() {
-                prop_assert_eq!(passage.number as usize, place + 1);
-                prop_assert_eq!(&Line::of(&segments, passage.segments.clone()).text, &passage.text);
+            for (index, passage) in found.iter().enumerate() {
+                prop_assert_eq!(passage.number as usize, index + 1);
+                prop_assert_eq!(&PassageLine::new(&segments, passage.segments.clone()).text, &passage.text);
                 prop_assert!(passage.segments.len() == 1 || passage.text.len() <= 2 * LETTERS_MAX);
                 covered.extend(passage.segments.clone().filter(|at| !segments[*at].text.is_empty()));
             }

@@ -1,25 +1,25 @@
-//! A question, and the conversation that it goes on with.
+//! A question and the conversation before it.
 
 use std::fmt;
 
-/// The most Unicode scalar values of a message (specification 8).
+/// Maximum of Unicode scalar values in a message (specification 8).
 pub const MESSAGE_CHARS_MAX: usize = 2_000;
-/// The most items of a conversation's history (specification 8).
+/// Maximum of items in a conversation's history (specification 8).
 pub const HISTORY_ITEMS_MAX: usize = 20;
-/// The most bytes of one item of the history: more than the body of a request may have.
+/// Maximum of bytes in one history item; larger than the largest request body.
 const CONTENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// Who said something in a conversation.
+/// Author of a turn in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// The person who asks.
+pub enum ChatRole {
+    /// The user.
     User,
-    /// Whoever answers.
+    /// The assistant.
     Assistant,
 }
 
-impl Role {
-    /// The role's name (specification 4, `conversation_history`).
+impl ChatRole {
+    /// Wire name of the role (specification 4.5, `conversation_history`).
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// The role with this name.
+    /// Returns the role with this wire name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::User, Self::Assistant].into_iter().find(|role| role.as_str() == name)
     }
@@ -35,25 +35,25 @@ impl Role {
 
 /// One turn of a conversation.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Turn {
-    /// Who said it.
-    pub role: Role,
-    /// What was said.
+pub struct ChatTurn {
+    /// Author of the turn.
+    pub role: ChatRole,
+    /// Text of the turn.
     pub content: String,
 }
 
-impl fmt::Debug for Turn {
+impl fmt::Debug for ChatTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What people say stays out of logs.
-        f.debug_struct("Turn").field("role", &self.role).finish_non_exhaustive()
+        // User text stays out of logs.
+        f.debug_struct("ChatTurn").field("role", &self.role).finish_non_exhaustive()
     }
 }
 
-/// A question about a video: a message, and what was said before it.
+/// A question about a video: a message and the turns before it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Question {
     message: String,
-    history: Vec<Turn>,
+    history: Vec<ChatTurn>,
 }
 
 impl fmt::Debug for Question {
@@ -62,20 +62,20 @@ impl fmt::Debug for Question {
     }
 }
 
-/// Why a question is none. The sentence names the field of specification 4.
+/// Reason why a question is invalid. The message names the request field (specification 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoQuestion {
-    /// The message says nothing.
+pub enum QuestionError {
+    /// The message is empty.
     Empty,
-    /// The message is longer than [`MESSAGE_CHARS_MAX`].
+    /// The message has more than [`MESSAGE_CHARS_MAX`] characters.
     TooLong,
     /// The history has more than [`HISTORY_ITEMS_MAX`] items.
     TooManyTurns,
-    /// An item of the history is larger than any request.
+    /// A history item is larger than any request.
     TurnTooLong,
 }
 
-impl fmt::Display for NoQuestion {
+impl fmt::Display for QuestionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("message: it is empty"),
@@ -88,64 +88,66 @@ impl fmt::Display for NoQuestion {
     }
 }
 
-impl std::error::Error for NoQuestion {}
+impl std::error::Error for QuestionError {}
 
 impl Question {
-    /// A question.
+    /// Creates a question.
     ///
-    /// Control characters become spaces, and characters that nobody sees are left out: neither says anything, and
-    /// both are ways to hide text from people.
+    /// Control characters become spaces, and invisible characters are dropped: both carry no meaning and can hide
+    /// text from people.
     ///
     /// # Errors
-    /// The message is empty or has more than 2,000 Unicode scalar values, or the history more than 20 items.
+    /// The message is empty or has more than 2,000 Unicode scalar values, or the history has more than 20 items.
     ///
     /// ```
-    /// use transcript_core::chat::{NoQuestion, Question};
+    /// use transcript_core::chat::{Question, QuestionError};
     ///
     /// assert!(Question::new("What is it about?", Vec::new()).is_ok());
-    /// assert_eq!(Question::new(" \u{7}\n", Vec::new()), Err(NoQuestion::Empty));
-    /// assert_eq!(Question::new(&"ä".repeat(2_001), Vec::new()), Err(NoQuestion::TooLong));
+    /// assert_eq!(Question::new(" \u{7}\n", Vec::new()), Err(QuestionError::Empty));
+    /// assert_eq!(Question::new(&"ä".repeat(2_001), Vec::new()), Err(QuestionError::TooLong));
     /// ```
-    pub fn new(message: &str, history: Vec<Turn>) -> Result<Self, NoQuestion> {
+    pub fn new(message: &str, history: Vec<ChatTurn>) -> Result<Self, QuestionError> {
         if message.chars().count() > MESSAGE_CHARS_MAX {
-            return Err(NoQuestion::TooLong);
+            return Err(QuestionError::TooLong);
         }
         if history.len() > HISTORY_ITEMS_MAX {
-            return Err(NoQuestion::TooManyTurns);
+            return Err(QuestionError::TooManyTurns);
         }
         if history.iter().any(|turn| turn.content.len() > CONTENT_BYTES_MAX) {
-            return Err(NoQuestion::TurnTooLong);
+            return Err(QuestionError::TurnTooLong);
         }
-        let message = visible(message);
+        let message = strip_invisible(message);
         if message.trim().is_empty() {
-            return Err(NoQuestion::Empty);
+            return Err(QuestionError::Empty);
         }
-        let history = history.into_iter().map(|turn| Turn { content: visible(&turn.content), ..turn });
+        let history =
+            history.into_iter().map(|turn| ChatTurn { content: strip_invisible(&turn.content), ..turn });
         Ok(Self { message: message.trim().to_owned(), history: history.collect() })
     }
 
-    /// What is asked.
+    /// The message of the question.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What was said before, oldest first.
-    pub fn history(&self) -> &[Turn] {
+    /// Earlier turns, oldest first.
+    pub fn history(&self) -> &[ChatTurn] {
         &self.history
     }
 }
 
-/// A text without characters that control or hide: the former become spaces, but for line ends.
-pub(super) fn visible(text: &str) -> String {
+/// Replaces control characters, except line breaks, by spaces and drops invisible characters.
+pub(super) fn strip_invisible(text: &str) -> String {
     text.chars()
-        .filter(|c| !is_unseen(*c))
+        .filter(|c| !is_invisible(*c))
         .map(|c| if c.is_control() && c != '\n' { ' ' } else { c })
         .collect()
 }
 
-/// Characters that nobody sees and that change how others are shown or read; not the joiners that Persian and
-/// the scripts of India are written with.
-pub(super) fn is_unseen(c: char) -> bool {
+/// Whether a character is invisible and changes how others are shown or read.
+///
+/// The joiners of Persian and of the scripts of India are not included.
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{61C}' | '\u{180E}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}'
         | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{FFA0}' | '\u{1D173}'..='\u{1D17A}'
@@ -157,19 +159,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_counted_in_characters_and_items() {
+    fn question_limits_count_characters_and_items() {
         assert!(Question::new(&"語".repeat(2_000), Vec::new()).is_ok());
-        let turn = |role| Turn { role, content: String::new() };
-        assert!(Question::new("a", vec![turn(Role::User); 20]).is_ok());
-        assert_eq!(Question::new("a", vec![turn(Role::Assistant); 21]), Err(NoQuestion::TooManyTurns));
-        assert_eq!(Question::new("", Vec::new()), Err(NoQuestion::Empty));
-        assert_eq!(Question::new("\u{200B}\u{202E}\0", Vec::new()), Err(NoQuestion::Empty));
+        let turn = |role| ChatTurn { role, content: String::new() };
+        assert!(Question::new("a", vec![turn(ChatRole::User); 20]).is_ok());
+        assert_eq!(Question::new("a", vec![turn(ChatRole::Assistant); 21]), Err(QuestionError::TooManyTurns));
+        assert_eq!(Question::new("", Vec::new()), Err(QuestionError::Empty));
+        assert_eq!(Question::new("\u{200B}\u{202E}\0", Vec::new()), Err(QuestionError::Empty));
     }
 
     #[test]
-    fn what_hides_is_taken_out() {
+    fn question_invisible_characters_are_removed() {
         let question = Question::new("a\u{1b}[31mb\u{202e}c\r\nd\u{200d}e", Vec::new()).unwrap();
         assert_eq!(question.message(), "a [31mbc \nd\u{200d}e");
-        assert!(Role::from_name("system").is_none() && Role::from_name("User").is_none());
+        assert!(ChatRole::from_name("system").is_none() && ChatRole::from_name("User").is_none());
     }
 }

@@ -1,71 +1,82 @@
-//! Words in one transcript: where they were said.
+//! Word search in one transcript.
 
 use std::sync::Arc;
 
 use super::{
-    Chat, Passage, Words, passages,
-    rank::{Query, best, rank},
+    Chat, Passage, WordQuery,
+    bm25::{Bm25Query, score_all, sort_by_score},
+    passages,
 };
 use crate::{
     error::{Error, Result},
     transcript::Transcript,
 };
 
-/// Where the words of a query were said in a transcript.
+/// Passages of a transcript that match a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hits {
-    /// Whether every passage has all the words. Else none of the transcript has, and these are those that fit best.
+pub struct TranscriptHits {
+    /// Whether each passage contains all words. If false, no passage does, and these are the best matches.
     pub is_exact: bool,
-    /// How many passages there are, those beyond the limit included.
+    /// Number of matching passages, including those beyond the limit.
     pub total: usize,
-    /// The passages: in the order of the transcript where they have all the words, else the best first.
+    /// Passages: in transcript order if exact, otherwise best first.
     pub passages: Vec<Passage>,
 }
 
 impl Chat {
-    /// The passages of a transcript, cut beside the runtime's own threads where it is long; see [`passages`].
+    /// Splits a transcript into passages, on the blocking pool if it is long; see [`passages`].
     ///
     /// # Errors
-    /// Unavailable when the service is stopping.
+    /// [`crate::ErrorKind::Unavailable`] if the service is stopping.
     pub async fn passages(&self, transcript: Arc<Transcript>) -> Result<Vec<Passage>> {
-        let bytes = bytes(&transcript);
-        self.desk.work(bytes, move || passages(&transcript.segments)).await
+        let text_bytes = text_bytes(&transcript);
+        self.cpu_pool.work(text_bytes, move || passages(&transcript.segments)).await
     }
 
-    /// The passages of a transcript that have all the words of a query; where none has, those that fit it best.
+    /// Finds the passages that contain all words of a query, otherwise those that match it best.
     ///
-    /// No model is asked. How words are compared, [`Words`] says; at most `limit` passages are returned.
+    /// No model is called. [`WordQuery`] defines the comparison. At most `limit` passages are returned.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] when there is no word in the query; unavailable when the service is stopping.
-    pub async fn search(&self, transcript: Arc<Transcript>, query: &str, limit: usize) -> Result<Hits> {
-        let words = Words::of(query)
-            .ok_or_else(|| Error::invalid("query: there is nothing to look for: give at least one word"))?;
+    /// [`crate::ErrorKind::Invalid`] if the query has no word, [`crate::ErrorKind::Unavailable`] if the service is
+    /// stopping.
+    pub async fn search(
+        &self,
+        transcript: Arc<Transcript>,
+        query: &str,
+        limit: usize,
+    ) -> Result<TranscriptHits> {
+        let words = WordQuery::new(query)
+            .ok_or_else(|| Error::invalid("query: it has no word: enter at least one word"))?;
         let query = query.to_owned();
-        let bytes = bytes(&transcript);
-        self.desk.work(bytes, move || search(&transcript, &words, &query, limit)).await
+        let text_bytes = text_bytes(&transcript);
+        self.cpu_pool.work(text_bytes, move || search(&transcript, &words, &query, limit)).await
     }
 }
 
-/// How many bytes the words of a transcript have.
-fn bytes(transcript: &Transcript) -> usize {
+/// Bytes of a transcript's text.
+fn text_bytes(transcript: &Transcript) -> usize {
     transcript.segments.iter().map(|segment| segment.text.len()).sum()
 }
 
-fn search(transcript: &Transcript, words: &Words, query: &str, limit: usize) -> Hits {
+fn search(transcript: &Transcript, words: &WordQuery, query: &str, limit: usize) -> TranscriptHits {
     let all = passages(&transcript.segments);
-    let exact: Vec<usize> =
-        all.iter().enumerate().filter(|(_, passage)| words.are_in(&passage.text)).map(|(at, _)| at).collect();
+    let exact: Vec<usize> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, passage)| words.is_match(&passage.text))
+        .map(|(index, _)| index)
+        .collect();
     let is_exact = !exact.is_empty();
-    let places = if is_exact {
+    let indices = if is_exact {
         exact
     } else {
-        let mut wanted = Query::default();
-        wanted.add_telling(query);
-        best(&rank(&all, &wanted))
+        let mut wanted = Bm25Query::default();
+        wanted.add_informative(query);
+        sort_by_score(&score_all(&all, &wanted))
     };
-    let found = places.iter().take(limit).filter_map(|at| all.get(*at).cloned()).collect();
-    Hits { is_exact, total: places.len(), passages: found }
+    let found = indices.iter().take(limit).filter_map(|index| all.get(*index).cloned()).collect();
+    TranscriptHits { is_exact, total: indices.len(), passages: found }
 }
 
 #[cfg(test)]
@@ -87,7 +98,7 @@ mod tests {
             .map(|(n, text)| Segment::new(*text, n as u64 * 60_000, 5_000))
             .collect();
         let transcript = Transcript {
-            video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+            video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
             title: None,
             author: None,
             duration_ms: None,
@@ -102,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_the_words_come_before_some_of_them() {
+    async fn search_all_words_precede_partial_matches() {
         let (is_exact, total, texts) = found("cafe", 10).await.unwrap();
         assert_eq!((is_exact, total), (true, 2));
         assert_eq!(texts, ["The Café by the mill.", "The café was full."]);

@@ -1,7 +1,7 @@
-//! How many tokens a text is to a model, as an estimate that rather counts too many.
+//! Token estimates that rather count too many.
 //!
-//! Every model cuts text in its own way. The figures are what byte-pair vocabularies of the last years need for
-//! ordinary text, and a fifth more.
+//! Each model has its own tokenizer. The figures are what byte-pair vocabularies of the last years need for ordinary
+//! text, plus a fifth.
 
 /// Thousandths of a token for a character.
 fn thousandths(c: char) -> u64 {
@@ -13,24 +13,24 @@ fn thousandths(c: char) -> u64 {
     }
 }
 
-/// What a passage's number and its line cost.
-pub(super) const OF_A_NUMBER: u64 = 6;
+/// Tokens of a passage's number and line break.
+pub(super) const PASSAGE_OVERHEAD: u64 = 6;
 
-/// What a message costs besides its text.
-pub(super) const OF_A_MESSAGE: u64 = 8;
+/// Tokens of a message besides its text.
+pub(super) const MESSAGE_OVERHEAD: u64 = 8;
 
-/// About how many tokens a text is.
-pub(super) fn of(text: &str) -> u64 {
+/// Estimates the tokens of a text.
+pub(super) fn estimate(text: &str) -> u64 {
     text.chars().map(thousandths).fold(0, u64::saturating_add).div_ceil(1_000)
 }
 
-/// The longest beginning of a text that is at most so many tokens.
-pub(super) fn fitting(text: &str, tokens: u64) -> &str {
+/// Returns the longest prefix of a text with at most this many tokens.
+pub(super) fn truncate(text: &str, tokens: u64) -> &str {
     let mut left = tokens.saturating_mul(1_000);
-    for (place, c) in text.char_indices() {
+    for (index, c) in text.char_indices() {
         match left.checked_sub(thousandths(c)) {
             Some(rest) => left = rest,
-            None => return text.get(..place).unwrap_or_default(),
+            None => return text.get(..index).unwrap_or_default(),
         }
     }
     text
@@ -41,13 +41,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_text_is_counted_generously() {
-        // A common vocabulary cuts this sentence into ten tokens.
-        assert_eq!(of("The quick brown fox jumps over the lazy dog."), 14);
-        assert!(of("敏捷的棕色狐狸跳过了懒狗") >= 12);
-        assert_eq!(of(""), 0);
-        assert_eq!(fitting("abcdef", 1), "abc");
-        assert_eq!(fitting("日本語", 2), "日");
-        assert_eq!(fitting("abc", 9), "abc");
+    fn tokens_ordinary_text_is_overestimated() {
+        // A common vocabulary splits this sentence into ten tokens.
+        assert_eq!(estimate("The quick brown fox jumps over the lazy dog."), 14);
+        assert!(estimate("敏捷的棕色狐狸跳过了懒狗") >= 12);
+        assert_eq!(estimate(""), 0);
+        assert_eq!(truncate("abcdef", 1), "abc");
+        assert_eq!(truncate("日本語", 2), "日");
+        assert_eq!(truncate("abc", 9), "abc");
     }
 }

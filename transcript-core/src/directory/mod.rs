@@ -1,8 +1,8 @@
-//! The directory: keys, accounts, verification tokens and the service's own secrets.
+//! Directory of API keys, accounts, verification tokens and the service's secrets.
 //!
-//! A key itself is never stored: secrets arrive here as digests (SHA-256, 32 bytes).
+//! Keys and tokens are never stored in plain text; the directory receives their SHA-256 digests (32 bytes).
 
-pub mod key;
+pub mod api_key;
 mod records;
 
 use std::fmt;
@@ -10,8 +10,9 @@ use std::fmt;
 use async_trait::async_trait;
 
 pub use records::{
-    Account, AccountRef, AddKey, Changed, Entitle, Erased, KeySummary, LookupKey, NewKey, Owner, PaidPeriod,
-    Plan, Redeem, Redeemed, Rotated, Token,
+    Account, AccountRef, AddKeyOutcome, EraseOutcome, KeyOwner, KeySummary, LookupKey, NewKeyRecord,
+    PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+    VerificationToken,
 };
 
 use crate::{
@@ -21,117 +22,118 @@ use crate::{
     time::Timestamp,
 };
 
-/// Who may call, and which wallet is theirs.
+/// Store of API keys and accounts; maps a key to its wallet.
 ///
-/// Every method is one transaction: it happens whole or not at all, and what it acknowledged survives
-/// a crash. Dropping a future at any await leaves the call done or not done. A call with an id or
-/// digest that is already stored by the same call is success, so that a call whose outcome is unknown
-/// can be repeated; one that contradicts what is stored is [`crate::ErrorKind::Conflict`].
+/// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash. If
+/// a future is dropped, the call has either applied or not. A call with an id or digest that the same call already
+/// stored succeeds, so a call with an unknown outcome can be repeated; a call that contradicts the stored record is
+/// [`crate::ErrorKind::Conflict`].
 ///
-/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
 #[async_trait]
 pub trait Directory: fmt::Debug + Send + Sync + 'static {
-    /// Whose key has this digest: one read authenticates either surface.
+    /// Returns the owner of the key with this digest; one read authenticates keys of both APIs.
     ///
-    /// **Behaviour**: none for an unknown, rotated or revoked key.
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>>;
+    /// **Behaviour**: `None` for an unknown, rotated or revoked key.
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>>;
 
-    /// Adds a key of Surface A.
+    /// Adds a key of the lookup API.
     ///
     /// **Behaviour**
-    /// - A key with a subject counts among that subject's live plus keys while its `entitled_until` lies
-    ///   after `key.now` and it is not revoked; with `live_per_subject` of them already there a key of
-    ///   that subject is [`AddKey::SubjectFull`] and nothing is stored; it tells when enough of them have
-    ///   ended for one more.
-    /// - The same key again (id and digest) is [`AddKey::Added`] and changes nothing, also when it is dead by
-    ///   now. Keys of both surfaces share their ids and digests.
+    /// - A key with a subject counts as one of the subject's live plus keys while its `entitled_until` is after
+    ///   `key.now` and it is not revoked. If the subject already has `live_per_subject` live keys, the outcome is
+    ///   [`AddKeyOutcome::SubjectFull`] and nothing is stored; `room_at` is when enough of them have ended for another.
+    /// - The same key again (id and digest) is [`AddKeyOutcome::Added`] and changes nothing, also if it is no longer
+    ///   live. Keys of both APIs share one namespace of ids and digests.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the id or the digest is another key's.
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey>;
+    /// [`crate::ErrorKind::Conflict`] if the id or the digest belongs to another key.
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome>;
 
-    /// Puts off the end of a plus key's entitlement.
+    /// Extends the entitlement of a plus key.
     ///
     /// **Behaviour**
-    /// - Only for the key's own subject, and never brings it forward; returns whether the key is of that
-    ///   subject (also when nothing changed). False for an unknown or revoked key.
-    /// - A key whose entitlement has ended by `ask.now` becomes live again only while its subject has fewer
-    ///   than `ask.live_per_subject` live plus keys, counted as in [`Directory::add_key`]; else false, and
-    ///   nothing changes. One that is still live is not counted against itself.
-    async fn entitle(&self, ask: Entitle) -> Result<bool>;
+    /// - Applies only if the subject is the key's own, and never shortens the entitlement. Returns whether the key
+    ///   belongs to the subject, also if nothing changed; false for an unknown or revoked key.
+    /// - A key whose entitlement ended at or before `request.now` becomes live again only if its subject has fewer than
+    ///   `request.live_per_subject` live plus keys, counted as in [`Directory::add_key`]; otherwise the result is false
+    ///   and nothing changes. A live key is not counted against itself.
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool>;
 
-    /// Replaces a key by a new one of the same owner: compare-and-swap on the digest.
+    /// Replaces a key by a new key of the same owner; compare-and-swap on the digest.
     ///
-    /// **Behaviour**: the old key is dead at once, revoked at `new.now`; all else of the owner stays.
-    /// [`Rotated::Stale`] when the old digest is no live key's, and nothing is stored. Never repeated
-    /// blindly: a repeat of a rotation that took effect is [`Rotated::Stale`].
+    /// **Behaviour**: the old key is revoked at `new.now`; the owner's other data stays. If no live key has the old
+    /// digest, the outcome is [`RotateOutcome::Stale`] and nothing is stored. Do not repeat a rotation blindly: the
+    /// repeat of one that applied is [`RotateOutcome::Stale`].
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the new id or digest is stored already; nothing changes.
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated>;
+    /// [`crate::ErrorKind::Conflict`] if the new id or digest is already stored; nothing changes.
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome>;
 
-    /// Revokes a key; returns whether there was such a live key.
+    /// Revokes a key; returns whether a live key with this id existed.
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool>;
 
-    /// The keys of Surface A, oldest first, revoked ones included, page by page.
+    /// Lists the keys of the lookup API, oldest first, with revoked ones.
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>>;
 
-    /// Stores a verification token's digest. Issuing one voids no other; the same one again changes
-    /// nothing, so that a used token stays used.
+    /// Stores the digest of a verification token.
+    ///
+    /// It voids no other token, and storing it again changes nothing, so a used token stays used.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the digest is stored for another address.
-    async fn put_token(&self, token: Token) -> Result<()>;
+    /// [`crate::ErrorKind::Conflict`] if the digest is stored for another address.
+    async fn put_token(&self, token: VerificationToken) -> Result<()>;
 
-    /// Redeems a verification token, in one transaction with the making of the key.
+    /// Redeems a verification token and creates the account's key in one transaction.
     ///
     /// **Behaviour**
-    /// - Unknown, void, used and expired (its end at or before `key.now`) tokens are
-    ///   [`Redeemed::Invalid`]; only the same redemption again (key id and digest) tells what it did, while
-    ///   that key lives.
-    /// - For an address without an account one is made, on the free plan, its month anchored at
-    ///   `key.now`, with `new_account` and `new_wallet`.
-    /// - For an address that has one, `confirmed` must be set; else it is
-    ///   [`Redeemed::NeedsConfirmation`], and nothing changes, the token included.
-    /// - The token is used up, the address's other tokens are void, the account's old keys are dead.
+    /// - Unknown, void, used and expired tokens (`expires_at` at or before `key.now`) are [`RedeemOutcome::Invalid`].
+    ///   The same redemption again (key id and digest) returns the first outcome while that key is live.
+    /// - For an address without an account, an account is created with `new_account` and `new_wallet`, on the free
+    ///   plan, with its months anchored at `key.now`.
+    /// - For an address with an account, `confirmed` must be set; otherwise the outcome is
+    ///   [`RedeemOutcome::NeedsConfirmation`] and nothing changes, the token included.
+    /// - The token becomes used, the other tokens of the address become void, and the old keys of the account are
+    ///   revoked.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the key's id or digest, or the id of the account that would be
-    /// made, is stored already; nothing changes.
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed>;
+    /// [`crate::ErrorKind::Conflict`] if the key's id or digest, or the id of the account to create, is already stored;
+    /// nothing changes.
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome>;
 
-    /// An account.
-    async fn account(&self, who: &AccountRef) -> Result<Option<Account>>;
+    /// Returns an account.
+    async fn account(&self, reference: &AccountRef) -> Result<Option<Account>>;
 
-    /// Stores a changed account: compare-and-swap on its version, which grows by one.
+    /// Stores a changed account; compare-and-swap on its version, which is incremented.
     ///
-    /// **Behaviour**: `account.version` is the version that was read; [`Changed::Stale`] when it is no
-    /// longer the stored one. The e-mail address and the wallet never change this way: others are ignored.
+    /// **Behaviour**: `account.version` is the version that was read; the outcome is [`UpdateOutcome::Stale`] if it is
+    /// no longer the stored one. The e-mail address and the wallet cannot change; other values are ignored.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Conflict`] when the customer is another account's.
-    async fn change_account(&self, account: Account) -> Result<Changed>;
+    /// [`crate::ErrorKind::Conflict`] if the customer belongs to another account.
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome>;
 
-    /// Erases an account's personal data: its address, keys, tokens and names at the payment provider. Its
-    /// wallet's entries stay. Compare-and-swap on its version.
+    /// Erases an account's personal data: its address, keys, tokens and ids at the payment provider.
     ///
-    /// **Behaviour**: `version` is the version that was read; [`Erased::Stale`] when it is no longer the stored
-    /// one, and nothing changes. An erased account is no longer found by any reference, and its address can
-    /// register anew; erasing it again is [`Erased::Missing`].
-    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased>;
+    /// The entries of its wallet stay. Compare-and-swap on its version.
+    ///
+    /// **Behaviour**: `version` is the version that was read; if it is no longer the stored one, the outcome is
+    /// [`EraseOutcome::Stale`] and nothing changes. No reference finds an erased account, and its address can register
+    /// again; erasing it again is [`EraseOutcome::Missing`].
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<EraseOutcome>;
 
-    /// The accounts, oldest first, page by page.
+    /// Lists the accounts, oldest first.
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>>;
 }
 
-/// The service's own secrets, made once and shared by all its machines.
+/// Store of the service's secrets, created once and shared by all servers.
 #[async_trait]
-pub trait Secrets: fmt::Debug + Send + Sync + 'static {
-    /// The secret with this name; where there is none yet, `fresh` becomes it.
+pub trait SecretStore: fmt::Debug + Send + Sync + 'static {
+    /// Returns the secret with this name; if there is none, stores `fresh` as the secret.
     ///
-    /// **Behaviour**: whoever stores first wins, and everyone gets that one.
+    /// **Behaviour**: the first stored value wins, and every caller receives it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Unavailable`] when the store cannot be reached.
-    async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>>;
+    /// [`crate::ErrorKind::Unavailable`] if the store cannot be reached.
+    async fn get_or_create(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>>;
 }

@@ -1,4 +1,4 @@
-//! Keys, accounts and verification tokens.
+//! Records of API keys, accounts and verification tokens.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,46 +7,46 @@ use crate::{
     time::Timestamp,
 };
 
-/// A new key, without the key itself.
+/// Record of a new key, without the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewKey {
-    /// Its public name.
+pub struct NewKeyRecord {
+    /// Public id of the key.
     pub id: KeyId,
-    /// The SHA-256 of the whole key: 32 bytes.
+    /// SHA-256 of the whole key: 32 bytes.
     pub digest: Vec<u8>,
-    /// The key's first characters, for people to tell their keys apart.
+    /// First characters of the key, by which a user recognises it.
     pub hint: String,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A key of Surface A.
+/// A key of the lookup API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookupKey {
-    /// The key; its `now` is when it was made.
-    pub key: NewKey,
-    /// Its wallet.
+    /// The key; its `now` is the time of creation.
+    pub key: NewKeyRecord,
+    /// Wallet of the key.
     pub wallet: WalletId,
-    /// What its owner calls it.
+    /// Label chosen by the owner.
     pub label: Option<String>,
-    /// Its owner's e-mail address, where one was given.
+    /// E-mail address of the owner, if given.
     pub email: Option<String>,
-    /// Whose paid plan it is entitled by.
+    /// Subject of the paid plan that entitles the key.
     pub subject: Option<String>,
-    /// Until when that plan was proven.
+    /// End of the proven entitlement.
     pub entitled_until: Option<Timestamp>,
 }
 
-/// A key of Surface A as operators see it.
+/// A key of the lookup API as operators see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySummary {
     /// The key.
     pub key: LookupKey,
-    /// When it was revoked, if it was.
+    /// Time of revocation; `None` if not revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A plan of Surface B (specification 3).
+/// A plan of the v1 API (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
@@ -61,10 +61,10 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// All of them, smallest first.
+    /// All plans, smallest first.
     pub const ALL: [Self; 4] = [Self::Free, Self::Starter, Self::Pro, Self::Scale];
 
-    /// The name on the wire.
+    /// Wire name of the plan.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -74,183 +74,183 @@ impl Plan {
         }
     }
 
-    /// The plan with this wire name.
+    /// Returns the plan with this wire name.
     pub fn from_wire(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plan| plan.as_str() == name)
     }
 }
 
-/// An account of Surface B.
+/// An account of the v1 API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its id.
+    /// Id of the account.
     pub id: AccountId,
-    /// Counts its changes, from 1.
+    /// Number of changes, from 1.
     pub version: u64,
-    /// Its e-mail address, in normal form.
+    /// E-mail address, in normal form.
     pub email: String,
-    /// Its wallet.
+    /// Wallet of the account.
     pub wallet: WalletId,
-    /// Its plan.
+    /// Plan of the account.
     pub plan: Plan,
-    /// The moment by which its months are counted.
+    /// Start of its monthly periods.
     pub anchor: Timestamp,
-    /// The latest stretch of a plan that was paid for, also when it has ended.
+    /// Latest paid period, also after its end.
     pub paid: Option<PaidPeriod>,
-    /// The payment provider's name for it.
+    /// Customer id at the payment provider.
     pub customer: Option<String>,
-    /// The payment provider's name for its subscription.
+    /// Subscription id at the payment provider.
     pub subscription: Option<String>,
-    /// Whether the operator blocked it.
+    /// Whether the operator blocked the account.
     pub blocked: bool,
 }
 
-/// A stretch of a plan that was paid for, and what was sold with it.
+/// A period of a plan that was paid for.
 ///
-/// The figures stay as they were sold, whatever the settings say by now.
+/// The figures stay as sold, whatever the settings are now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaidPeriod {
-    /// When it begins.
+    /// Start of the period.
     pub from: Timestamp,
-    /// When it ends; that moment is no longer in it.
+    /// End of the period, exclusive.
     pub through: Timestamp,
-    /// How many credits it gives in all: a month's, or what changes of the plan within it made of them.
+    /// Credits of the period: a month's, or the result of plan changes within it.
     pub credits: u64,
-    /// How many credits a whole month of the plan has, as it was sold.
+    /// Credits of a whole month of the plan, as sold.
     pub monthly_credits: u64,
-    /// The moment by which months were counted before it: they are again when all its money goes back.
+    /// Anchor before this period; it applies again if the whole payment is refunded.
     pub anchor_before: Timestamp,
 }
 
-/// Whose key it is.
+/// Owner of a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Owner {
-    /// A key of Surface A, its own owner.
+pub enum KeyOwner {
+    /// A key of the lookup API, which is its own owner.
     Lookup(LookupKey),
-    /// A key of Surface B.
+    /// A key of the v1 API.
     Account {
         /// The key.
         key: KeyId,
-        /// The account that it opens.
+        /// The account of the key.
         account: Account,
     },
 }
 
-/// How an account is looked for.
+/// Reference to an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountRef {
-    /// By its id.
+    /// By id.
     Id(AccountId),
-    /// By its e-mail address, in normal form.
+    /// By e-mail address, in normal form.
     Email(String),
-    /// By the payment provider's name for it.
+    /// By customer id at the payment provider.
     Customer(String),
 }
 
-/// What came of adding a key.
+/// Outcome of adding a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AddKey {
-    /// It is stored.
+pub enum AddKeyOutcome {
+    /// The key is stored.
     Added,
-    /// Its subject has as many live plus keys as it may.
+    /// The subject has the maximum of live plus keys.
     SubjectFull {
-        /// When there is room for one more, unless keys are renewed; none when the limit is 0.
+        /// Time at which another key fits, unless keys are renewed; `None` if the maximum is 0.
         room_at: Option<Timestamp>,
     },
 }
 
-/// A request to put off the end of a key's entitlement.
+/// Request to extend a key's entitlement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entitle {
+pub struct RenewRequest {
     /// The key.
     pub key: KeyId,
-    /// Whose paid plan was proven.
+    /// Subject of the proven paid plan.
     pub subject: String,
-    /// Until when.
+    /// End of the proven entitlement.
     pub until: Timestamp,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// How many live plus keys a subject may have.
+    /// Maximum of live plus keys per subject.
     pub live_per_subject: u32,
 }
 
-/// A verification token, without the token itself.
+/// Record of a verification token, without the token itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
-    /// The token's SHA-256: 32 bytes.
+pub struct VerificationToken {
+    /// SHA-256 of the token: 32 bytes.
     pub digest: Vec<u8>,
-    /// The address that it was sent to, in normal form.
+    /// Address that the token was sent to, in normal form.
     pub email: String,
-    /// When it ends.
+    /// Expiry of the token.
     pub expires_at: Timestamp,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// A request to redeem a verification token.
+/// Request to redeem a verification token.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Redeem {
-    /// The token's SHA-256.
+pub struct RedeemRequest {
+    /// SHA-256 of the token.
     pub digest: Vec<u8>,
     /// Whether a person confirmed it by a click.
     pub confirmed: bool,
-    /// The id of the account, should one be made.
+    /// Id of the account, if one is created.
     pub new_account: AccountId,
-    /// The wallet of the account, should one be made.
+    /// Wallet of the account, if one is created.
     pub new_wallet: WalletId,
-    /// The account's new key.
-    pub key: NewKey,
+    /// New key of the account.
+    pub key: NewKeyRecord,
 }
 
-/// What came of redeeming a token.
+/// Outcome of redeeming a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Redeemed {
+pub enum RedeemOutcome {
     /// The key is issued.
     Issued {
         /// The account.
         account: Account,
-        /// Whether it was made just now.
+        /// Whether the account was created by this redemption.
         first: bool,
     },
-    /// The address has an account: a person must confirm before its old keys die.
+    /// The address has an account: a person must confirm before its old keys are revoked.
     NeedsConfirmation,
     /// The token is unknown, used or expired.
     Invalid,
 }
 
-/// What came of a rotation.
+/// Outcome of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rotated {
-    /// The new key has taken the old one's place.
+pub enum RotateOutcome {
+    /// The new key replaced the old one.
     Rotated,
     /// The old key was no longer live.
     Stale,
 }
 
-/// What came of erasing an account.
+/// Outcome of erasing an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Erased {
-    /// It is gone.
+pub enum EraseOutcome {
+    /// The account is erased.
     Erased,
-    /// Somebody else changed it first; it is as it was.
+    /// Another call changed the account first; nothing was erased.
     Stale,
-    /// There is no such account, or none any more.
+    /// There is no such account, or it was erased before.
     Missing,
 }
 
-/// What came of changing an account.
+/// Outcome of changing an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Changed {
-    /// The account as it is stored now.
+pub enum UpdateOutcome {
+    /// The account as stored now.
     Changed(Account),
-    /// Somebody else changed it first.
+    /// Another call changed the account first.
     Stale,
     /// There is no such account.
     Missing,

@@ -1,24 +1,24 @@
-//! For how long a failure is remembered.
+//! How long a failure is stored as an absence.
 
 use std::time::Duration;
 
 use super::AbsencePolicy;
 use crate::{
-    archive::{Absence, Wish},
+    archive::{Absence, TrackSelector},
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
     video::VideoId,
 };
 
-/// The longest time for which a video that starts later is not asked for again.
+/// The longest absence of a video that starts later.
 const UPCOMING_MAX: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The absence that a failure leaves behind; none for what may be over in a moment.
-pub(super) fn of_failure(
+/// The absence that a failure leaves; `None` for transient failures.
+pub(super) fn from_failure(
     video: &VideoId,
-    wish: &Wish,
+    selector: &TrackSelector,
     failure: &SupplyError,
-    asked: Vec<String>,
+    suppliers_tried: Vec<String>,
     policy: &AbsencePolicy,
     now: Timestamp,
 ) -> Option<Absence> {
@@ -30,18 +30,18 @@ pub(super) fn of_failure(
         SupplyReason::Age | SupplyReason::Members | SupplyReason::Login | SupplyReason::Live => {
             now.plus(policy.login)
         }
-        // A start that is unknown or past says nothing: ask again soon.
-        // A far start is a guess of the uploader's, and may be brought forward.
+        // An unknown or past start says nothing: retry soon.
+        // A far start is the uploader's guess and may be moved forward.
         SupplyReason::Upcoming(Some(start)) if *start > now => (*start).min(now.plus(UPCOMING_MAX)),
         SupplyReason::Upcoming(_) => now.plus(policy.login),
         _ => return None,
     };
     Some(Absence {
         video: video.clone(),
-        wish: wish.clone(),
+        selector: selector.clone(),
         reason: failure.reason().as_str().to_owned(),
         message: failure.message().to_owned(),
-        asked,
+        suppliers_tried,
         until,
     })
 }

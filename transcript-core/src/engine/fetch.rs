@@ -1,91 +1,93 @@
-//! What the engine is asked, and what it answers.
+//! Requests to the engine, and their outcomes.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use super::StillWorking;
+use super::WorkInProgress;
 use crate::{
-    archive::{Absence, StoredTranscript, Wish},
+    archive::{Absence, StoredTranscript, TrackSelector},
     error::Error,
     ledger::{Balance, Leg},
     supplier::SupplyError,
     video::VideoId,
 };
 
-/// A wish for a transcript, and how its fetch is paid for if it comes to one.
+/// A request for a transcript, with the payment of a fetch if one is needed.
 #[derive(Clone, Debug)]
-pub struct Fetch {
+pub struct FetchRequest {
     /// The video.
     pub video: VideoId,
-    /// Which of its transcripts.
-    pub wish: Wish,
-    /// What a fetch costs whom; none for a free one. An archived transcript never costs anything.
-    pub payment: Option<Payment>,
+    /// Which of its tracks.
+    pub selector: TrackSelector,
+    /// The cost of a fetch; `None` if it is free. An archived transcript is always free.
+    pub payment: Option<FetchPayment>,
 }
 
-/// What a fetch costs, in one or several wallets at once.
+/// The cost of a fetch, in one or more wallets.
 #[derive(Clone, Debug)]
-pub struct Payment {
-    /// The legs, in the order in which they are refused.
+pub struct FetchPayment {
+    /// The legs, checked in this order.
     pub legs: Vec<PaymentLeg>,
-    /// What it is for, for statements.
+    /// The purpose, for statements.
     pub memo: String,
-    /// Who hears when the suppliers were asked in vain; none where nobody counts that.
-    pub in_vain: Option<Arc<dyn InVain>>,
+    /// Called when the fetch failed after an upstream was reached; `None` if failures are not counted.
+    pub failure_hook: Option<Arc<dyn FailedAttemptHook>>,
 }
 
-/// Hears that the suppliers were asked in vain for a payment, whether or not the payer still waits.
+/// Counts failed attempts of a payment, whether or not the payer is still connected.
 #[async_trait]
-pub trait InVain: fmt::Debug + Send + Sync {
-    /// Somebody was asked, and there is no transcript. Told once for a payment, before the payer is answered;
-    /// the answer waits for this no longer than for a store.
-    async fn asked_in_vain(&self);
+pub trait FailedAttemptHook: fmt::Debug + Send + Sync {
+    /// The fetch reached an upstream, and there is no transcript.
+    ///
+    /// Called once per payment, before the payer gets its outcome, which waits for this at most one store timeout.
+    async fn on_failed_attempt(&self);
 }
 
-/// One wallet's part in a payment.
+/// One wallet's part of a payment.
 #[derive(Clone, Debug)]
 pub struct PaymentLeg {
     /// The wallet, what it may spend, and how much the fetch costs it.
     pub leg: Leg,
-    /// What becomes of it when there is no transcript.
+    /// What happens to the amount when the fetch fails.
     pub on_failure: OnFailure,
 }
 
-/// What becomes of a held amount when a fetch fails.
+/// What happens to a held amount when a fetch fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
     /// It is returned.
     Return,
-    /// It is spent once a supplier was really asked, so that failures cannot be driven for free.
-    SpendOnceAsked,
+    /// It is spent if the fetch reached an upstream, so that failures have a cost.
+    SpendIfAttempted,
 }
 
-/// What came of a fetch.
+/// Outcome of a fetch.
 #[derive(Clone, Debug)]
-pub enum Outcome {
-    /// The archive had it, or another caller's work brought it. Nothing was charged to this caller.
+pub enum FetchOutcome {
+    /// It was archived, or another caller's flight fetched it. This caller was not charged.
     Archived(StoredTranscript),
-    /// This caller's own fetch brought it; it is archived, and the payment is settled.
+    /// This caller's flight fetched it; it is archived, and the payment is settled.
     Fetched(StoredTranscript),
-    /// It is remembered that there is nothing.
+    /// An absence is stored.
     Absent(Absence),
     /// The operator took the video down.
     Withdrawn,
-    /// The suppliers failed just now.
-    Failed(SupplyError),
+    /// The suppliers failed.
+    SupplyFailed(SupplyError),
     /// A leg of the payment cannot be covered.
     Refused {
-        /// The place of the first leg that is too small.
+        /// The index of the first such leg.
         leg: u32,
         /// That wallet's balance.
         balance: Balance,
     },
     /// No supplier is configured for the platform.
-    Unsupplied,
-    /// The work goes on, but the caller waited long enough: ask again. Whoever asks the same joins the same work,
-    /// and pays nothing for that.
-    StillWorking(StillWorking),
+    NoSupplier,
+    /// The work goes on, but the caller's wait has ended: retry later.
+    ///
+    /// The same request joins the same flight, free of charge.
+    InProgress(WorkInProgress),
     /// A store failed; nothing was charged without delivery.
-    Broken(Error),
+    StoreFailed(Error),
 }

@@ -1,8 +1,8 @@
-//! One errand from its first caller to everyone's answer.
+//! One flight, from its first waiter to the outcome of all.
 //!
-//! The task that drives an errand claims its lease, lets one caller after another try to pay, fetches,
-//! keeps, settles, and then answers all who wait. Whoever cannot pay is answered alone, and the next one
-//! takes over; only what the suppliers said is shared.
+//! The flight task acquires the lease, lets one waiter after another try to pay, fetches, archives, settles, and then
+//! notifies all waiters. A waiter whose hold is refused gets its own outcome; the next waiter pays. Only what the
+//! suppliers returned is shared.
 
 use std::{
     convert::Infallible,
@@ -15,199 +15,213 @@ use std::{
 };
 
 use super::{
-    Inner, Outcome, StillWorking, absence,
-    errands::{Driving, Purpose, Waiter},
-    known_for,
-    payment::{Ending, Held, Holding},
-    retry::{bounded, persistently},
-    supply::Supply,
+    EngineInner, FetchOutcome, WorkInProgress, absence, archived_outcome,
+    payment::{HeldPayment, PaymentHold, WorkResult},
+    retry::{with_retries, with_timeout},
+    single_flight::{FetchPurpose, FlightLeader, FlightWaiter},
+    supply::SupplyResult,
 };
 use crate::{
-    archive::{Claim, Lease},
+    archive::{FetchLease, LeaseOutcome},
     error::{Error, ErrorKind, Result},
-    ids::{Holder, random_name},
+    ids::{Holder, random_id},
     supplier::{SupplyError, SupplyReason},
     time::Timestamp,
 };
 
-/// Drives an errand to its end.
-pub(super) async fn drive(inner: Arc<Inner>, driving: Driving) {
-    let worker = random_name(inner.random.as_ref(), "worker");
-    Flight { inner: &inner, driving: &driving, worker, tenure: AtomicU32::new(0) }.run().await;
+/// Runs a flight to its end.
+pub(super) async fn run_flight(inner: Arc<EngineInner>, leader: FlightLeader) {
+    let worker = random_id(inner.random.as_ref(), "worker");
+    FlightTask { inner: &inner, leader: &leader, worker, lease_count: AtomicU32::new(0) }.run().await;
 }
 
 /// The shortest time between two heartbeats.
-const BEAT_MIN: Duration = Duration::from_millis(50);
-/// How often it is looked whether anybody still waits, where work ends when nobody does.
-const LOOK: Duration = Duration::from_millis(25);
-/// The part of a lease that is not relied on: work is called off this much before another may claim,
-/// since it takes a moment to end, and another machine's clock may be ahead.
+const HEARTBEAT_MIN: Duration = Duration::from_millis(50);
+/// How often unpaid work that ends with its last waiter checks for one.
+const WAITER_POLL: Duration = Duration::from_millis(25);
+/// Divisor of the lease duration for the part that is not used.
+///
+/// Work is cancelled this much before another worker may acquire the lease, because cancelling takes time and another
+/// machine's clock may be ahead.
 const LEASE_RESERVE: u32 = 10;
 
-struct Flight<'a> {
-    inner: &'a Inner,
-    driving: &'a Driving,
+struct FlightTask<'a> {
+    inner: &'a EngineInner,
+    leader: &'a FlightLeader,
     worker: String,
-    /// How often the lease was given back. Whoever claims it anew does so under a new name: a store may
-    /// give back the old claim long after we stopped waiting for that.
-    tenure: AtomicU32,
+    /// How often the lease was released.
+    ///
+    /// The next lease gets a new holder name: a store may release the old lease long after this task has stopped
+    /// waiting for that.
+    lease_count: AtomicU32,
 }
 
-/// What came of claiming the lease.
-enum Claimed {
-    /// It is ours until then.
-    Until(Timestamp),
-    /// The archive knows the answer by now.
-    Known(Outcome),
-    /// Another holds it, and the caller no longer waits.
+/// Outcome of acquiring the lease.
+enum LeaseClaim {
+    /// The lease is held until then.
+    Acquired(Timestamp),
+    /// The archive has an outcome now.
+    Known(FetchOutcome),
+    /// Another holder has the lease, and the waiter has disconnected.
     Abandoned,
 }
 
-/// How the turn of one paying caller ended.
-enum Turn {
-    /// There is an answer for all.
-    Over(Box<Over>),
-    /// This caller alone is answered; the next one takes over.
-    Next(Outcome),
+/// Result of one waiter's attempt to pay and fetch.
+enum WaiterTurn {
+    /// There is an outcome for all.
+    Over(Box<FlightResult>),
+    /// This outcome is for this waiter only; the flight continues with the next one.
+    Next(FetchOutcome),
 }
 
-/// The answer for all.
-struct Over {
-    /// The payer's own answer.
-    own: Outcome,
-    /// Everybody else's.
-    others: Outcome,
-    /// What is to be settled before the payer is answered.
-    bill: Option<(Held, Ending)>,
+/// The outcome of a flight for all of its waiters.
+struct FlightResult {
+    /// The payer's outcome.
+    own: FetchOutcome,
+    /// The outcome of all other waiters.
+    others: FetchOutcome,
+    /// The payment that is settled before the payer is notified.
+    hold: Option<(HeldPayment, WorkResult)>,
 }
 
-impl Flight<'_> {
+impl FlightTask<'_> {
     async fn run(&self) {
         while let Some(waiter) = self.next_waiter().await {
-            match self.turn(&waiter).await {
-                Turn::Next(own) => {
-                    // A caller who left needs no answer.
+            match self.run_waiter_turn(&waiter).await {
+                WaiterTurn::Next(own) => {
+                    // The receiver may be gone.
                     let _ = waiter.reply.send(own);
                 }
-                Turn::Over(over) => return self.end(*over, waiter).await,
+                WaiterTurn::Over(result) => return self.finish(*result, waiter).await,
             }
         }
     }
 
-    /// Gives the lease back, answers the others, and settles.
-    async fn end(&self, over: Over, payer: Waiter) {
-        let Over { own, others, bill } = over;
-        // The others pay nothing, so a slow ledger is no reason for them to wait.
-        if matches!((&others, self.driving.errand().2), (Outcome::Archived(_), Purpose::Fetch)) {
-            // Whoever comes now finds it in the archive, and never asks for the lease.
-            self.driving.answer_all(&others);
-            tokio::join!(self.unclaim(), self.settle(bill, payer, own));
+    /// Releases the lease, notifies the other waiters, and settles.
+    async fn finish(&self, result: FlightResult, payer: FlightWaiter) {
+        let FlightResult { own, others, hold } = result;
+        // The others pay nothing, so they do not wait for a slow ledger.
+        if matches!((&others, self.leader.key().2), (FetchOutcome::Archived(_), FetchPurpose::Fetch)) {
+            // Later callers find the transcript in the archive and never need the lease.
+            self.leader.notify_all(&others);
+            tokio::join!(self.release(), self.settle(hold, payer, own));
         } else {
-            self.unclaim().await;
-            self.driving.answer_all(&others);
-            self.settle(bill, payer, own).await;
+            self.release().await;
+            self.leader.notify_all(&others);
+            self.settle(hold, payer, own).await;
         }
     }
 
-    /// Settles and answers the payer. A ledger that is away keeps the words from nobody for long: the
-    /// answer goes out, and settling goes on.
-    async fn settle(&self, bill: Option<(Held, Ending)>, payer: Waiter, own: Outcome) {
-        let Some((held, ending)) = bill else {
+    /// Settles, and notifies the payer.
+    ///
+    /// With a slow ledger the payer gets the outcome after the store timeout, and settling goes on.
+    async fn settle(&self, hold: Option<(HeldPayment, WorkResult)>, payer: FlightWaiter, own: FetchOutcome) {
+        let Some((held, work_result)) = hold else {
             let _ = payer.reply.send(own);
             return;
         };
-        // Counted here, and not by whoever asked: they may have left, and must not fail for free by that.
-        let is_in_vain = ending == Ending::Failed && matches!(own, Outcome::Failed(_));
-        let in_vain = async {
-            if is_in_vain {
-                held.tell_in_vain().await;
+        // Counted here and not in the caller's task: a caller must not avoid the count by disconnecting.
+        let has_failed = work_result == WorkResult::Failed && matches!(own, FetchOutcome::SupplyFailed(_));
+        let notify = async {
+            if has_failed {
+                held.notify_failed_attempt().await;
             }
         };
-        let mut settle = pin!(async { tokio::join!(in_vain, self.inner.settle(&held, ending)) });
-        let settled = tokio::time::timeout(self.inner.options.store, &mut settle).await;
+        let mut settle = pin!(async { tokio::join!(notify, self.inner.settle(&held, work_result)) });
+        let settled = tokio::time::timeout(self.inner.options.store_timeout, &mut settle).await;
         let _ = payer.reply.send(own);
         if settled.is_err() {
             settle.await;
         }
     }
 
-    /// The next caller who still waits. Without any, the lease is given back first, and only then, when
-    /// nobody came meanwhile, does the errand end: so a new caller never finds our own stale lease.
-    async fn next_waiter(&self) -> Option<Waiter> {
-        if let Some(waiter) = self.driving.next() {
+    /// The next connected waiter.
+    ///
+    /// Without one the lease is released first, and the flight ends only if no waiter has joined by then: so a new
+    /// flight never meets the stale lease of this one.
+    async fn next_waiter(&self) -> Option<FlightWaiter> {
+        if let Some(waiter) = self.leader.next() {
             return Some(waiter);
         }
-        self.unclaim().await;
-        self.driving.next_or_end()
+        self.release().await;
+        self.leader.next_or_finish()
     }
 
-    /// One caller's turn: claim, look again, hold, fetch.
-    async fn turn(&self, waiter: &Waiter) -> Turn {
-        let lease_ends = match self.claim(waiter).await {
-            Ok(Claimed::Until(ends)) => ends,
-            Ok(Claimed::Known(outcome)) => return for_all(outcome),
-            Ok(Claimed::Abandoned) => return Turn::Next(Outcome::StillWorking(StillWorking::soon())),
-            Err(error) => return for_all(Outcome::Broken(error)),
+    /// Runs the flight for one waiter: acquires the lease, reads the archive again, holds, fetches.
+    async fn run_waiter_turn(&self, waiter: &FlightWaiter) -> WaiterTurn {
+        let lease_expires_at = match self.acquire(waiter).await {
+            Ok(LeaseClaim::Acquired(expires_at)) => expires_at,
+            Ok(LeaseClaim::Known(outcome)) => return end_with(outcome),
+            Ok(LeaseClaim::Abandoned) => {
+                return WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon()));
+            }
+            Err(error) => return end_with(FetchOutcome::StoreFailed(error)),
         };
-        // The claim takes time: who left meanwhile does not pay.
+        // A waiter that disconnected before the hold is not charged.
         if waiter.reply.is_closed() {
-            return Turn::Next(Outcome::StillWorking(StillWorking::soon()));
+            return WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon()));
         }
         let held = match self.inner.hold(waiter.payment.clone()).await {
-            Ok(Holding::Free) => None,
-            Ok(Holding::Held(held)) => Some(held),
-            Ok(Holding::Refused { leg, balance }) => return Turn::Next(Outcome::Refused { leg, balance }),
-            // A ledger that is away is away for everybody; any other fault is about this payment.
-            Err(error) if error.kind() == ErrorKind::Unavailable => return for_all(Outcome::Broken(error)),
-            Err(error) => return Turn::Next(Outcome::Broken(error)),
+            Ok(PaymentHold::Free) => None,
+            Ok(PaymentHold::Held(held)) => Some(held),
+            Ok(PaymentHold::Refused { leg, balance }) => {
+                return WaiterTurn::Next(FetchOutcome::Refused { leg, balance });
+            }
+            // An unavailable ledger fails for every waiter; any other error is about this payment.
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                return end_with(FetchOutcome::StoreFailed(error));
+            }
+            Err(error) => return WaiterTurn::Next(FetchOutcome::StoreFailed(error)),
         };
         tokio::select! {
             biased;
-            over = self.fetch(lease_ends, held.as_ref()) => {
-                let (own, others, ending) = over;
-                Turn::Over(Box::new(Over { own, others, bill: held.map(|held| (held, ending)) }))
+            result = self.fetch(lease_expires_at, held.as_ref()) => {
+                let (own, others, work_result) = result;
+                WaiterTurn::Over(Box::new(FlightResult { own, others, hold: held.map(|held| (held, work_result)) }))
             }
-            // Whoever came meanwhile takes over, and begins anew.
-            () = self.deserted(waiter, held.is_none()) => Turn::Next(Outcome::StillWorking(StillWorking::soon())),
+            // A waiter that joins later starts again from the lease.
+            () = self.all_disconnected(waiter, held.is_none()) => WaiterTurn::Next(FetchOutcome::InProgress(WorkInProgress::retry_soon())),
         }
     }
 
-    /// Returns once nobody waits for work that nobody pays for, where such work ends with that.
-    async fn deserted(&self, waiter: &Waiter, is_free: bool) {
-        if self.inner.options.outlives || !is_free {
+    /// Returns once an unpaid flight has no waiters left, if such flights end with their last waiter.
+    async fn all_disconnected(&self, waiter: &FlightWaiter, is_free: bool) {
+        if self.inner.options.detach_unpaid || !is_free {
             return std::future::pending().await;
         }
-        while !(waiter.reply.is_closed() && self.driving.is_deserted()) {
-            tokio::time::sleep(LOOK).await;
+        while !(waiter.reply.is_closed() && self.leader.has_no_waiters()) {
+            tokio::time::sleep(WAITER_POLL).await;
         }
     }
 
-    /// Claims the lease, waiting while another holds it. What the archive has by then is returned: the
-    /// other's work, or what was kept between our first look and the claim.
-    async fn claim(&self, waiter: &Waiter) -> Result<Claimed> {
-        let brief = self.inner.brief();
+    /// Acquires the lease, waiting while another holder has it.
+    ///
+    /// Returns what the archive has by then: the result of the other holder, or what was stored between the first
+    /// archive lookup and the lease.
+    async fn acquire(&self, waiter: &FlightWaiter) -> Result<LeaseClaim> {
+        let budget = self.inner.request_budget();
         loop {
             let lease = self.lease();
-            let claim = persistently(brief, || self.inner.archive.claim(lease.clone())).await?;
-            let (video, wish, purpose) = self.driving.errand();
-            let found = persistently(brief, || self.inner.find(video, wish)).await?;
-            if let Some(outcome) = known_for(*purpose, found) {
-                return Ok(Claimed::Known(outcome));
+            let outcome = with_retries(budget, || self.inner.archive.acquire_lease(lease.clone())).await?;
+            let (video, selector, purpose) = self.leader.key();
+            let found = with_retries(budget, || self.inner.find(video, selector)).await?;
+            if let Some(outcome) = archived_outcome(*purpose, found) {
+                return Ok(LeaseClaim::Known(outcome));
             }
-            match claim {
-                Claim::Claimed => return Ok(Claimed::Until(lease.until)),
-                // Another's work may take half an hour: nobody asks after it for a caller who left.
-                Claim::Busy { .. } if waiter.reply.is_closed() => return Ok(Claimed::Abandoned),
-                Claim::Busy { .. } => tokio::time::sleep(self.inner.options.poll).await,
+            match outcome {
+                LeaseOutcome::Acquired => return Ok(LeaseClaim::Acquired(lease.until)),
+                // Another holder's work may take half an hour: stop polling when the waiter is gone.
+                LeaseOutcome::Busy { .. } if waiter.reply.is_closed() => return Ok(LeaseClaim::Abandoned),
+                LeaseOutcome::Busy { .. } => tokio::time::sleep(self.inner.options.lease_poll).await,
             }
         }
     }
 
-    fn lease(&self) -> Lease {
+    fn lease(&self) -> FetchLease {
         let now = self.inner.clock.now();
-        Lease {
-            video: self.driving.errand().0.clone(),
-            wish: self.driving.errand().1.clone(),
+        FetchLease {
+            video: self.leader.key().0.clone(),
+            selector: self.leader.key().1.clone(),
             holder: self.holder(),
             now,
             until: now.plus(self.inner.options.lease),
@@ -215,155 +229,183 @@ impl Flight<'_> {
     }
 
     fn holder(&self) -> Holder {
-        Holder::new(format!("{}-{}", self.worker, self.tenure.load(Ordering::Relaxed)))
+        Holder::new(format!("{}-{}", self.worker, self.lease_count.load(Ordering::Relaxed)))
     }
 
-    /// Gives the lease back. When the store is away it ends by itself, and nobody waits for it.
-    async fn unclaim(&self) {
-        let (video, wish, _) = self.driving.errand();
+    /// Releases the lease. If the store is unavailable, the lease expires and no new attempt is made.
+    async fn release(&self) {
+        let (video, selector, _) = self.leader.key();
         let holder = self.holder();
-        self.tenure.fetch_add(1, Ordering::Relaxed);
-        let unclaim = || self.inner.archive.unclaim(video, wish, &holder);
-        if let Err(error) = persistently(self.inner.brief(), unclaim).await {
-            tracing::warn!(%video, %error, "a lease could not be given back; it will end by itself");
+        self.lease_count.fetch_add(1, Ordering::Relaxed);
+        let release = || self.inner.archive.release_lease(video, selector, &holder);
+        if let Err(error) = with_retries(self.inner.request_budget(), release).await {
+            tracing::warn!(%video, %error, "lease release failed");
         }
     }
 
-    /// Asks the suppliers and keeps what they gave; then, and only then, may the payment be settled. Returns the
-    /// payer's answer and the others'.
-    async fn fetch(&self, lease_ends: Timestamp, held: Option<&Held>) -> (Outcome, Outcome, Ending) {
-        let ((own, others), ending) = match self.supply(lease_ends, held).await {
-            None => (same(Outcome::Broken(lease_lost())), Ending::NotBegun),
+    /// Calls the suppliers and stores their output; only then may the payment be settled.
+    ///
+    /// Returns the payer's outcome and that of the others.
+    async fn fetch(
+        &self,
+        lease_expires_at: Timestamp,
+        held: Option<&HeldPayment>,
+    ) -> (FetchOutcome, FetchOutcome, WorkResult) {
+        let ((own, others), work_result) = match self.supply(lease_expires_at, held).await {
+            None => (same_for_all(FetchOutcome::StoreFailed(lease_lost())), WorkResult::NotAttempted),
             Some(supply) => tokio::select! {
                 biased;
-                kept = self.keep(supply) => kept,
+                stored = self.store_supply(supply) => stored,
                 never = self.keep_alive(held) => match never {},
             },
         };
-        (own, others, ending)
+        (own, others, work_result)
     }
 
-    /// Asks the suppliers while lease and hold are kept alive. None when the lease ran out before a
-    /// supplier was asked: then another worker may be fetching the same.
-    async fn supply(&self, lease_ends: Timestamp, held: Option<&Held>) -> Option<Supply> {
-        let lease_ends = if self.left(lease_ends) > self.inner.options.heartbeat {
-            lease_ends
+    /// Calls the suppliers while lease and hold are renewed.
+    ///
+    /// `None` if the lease ended before a supplier was called: then another worker may be fetching the same track.
+    async fn supply(&self, lease_expires_at: Timestamp, held: Option<&HeldPayment>) -> Option<SupplyResult> {
+        let lease_expires_at = if self.remaining_lease(lease_expires_at) > self.inner.options.heartbeat {
+            lease_expires_at
         } else {
-            let ends = self.beat(self.inner.options.store, lease_ends, held).await?;
-            // A fault leaves the old end, which may be too near to begin anything.
-            (!self.left(ends).is_zero()).then_some(ends)?
+            let expires_at =
+                self.renew_once(self.inner.options.store_timeout, lease_expires_at, held).await?;
+            // After a failed renewal the old end is valid, which may be too close to start anything.
+            (!self.remaining_lease(expires_at).is_zero()).then_some(expires_at)?
         };
         tokio::select! {
             biased;
-            supply = self.inner.supply(self.driving.errand(), self.driving.pace()) => Some(supply),
-            () = self.heartbeat(lease_ends, held) => {
-                let message = "The work was interrupted: the archive could not be reached. Please ask again.".to_owned();
-                let was_asked = self.driving.pace().was_asked();
-                let failure = if was_asked { SupplyError::new } else { SupplyError::unasked };
-                Some(Supply { result: Err(failure(SupplyReason::Cancelled, message)), asked: Vec::new() })
+            supply = self.inner.supply(self.leader.key(), self.leader.tracker()) => Some(supply),
+            () = self.heartbeat(lease_expires_at, held) => {
+                let message = "The fetch was interrupted because the archive was unreachable. Try again.".to_owned();
+                let has_started = self.leader.tracker().has_started();
+                let failure = if has_started { SupplyError::new } else { SupplyError::before_request };
+                Some(SupplyResult { result: Err(failure(SupplyReason::Cancelled, message)), suppliers_tried: Vec::new() })
             }
         }
     }
 
-    /// Keeps a supply, or remembers why there is none. Returns the payer's answer and the others'.
-    async fn keep(&self, supply: Supply) -> ((Outcome, Outcome), Ending) {
+    /// Stores the suppliers' output, or the absence that follows from their failure.
+    ///
+    /// Returns the payer's outcome and that of the others.
+    async fn store_supply(&self, supply: SupplyResult) -> ((FetchOutcome, FetchOutcome), WorkResult) {
         let supplied = match supply.result {
             Ok(supplied) => supplied,
             Err(failure) => {
-                self.remember(&failure, supply.asked).await;
-                let ending = if failure.was_asked() { Ending::Failed } else { Ending::NotBegun };
-                return (same(Outcome::Failed(failure)), ending);
+                self.store_absence(&failure, supply.suppliers_tried).await;
+                let work_result =
+                    if failure.was_attempted() { WorkResult::Failed } else { WorkResult::NotAttempted };
+                return (same_for_all(FetchOutcome::SupplyFailed(failure)), work_result);
             }
         };
-        match self.inner.keep(self.driving.errand(), supplied).await {
-            Ok(stored) => ((Outcome::Fetched(stored.clone()), Outcome::Archived(stored)), Ending::Delivered),
-            Err(error) if error.kind() == ErrorKind::Conflict => (same(Outcome::Withdrawn), Ending::Failed),
-            Err(error) => (same(Outcome::Broken(error)), Ending::Failed),
+        match self.inner.store_tracks(self.leader.key(), supplied).await {
+            Ok(stored) => (
+                (FetchOutcome::Fetched(stored.clone()), FetchOutcome::Archived(stored)),
+                WorkResult::Delivered,
+            ),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                (same_for_all(FetchOutcome::Withdrawn), WorkResult::Failed)
+            }
+            Err(error) => (same_for_all(FetchOutcome::StoreFailed(error)), WorkResult::Failed),
         }
     }
 
-    /// Renews lease and hold for as long as it is awaited, whatever comes of it: the words are here, and
-    /// an archive that comes back within the minute must not lose them.
-    async fn keep_alive(&self, held: Option<&Held>) -> Infallible {
+    /// Renews lease and hold for as long as it is awaited, and ignores failures.
+    ///
+    /// The transcript is already fetched, and must not be lost if the archive recovers before the lease ends.
+    async fn keep_alive(&self, held: Option<&HeldPayment>) -> Infallible {
         loop {
             tokio::time::sleep(self.inner.options.heartbeat).await;
-            self.beat(self.inner.options.heartbeat, self.inner.clock.now(), held).await;
+            self.renew_once(self.inner.options.heartbeat, self.inner.clock.now(), held).await;
         }
     }
 
-    /// Renews lease and hold while the work runs; returns when the lease is lost, since then another
-    /// worker may be fetching the same.
-    async fn heartbeat(&self, mut lease_ends: Timestamp, held: Option<&Held>) {
+    /// Renews lease and hold while the work runs.
+    ///
+    /// Returns when the lease is lost, because another worker may then be fetching the same track.
+    async fn heartbeat(&self, mut lease_expires_at: Timestamp, held: Option<&HeldPayment>) {
         loop {
-            let left = self.left(lease_ends);
-            if left.is_zero() {
+            let remaining_lease = self.remaining_lease(lease_expires_at);
+            if remaining_lease.is_zero() {
                 return;
             }
-            // More often as the end comes near without a renewal.
-            tokio::time::sleep(self.inner.options.heartbeat.min(left / 3).max(BEAT_MIN)).await;
-            match self.beat(self.left(lease_ends), lease_ends, held).await {
-                Some(ends) => lease_ends = ends,
+            // More often as the end comes closer without a renewal.
+            tokio::time::sleep(self.inner.options.heartbeat.min(remaining_lease / 3).max(HEARTBEAT_MIN))
+                .await;
+            match self.renew_once(self.remaining_lease(lease_expires_at), lease_expires_at, held).await {
+                Some(expires_at) => lease_expires_at = expires_at,
                 None => return,
             }
         }
     }
 
-    /// How long the lease can still be relied on.
-    fn left(&self, lease_ends: Timestamp) -> Duration {
+    /// The remaining usable time of the lease.
+    fn remaining_lease(&self, lease_expires_at: Timestamp) -> Duration {
         let reserve = self.inner.options.lease / LEASE_RESERVE;
-        lease_ends.since(self.inner.clock.now()).saturating_sub(reserve)
+        lease_expires_at.since(self.inner.clock.now()).saturating_sub(reserve)
     }
 
-    /// One heartbeat of at most `limit`: renews hold and lease, each by itself, so that a ledger that
-    /// hangs does not cost the lease. Returns when the lease ends now, or none when it is lost.
-    async fn beat(&self, limit: Duration, lease_ends: Timestamp, held: Option<&Held>) -> Option<Timestamp> {
+    /// One heartbeat of at most `limit`.
+    ///
+    /// Renews hold and lease separately, so that a stalled ledger does not cost the lease. Returns the new end of the
+    /// lease, or `None` if it is lost.
+    async fn renew_once(
+        &self,
+        limit: Duration,
+        lease_expires_at: Timestamp,
+        held: Option<&HeldPayment>,
+    ) -> Option<Timestamp> {
         let extend = async {
             if let Some(held) = held {
-                // A fault is no loss: the next beat tries again.
+                // The next heartbeat retries after a failure.
                 let _ = tokio::time::timeout(limit, self.inner.extend(held)).await;
             }
         };
-        let ((), renewed) = tokio::join!(extend, tokio::time::timeout(limit, self.renew(lease_ends)));
+        let ((), renewed) = tokio::join!(extend, tokio::time::timeout(limit, self.renew(lease_expires_at)));
         renewed.unwrap_or(None)
     }
 
-    /// Renews the lease; returns when it ends now, or none when it is lost.
-    async fn renew(&self, ends: Timestamp) -> Option<Timestamp> {
+    /// Renews the lease. Returns its end, or `None` if it is lost.
+    async fn renew(&self, expires_at: Timestamp) -> Option<Timestamp> {
         let lease = self.lease();
         let until = lease.until;
-        match bounded(self.inner.options.store, self.inner.archive.claim(lease)).await {
-            Ok(Claim::Claimed) => Some(until),
-            Ok(Claim::Busy { .. }) => None,
-            // Unknown whether it took effect: what counts is the end that was granted for sure.
+        match with_timeout(self.inner.options.store_timeout, self.inner.archive.acquire_lease(lease)).await {
+            Ok(LeaseOutcome::Acquired) => Some(until),
+            Ok(LeaseOutcome::Busy { .. }) => None,
+            // It is unknown whether the renewal took effect: only the end that was granted before is certain.
             Err(error) => {
-                tracing::warn!(video = %self.driving.errand().0, %error, "a lease could not be renewed");
-                (self.inner.clock.now() < ends).then_some(ends)
+                tracing::warn!(video = %self.leader.key().0, %error, "lease renewal failed");
+                (self.inner.clock.now() < expires_at).then_some(expires_at)
             }
         }
     }
 
-    /// Remembers a failure that says something about the video.
-    async fn remember(&self, failure: &SupplyError, asked: Vec<String>) {
-        let (video, wish, _) = self.driving.errand();
+    /// Stores the absence that a failure leaves, if it says something about the video.
+    async fn store_absence(&self, failure: &SupplyError, suppliers_tried: Vec<String>) {
+        let (video, selector, _) = self.leader.key();
         let policy = &self.inner.options.absence;
         let now = self.inner.clock.now();
-        let Some(absence) = absence::of_failure(video, wish, failure, asked, policy, now) else { return };
-        let keep = || self.inner.archive.keep_absence(absence.clone());
-        if let Err(error) = persistently(self.inner.brief(), keep).await {
-            tracing::warn!(%video, %error, "an absence could not be remembered");
+        let Some(absence) = absence::from_failure(video, selector, failure, suppliers_tried, policy, now)
+        else {
+            return;
+        };
+        let put = || self.inner.archive.put_absence(absence.clone());
+        if let Err(error) = with_retries(self.inner.request_budget(), put).await {
+            tracing::warn!(%video, %error, "absence not stored");
         }
     }
 }
 
-fn for_all(outcome: Outcome) -> Turn {
-    let (own, others) = same(outcome);
-    Turn::Over(Box::new(Over { own, others, bill: None }))
+fn end_with(outcome: FetchOutcome) -> WaiterTurn {
+    let (own, others) = same_for_all(outcome);
+    WaiterTurn::Over(Box::new(FlightResult { own, others, hold: None }))
 }
 
-fn same(outcome: Outcome) -> (Outcome, Outcome) {
+fn same_for_all(outcome: FetchOutcome) -> (FetchOutcome, FetchOutcome) {
     (outcome.clone(), outcome)
 }
 
 fn lease_lost() -> Error {
-    Error::unavailable("the archive was too slow to keep the lease of a fetch")
+    Error::unavailable("the archive was too slow to renew the lease of the fetch")
 }

@@ -1,4 +1,4 @@
-//! How much is under way: what an operator watches, and nothing is decided by.
+//! The engine's current load: for monitoring only, no decision depends on it.
 
 use std::sync::{
     Arc,
@@ -7,73 +7,73 @@ use std::sync::{
 
 use super::Transcripts;
 
-/// How much is under way in an engine.
+/// Current load of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// How many fetches are under way, each of a video and wish.
+    /// Running fetches, each of a video and track selector.
     pub fetches: u64,
-    /// How many callers wait for them in line, beside those for whose payment they are made.
+    /// Callers that wait for them, without those that pay for them.
     pub callers: u64,
-    /// Each supplier, by name.
+    /// The load of each supplier, by name.
     pub suppliers: Vec<SupplierLoad>,
 }
 
-/// How much there is for a supplier to do, of all of its platforms together.
+/// Load of a supplier, over all of its platforms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplierLoad {
     /// Its name.
     pub supplier: String,
-    /// With how many videos it works.
-    pub at_work: u32,
-    /// How many wait for a place.
-    pub in_line: u32,
+    /// Videos that it works on.
+    pub active: u32,
+    /// Requests that wait for a permit.
+    pub queued: u32,
 }
 
 impl Transcripts {
-    /// How much is under way at this moment.
+    /// The current load.
     pub fn load(&self) -> Load {
-        let (fetches, callers) = self.inner.errands.count();
+        let (fetches, callers) = self.inner.flights.count();
         Load { fetches, callers, suppliers: self.inner.suppliers.load() }
     }
 }
 
-/// What a supplier's platforms have in common to count.
+/// Load counters that a supplier's platforms share.
 #[derive(Debug, Default)]
-pub(super) struct Counts {
-    at_work: Arc<AtomicU32>,
-    in_line: Arc<AtomicU32>,
+pub(super) struct LoadCounts {
+    active: Arc<AtomicU32>,
+    queued: Arc<AtomicU32>,
 }
 
-/// One that is counted for as long as it is kept.
+/// Counts one until it is dropped.
 #[derive(Debug)]
-pub(super) struct Counted(Arc<AtomicU32>);
+pub(super) struct LoadGuard(Arc<AtomicU32>);
 
-impl Counts {
-    pub(super) fn work(&self) -> Counted {
-        Counted::begin(&self.at_work)
+impl LoadCounts {
+    pub(super) fn track_active(&self) -> LoadGuard {
+        LoadGuard::begin(&self.active)
     }
 
-    pub(super) fn wait(&self) -> Counted {
-        Counted::begin(&self.in_line)
+    pub(super) fn track_queued(&self) -> LoadGuard {
+        LoadGuard::begin(&self.queued)
     }
 
-    pub(super) fn of(&self, supplier: &str) -> SupplierLoad {
+    pub(super) fn snapshot(&self, supplier: &str) -> SupplierLoad {
         SupplierLoad {
             supplier: supplier.to_owned(),
-            at_work: self.at_work.load(Ordering::Relaxed),
-            in_line: self.in_line.load(Ordering::Relaxed),
+            active: self.active.load(Ordering::Relaxed),
+            queued: self.queued.load(Ordering::Relaxed),
         }
     }
 }
 
-impl Counted {
+impl LoadGuard {
     fn begin(count: &Arc<AtomicU32>) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(count))
     }
 }
 
-impl Drop for Counted {
+impl Drop for LoadGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

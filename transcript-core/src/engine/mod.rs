@@ -1,33 +1,34 @@
-//! The engine: archive first, then the suppliers in order; one fetch per video and wish, however many
-//! ask; kept before it is settled, settled once.
+//! The engine: archive first, then suppliers in order, with single-flight per video and track selector.
 //!
-//! All work runs in tasks on the [`Handle`] that the engine was given, or on the one [beside](Builder::beside) it when
-//! asked from there, and its public futures only wait for channels, so that any executor may poll them. A caller that goes away leaves the work running:
-//! what was begun is archived and settled.
+//! A transcript is archived before its payment is settled, and each payment is settled once.
+//!
+//! All work runs in tasks on the [`Handle`] that the engine was built with, or on the
+//! [caller runtime](EngineBuilder::caller_runtime) for calls made from it. The public futures only wait on channels, so
+//! any executor can poll them. A caller that disconnects leaves the work running: its result is archived and settled.
 
 mod absence;
-#[cfg(test)]
-mod beside_tests;
 mod builder;
-mod errands;
+mod circuit_breaker;
+#[cfg(test)]
+mod deadline_tests;
 mod fetch;
 mod flight;
-mod health;
-mod keeping;
-#[cfg(test)]
-mod late_tests;
-mod links;
 mod load;
 #[cfg(test)]
 mod match_tests;
 mod observer;
 mod options;
-mod pace;
 mod payment;
+mod progress;
 #[cfg(test)]
 mod refresh_tests;
 pub(crate) mod retry;
-mod suppliers;
+#[cfg(test)]
+mod runtime_tests;
+mod short_links;
+mod single_flight;
+mod store_tracks;
+mod supplier_pool;
 mod supply;
 mod tasks;
 mod tracks;
@@ -37,35 +38,35 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::{runtime::Handle, sync::oneshot};
 use tracing::Instrument as _;
 
-pub use builder::Builder;
-pub use fetch::{Fetch, InVain, OnFailure, Outcome, Payment, PaymentLeg};
-pub use health::{HealthPolicy, Rest, SupplierHealth};
+pub use builder::EngineBuilder;
+pub use circuit_breaker::{BreakerEvent, BreakerPolicy, Cooldown};
+pub use fetch::{FailedAttemptHook, FetchOutcome, FetchPayment, FetchRequest, OnFailure, PaymentLeg};
 pub use load::{Load, SupplierLoad};
-pub use observer::{Asked, Observer, Stage};
+pub use observer::{EngineObserver, FetchStage, SupplierCall};
 pub use options::{AbsencePolicy, EngineOptions};
-pub use pace::{Progress, StillWorking};
+pub use progress::{FetchProgress, WorkInProgress};
 
-use errands::{Errand, Errands, Purpose, Waiter};
-use links::Links;
-use retry::bounded;
-use suppliers::Suppliers;
+use retry::with_timeout;
+use short_links::ShortLinkCache;
+use single_flight::{FetchPurpose, FlightKey, FlightTable, FlightWaiter};
+use supplier_pool::SupplierPool;
 
 use crate::{
-    archive::{Archive, Found, StoredBody, Unread, Wish},
+    archive::{Archive, FindOutcome, LazyTranscript, StoredBody, TrackSelector},
     error::{Error, Result},
     ledger::Ledger,
-    supplier::{LinkResolver, Resolved, SupplyError, SupplyReason},
+    supplier::{LinkResolver, ResolveOutcome, SupplyError, SupplyReason},
     time::{Clock, Random},
     video::{Platform, ShortLink, VideoId},
 };
 
-/// The engine. A clone is a handle to the same one.
+/// The transcript engine. A clone is a handle to the same engine.
 ///
 /// ```
 /// # use std::sync::Arc;
 /// use transcript_core::{
-///     archive::Wish,
-///     engine::{Fetch, Outcome, Transcripts},
+///     archive::TrackSelector,
+///     engine::{FetchOutcome, FetchRequest, Transcripts},
 ///     memory::MemoryArchive,
 ///     video::{Platform, VideoId},
 /// };
@@ -82,287 +83,318 @@ use crate::{
 ///     tokio::runtime::Handle::current(),
 /// )
 /// .build();
-/// let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ")?;
-/// let outcome = transcripts.get(Fetch { video, wish: Wish::Default, payment: None }).await;
-/// assert!(matches!(outcome, Outcome::Unsupplied));
+/// let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ")?;
+/// let outcome = transcripts.get(FetchRequest { video, selector: TrackSelector::Default, payment: None }).await;
+/// assert!(matches!(outcome, FetchOutcome::NoSupplier));
 /// # Ok::<(), transcript_core::video::LinkError>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
 pub struct Transcripts {
-    inner: Arc<Inner>,
+    inner: Arc<EngineInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct EngineInner {
     archive: Arc<dyn Archive>,
     ledger: Option<Arc<dyn Ledger>>,
-    suppliers: Suppliers,
+    suppliers: SupplierPool,
     resolvers: HashMap<Platform, Arc<dyn LinkResolver>>,
-    observer: Option<Arc<dyn Observer>>,
+    observer: Option<Arc<dyn EngineObserver>>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     options: EngineOptions,
     runtime: Handle,
-    /// Where work that is asked for from within it runs instead.
-    beside: Option<Handle>,
-    errands: Arc<Errands>,
-    links: Arc<Links>,
+    /// Runtime for calls that are made from within it.
+    caller_runtime: Option<Handle>,
+    flights: Arc<FlightTable>,
+    links: Arc<ShortLinkCache>,
 }
 
 impl Transcripts {
-    /// The archive's transcript, or a fetched one.
+    /// Returns the archived transcript, or fetches one.
     ///
-    /// A language is also answered by an archived track that matches it: without a fetch where no known track
-    /// matches better, and in place of a failure.
+    /// An archived track that matches the requested language also counts: without a fetch if no known track matches
+    /// better, and instead of a failure.
     ///
-    /// The answer comes within `options.wait`, also when the work takes longer: it then goes on, and
-    /// the outcome is [`Outcome::StillWorking`].
-    ///
-    /// # Cancellation
-    /// Dropping the future abandons the waiting, not the work that has begun.
-    pub async fn get(&self, fetch: Fetch) -> Outcome {
-        self.answer(fetch, Purpose::Fetch, Look::First, self.inner.options.wait).await
-    }
-
-    /// As [`Transcripts::get`], for a caller whom [`Transcripts::find`] told a moment ago that nothing is
-    /// known of the wish: the archive is not asked the same again before the work begins. The work itself
-    /// looks once more, as its first step, so nothing is fetched twice.
+    /// Returns within `options.wait_timeout`. Work that takes longer goes on, and the outcome is
+    /// [`FetchOutcome::InProgress`].
     ///
     /// # Cancellation
-    /// As [`Transcripts::get`].
-    pub async fn get_unknown(&self, fetch: Fetch) -> Outcome {
-        self.get_unknown_within(fetch, self.inner.options.wait).await
+    /// Dropping the future ends the wait, not work that has started.
+    pub async fn get(&self, fetch: FetchRequest) -> FetchOutcome {
+        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::First, self.inner.options.wait_timeout).await
     }
 
-    /// As [`Transcripts::get_unknown`], for a caller who waits for another time than `options.wait`.
+    /// As [`Transcripts::get`], without the first archive lookup.
+    ///
+    /// For a caller that has just received [`FindOutcome::NotFound`] from [`Transcripts::find`]. The flight looks in
+    /// the archive again as its first step, so nothing is fetched twice.
     ///
     /// # Cancellation
     /// As [`Transcripts::get`].
-    pub async fn get_unknown_within(&self, fetch: Fetch, wait: Duration) -> Outcome {
-        self.answer(fetch, Purpose::Fetch, Look::Done, wait).await
+    pub async fn fetch_missing(&self, fetch: FetchRequest) -> FetchOutcome {
+        self.fetch_missing_within(fetch, self.inner.options.wait_timeout).await
     }
 
-    /// How far the fetch of a wish is; none where this process does not work on it.
-    pub fn progress(&self, video: &VideoId, wish: &Wish) -> Option<Progress> {
-        let errand = (video.clone(), wish.clone(), Purpose::Fetch);
-        self.inner.errands.pace(&errand).map(|pace| pace.progress())
-    }
-
-    /// Asks the suppliers anew and keeps what they give as a new revision, whatever is archived; for
-    /// operators. Nobody is charged.
-    ///
-    /// - As a fetch it holds the lease of the wish while suppliers are asked, and first waits for a fetch
-    ///   that is under way; refreshes of the same wish at the same time share one.
-    /// - [`Outcome::Fetched`] is what is archived now. Content that is as it was stays the revision that it
-    ///   was.
-    /// - A failure leaves what is archived as it is. An absence does not keep the suppliers from being
-    ///   asked, a withdrawal does.
-    /// - Like [`Transcripts::get`] it answers within `options.wait`.
+    /// As [`Transcripts::fetch_missing`], with this timeout instead of `options.wait_timeout`.
     ///
     /// # Cancellation
     /// As [`Transcripts::get`].
-    pub async fn refresh(&self, video: &VideoId, wish: &Wish) -> Outcome {
-        let fetch = Fetch { video: video.clone(), wish: wish.clone(), payment: None };
-        match self.answer(fetch, Purpose::Refresh, Look::First, self.inner.options.wait).await {
-            // Another caller's refresh brought it: it was fetched for this one too.
-            Outcome::Archived(stored) => Outcome::Fetched(stored),
+    pub async fn fetch_missing_within(&self, fetch: FetchRequest, wait: Duration) -> FetchOutcome {
+        self.run_call(fetch, FetchPurpose::Fetch, ArchiveCheck::Done, wait).await
+    }
+
+    /// Progress of the fetch of a track; `None` if this process is not fetching it.
+    pub fn progress(&self, video: &VideoId, selector: &TrackSelector) -> Option<FetchProgress> {
+        let key = (video.clone(), selector.clone(), FetchPurpose::Fetch);
+        self.inner.flights.tracker(&key).map(|tracker| tracker.progress())
+    }
+
+    /// Fetches a track again and stores the result as a new revision; for operators. Free of charge.
+    ///
+    /// - Holds the fetch lease of the track while suppliers run, and first waits for a fetch that is running.
+    ///   Concurrent refreshes of one track share a flight.
+    /// - [`FetchOutcome::Fetched`] is the archived transcript. Unchanged content keeps its revision.
+    /// - A failure leaves the archived transcript unchanged. An absence does not stop a refresh; a withdrawal does.
+    /// - Returns within `options.wait_timeout`, like [`Transcripts::get`].
+    ///
+    /// # Cancellation
+    /// As [`Transcripts::get`].
+    pub async fn refresh(&self, video: &VideoId, selector: &TrackSelector) -> FetchOutcome {
+        let fetch = FetchRequest { video: video.clone(), selector: selector.clone(), payment: None };
+        match self
+            .run_call(fetch, FetchPurpose::Refresh, ArchiveCheck::First, self.inner.options.wait_timeout)
+            .await
+        {
+            // Another caller's refresh stored it, so it counts as fetched for this caller too.
+            FetchOutcome::Archived(stored) => FetchOutcome::Fetched(stored),
             outcome => outcome,
         }
     }
 
-    /// Runs one caller's way on the engine's runtime.
-    async fn answer(&self, fetch: Fetch, purpose: Purpose, look: Look, wait: Duration) -> Outcome {
+    /// Runs the whole call of one caller on the engine's runtime.
+    async fn run_call(
+        &self,
+        fetch: FetchRequest,
+        purpose: FetchPurpose,
+        archive_check: ArchiveCheck,
+        wait: Duration,
+    ) -> FetchOutcome {
         let (reply, answer) = oneshot::channel();
         let inner = Arc::clone(&self.inner);
-        let way = async move {
+        let work = async move {
             let mut reply = reply;
             let outcome = tokio::select! {
-                // In order: chance has no part in what the engine does, so that a simulation can replay it.
+                // Deterministic polling order, so that a simulation can replay the run.
                 biased;
-                outcome = inner.run(fetch, purpose, look, wait) => outcome,
+                outcome = inner.run(fetch, purpose, archive_check, wait) => outcome,
                 () = reply.closed() => return,
             };
-            // Nobody listens any more: the outcome is archived all the same.
+            // The receiver may be gone; the outcome is archived all the same.
             let _ = reply.send(outcome);
         };
-        // What is logged of the work names the request that began it.
-        self.inner.here().spawn(way.in_current_span());
-        answer.await.unwrap_or_else(|_| Outcome::Broken(stopped()))
+        // Log lines of the work carry the span of the request that started it.
+        self.inner.current_runtime().spawn(work.in_current_span());
+        answer.await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
     }
 
-    /// What the archive knows about a wish; never fetches.
+    /// Looks a track up in the archive; never fetches.
     ///
-    /// An absence that is void because a supplier was configured since is [`Found::Nothing`]. A language for
-    /// which nothing was kept is answered by the best of the known tracks that match it, where it is archived.
+    /// An absence from before a supplier was configured is void and returned as [`FindOutcome::NotFound`]. A language
+    /// without a stored transcript is answered by the best matching known track, if that track is archived.
     ///
     /// # Errors
     /// As [`Archive::find`].
-    pub async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let (inner, video, wish) = (Arc::clone(&self.inner), video.clone(), wish.clone());
-        self.task(async move { inner.find(&video, &wish).await }).await?
+    pub async fn find(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
+        let (inner, video, selector) = (Arc::clone(&self.inner), video.clone(), selector.clone());
+        self.task(async move { inner.find(&video, &selector).await }).await?
     }
 
-    /// The archived transcript of a wish as it is stored, where there is one in that form; never fetches.
+    /// The stored body of an archived transcript, if the store has that form; never fetches.
     ///
-    /// Unlike the others it takes no way through the engine's runtime: it is awaited where it is called.
-    ///
-    /// # Errors
-    /// As [`Archive::body`]; unavailable when the store does not answer in time.
-    pub async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        self.in_time(self.inner.archive.body(video, wish)).await
-    }
-
-    /// The archived transcript of exactly this wish, found and still to be read, where the store has that; never
-    /// fetches. As [`Transcripts::body`] it is awaited where it is called.
+    /// It is polled on the caller's executor, not on the engine's runtime.
     ///
     /// # Errors
-    /// As [`Archive::unread`]; unavailable when the store does not answer in time.
-    pub async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
-        self.in_time(self.inner.archive.unread(video, wish)).await
+    /// As [`Archive::stored_body`]; unavailable if the store does not respond in time.
+    pub async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        self.with_store_timeout(self.inner.archive.stored_body(video, selector)).await
     }
 
-    /// What the store answers, if it does so in time, awaited on the caller's executor.
-    async fn in_time<T>(&self, asked: impl Future<Output = Result<T>>) -> Result<T> {
+    /// The archived transcript of exactly this selector, decoded on first access; never fetches.
+    ///
+    /// `None` if the store has no lazy form. Like [`Transcripts::stored_body`] it is polled on the caller's executor.
+    ///
+    /// # Errors
+    /// As [`Archive::find_lazy`]; unavailable if the store does not respond in time.
+    pub async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        self.with_store_timeout(self.inner.archive.find_lazy(video, selector)).await
+    }
+
+    /// Awaits a store call on the caller's executor, with the store timeout.
+    async fn with_store_timeout<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         let timed = {
-            // For the timer: the caller's executor may have none.
+            // The timer needs the engine's runtime: the caller's executor may have no timer.
             let _inside = self.inner.runtime.enter();
-            tokio::time::timeout(self.inner.options.store, asked)
+            tokio::time::timeout(self.inner.options.store_timeout, call)
         };
-        timed.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not answer in time")))
+        timed.await.unwrap_or_else(|_| Err(Error::unavailable("the store did not respond in time")))
     }
 
-    /// The best archived transcript of a video for someone who wished its default, which is not
-    /// archived; never fetches.
+    /// The best archived transcript of a video whose default track is not archived; never fetches.
     ///
     /// # Errors
     /// As [`Archive::tracks`].
-    pub async fn find_any(&self, video: &VideoId) -> Result<Found> {
+    pub async fn find_best_available(&self, video: &VideoId) -> Result<FindOutcome> {
         let (inner, video) = (Arc::clone(&self.inner), video.clone());
-        self.task(async move { inner.find_any(&video, &Wish::Default).await }).await?
+        self.task(async move { inner.find_best_available(&video, &TrackSelector::Default).await }).await?
     }
 
-    /// How many changes there were that can make a transcript untrue that was found before.
+    /// The archive's change counter: it grows when transcripts returned before may be out of date.
     ///
     /// # Errors
-    /// As [`Archive::changes`].
+    /// As [`Archive::change_counter`].
     pub async fn changes(&self) -> Result<u64> {
         let inner = Arc::clone(&self.inner);
-        self.task(async move { bounded(inner.options.store, inner.archive.changes()).await }).await?
+        self.task(
+            async move { with_timeout(inner.options.store_timeout, inner.archive.change_counter()).await },
+        )
+        .await?
     }
 
-    /// The video that a short link means: remembered, or learnt from its platform and remembered for ever.
-    /// A link that leads nowhere is remembered for `options.absence.no_captions`, in this process only.
+    /// Resolves a short link to its video, from the cache or from its platform.
     ///
-    /// With `ask_platform` unset only the memory is asked, and an unknown link is none. Those who ask for the
-    /// same link at the same time share one request to the platform, and what comes of it.
+    /// A video is stored in the archive permanently. A link that leads to no video is cached in this process for
+    /// `options.absence.no_captions`.
+    ///
+    /// Without `query_platform` only the caches are read, and an unknown link is `None`. Concurrent calls for one link
+    /// share one request to the platform and its result.
     ///
     /// # Errors
-    /// [`SupplyError`] when the platform cannot be asked now.
+    /// [`SupplyError`] if the platform cannot be reached now.
     ///
     /// # Cancellation
-    /// Dropping the future abandons the waiting, not a request that was begun.
+    /// Dropping the future ends the wait, not a request that has started.
     pub async fn resolve(
         &self,
         link: &ShortLink,
-        ask_platform: bool,
-    ) -> Result<Option<Resolved>, SupplyError> {
+        query_platform: bool,
+    ) -> Result<Option<ResolveOutcome>, SupplyError> {
         let (inner, link) = (Arc::clone(&self.inner), link.clone());
-        self.task(async move { inner.resolve(&link, ask_platform).await })
+        self.task(async move { inner.resolve(&link, query_platform).await })
             .await
             .map_err(|error| SupplyError::new(SupplyReason::Cancelled, error.to_string()))?
     }
 
     /// Whether any supplier covers a platform.
-    pub fn covers(&self, platform: Platform) -> bool {
-        !self.inner.suppliers.of(platform).is_empty()
+    pub fn has_supplier(&self, platform: Platform) -> bool {
+        !self.inner.suppliers.for_platform(platform).is_empty()
     }
 
-    /// How patient the engine is.
+    /// The engine's timeouts and retry limits.
     pub fn options(&self) -> &EngineOptions {
         &self.inner.options
     }
 
-    /// Waits until no work is running. New calls are still answered: stop accepting them first.
+    /// Waits until no work is running. New calls are still accepted: stop them first.
     pub async fn close(&self) {
-        self.inner.errands.idle().await;
+        self.inner.flights.wait_until_idle().await;
     }
 }
 
-impl Inner {
-    /// One caller's whole way, within the wait.
-    async fn run(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look, wait: Duration) -> Outcome {
-        let errand = (fetch.video.clone(), fetch.wish.clone(), purpose);
-        let way = async {
-            let (video, wish, _) = errand.clone();
-            let outcome = self.find_or_join(fetch, purpose, look).await;
+impl EngineInner {
+    /// The whole call of one caller, within `wait`.
+    async fn run(
+        self: &Arc<Self>,
+        fetch: FetchRequest,
+        purpose: FetchPurpose,
+        archive_check: ArchiveCheck,
+        wait: Duration,
+    ) -> FetchOutcome {
+        let key = (fetch.video.clone(), fetch.selector.clone(), purpose);
+        let work = async {
+            let (video, selector, _) = key.clone();
+            let outcome = self.find_or_join(fetch, purpose, archive_check).await;
             match purpose {
-                Purpose::Fetch => self.or_match(&video, &wish, outcome).await,
-                Purpose::Refresh => outcome,
+                FetchPurpose::Fetch => self.or_best_match(&video, &selector, outcome).await,
+                FetchPurpose::Refresh => outcome,
             }
         };
-        match tokio::time::timeout(wait, way).await {
+        match tokio::time::timeout(wait, work).await {
             Ok(outcome) => outcome,
-            Err(_) => Outcome::StillWorking(self.still_working(&errand)),
+            Err(_) => FetchOutcome::InProgress(self.work_in_progress(&key)),
         }
     }
 
-    /// Archive first, then the errand.
-    async fn find_or_join(self: &Arc<Self>, fetch: Fetch, purpose: Purpose, look: Look) -> Outcome {
-        let errand = (fetch.video, fetch.wish, purpose);
-        let found = match look {
-            Look::First => self.find(&errand.0, &errand.1).await,
-            Look::Done => Ok(Found::Nothing),
+    /// Archive lookup, then the flight.
+    async fn find_or_join(
+        self: &Arc<Self>,
+        fetch: FetchRequest,
+        purpose: FetchPurpose,
+        archive_check: ArchiveCheck,
+    ) -> FetchOutcome {
+        let key = (fetch.video, fetch.selector, purpose);
+        let found = match archive_check {
+            ArchiveCheck::First => self.find(&key.0, &key.1).await,
+            ArchiveCheck::Done => Ok(FindOutcome::NotFound),
         };
         match found {
             Ok(found) => {
-                if let Some(outcome) = known_for(purpose, found) {
+                if let Some(outcome) = archived_outcome(purpose, found) {
                     return outcome;
                 }
             }
-            Err(error) => return Outcome::Broken(error),
+            Err(error) => return FetchOutcome::StoreFailed(error),
         }
-        if self.suppliers.of(errand.0.platform()).is_empty() {
-            return Outcome::Unsupplied;
+        if self.suppliers.for_platform(key.0.platform()).is_empty() {
+            return FetchOutcome::NoSupplier;
         }
-        self.join(errand, fetch.payment).await.unwrap_or_else(|_| Outcome::Broken(stopped()))
+        self.join(key, fetch.payment).await.unwrap_or_else(|_| FetchOutcome::StoreFailed(stopped()))
     }
 
-    /// What to tell whoever asks after an errand that is not done.
-    fn still_working(&self, errand: &Errand) -> StillWorking {
-        let pace = self.errands.pace(errand);
-        pace.map_or(StillWorking::soon(), |pace| pace.still_working(self.clock.now()))
+    /// Estimate for a flight that has not finished.
+    fn work_in_progress(&self, key: &FlightKey) -> WorkInProgress {
+        let tracker = self.flights.tracker(key);
+        tracker.map_or(WorkInProgress::retry_soon(), |tracker| tracker.work_in_progress(self.clock.now()))
     }
 
-    /// Joins those who wait for an errand; the first one starts its task.
-    fn join(self: &Arc<Self>, errand: Errand, payment: Option<Payment>) -> oneshot::Receiver<Outcome> {
+    /// Adds a waiter to a flight; the first waiter starts the flight task.
+    fn join(
+        self: &Arc<Self>,
+        key: FlightKey,
+        payment: Option<FetchPayment>,
+    ) -> oneshot::Receiver<FetchOutcome> {
         let (reply, answer) = oneshot::channel();
-        let waiter = Waiter { payment, reply };
-        if let Some(driving) = self.errands.join(errand, waiter, self.clock.now()) {
-            self.here().spawn(flight::drive(Arc::clone(self), driving).in_current_span());
+        let waiter = FlightWaiter { payment, reply };
+        if let Some(leader) = self.flights.join(key, waiter, self.clock.now()) {
+            self.current_runtime().spawn(flight::run_flight(Arc::clone(self), leader).in_current_span());
         }
         answer
     }
 }
 
-/// Whether the archive is asked before an errand is joined.
+/// Whether the archive is read before a flight is joined.
 #[derive(Clone, Copy, Debug)]
-enum Look {
-    /// It is.
+enum ArchiveCheck {
+    /// Read it.
     First,
-    /// The caller has just done so, and nothing was known.
+    /// The caller has just read it and found nothing.
     Done,
 }
 
-/// The outcome for a caller when the archive knows it; none when the suppliers must be asked.
-fn known_for(purpose: Purpose, found: Found) -> Option<Outcome> {
+/// The outcome that the archive alone decides; `None` if the suppliers must be called.
+fn archived_outcome(purpose: FetchPurpose, found: FindOutcome) -> Option<FetchOutcome> {
     match (purpose, found) {
-        (_, Found::Withdrawn) => Some(Outcome::Withdrawn),
-        (Purpose::Refresh, _) | (Purpose::Fetch, Found::Nothing) => None,
-        (Purpose::Fetch, Found::Transcript(stored)) => Some(Outcome::Archived(stored)),
-        (Purpose::Fetch, Found::Absent(absence)) => Some(Outcome::Absent(absence)),
+        (_, FindOutcome::Withdrawn) => Some(FetchOutcome::Withdrawn),
+        (FetchPurpose::Refresh, _) | (FetchPurpose::Fetch, FindOutcome::NotFound) => None,
+        (FetchPurpose::Fetch, FindOutcome::Transcript(stored)) => Some(FetchOutcome::Archived(stored)),
+        (FetchPurpose::Fetch, FindOutcome::Absence(absence)) => Some(FetchOutcome::Absent(absence)),
     }
 }
 
 fn stopped() -> Error {
-    Error::unavailable("the work was interrupted")
+    Error::unavailable("the task was interrupted")
 }

@@ -1,62 +1,65 @@
-//! Who hears how far fetches are, how well suppliers are, and what the ledger did.
+//! Observer of fetch stages, supplier health and ledger operations.
 
 use std::{fmt, time::Duration};
 
-use super::SupplierHealth;
+use super::BreakerEvent;
 use crate::{
-    ledger::Step,
+    ledger::LedgerOperation,
     supplier::SupplyReason,
     video::{Platform, VideoId},
 };
 
-/// How far the fetch of a video is.
+/// Progress of a fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
+pub struct FetchStage {
     /// The video.
     pub video: VideoId,
-    /// The name of the supplier that is at work.
+    /// The name of the working supplier.
     pub supplier: String,
     /// The stage, as the supplier names it: `tracks`, `captions`, `audio`, `transcribing`, …
     pub name: String,
-    /// How much of the stage is done.
+    /// The finished amount of the stage.
     pub done: u64,
-    /// How much there is to do; 0 when nobody knows.
-    pub of: u64,
+    /// The total amount; 0 if unknown.
+    pub total: u64,
 }
 
-/// What came of turning to a supplier for a video.
+/// Record of one supplier call, or of a call that was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SupplierCall {
     /// The supplier's name.
     pub supplier: String,
     /// The video's platform.
     pub platform: Platform,
-    /// Why it gave no transcript; none when it gave one.
+    /// Why there is no transcript; `None` on success.
     pub failure: Option<SupplyReason>,
-    /// Whether anybody was asked: not by a supplier that rests, was busy for too long, or declined.
-    pub was_asked: bool,
-    /// How long it worked; 0 where it was not asked. The wait for a place is not in it.
-    pub took: Duration,
+    /// Whether the call reached an upstream.
+    ///
+    /// `false` if the breaker was open, no permit was free, or the supplier declined.
+    pub attempted: bool,
+    /// Duration of the call; 0 if the supplier was not called. Excludes the wait for a permit.
+    pub elapsed: Duration,
 }
 
-/// Hears how far fetches are and how well suppliers are, from the tasks that do the work: it must not hold them up.
-pub trait Observer: fmt::Debug + Send + Sync + 'static {
-    /// A fetch has come so far.
-    fn stage(&self, stage: Stage);
+/// Receives engine events on the tasks that do the work: an implementation must not block.
+pub trait EngineObserver: fmt::Debug + Send + Sync + 'static {
+    /// A supplier reported progress.
+    fn on_stage(&self, stage: FetchStage);
 
-    /// A supplier that kept failing began to rest, or works again. By itself it does nothing.
-    fn health(&self, health: SupplierHealth) {
+    /// A circuit breaker opened or closed. The default implementation does nothing.
+    fn on_breaker(&self, health: BreakerEvent) {
         let _ = health;
     }
 
-    /// A supplier was turned to for a video. By itself it does nothing.
-    fn asked(&self, asked: Asked) {
-        let _ = asked;
+    /// A supplier was called or skipped for a video. The default implementation does nothing.
+    fn on_supplier_call(&self, call: SupplierCall) {
+        let _ = call;
     }
 
-    /// A step of the ledger was taken, or could not be. Whoever puts the parts together tells it. By itself it does
-    /// nothing.
-    fn ledger(&self, step: Step) {
+    /// A ledger operation succeeded or failed.
+    ///
+    /// The engine never calls this: the code that wraps the ledger does. The default implementation does nothing.
+    fn on_ledger_operation(&self, step: LedgerOperation) {
         let _ = step;
     }
 }

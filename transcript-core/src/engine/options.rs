@@ -1,57 +1,56 @@
-//! How patient the engine is.
+//! Timeouts and retry limits of the engine.
 
 use std::time::Duration;
 
-use super::HealthPolicy;
+use super::BreakerPolicy;
 
-/// The engine's settings; every duration is bounded by whoever reads them from outside.
+/// The engine's settings. Callers validate durations that come from outside.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// How long a caller waits for a new transcript before "still transcribing" (`limits.wait`).
-    pub wait: Duration,
-    /// How long a fetch may take in all; what takes longer has failed.
-    pub work: Duration,
-    /// How long a lease and a hold last unless they are renewed.
+    pub wait_timeout: Duration,
+    /// Timeout of a whole fetch.
+    pub work_timeout: Duration,
+    /// How long a lease and a hold last without renewal.
     pub lease: Duration,
     /// How often running work renews them.
     pub heartbeat: Duration,
-    /// How often another worker's fetch is looked after.
-    pub poll: Duration,
-    /// How long one call of a store may take; what takes longer has failed.
-    pub store: Duration,
-    /// For how long an absence is remembered.
+    /// How often the lease of another worker is polled.
+    pub lease_poll: Duration,
+    /// Timeout of one store call.
+    pub store_timeout: Duration,
+    /// How long absences are valid.
     pub absence: AbsencePolicy,
-    /// When a supplier that keeps failing rests.
-    pub health: HealthPolicy,
-    /// Whether a fetch that nobody pays for goes on when nobody waits for it any more. One that is paid for
-    /// always does.
-    pub outlives: bool,
+    /// When the circuit breaker of a failing supplier opens.
+    pub breaker: BreakerPolicy,
+    /// Whether an unpaid fetch goes on after its last waiter has disconnected. A paid fetch always does.
+    pub detach_unpaid: bool,
 }
 
 impl Default for EngineOptions {
     fn default() -> Self {
         Self {
-            wait: Duration::from_secs(25),
-            work: Duration::from_secs(30 * 60),
+            wait_timeout: Duration::from_secs(25),
+            work_timeout: Duration::from_secs(30 * 60),
             lease: Duration::from_secs(60),
             heartbeat: Duration::from_secs(20),
-            poll: Duration::from_millis(250),
-            store: Duration::from_secs(5),
+            lease_poll: Duration::from_millis(250),
+            store_timeout: Duration::from_secs(5),
             absence: AbsencePolicy::default(),
-            health: HealthPolicy::default(),
-            outlives: true,
+            breaker: BreakerPolicy::default(),
+            detach_unpaid: true,
         }
     }
 }
 
-/// For how long it is remembered that a video has nothing (design: absence).
+/// How long absences are valid (decision 0004).
 #[derive(Clone, Copy, Debug)]
 pub struct AbsencePolicy {
-    /// No captions, no speech, or not in the wished language (`absence.no_captions`).
+    /// No captions, no speech, or not in the requested language (`absence.no_captions`).
     pub no_captions: Duration,
-    /// Private, removed, barred from our region, or to be paid for (`absence.gone`).
+    /// Private, removed, blocked in this region, or behind a payment (`absence.gone`).
     pub gone: Duration,
-    /// What may change soon: age or login walls, members only, live now (`absence.login`).
+    /// Conditions that may change soon: age or login walls, members only, live now (`absence.login`).
     pub login: Duration,
 }
 

@@ -1,128 +1,141 @@
-//! Holding a payment before the work, and ending the hold after it.
+//! Holds a payment before the work, and settles the hold after it.
 
 use std::sync::Arc;
 
 use super::{
-    Inner, OnFailure, Payment,
-    retry::{bounded, persistently},
+    EngineInner, FetchPayment, OnFailure,
+    retry::{with_retries, with_timeout},
 };
 use crate::{
     error::{Error, Result},
-    ids::{HoldId, random_name},
-    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, Settle, SettleOutcome},
+    ids::{HoldId, random_id},
+    ledger::{Balance, HoldOutcome, HoldRequest, HoldState, Ledger, SettleOutcome, SettleRequest},
 };
 
-/// A payment that is held.
+/// A payment with an open hold.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldPayment {
     id: HoldId,
-    payment: Payment,
+    payment: FetchPayment,
 }
 
-impl Held {
-    /// Tells whoever counts it that the suppliers were asked in vain.
-    pub(super) async fn tell_in_vain(&self) {
-        if let Some(in_vain) = &self.payment.in_vain {
-            in_vain.asked_in_vain().await;
+impl HeldPayment {
+    /// Calls the payment's hook for a failed attempt, if it has one.
+    pub(super) async fn notify_failed_attempt(&self) {
+        if let Some(hook) = &self.payment.failure_hook {
+            hook.on_failed_attempt().await;
         }
     }
 }
 
-/// What came of holding a payment.
+/// Outcome of holding a payment.
 #[derive(Debug)]
-pub(super) enum Holding {
+pub(super) enum PaymentHold {
     /// There is nothing to pay.
     Free,
-    /// It is held.
-    Held(Held),
+    /// The hold is open.
+    Held(HeldPayment),
     /// A leg cannot be covered.
     Refused { leg: u32, balance: Balance },
 }
 
-/// How the work ended, as far as the payment is concerned.
+/// Result of the work, for the payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum WorkResult {
     /// The transcript is archived.
     Delivered,
-    /// There is none, after a supplier was asked.
+    /// There is no transcript, and a supplier reached an upstream.
     Failed,
-    /// No supplier was asked, or none asked anybody.
-    NotBegun,
+    /// No supplier reached an upstream.
+    NotAttempted,
 }
 
-impl Inner {
-    /// Holds a payment under a fresh id.
-    pub(super) async fn hold(&self, payment: Option<Payment>) -> Result<Holding> {
+impl EngineInner {
+    /// Holds a payment under a new ID.
+    pub(super) async fn hold(&self, payment: Option<FetchPayment>) -> Result<PaymentHold> {
         let (Some(payment), Some(ledger)) = (payment, self.ledger.as_ref()) else {
-            return Ok(Holding::Free);
+            return Ok(PaymentHold::Free);
         };
-        let id = HoldId::new(random_name(self.random.as_ref(), "fetch"));
+        let id = HoldId::new(random_id(self.random.as_ref(), "fetch"));
         let now = self.clock.now();
-        let ask = HoldRequest {
+        let request = HoldRequest {
             id: id.clone(),
             legs: payment.legs.iter().map(|leg| leg.leg.clone()).collect(),
             now,
             expires_at: now.plus(self.options.lease),
             memo: payment.memo.clone(),
         };
-        let outcome = match persistently(self.brief(), || ledger.hold(ask.clone())).await {
+        let outcome = match with_retries(self.request_budget(), || ledger.hold(request.clone())).await {
             Ok(outcome) => outcome,
             Err(error) => {
-                self.let_go(ledger, &ask).await;
+                self.release_unknown(ledger, &request).await;
                 return Err(error);
             }
         };
         match outcome {
-            // Known: an earlier try of this very call took effect.
-            HoldOutcome::Held { .. } | HoldOutcome::Known { state: HoldState::Open { .. }, .. } => {
-                Ok(Holding::Held(Held { id, payment }))
+            // Exists: an earlier try of this call took effect.
+            HoldOutcome::Held { .. } | HoldOutcome::Exists { state: HoldState::Open { .. }, .. } => {
+                Ok(PaymentHold::Held(HeldPayment { id, payment }))
             }
-            HoldOutcome::Refused { leg, balance } => Ok(Holding::Refused { leg, balance }),
-            HoldOutcome::Known { .. } | HoldOutcome::Conflict => {
-                Err(Error::unexpected("a fresh hold id was taken already"))
+            HoldOutcome::Insufficient { leg, balance } => Ok(PaymentHold::Refused { leg, balance }),
+            HoldOutcome::Exists { .. } | HoldOutcome::Conflict => {
+                Err(Error::unexpected("a new hold ID already exists"))
             }
         }
     }
 
-    /// Returns what may be held all the same, although the ledger did not say so. If that fails too, it
-    /// expires by itself.
-    async fn let_go(&self, ledger: &Arc<dyn Ledger>, ask: &HoldRequest) {
-        let nothing = Settle { id: ask.id.clone(), spent: vec![0; ask.legs.len()], now: self.clock.now() };
-        if let Err(error) = bounded(self.options.store, ledger.settle(nothing)).await {
-            tracing::warn!(hold = %ask.id, %error, "a hold of unknown outcome could not be released");
+    /// Releases a hold whose outcome is unknown. If that fails too, the hold expires.
+    async fn release_unknown(&self, ledger: &Arc<dyn Ledger>, request: &HoldRequest) {
+        let release = SettleRequest {
+            id: request.id.clone(),
+            spent: vec![0; request.legs.len()],
+            now: self.clock.now(),
+        };
+        if let Err(error) = with_timeout(self.options.store_timeout, ledger.settle(release)).await {
+            tracing::warn!(hold = %request.id, %error, "hold release failed");
         }
     }
 
-    /// Puts off a hold's expiry. A fault is no loss: the next beat tries again.
-    pub(super) async fn extend(&self, held: &Held) {
-        let (Some(ledger), until) = (self.ledger.as_ref(), self.clock.now().plus(self.options.lease)) else {
+    /// Extends a hold's expiry. After a failure the next heartbeat retries.
+    pub(super) async fn extend(&self, held: &HeldPayment) {
+        let (Some(ledger), expires_at) = (self.ledger.as_ref(), self.clock.now().plus(self.options.lease))
+        else {
             return;
         };
-        if let Err(error) = bounded(self.options.store, ledger.extend(&held.id, until)).await {
-            tracing::warn!(hold = %held.id, %error, "a hold could not be extended");
+        if let Err(error) =
+            with_timeout(self.options.store_timeout, ledger.extend(&held.id, expires_at)).await
+        {
+            tracing::warn!(hold = %held.id, %error, "hold extension failed");
         }
     }
 
-    /// Ends a hold. When the ledger stays away the hold expires by itself: never charged, the
-    /// operator's loss.
-    pub(super) async fn settle(&self, held: &Held, ending: Ending) {
+    /// Settles a hold.
+    ///
+    /// If the ledger stays unavailable, the hold expires: the caller is not charged, and the operator bears the cost.
+    pub(super) async fn settle(&self, held: &HeldPayment, work_result: WorkResult) {
         let Some(ledger) = self.ledger.as_ref() else { return };
         let spent = held
             .payment
             .legs
             .iter()
-            .map(|leg| match (ending, leg.on_failure) {
-                (Ending::Delivered, _) | (Ending::Failed, OnFailure::SpendOnceAsked) => leg.leg.amount,
-                (Ending::Failed, OnFailure::Return) | (Ending::NotBegun, _) => 0,
+            .map(|leg| match (work_result, leg.on_failure) {
+                (WorkResult::Delivered, _) | (WorkResult::Failed, OnFailure::SpendIfAttempted) => {
+                    leg.leg.amount
+                }
+                (WorkResult::Failed, OnFailure::Return) | (WorkResult::NotAttempted, _) => 0,
             })
             .collect();
-        let settle = Settle { id: held.id.clone(), spent, now: self.clock.now() };
-        match persistently(self.long(), || ledger.settle(settle.clone())).await {
-            // Known and closed: an earlier try of this very call took effect.
-            Ok(SettleOutcome::Settled { .. } | SettleOutcome::Known { state: HoldState::Closed { .. } }) => {}
-            Ok(outcome) => tracing::warn!(hold = %held.id, ?outcome, ?ending, "a hold ended before its work"),
+        let settle = SettleRequest { id: held.id.clone(), spent, now: self.clock.now() };
+        match with_retries(self.lease_budget(), || ledger.settle(settle.clone())).await {
+            // Exists and settled: an earlier try of this call took effect.
+            Ok(
+                SettleOutcome::Settled { .. } | SettleOutcome::Exists { state: HoldState::Settled { .. } },
+            ) => {}
+            Ok(outcome) => {
+                tracing::warn!(hold = %held.id, ?outcome, ?work_result, "hold ended before its fetch")
+            }
             Err(error) => {
-                tracing::error!(hold = %held.id, %error, "a hold could not be settled; it will expire");
+                tracing::error!(hold = %held.id, %error, "hold settle failed");
             }
         }
     }

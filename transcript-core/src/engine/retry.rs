@@ -1,54 +1,54 @@
-//! Repeating a store's call whose outcome is unknown. Every port is idempotent, so repeating is safe.
+//! Retries of store calls with unknown outcome. Every port is idempotent, so a retry is safe.
 
 use std::time::Duration;
 
-use super::Inner;
+use super::EngineInner;
 use crate::error::{Error, Result, Retry};
 
-/// The first wait; each further one is twice as long: 50, 100, 200, … ms.
+/// The first pause; each further one is twice as long: 50, 100, 200, … ms.
 const FIRST_WAIT: Duration = Duration::from_millis(50);
-/// No wait is longer than this, whatever the fault asks for.
+/// The longest pause, whatever the error requests.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Makes a call once, for at most `limit`: a store that never answers must not hold anybody for ever.
-pub(crate) async fn bounded<T>(limit: Duration, call: impl Future<Output = Result<T>>) -> Result<T> {
+/// Runs a call once, for at most `limit`, because a store may never respond.
+pub(crate) async fn with_timeout<T>(limit: Duration, call: impl Future<Output = Result<T>>) -> Result<T> {
     match tokio::time::timeout(limit, call).await {
         Ok(result) => result,
-        Err(_) => Err(Error::unavailable("the store did not answer in time")),
+        Err(_) => Err(Error::unavailable("the store did not respond in time")),
     }
 }
 
-/// How long a call and its repeats may take.
+/// Time for a call and its retries.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// One call.
+pub(crate) struct RetryBudget {
+    /// Timeout of one call.
     pub(crate) attempt: Duration,
-    /// All of them, with the waits in between.
-    pub(crate) all: Duration,
+    /// Timeout of all calls and the pauses between them.
+    pub(crate) total: Duration,
 }
 
-impl Inner {
-    /// For calls that a caller waits for: a store that is away must be told while they still listen.
-    pub(crate) fn brief(&self) -> Patience {
-        Patience { attempt: self.options.store / 2, all: self.options.store }
+impl EngineInner {
+    /// For calls that a caller waits for: the caller must get the store's failure before its own timeout.
+    pub(crate) fn request_budget(&self) -> RetryBudget {
+        RetryBudget { attempt: self.options.store_timeout / 2, total: self.options.store_timeout }
     }
 
-    /// For what must not be lost once it is there: as long as a hold and a lease last.
-    pub(super) fn long(&self) -> Patience {
-        Patience { attempt: self.options.store, all: self.options.lease }
+    /// For data that must not be lost: as long as a hold and a lease last.
+    pub(super) fn lease_budget(&self) -> RetryBudget {
+        RetryBudget { attempt: self.options.store_timeout, total: self.options.lease }
     }
 }
 
-/// Makes a call until it succeeds, fails for good, or patience is at its end.
-pub(crate) async fn persistently<T, F>(patience: Patience, mut call: impl FnMut() -> F) -> Result<T>
+/// Retries a call until it succeeds, fails permanently, or the budget is spent.
+pub(crate) async fn with_retries<T, F>(budget: RetryBudget, mut call: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,
 {
-    let mut last = Error::unavailable("the store did not answer in time");
+    let mut last = Error::unavailable("the store did not respond in time");
     let attempts = async {
         let mut wait = FIRST_WAIT;
         loop {
-            let error = match bounded(patience.attempt, call()).await {
+            let error = match with_timeout(budget.attempt, call()).await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
@@ -62,7 +62,7 @@ where
             wait *= 2;
         }
     };
-    match tokio::time::timeout(patience.all, attempts).await {
+    match tokio::time::timeout(budget.total, attempts).await {
         Ok(result) => result,
         Err(_) => Err(last),
     }

@@ -1,4 +1,4 @@
-//! Asking the suppliers in order, and judging what they answer.
+//! Calls the suppliers in order and validates their output.
 
 use std::{
     sync::{
@@ -11,64 +11,64 @@ use std::{
 use tracing::Instrument as _;
 
 use super::{
-    Inner, Observer, Rest, Stage, SupplierHealth,
-    errands::Errand,
-    pace::Pace,
-    suppliers::{Place, Seat},
+    BreakerEvent, Cooldown, EngineInner, EngineObserver, FetchStage,
+    progress::ProgressTracker,
+    single_flight::FlightKey,
+    supplier_pool::{SupplierPermit, SupplierSlot},
 };
 use crate::{
     archive::KNOWN_TRACKS_MAX,
-    supplier::{Ask, Supplied, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
     time::{Clock, Timestamp},
     transcript::{TrackInfo, TrackKind, Transcript, best_track},
     video::VideoId,
 };
 
-/// The most transcripts that one supply may bring: the wished one, the default, and some to spare.
+/// The most transcripts of one supply: the requested one, the default, and some spare.
 const TRACKS_MAX: usize = 16;
-/// How long a supplier that was called off may take to end.
-const END_MAX: Duration = Duration::from_secs(1);
+/// How long a cancelled supplier may take to end.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is told when the time for the whole work is over.
-const TOO_LONG: &str = "Fetching the transcript took too long.";
+/// Message when the time for the whole fetch is over.
+const TIMEOUT_MESSAGE: &str = "Fetching the transcript took too long.";
 
-/// What came of asking the suppliers.
+/// Result of calling the suppliers of a video.
 #[derive(Debug)]
-pub(super) struct Supply {
-    /// What the first one that had something gave, or the most telling failure.
-    pub(super) result: Result<Supplied, SupplyError>,
-    /// The names of those that were asked; all, when an answer is final for all.
-    pub(super) asked: Vec<String>,
+pub(super) struct SupplyResult {
+    /// The output of the first supplier that had a transcript, or the most significant failure.
+    pub(super) result: Result<SupplyOutput, SupplyError>,
+    /// The suppliers that reached an upstream; all suppliers if a failure is final for all.
+    pub(super) suppliers_tried: Vec<String>,
 }
 
-/// Tells a supplier whether its work is still wanted, and others how far it is.
+/// The monitor of one supplier call: reports progress, and whether the work is cancelled.
 #[derive(Debug)]
-struct Wanted {
+struct CallMonitor {
     video: VideoId,
     supplier: String,
-    observer: Option<Arc<dyn Observer>>,
-    pace: Arc<Pace>,
+    observer: Option<Arc<dyn EngineObserver>>,
+    tracker: Arc<ProgressTracker>,
     clock: Arc<dyn Clock>,
     cancelled: AtomicBool,
 }
 
-impl Watcher for Wanted {
-    fn stage(&self, name: &str, done: u64, of: u64) {
-        tracing::debug!(stage = name, done, of, "supplier at work");
-        self.pace.note(&self.supplier, name, (done, of), self.clock.now());
+impl SupplyMonitor for CallMonitor {
+    fn report_progress(&self, name: &str, done: u64, of: u64) {
+        tracing::debug!(stage = name, done, of, "supplier progress reported");
+        self.tracker.record(&self.supplier, name, (done, of), self.clock.now());
         if let Some(observer) = &self.observer {
             let (video, supplier, name) = (self.video.clone(), self.supplier.clone(), name.to_owned());
-            observer.stage(Stage { video, supplier, name, done, of });
+            observer.on_stage(FetchStage { video, supplier, name, done, total: of });
         }
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 }
 
-/// Sets the flag when the work is dropped, for suppliers that work on threads of their own.
-struct CancelOnDrop(Arc<Wanted>);
+/// Sets the flag when the work is dropped, for suppliers that work on their own threads.
+struct CancelOnDrop(Arc<CallMonitor>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -76,202 +76,223 @@ impl Drop for CancelOnDrop {
     }
 }
 
-impl Inner {
-    /// Asks the platform's suppliers in order until one has a transcript or says something final.
-    pub(super) async fn supply(&self, errand: &Errand, pace: &Arc<Pace>) -> Supply {
-        let platform = errand.0.platform();
-        let deadline = self.clock.now().plus(self.options.work);
+impl EngineInner {
+    /// Calls the platform's suppliers in order until one has a transcript or fails for all.
+    pub(super) async fn supply(&self, key: &FlightKey, tracker: &Arc<ProgressTracker>) -> SupplyResult {
+        let platform = key.0.platform();
+        let deadline = self.clock.now().plus(self.options.work_timeout);
         let mut failures = Vec::new();
-        let mut asked = Vec::new();
-        for seat in self.suppliers.of(platform) {
-            // Who comes too late is not asked any more: the time is over for all that follow.
+        let mut suppliers_tried = Vec::new();
+        for slot in self.suppliers.for_platform(platform) {
+            // After the deadline no further supplier is called, unless none was called at all.
             if !failures.is_empty() && self.clock.now() >= deadline {
-                failures.push(SupplyError::unasked(SupplyReason::Timeout, TOO_LONG));
+                failures.push(SupplyError::before_request(SupplyReason::Timeout, TIMEOUT_MESSAGE));
                 break;
             }
-            let answer = self.turn(seat, errand, pace, deadline).await;
+            let answer = self.try_supplier(slot, key, tracker, deadline).await;
             if let (Some(observer), Err(failure)) = (&self.observer, &answer)
-                && !failure.was_asked()
+                && !failure.was_attempted()
             {
-                observer.asked(seat.asked(&answer, Duration::ZERO));
+                observer.on_supplier_call(slot.call_record(&answer, Duration::ZERO));
             }
             let failure = match answer {
-                Ok(supplied) => return Supply { result: Ok(supplied), asked },
+                Ok(supplied) => return SupplyResult { result: Ok(supplied), suppliers_tried },
                 Err(failure) => failure,
             };
-            if failure.was_asked() {
-                asked.push(seat.name.clone());
+            if failure.was_attempted() {
+                suppliers_tried.push(slot.name.clone());
             }
             let reason = failure.reason().as_str();
-            tracing::info!(supplier = %seat.name, video = %errand.0, reason, "no transcript");
+            tracing::info!(supplier = %slot.name, video = %key.0, reason, "supplier returned no transcript");
             let is_final = failure.reason().is_final();
             failures.push(failure);
             if is_final {
-                asked = self.suppliers.names(platform);
+                suppliers_tried = self.suppliers.names(platform);
                 break;
             }
         }
-        let was_asked = failures.iter().any(SupplyError::was_asked);
-        let failure = most_telling(failures);
-        Supply { result: Err(if was_asked { failure.after_asking() } else { failure }), asked }
+        let was_attempted = failures.iter().any(SupplyError::was_attempted);
+        let failure = most_significant(failures);
+        SupplyResult {
+            result: Err(if was_attempted { failure.mark_attempted() } else { failure }),
+            suppliers_tried,
+        }
     }
 
-    /// Asks one supplier, once it has a place, unless it rests; and learns how well it is.
-    async fn turn(
+    /// Calls one supplier after acquiring a permit, unless its breaker is open; records the health signal.
+    async fn try_supplier(
         &self,
-        seat: &Seat,
-        errand: &Errand,
-        pace: &Arc<Pace>,
+        slot: &SupplierSlot,
+        key: &FlightKey,
+        tracker: &Arc<ProgressTracker>,
         deadline: Timestamp,
-    ) -> Result<Supplied, SupplyError> {
-        // Nobody waits in line for one that rests.
-        seat.check(self.clock.now())?;
-        // Whoever gets a place at the end of their time would ask in vain.
-        let patience = deadline.since(self.clock.now()) / 2;
-        let place = tokio::time::timeout(patience, seat.place()).await.map_err(|_| seat.busy())?;
-        let asking = seat.begin(&errand.0, self.clock.now())?;
-        let ask = Ask { video: errand.0.clone(), wish: errand.1.clone(), deadline };
-        // The place is kept until its answer is learnt: the next in line must not ask one that rests by then.
-        let began = self.clock.now();
-        let span = tracing::debug_span!("supplier", supplier = %seat.name, platform = %errand.0.platform());
-        let (answer, _place) = self.ask(seat, ask, pace, place).instrument(span).await;
-        let answer = answer.and_then(|supplied| judge(supplied, errand, seat));
+    ) -> Result<SupplyOutput, SupplyError> {
+        // Do not queue for a supplier with an open breaker.
+        slot.check(self.clock.now())?;
+        // A permit that arrives after half of the remaining time would leave too little for the call.
+        let permit_timeout = deadline.since(self.clock.now()) / 2;
+        let permit =
+            tokio::time::timeout(permit_timeout, slot.acquire()).await.map_err(|_| slot.busy_error())?;
+        let guard = slot.begin(&key.0, self.clock.now())?;
+        let request = SupplyRequest { video: key.0.clone(), selector: key.1.clone(), deadline };
+        // The permit is held until the health signal is recorded: the next request in the queue must see an open
+        // breaker.
+        let started_at = self.clock.now();
+        let span = tracing::debug_span!("supplier", supplier = %slot.name, platform = %key.0.platform());
+        let (answer, _permit) = self.call_supplier(slot, request, tracker, permit).instrument(span).await;
+        let answer = answer.and_then(|supplied| validate(supplied, key, slot));
         let now = self.clock.now();
-        if let Some(health) = asking.end(&answer, now) {
-            self.tell(health);
+        if let Some(event) = guard.end(&answer, now) {
+            self.report_event(event);
         }
         if let Some(observer) = &self.observer
-            && answer.as_ref().err().is_none_or(SupplyError::was_asked)
+            && answer.as_ref().err().is_none_or(SupplyError::was_attempted)
         {
-            observer.asked(seat.asked(&answer, now.since(began)));
+            observer.on_supplier_call(slot.call_record(&answer, now.since(started_at)));
         }
         answer
     }
 
-    /// Tells who is to hear of a supplier's health.
-    fn tell(&self, health: SupplierHealth) {
-        let SupplierHealth { supplier, platform, rest } = &health;
-        match rest {
-            Some(Rest { reason, until, in_a_row }) => {
+    /// Logs a breaker event and passes it to the observer.
+    fn report_event(&self, event: BreakerEvent) {
+        let BreakerEvent { supplier, platform, cooldown } = &event;
+        match cooldown {
+            Some(Cooldown { reason, expires_at: until, consecutive }) => {
                 let reason = reason.as_str();
-                tracing::warn!(supplier, %platform, reason, %until, in_a_row, "a supplier rests");
+                tracing::warn!(supplier, %platform, reason, %until, consecutive, "breaker opened");
             }
-            None => tracing::info!(supplier, %platform, "a supplier works again"),
+            None => tracing::info!(supplier, %platform, "breaker closed"),
         }
         if let Some(observer) = &self.observer {
-            observer.health(health);
+            observer.on_breaker(event);
         }
     }
 
-    /// Asks one supplier, within the time for the whole work. A supplier that panics has failed. Gives the place
-    /// back, unless the work was called off: then it ends with that.
-    async fn ask(
+    /// Calls one supplier, within the time for the whole fetch. A panic counts as a failure.
+    ///
+    /// Returns the permit, unless the call was cancelled: then it is released with the call.
+    async fn call_supplier(
         &self,
-        seat: &Seat,
-        ask: Ask,
-        pace: &Arc<Pace>,
-        place: Place,
-    ) -> (Result<Supplied, SupplyError>, Option<Place>) {
-        let wanted = Arc::new(Wanted {
-            video: ask.video.clone(),
-            supplier: seat.name.clone(),
+        slot: &SupplierSlot,
+        request: SupplyRequest,
+        tracker: &Arc<ProgressTracker>,
+        permit: SupplierPermit,
+    ) -> (Result<SupplyOutput, SupplyError>, Option<SupplierPermit>) {
+        let monitor = Arc::new(CallMonitor {
+            video: request.video.clone(),
+            supplier: slot.name.clone(),
             observer: self.observer.clone(),
-            pace: Arc::clone(pace),
+            tracker: Arc::clone(tracker),
             clock: Arc::clone(&self.clock),
             cancelled: AtomicBool::new(false),
         });
-        let _cancel = CancelOnDrop(Arc::clone(&wanted));
-        let time = ask.deadline.since(self.clock.now());
-        let had_time = time >= self.options.work / 4;
-        pace.ask();
-        let supplier = Arc::clone(&seat.supplier);
-        // In a task of its own, so that a panic ends that task and not ours; dropping it ends it.
+        let _cancel = CancelOnDrop(Arc::clone(&monitor));
+        let time = request.deadline.since(self.clock.now());
+        let had_enough_time = time >= self.options.work_timeout / 4;
+        tracker.mark_started();
+        let supplier = Arc::clone(&slot.supplier);
+        // In its own task, so that a panic ends only that task; dropping the set ends it.
         let mut work = tokio::task::JoinSet::new();
-        let supply = async move { (supplier.supply(ask, wanted).await, place) };
-        work.spawn_on(supply.in_current_span(), self.here());
+        let supply = async move { (supplier.supply(request, monitor).await, permit) };
+        work.spawn_on(supply.in_current_span(), self.current_runtime());
         match tokio::time::timeout(time, work.join_next()).await {
-            // Suppliers give up by themselves a moment before they would be called off.
-            Ok(Some(Ok((answer, place)))) => {
-                (answer.map_err(|failure| hurried(failure, had_time)), Some(place))
+            // Suppliers give up shortly before the deadline, so they are rarely cancelled here.
+            Ok(Some(Ok((answer, permit)))) => {
+                (answer.map_err(|failure| classify_timeout(failure, had_enough_time)), Some(permit))
             }
             Ok(_) => {
-                let message = "The transcript's source broke down.";
+                let message = "The transcript source failed unexpectedly.";
                 (Err(SupplyError::new(SupplyReason::PlatformFault, message)), None)
             }
             Err(_) => {
-                // Nothing of it is left when whoever comes next asks the platform; unless it blocks its
-                // thread, which must not block us.
-                let _ = tokio::time::timeout(END_MAX, work.shutdown()).await;
-                (Err(hurried(SupplyError::new(SupplyReason::Timeout, TOO_LONG), had_time)), None)
+                // Wait for the call to end, so that it no longer uses the platform during the next attempt. A supplier
+                // that blocks its thread must not block this task.
+                let _ = tokio::time::timeout(CANCEL_TIMEOUT, work.shutdown()).await;
+                (
+                    Err(classify_timeout(
+                        SupplyError::new(SupplyReason::Timeout, TIMEOUT_MESSAGE),
+                        had_enough_time,
+                    )),
+                    None,
+                )
             }
         }
     }
 }
 
-/// The failure of one that ran out of time. Others before it may have used that up: then it says nothing of it.
-fn hurried(failure: SupplyError, had_time: bool) -> SupplyError {
-    if had_time || *failure.reason() != SupplyReason::Timeout { failure } else { failure.perhaps_the_video() }
+/// A timeout after too little time is ambiguous: suppliers before this one may have used the time up.
+fn classify_timeout(failure: SupplyError, had_enough_time: bool) -> SupplyError {
+    if had_enough_time || *failure.reason() != SupplyReason::Timeout { failure } else { failure.ambiguous() }
 }
 
-/// Believes no supplier: what it gave must be of this video, a transcript within
-/// bounds, say truly where its words are from, and answer the wish.
-fn judge(supplied: Supplied, (video, wish, _): &Errand, seat: &Seat) -> Result<Supplied, SupplyError> {
+/// Validates a supplier's output, which is untrusted.
+///
+/// The transcripts must be of this video, within limits, with true track information, and match the selector.
+fn validate(
+    supplied: SupplyOutput,
+    (video, selector, _): &FlightKey,
+    slot: &SupplierSlot,
+) -> Result<SupplyOutput, SupplyError> {
     let unreadable = |what: &str| Err(SupplyError::new(SupplyReason::Unreadable, what));
-    let Some(first) = supplied.tracks.first() else {
-        return unreadable("The transcript's source answered without a transcript.");
+    let Some(first) = supplied.transcripts.first() else {
+        return unreadable("The transcript source returned no transcript.");
     };
-    if supplied.tracks.iter().any(|track| track.video != *video) {
+    if supplied.transcripts.iter().any(|track| track.video != *video) {
         return Err(SupplyError::new(
             SupplyReason::OtherVideo,
-            "The transcript's source answered about another video.",
+            "The transcript source returned another video.",
         ));
     }
-    if supplied.tracks.len() > TRACKS_MAX || supplied.known_tracks.len() > KNOWN_TRACKS_MAX {
-        return unreadable("The transcript's source answered with more tracks than a video has.");
+    if supplied.transcripts.len() > TRACKS_MAX || supplied.known_tracks.len() > KNOWN_TRACKS_MAX {
+        return unreadable("The transcript source returned too many tracks.");
     }
-    if let Some(error) = supplied.tracks.iter().find_map(|track| track.check().err()) {
-        return unreadable(&format!("The transcript's source answered with what is no transcript: {error}."));
+    if let Some(error) = supplied.transcripts.iter().find_map(|track| track.check().err()) {
+        return unreadable(&format!("The transcript source returned an invalid transcript: {error}."));
     }
-    if let Some(what) = supplied.tracks.iter().find_map(|track| untrue(track, &seat.name, seat.kind)) {
+    if let Some(what) =
+        supplied.transcripts.iter().find_map(|track| false_track_info(track, &slot.name, slot.kind))
+    {
         return unreadable(what);
     }
-    if best_track([&first.track], wish).is_none() {
-        return unreadable("The transcript's source answered in another language than asked.");
+    if best_track([&first.track], selector).is_none() {
+        return unreadable("The transcript source returned a different language than requested.");
     }
     Ok(supplied)
 }
 
-/// What a transcript says of its words and cannot be true.
-fn untrue(transcript: &Transcript, supplier: &str, of: SupplierKind) -> Option<&'static str> {
+/// Why a transcript's track information cannot be true; `None` if it can.
+fn false_track_info(transcript: &Transcript, supplier: &str, of: SupplierKind) -> Option<&'static str> {
     let TrackInfo { kind, original, .. } = &transcript.track;
-    // Another service names who answered there.
+    // A remote server names the supplier that it used itself.
     if of != SupplierKind::Remote && transcript.source != supplier {
-        Some("The transcript's source answered in the name of another one.")
+        Some("The transcript source returned a transcript of a different source.")
     } else if of == SupplierKind::Speech && *kind != TrackKind::Generated {
-        Some("The transcript's source calls words that it heard somebody's own.")
+        Some("The transcript source labelled recognized speech as human captions.")
     } else if *kind == TrackKind::Translated && *original {
-        Some("The transcript's source calls a machine's translation the original.")
+        Some("The transcript source labelled a machine translation as the original.")
     } else {
         None
     }
 }
 
-/// The failure to act on and to tell, of a supplier that was meant to answer, if any was: one that is final; else one that leaves the question open, since
-/// "no captions" is true only when every supplier says so; else the last one's.
-fn most_telling(mut failures: Vec<SupplyError>) -> SupplyError {
+/// The failure to act on and to report, of the suppliers that did not decline, if there are any.
+///
+/// A final one; else one that does not describe the video, since "no captions" is true only if every supplier
+/// reports it; else the last one.
+fn most_significant(mut failures: Vec<SupplyError>) -> SupplyError {
     if failures.iter().any(|failure| !failure.is_declined()) {
         failures.retain(|failure| !failure.is_declined());
     }
-    let open = |failure: &&SupplyError| !failure.reason().is_about_the_video();
+    let is_undecided = |failure: &&SupplyError| !failure.reason().is_about_video();
     failures
         .iter()
         .find(|failure| failure.reason().is_final())
-        .or_else(|| failures.iter().find(open))
+        .or_else(|| failures.iter().find(is_undecided))
         .or_else(|| failures.iter().find(|failure| *failure.reason() != SupplyReason::NoCaptions))
         .or_else(|| failures.last())
         .cloned()
         .unwrap_or_else(|| {
-            SupplyError::new(SupplyReason::Misconfigured, "No source of transcripts is configured.")
+            SupplyError::new(SupplyReason::Misconfigured, "No transcript source is configured.")
         })
 }
 
@@ -282,15 +303,15 @@ mod tests {
 
     fn check(reasons: &[SupplyReason], expect: SupplyReason) {
         let failures = reasons.iter().map(|reason| SupplyError::new(reason.clone(), "x")).collect();
-        assert_eq!(*most_telling(failures).reason(), expect, "{reasons:?}");
+        assert_eq!(*most_significant(failures).reason(), expect, "{reasons:?}");
     }
 
     #[test]
-    fn what_cannot_be_true_of_words_is_not_believed() {
+    fn supply_false_track_info_is_rejected() {
         use SupplierKind::{Captions, Remote, Speech};
-        let check = |track: TrackKind, original, supplier, of, is_believed: bool| {
+        let check = |track: TrackKind, original, supplier, of, is_valid: bool| {
             let transcript = Transcript {
-                video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+                video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
                 title: None,
                 author: None,
                 duration_ms: None,
@@ -298,8 +319,8 @@ mod tests {
                 source: "yt-dlp".to_owned(),
                 segments: Vec::new(),
             };
-            let wrong = untrue(&transcript, supplier, of);
-            assert_eq!(wrong.is_none(), is_believed, "{track:?} {original} {supplier} {of:?}: {wrong:?}");
+            let wrong = false_track_info(&transcript, supplier, of);
+            assert_eq!(wrong.is_none(), is_valid, "{track:?} {original} {supplier} {of:?}: {wrong:?}");
         };
         check(TrackKind::Human, true, "yt-dlp", Captions, true);
         check(TrackKind::Translated, false, "yt-dlp", Captions, true);
@@ -312,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_meant_to_answer_leaves_nothing_open() {
+    fn supply_declined_failure_yields_to_other_failures() {
         let declined = || SupplyError::declined(SupplyReason::Unreachable, "x");
         let none = || SupplyError::new(SupplyReason::NoCaptions, "x");
         for failures in [vec![none(), declined()], vec![declined(), none()]] {
-            assert_eq!(*most_telling(failures).reason(), SupplyReason::NoCaptions);
+            assert_eq!(*most_significant(failures).reason(), SupplyReason::NoCaptions);
         }
-        assert_eq!(*most_telling(vec![declined()]).reason(), SupplyReason::Unreachable);
+        assert_eq!(*most_significant(vec![declined()]).reason(), SupplyReason::Unreachable);
     }
 
     #[test]
-    fn the_most_telling_failure_is_told() {
+    fn supply_most_significant_failure_is_reported() {
         use SupplyReason::{Age, BotCheck, Misconfigured, NoCaptions, Private, Timeout};
         check(&[NoCaptions], NoCaptions);
         check(&[NoCaptions, Timeout], Timeout);

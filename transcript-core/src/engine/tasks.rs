@@ -1,23 +1,25 @@
-//! Running things on the engine's own runtimes, whoever waits for them.
+//! Tasks on the engine's runtimes.
 
 use std::sync::Arc;
 
 use tokio::{runtime::Handle, task::JoinSet};
 use tracing::Instrument as _;
 
-use super::{Inner, Transcripts, errands::Running, retry::Patience, stopped};
+use super::{EngineInner, Transcripts, retry::RetryBudget, single_flight::ActivityGuard, stopped};
 use crate::error::Result;
 
-impl Inner {
-    /// The runtime for what is asked for from here: the one beside our own for what is asked from within it.
-    pub(super) fn here(&self) -> &Handle {
-        let is_within = |beside: &&Handle| Handle::try_current().is_ok_and(|here| here.id() == beside.id());
-        self.beside.as_ref().filter(is_within).unwrap_or(&self.runtime)
+impl EngineInner {
+    /// The runtime for a call from this thread: the caller runtime on its own threads, else the engine's.
+    pub(super) fn current_runtime(&self) -> &Handle {
+        let is_within = |caller_runtime: &&Handle| {
+            Handle::try_current().is_ok_and(|current_runtime| current_runtime.id() == caller_runtime.id())
+        };
+        self.caller_runtime.as_ref().filter(is_within).unwrap_or(&self.runtime)
     }
 }
 
 impl Transcripts {
-    /// Runs something on the runtime for what is asked for from here, and waits for it through a channel.
+    /// Runs work on the runtime for calls from this thread, and waits for it through a channel.
     ///
     /// # Cancellation
     /// Dropping the future ends the work at its next await.
@@ -25,10 +27,10 @@ impl Transcripts {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T> {
-        // Alone in a set, so that dropping this future ends the work.
-        let mut alone = JoinSet::new();
-        alone.spawn_on(work.in_current_span(), self.inner.here());
-        match alone.join_next().await {
+        // Alone in a set, so that dropping this future aborts the work.
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(work.in_current_span(), self.inner.current_runtime());
+        match tasks.join_next().await {
             Some(Ok(value)) => Ok(value),
             Some(Err(_)) | None => Err(stopped()),
         }
@@ -39,19 +41,19 @@ impl Transcripts {
         &self.inner.runtime
     }
 
-    /// How long calls of stores are repeated while a caller waits.
-    pub(crate) fn patience(&self) -> Patience {
-        self.inner.brief()
+    /// Retry budget of store calls that a caller waits for.
+    pub(crate) fn request_budget(&self) -> RetryBudget {
+        self.inner.request_budget()
     }
 
-    /// How long calls of stores are repeated for what must not be lost: as long as a hold lasts.
-    pub(crate) fn long_patience(&self) -> Patience {
-        self.inner.long()
+    /// Retry budget of store calls that must not be lost: as long as a hold lasts.
+    pub(crate) fn lease_budget(&self) -> RetryBudget {
+        self.inner.lease_budget()
     }
 
-    /// Runs something to its end on the engine's own runtime; [`Transcripts::close`] waits for it.
+    /// Runs work to its end on the engine's own runtime; [`Transcripts::close`] waits for it.
     pub(crate) fn detach(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let running = Running::begin(Arc::clone(&self.inner.errands));
+        let running = ActivityGuard::begin(Arc::clone(&self.inner.flights));
         let work = async move {
             work.await;
             drop(running);

@@ -1,8 +1,8 @@
-//! What the archive knows of a video's tracks.
+//! Archived and known tracks of a video.
 
-use super::{Inner, Outcome, Transcripts, retry::bounded};
+use super::{EngineInner, FetchOutcome, Transcripts, retry::with_timeout};
 use crate::{
-    archive::{ArchivedTrack, Found, Wish},
+    archive::{ArchivedTrack, FindOutcome, TrackSelector},
     error::Result,
     transcript::best_track,
     video::VideoId,
@@ -10,7 +10,7 @@ use crate::{
 use std::sync::Arc;
 
 impl Transcripts {
-    /// The tracks that a video is known to have, archived or not; never fetches.
+    /// The known tracks of a video, archived or not; never fetches.
     ///
     /// # Errors
     /// As [`crate::archive::Archive::tracks`].
@@ -19,84 +19,100 @@ impl Transcripts {
         self.task(async move { inner.tracks(&video).await }).await?
     }
 
-    /// As [`Transcripts::find`], but what was archived for another wish answers too, when it is the best of
-    /// the video's known tracks for this one.
+    /// As [`Transcripts::find`], but also accepts a transcript that was stored for another selector.
+    ///
+    /// Its track must be the best known one for this selector.
     ///
     /// # Errors
     /// As [`crate::archive::Archive::find`] and [`crate::archive::Archive::tracks`].
-    pub async fn find_best(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let (inner, video, wish) = (Arc::clone(&self.inner), video.clone(), wish.clone());
-        self.task(async move { inner.find_best(&video, &wish).await }).await?
+    pub async fn find_best(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
+        let (inner, video, selector) = (Arc::clone(&self.inner), video.clone(), selector.clone());
+        self.task(async move { inner.find_best(&video, &selector).await }).await?
     }
 }
 
-impl Inner {
+impl EngineInner {
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        bounded(self.options.store, self.archive.tracks(video)).await
+        with_timeout(self.options.store_timeout, self.archive.tracks(video)).await
     }
 
-    /// What is known about a wish; a language is answered by what matches it best, too.
-    pub(super) async fn find(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        match wish {
-            Wish::Default => self.find_kept(video, wish).await,
-            Wish::Language(_) => self.find_best(video, wish).await,
+    /// Looks a selector up; a language also accepts its best match.
+    pub(super) async fn find(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
+        match selector {
+            TrackSelector::Default => self.find_stored(video, selector).await,
+            TrackSelector::Language(_) => self.find_best(video, selector).await,
         }
     }
 
-    /// What was kept for a wish, or for another one whose track is the best of all that are known for this one:
-    /// fetching would bring the same.
-    async fn find_best(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let found = self.find_kept(video, wish).await?;
-        if matches!(found, Found::Nothing | Found::Absent(_))
-            && let other @ Found::Transcript(_) = self.find_among(video, wish, |_| true).await?
+    /// The transcript stored for a selector, or for another one with the best known track for this one.
+    ///
+    /// A fetch would return the same.
+    async fn find_best(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
+        let found = self.find_stored(video, selector).await?;
+        if matches!(found, FindOutcome::NotFound | FindOutcome::Absence(_))
+            && let other @ FindOutcome::Transcript(_) = self.find_among(video, selector, |_| true).await?
         {
             return Ok(other);
         }
         Ok(found)
     }
 
-    /// The best archived transcript for a wish that cannot be had as it is.
-    pub(super) async fn find_any(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        self.find_among(video, wish, |track| !track.wishes.is_empty()).await
+    /// The best archived transcript for a selector whose own track is unavailable.
+    pub(super) async fn find_best_available(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<FindOutcome> {
+        self.find_among(video, selector, |track| !track.selectors.is_empty()).await
     }
 
-    /// The outcome, or in place of a failure an archived transcript in a language that matches the wish: it
-    /// is what was wished, if not as well as could be, and says which language it is in.
-    pub(super) async fn or_match(&self, video: &VideoId, wish: &Wish, outcome: Outcome) -> Outcome {
-        let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Absent(_) | Outcome::Unsupplied);
-        if !failed || *wish == Wish::Default {
+    /// Replaces a failure by an archived transcript in a matching language, if there is one.
+    ///
+    /// The transcript states its language.
+    pub(super) async fn or_best_match(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+        outcome: FetchOutcome,
+    ) -> FetchOutcome {
+        let failed = matches!(
+            outcome,
+            FetchOutcome::SupplyFailed(_) | FetchOutcome::Absent(_) | FetchOutcome::NoSupplier
+        );
+        if !failed || *selector == TrackSelector::Default {
             return outcome;
         }
-        match self.find_any(video, wish).await {
-            Ok(Found::Transcript(stored)) => Outcome::Archived(stored),
+        match self.find_best_available(video, selector).await {
+            Ok(FindOutcome::Transcript(stored)) => FetchOutcome::Archived(stored),
             Ok(_) | Err(_) => outcome,
         }
     }
 
-    /// What was kept for exactly this wish.
-    async fn find_kept(&self, video: &VideoId, wish: &Wish) -> Result<Found> {
-        let find = self.archive.find(video, wish, self.clock.now());
-        let found = bounded(self.options.store, find).await?;
+    /// What is stored for exactly this selector.
+    async fn find_stored(&self, video: &VideoId, selector: &TrackSelector) -> Result<FindOutcome> {
+        let find = self.archive.find(video, selector, self.clock.now());
+        let found = with_timeout(self.options.store_timeout, find).await?;
         Ok(match found {
-            Found::Absent(absence) if self.suppliers.void(&absence) => Found::Nothing,
+            FindOutcome::Absence(absence) if self.suppliers.is_void(&absence) => FindOutcome::NotFound,
             found => found,
         })
     }
 
-    /// The transcript of the track, among those that count, that answers a wish best; nothing where that one
-    /// is not archived.
+    /// The transcript of the best track for a selector among those that `counts` accepts.
+    ///
+    /// Not found if that track is not archived.
     async fn find_among(
         &self,
         video: &VideoId,
-        wish: &Wish,
+        selector: &TrackSelector,
         counts: impl Fn(&ArchivedTrack) -> bool + Send,
-    ) -> Result<Found> {
+    ) -> Result<FindOutcome> {
         let mut tracks = self.tracks(video).await?;
         tracks.retain(counts);
-        let best = best_track(tracks.iter().map(|track| &track.track), wish);
-        match best.and_then(|place| tracks.get(place)).and_then(|track| track.wishes.first()) {
-            Some(kept_for) => self.find_kept(video, kept_for).await,
-            None => Ok(Found::Nothing),
+        let best = best_track(tracks.iter().map(|track| &track.track), selector);
+        match best.and_then(|index| tracks.get(index)).and_then(|track| track.selectors.first()) {
+            Some(stored_selector) => self.find_stored(video, stored_selector).await,
+            None => Ok(FindOutcome::NotFound),
         }
     }
 }

@@ -1,67 +1,68 @@
-//! The ledger's arithmetic: which pool gives how much, as pure functions that every ledger can share.
+//! Divides amounts over pools: pure functions that all ledger implementations share.
 
 use super::{Pool, PoolBalance};
 
-/// What one pool gives to a leg of a hold.
+/// Part of a hold that one pool covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct PoolShare {
     /// The pool.
     pub pool: Pool,
-    /// How much is held in it; never 0.
+    /// Held amount; never 0.
     pub amount: u64,
 }
 
-/// How a share ends when its hold is settled.
+/// Division of a share when its hold is settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledShare {
     /// The pool.
     pub pool: Pool,
-    /// How much of the share is spent.
+    /// Spent part of the share.
     pub spent: u64,
-    /// How much of it is returned.
+    /// Returned part of the share.
     pub returned: u64,
 }
 
-/// What a revocation takes.
+/// Result of a revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TakenBack {
-    /// How many credits it takes.
+pub struct RevokedAmount {
+    /// Revoked credits.
     pub taken: u64,
-    /// How many it wants and does not find.
+    /// Requested credits that are not available.
     pub shortfall: u64,
 }
 
-/// Takes an amount from pools in their order; none when all of them together cannot cover it.
+/// Divides an amount over pools in their order; `None` if all of them together cannot cover it.
 ///
-/// A pool that gives nothing has no share, so an amount of 0 gives no shares.
+/// A pool that contributes nothing has no share, so an amount of 0 has no shares.
 ///
 /// ```
 /// use transcript_core::ledger::{Pool, PoolBalance, allocate::allocate};
 ///
 /// let month = Pool::Allowance { bucket: "month/2026-11".to_owned(), limit: 5 };
-/// let bought = PoolBalance { granted: 10, ..PoolBalance::fresh(Pool::Purchased) };
-/// let pools = [PoolBalance::fresh(month), bought];
+/// let bought = PoolBalance { granted: 10, ..PoolBalance::unused(Pool::Purchased) };
+/// let pools = [PoolBalance::unused(month), bought];
 ///
 /// let shares = allocate(&pools, 8).unwrap();
 /// assert_eq!(shares.iter().map(|share| share.amount).collect::<Vec<_>>(), [5, 3]);
 /// assert_eq!(allocate(&pools, 16), None);
 /// ```
-pub fn allocate(pools: &[PoolBalance], amount: u64) -> Option<Vec<Share>> {
+pub fn allocate(pools: &[PoolBalance], amount: u64) -> Option<Vec<PoolShare>> {
     let mut rest = amount;
     let mut shares = Vec::new();
     for pool in pools {
         let amount = pool.available().min(rest);
         if amount > 0 {
-            shares.push(Share { pool: pool.pool.clone(), amount });
+            shares.push(PoolShare { pool: pool.pool.clone(), amount });
             rest -= amount;
         }
     }
     (rest == 0).then_some(shares)
 }
 
-/// Spends a figure from the shares of a leg in the order in which they were held, and returns the rest;
-/// none when the figure is above what the shares hold together.
-pub fn settle(shares: &[Share], spent: u64) -> Option<Vec<SettledShare>> {
+/// Spends an amount from the shares of a leg in their order and returns the rest.
+///
+/// `None` if the amount exceeds the sum of the shares.
+pub fn settle(shares: &[PoolShare], spent: u64) -> Option<Vec<SettledShare>> {
     let mut rest = spent;
     let mut settled = Vec::with_capacity(shares.len());
     for share in shares {
@@ -72,14 +73,14 @@ pub fn settle(shares: &[Share], spent: u64) -> Option<Vec<SettledShare>> {
     (rest == 0).then_some(settled)
 }
 
-/// How much of a grant a revocation takes back.
+/// Computes how much of a grant a revocation takes.
 ///
-/// `reclaimed` is what earlier revocations of the same grant took and fell short of, together: a
-/// shortfall counts as reclaimed, or a later revocation would collect it.
-pub fn take_back(granted: u64, reclaimed: u64, wanted: u64, available: u64) -> TakenBack {
+/// `reclaimed` is the sum of what earlier revocations of the same grant took and of their shortfalls. A shortfall
+/// counts as reclaimed, because a later revocation would otherwise collect it.
+pub fn revoke_amount(granted: u64, reclaimed: u64, wanted: u64, available: u64) -> RevokedAmount {
     let wanted = wanted.min(granted.saturating_sub(reclaimed));
     let taken = wanted.min(available);
-    TakenBack { taken, shortfall: wanted - taken }
+    RevokedAmount { taken, shortfall: wanted - taken }
 }
 
 #[cfg(test)]
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_give_in_their_order() {
+    fn allocate_uses_pools_in_order() {
         let pools = [pool("a", 5, 1, 1), pool("b", 2, 2, 0), pool("c", 1, 3, 0), pool("d", 9, 0, 0)];
         let check = |amount: u64, expect: Option<&[(&str, u64)]>| {
             let shares = allocate(&pools, amount);
@@ -110,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_falls_on_the_shares_in_order() {
-        let share = |bucket: &str, amount| Share { pool: pool(bucket, 9, 0, 0).pool, amount };
+    fn settle_spends_shares_in_order() {
+        let share = |bucket: &str, amount| PoolShare { pool: pool(bucket, 9, 0, 0).pool, amount };
         let shares = [share("a", 3), share("b", 2)];
         let check = |spent: u64, expect: Option<&[(u64, u64)]>| {
             let settled = settle(&shares, spent);
@@ -126,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_taken_back_once_and_only_as_far_as_it_is_there() {
+    fn revoke_amount_is_limited_by_grant_and_balance() {
         let check = |granted, reclaimed, wanted, available, taken, shortfall| {
-            let expect = TakenBack { taken, shortfall };
-            assert_eq!(take_back(granted, reclaimed, wanted, available), expect);
+            let expect = RevokedAmount { taken, shortfall };
+            assert_eq!(revoke_amount(granted, reclaimed, wanted, available), expect);
         };
         check(10, 0, 4, 10, 4, 0);
         check(10, 0, 40, 100, 10, 0);

@@ -1,64 +1,65 @@
-//! The audit: every balance must equal what its entries add up to.
+//! Audit: every balance must equal the sum of its entries.
 
 use super::{Balance, Entry, EntryKind, Pool, PoolBalance};
 
-/// What a wallet's entries add up to, entry by entry: a wallet may have more of them than fit in memory.
+/// Running sum of a wallet's entries; a wallet may have more of them than fit in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct EntryTally {
     pools: Vec<PoolBalance>,
 }
 
-impl Tally {
+impl EntryTally {
     /// Adds the wallet's next entry.
     ///
     /// # Errors
-    /// The entry's number when it takes more out of a pool than it has: an entry that no ledger may
-    /// contain. The tally is of no use any more.
+    /// The entry's number if it takes more from a pool than the pool has, which no valid ledger contains. The tally is
+    /// unusable afterwards.
     pub fn add(&mut self, entry: &Entry) -> Result<(), u64> {
-        let place = self.pools.iter().position(|pool| pool.pool.is_same(&entry.pool)).unwrap_or_else(|| {
-            self.pools.push(PoolBalance::fresh(entry.pool.clone()));
+        let index = self.pools.iter().position(|pool| pool.pool.is_same(&entry.pool)).unwrap_or_else(|| {
+            self.pools.push(PoolBalance::unused(entry.pool.clone()));
             self.pools.len() - 1
         });
-        self.pools.get_mut(place).and_then(|pool| apply(pool, entry)).ok_or(entry.seq)
+        self.pools.get_mut(index).and_then(|pool| apply(pool, entry)).ok_or(entry.seq)
     }
 
-    /// The balances, one per pool that the entries name, in order of first use.
+    /// Balances, one for each pool that the entries name, in order of first use.
     pub fn pools(&self) -> &[PoolBalance] {
         &self.pools
     }
 
-    /// Compares a wallet's balance over all its pools with the tally; empty when they agree.
-    pub fn differences(&self, balance: &Balance) -> Vec<Difference> {
+    /// Compares a wallet's balance over all its pools with the tally; empty if they agree.
+    pub fn differences(&self, balance: &Balance) -> Vec<BalanceMismatch> {
         let same = |a: &PoolBalance, b: &PoolBalance| {
             a.spent == b.spent && a.held == b.held && a.granted == b.granted
         };
         let mut differences = Vec::new();
         for stored in &balance.pools {
             let other = self.pools.iter().find(|pool| pool.pool.is_same(&stored.pool));
-            let untouched = PoolBalance::fresh(stored.pool.clone());
+            let untouched = PoolBalance::unused(stored.pool.clone());
             if !same(stored, other.unwrap_or(&untouched)) {
-                differences.push(Difference { stored: Some(stored.clone()), recomputed: other.cloned() });
+                differences
+                    .push(BalanceMismatch { stored: Some(stored.clone()), recomputed: other.cloned() });
             }
         }
         for pool in &self.pools {
             if !balance.pools.iter().any(|stored| stored.pool.is_same(&pool.pool)) {
-                differences.push(Difference { stored: None, recomputed: Some(pool.clone()) });
+                differences.push(BalanceMismatch { stored: None, recomputed: Some(pool.clone()) });
             }
         }
         differences
     }
 }
 
-/// The balances that a wallet's entries add up to, one per pool that they name, in order of first use.
+/// Recomputes a wallet's balances from its entries, one for each pool, in order of first use.
 ///
 /// # Errors
-/// The number of the first entry that no ledger may contain; see [`Tally::add`].
+/// The number of the first invalid entry; see [`EntryTally::add`].
 pub fn recompute(entries: &[Entry]) -> Result<Vec<PoolBalance>, u64> {
     tally(entries).map(|tally| tally.pools)
 }
 
-fn tally(entries: &[Entry]) -> Result<Tally, u64> {
-    let mut tally = Tally::default();
+fn tally(entries: &[Entry]) -> Result<EntryTally, u64> {
+    let mut tally = EntryTally::default();
     entries.iter().try_for_each(|entry| tally.add(entry))?;
     Ok(tally)
 }
@@ -76,24 +77,24 @@ fn apply(pool: &mut PoolBalance, entry: &Entry) -> Option<()> {
         EntryKind::Granted => pool.granted = pool.granted.checked_add(amount)?,
         EntryKind::Revoked { .. } => pool.granted = pool.granted.checked_sub(amount)?,
     }
-    // What was bought can never be overdrawn, not even between two entries.
+    // Purchased credits can never be overdrawn, not even between two entries.
     (pool.pool != Pool::Purchased || pool.used() <= pool.granted).then_some(())
 }
 
-/// Where a balance and its entries disagree.
+/// A difference between a balance and its entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    /// What the ledger says.
+pub struct BalanceMismatch {
+    /// Balance in the ledger.
     pub stored: Option<PoolBalance>,
-    /// What the entries add up to.
+    /// Sum of the entries.
     pub recomputed: Option<PoolBalance>,
 }
 
-/// Compares a wallet's balance over all its pools with its entries; empty when they agree.
+/// Compares a wallet's balance over all its pools with its entries; empty if they agree.
 ///
 /// # Errors
 /// As [`recompute`].
-pub fn compare(balance: &Balance, entries: &[Entry]) -> Result<Vec<Difference>, u64> {
+pub fn compare(balance: &Balance, entries: &[Entry]) -> Result<Vec<BalanceMismatch>, u64> {
     Ok(tally(entries)?.differences(balance))
 }
 
@@ -128,7 +129,7 @@ mod tests {
     use EntryKind::{Charged, Expired, Granted, Held, Returned, Revoked, Spent};
 
     #[test]
-    fn entries_add_up() {
+    fn audit_balance_is_sum_of_entries() {
         let entries = entries(&[
             (Pool::Purchased, Granted, 10),
             (bucket(5), Held, 4),
@@ -142,15 +143,15 @@ mod tests {
         let day = PoolBalance { pool: bucket(5), spent: 3, held: 0, granted: 0 };
         assert_eq!(recompute(&entries), Ok(vec![bought.clone(), day.clone()]));
         assert_eq!(recompute(&[]), Ok(vec![]));
-        // An allowance's limit is no sum of entries, and a pool that was never used need not have any.
-        let unused = PoolBalance::fresh(Pool::Allowance { bucket: "unused".to_owned(), limit: 3 });
+        // An allowance's limit is not part of any entry, and an unused pool needs no entries.
+        let unused = PoolBalance::unused(Pool::Allowance { bucket: "unused".to_owned(), limit: 3 });
         let stored = [PoolBalance { pool: bucket(7), ..day }, unused, bought];
         assert_eq!(compare(&balance(&stored), &entries), Ok(vec![]));
     }
 
     #[test]
-    fn a_charge_adds_up_to_what_holding_and_spending_do() {
-        let apart = [
+    fn audit_charge_equals_hold_and_spend() {
+        let separate = [
             (Pool::Purchased, Granted, 9),
             (bucket(5), Held, 3),
             (Pool::Purchased, Held, 2),
@@ -158,13 +159,13 @@ mod tests {
             (Pool::Purchased, Spent, 2),
         ];
         let at_once = [(Pool::Purchased, Granted, 9), (bucket(5), Charged, 3), (Pool::Purchased, Charged, 2)];
-        let (apart, at_once) = (recompute(&entries(&apart)), recompute(&entries(&at_once)));
+        let (separate, at_once) = (recompute(&entries(&separate)), recompute(&entries(&at_once)));
         assert!(at_once.as_ref().is_ok_and(|pools| pools.len() == 2), "{at_once:?}");
-        assert_eq!(at_once, apart);
+        assert_eq!(at_once, separate);
     }
 
     #[test]
-    fn entries_that_no_ledger_may_contain_are_named() {
+    fn audit_invalid_entry_is_reported() {
         let check = |steps: &[(Pool, EntryKind, u64)], expect: u64| {
             assert_eq!(recompute(&entries(steps)), Err(expect), "{steps:?}");
         };
@@ -188,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_shown_with_both_sides() {
+    fn audit_difference_has_both_sides() {
         let entries = entries(&[(bucket(5), Held, 4), (Pool::Purchased, Granted, 1)]);
-        let held = |held| PoolBalance { held, ..PoolBalance::fresh(bucket(5)) };
-        let bought = PoolBalance { granted: 1, ..PoolBalance::fresh(Pool::Purchased) };
+        let held = |held| PoolBalance { held, ..PoolBalance::unused(bucket(5)) };
+        let bought = PoolBalance { granted: 1, ..PoolBalance::unused(Pool::Purchased) };
         let check = |stored: &[PoolBalance], expect: &[(Option<PoolBalance>, Option<PoolBalance>)]| {
             let differences = compare(&balance(stored), &entries).unwrap();
             let sides: Vec<_> = differences.into_iter().map(|one| (one.stored, one.recomputed)).collect();
@@ -201,7 +202,7 @@ mod tests {
         check(&[held(3), bought.clone()], &[(Some(held(3)), Some(held(4)))]);
         check(std::slice::from_ref(&bought), &[(None, Some(held(4)))]);
         let elsewhere = Pool::Allowance { bucket: "elsewhere".to_owned(), limit: 1 };
-        let ghost = PoolBalance { spent: 1, ..PoolBalance::fresh(elsewhere) };
+        let ghost = PoolBalance { spent: 1, ..PoolBalance::unused(elsewhere) };
         check(&[held(4), bought, ghost.clone()], &[(Some(ghost), None)]);
     }
 }

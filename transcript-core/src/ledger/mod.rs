@@ -1,27 +1,26 @@
-//! The ledger: who may spend how much, and every step in which it was spent.
+//! Ledger: balances of wallets, holds, and the entry of every operation.
 //!
-//! A spend is held first, then settled once or released; what is at hand is held and settled in one step.
-//! Every step is an immutable [`Entry`], and every balance can be recomputed from the entries
-//! ([`audit`]). Which pool gives how much is plain arithmetic that every implementation shares
-//! ([`allocate`]). The ledger knows no plan and no calendar: which pools a wallet has at a moment comes in
-//! with each call, as [`Terms`] that [`terms`] computes. A new period is a new bucket name, so nothing needs
-//! a timer to reset.
+//! A spend is held first, then settled once or released; a charge for data that is already available is held and
+//! settled in one step. Every operation writes immutable entries ([`Entry`]), and every balance can be recomputed from
+//! them ([`audit`]). The division of an amount over pools is plain arithmetic that every implementation shares
+//! ([`allocate`]). The ledger has no plans and no calendar: each call passes the wallet's current pools as [`Terms`],
+//! computed by [`terms`]. A new period is a new bucket name, so no timer resets balances.
 
 pub mod allocate;
 pub mod audit;
+mod operation;
 mod records;
-mod step;
 pub mod terms;
 
 use std::fmt;
 
 use async_trait::async_trait;
 
+pub use operation::{LedgerOperation, LedgerOperationKind, LedgerOperationResult};
 pub use records::{
-    Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg,
-    Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+    Balance, Entry, EntryKind, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Leg,
+    PeriodBalance, Pool, PoolBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
 };
-pub use step::{Step, StepKind, StepResult};
 
 use crate::{
     error::Result,
@@ -30,110 +29,112 @@ use crate::{
     time::Timestamp,
 };
 
-/// Wallets, holds, grants and their entries.
+/// Store of wallets, holds, grants and their entries.
 ///
-/// Every method is one transaction: it happens whole or not at all, and what it acknowledged survives
-/// a crash. Each is idempotent by the id that it takes: after a fault whose outcome is unknown, the
-/// same call is repeated and tells what the first one did. Wallets are locked in the order of their
-/// ids, so that no two calls can wait for each other. Dropping a future at any await leaves the call
-/// done or not done.
+/// Each method is one transaction: it applies entirely or not at all, and an acknowledged change survives a crash.
+/// Each is idempotent by its id: after a fault with an unknown outcome, the caller repeats the call and receives the
+/// outcome of the first one. Wallets are locked in the order of their ids, so two calls cannot deadlock. If a future is
+/// dropped, the call has either applied or not.
 ///
-/// No balance is ever negative, and no more than a limit is ever spent and held in a bucket.
+/// No balance is ever negative, and the spent and held amounts of a bucket never exceed its limit.
 ///
-/// Where no terms come with a call, and in entries, an allowance's limit is the one last seen: that of
-/// the last hold that took from its bucket. A pool, and a wallet, is stored once something is held in it
-/// or granted to it; an amount of 0 leaves no trace but the hold's id.
+/// Where a call has no terms, and in entries, an allowance's limit is the last known one: that of the last hold that
+/// used its bucket. A pool or wallet is stored once something is held in it or granted to it; an amount of 0 stores
+/// only the hold's id.
 ///
-/// Every method fails with [`crate::ErrorKind::Unavailable`] when the store cannot be reached, and with
-/// [`crate::ErrorKind::Invalid`], having done nothing, when a request is outside the bounds that
-/// [`HoldRequest::check`] and its siblings name.
+/// Every method fails with [`crate::ErrorKind::Unavailable`] if the store cannot be reached, and with
+/// [`crate::ErrorKind::Invalid`], without any change, if a request exceeds the bounds of [`HoldRequest::check`] and the
+/// other `check` methods.
 #[async_trait]
 pub trait Ledger: fmt::Debug + Send + Sync + 'static {
     /// Holds the amounts of all legs, or of none.
     ///
     /// **Behaviour**
-    /// - First the overdue holds of these wallets expire, whole; they stay expired whatever becomes of the
-    ///   request. So a repeat of an overdue hold finds it expired.
-    /// - Each leg takes from its pools in their order. The first leg, in order, that its pools cannot
-    ///   cover refuses the whole: [`HoldOutcome::Refused`], and nothing is stored.
-    /// - An unknown wallet is a fresh one.
-    /// - A known id with the same body (wallets and amounts, in order) tells the state of that hold, and
-    ///   nothing is held again; with another body it is [`HoldOutcome::Conflict`]. A refused request
-    ///   leaves its id unknown. Holds and spends share their ids. The balances are under the terms of
-    ///   the present call.
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome>;
+    /// - First the overdue holds of these wallets expire, entirely; they stay expired whatever the outcome of the
+    ///   request is. So a repeat of an overdue hold finds it expired.
+    /// - Each leg takes from its pools in their order. If the pools cannot cover a leg, the first such leg, in order,
+    ///   is the outcome [`HoldOutcome::Insufficient`], and nothing is stored.
+    /// - An unknown wallet is an empty one.
+    /// - A known id with the same body (wallets and amounts, in order) is [`HoldOutcome::Exists`] with the state of
+    ///   that hold, and nothing is held again; with another body it is [`HoldOutcome::Conflict`]. A rejected request
+    ///   leaves its id unknown. Holds and spends share one namespace of ids. The balances are under the terms of the
+    ///   current call.
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome>;
 
-    /// Holds and settles in full in one step: for what is already at hand.
+    /// Holds and settles in full in one step.
     ///
-    /// **Behaviour**: as [`Ledger::hold`]; `expires_at` is not used. Each pool that gives has one entry,
+    /// **Behaviour**: as [`Ledger::hold`]; `expires_at` is not used. Each pool that contributes has one entry,
     /// [`EntryKind::Charged`].
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome>;
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome>;
 
-    /// Puts off the expiry of an open hold: the heartbeat of long work.
+    /// Extends an open hold: the heartbeat of long work.
     ///
-    /// **Behaviour**: never brings the expiry forward. A hold that is overdue but was not swept yet is
-    /// open. One that is no longer open stays as it is, and its state is returned.
+    /// **Behaviour**: never shortens the hold. An overdue hold that has not been expired yet is open. A hold that is no
+    /// longer open does not change; its state is returned.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] when the hold is unknown.
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState>;
+    /// [`crate::ErrorKind::NotFound`] if the hold is unknown.
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState>;
 
-    /// Ends a hold: spends a figure for each leg and returns the rest. All zero releases it.
+    /// Settles a hold: spends an amount of each leg and returns the rest. Zero for all legs releases it.
     ///
     /// **Behaviour**
-    /// - What is spent is taken from the pools in the order in which they were held; the bucket is the
-    ///   one in which it was held, also when its period is over.
-    /// - A hold that is overdue but was not swept yet settles.
-    /// - A hold that was settled before, or has expired, stays as it is: [`SettleOutcome::Known`] tells
-    ///   its state, whatever the figures. An expired hold is never charged after the fact.
+    /// - Spent amounts are taken from the pools in the order of the hold, and from the buckets of the hold, also after
+    ///   their period.
+    /// - An overdue hold that has not been expired yet settles.
+    /// - A hold that was settled before or has expired does not change: the outcome is [`SettleOutcome::Exists`] with
+    ///   its state, whatever the amounts. An expired hold is never charged afterwards.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] when the number of figures is not that of the legs, or a figure is
-    /// above what its leg holds.
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome>;
+    /// [`crate::ErrorKind::Invalid`] if the number of amounts differs from the number of legs, or an amount exceeds the
+    /// held amount of its leg.
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome>;
 
     /// Adds purchased credits, once per id.
     ///
-    /// **Behaviour**: a known id with the same wallet and amount is [`GrantOutcome::Known`], with others
-    /// [`GrantOutcome::Conflict`]; nothing is added again. An id is a grant's or a revocation's, never both.
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome>;
+    /// **Behaviour**: a known id with the same wallet and amount is [`GrantOutcome::Exists`], with others
+    /// [`GrantOutcome::Conflict`]; nothing is added again. Grants and revocations share one namespace of ids.
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome>;
 
-    /// Takes purchased credits back, once per id, as far as there are any.
+    /// Revokes purchased credits, once per id, as far as they are available.
     ///
     /// **Behaviour**
-    /// - All revocations of one grant together take back no more than it gave, shortfalls counted: what
-    ///   exceeds that is ignored.
-    /// - What is not available (spent or held) is the shortfall: noted in the entry, never collected later.
-    /// - A known id tells what it did the first time; with another grant or amount it is
-    ///   [`RevokeOutcome::Conflict`], as is the id of a grant. [`RevokeOutcome::UnknownGrant`] leaves the id
-    ///   unknown.
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome>;
+    /// - All revocations of one grant together, with their shortfalls, never exceed the grant; the excess is ignored.
+    /// - Unavailable credits (spent or held) are the shortfall: recorded in the entry, never collected later.
+    /// - A known id returns the first outcome as [`RevokeOutcome::Exists`]; with another grant or amount it is
+    ///   [`RevokeOutcome::Conflict`], as is the id of a grant. [`RevokeOutcome::GrantNotFound`] leaves the id unknown.
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome>;
 
-    /// A wallet's balance under these terms.
+    /// Returns a wallet's balance under these terms; changes nothing.
     ///
-    /// **Behaviour**: an unknown wallet has spent and holds nothing. Overdue holds that were not swept
-    /// yet count as held. Changes nothing.
+    /// **Behaviour**: an unknown wallet has spent and holds nothing. Overdue holds that have not been expired yet count
+    /// as held.
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance>;
 
-    /// A wallet's balance under these terms, and how much of its purchased credits was spent since a moment.
+    /// Returns a wallet's balance under these terms, and the purchased credits that it spent since `since`.
     ///
-    /// **Behaviour**: as [`Ledger::balance`]. What is spent at that moment counts; what is held does not, nor
-    /// what was granted or taken back. Both figures are of one and the same state.
-    async fn balance_since(&self, wallet: &WalletId, terms: &Terms, since: Timestamp)
-    -> Result<BalanceSince>;
+    /// **Behaviour**: as [`Ledger::balance`]. A spend at `since` counts; holds, grants and revocations do not. Both
+    /// figures are from one consistent state.
+    async fn balance_since(
+        &self,
+        wallet: &WalletId,
+        terms: &Terms,
+        since: Timestamp,
+    ) -> Result<PeriodBalance>;
 
-    /// Expires overdue holds, at most `limit`, the longest overdue first; returns how many.
+    /// Expires overdue holds, at most `limit`, the longest overdue first; returns their number.
     ///
-    /// **Behaviour**: a hold is overdue when its expiry is at or before `now`. What it held is returned.
-    /// May run in many places at once.
+    /// **Behaviour**: a hold is overdue if its expiry is at or before `now`. Its held amounts are returned. Several
+    /// servers may call this at once.
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32>;
 
-    /// A wallet's entries, oldest first, page by page. An unknown wallet has none.
+    /// Lists a wallet's entries, oldest first. An unknown wallet has none.
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>>;
 
-    /// All wallets with all pools that were ever used, page by page. With the entries: the audit.
+    /// Lists all wallets with all pools that were ever used.
     ///
-    /// **Behaviour**: an allowance's limit is the one last seen. A wallet that only entries or open holds name
-    /// is there too, without pools: no ledger may come to that, so whoever audits one must see it.
+    /// **Behaviour**: with the entries, this is the input of the audit. An allowance's limit is the last known one. A
+    /// wallet that only entries or open holds name is listed without pools: no valid ledger contains one, so the audit
+    /// must see it.
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>>;
 }

@@ -1,4 +1,4 @@
-//! What goes into the ledger and comes out of it. Amounts are whole credits or transcripts.
+//! Requests, outcomes and records of the ledger. Amounts are whole credits or transcripts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,25 @@ use crate::{
     time::Timestamp,
 };
 
-/// The most legs that a hold may have, and pools that a leg's terms may have.
+/// Maximum of legs in a hold and of pools in a leg's terms.
 const PARTS_MAX: usize = 8;
-/// The longest name of a bucket, id or memo, in bytes.
+/// Maximum length of a bucket name, id or memo, in bytes.
 const TEXT_MAX: usize = 256;
-/// The largest amount or limit: sums of many of them fit an `i64` column.
+/// Largest amount or limit: sums of many of them fit an `i64` column.
 const AMOUNT_MAX: u64 = 1_000_000_000_000;
 
-/// Where a wallet's spending comes from.
+/// Pool that a wallet spends from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pool {
-    /// An allowance for one period, named by it: `day/2026-11-20`.
+    /// An allowance for one period, named after it: `day/2026-11-20`.
     Allowance {
-        /// The period's name. A new period is a new name.
+        /// Name of the period. A new period has a new name.
         bucket: String,
-        /// How much may be spent and held in it.
+        /// Maximum of spent and held amounts in the period.
         limit: u64,
     },
-    /// Credits that were bought. They do not expire.
+    /// Purchased credits. They do not expire.
     Purchased,
 }
 
@@ -36,7 +36,7 @@ impl Pool {
         self.bucket() == other.bucket()
     }
 
-    /// The name of the allowance's bucket; none for purchased credits.
+    /// Name of the allowance's bucket; `None` for purchased credits.
     pub fn bucket(&self) -> Option<&str> {
         match self {
             Self::Allowance { bucket, .. } => Some(bucket),
@@ -45,61 +45,61 @@ impl Pool {
     }
 }
 
-/// What a wallet may spend at a moment.
+/// Pools and reset time of a wallet that apply to one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The pools, in the order in which they are spent.
+    /// Pools, in the order in which they are spent.
     pub pools: Vec<Pool>,
-    /// When the allowance is replaced by a fresh one; none when it never is.
+    /// Time at which the next period's allowance starts; `None` if there is no period.
     pub resets_at: Option<Timestamp>,
 }
 
-/// One wallet's part in a hold.
+/// One wallet's part of a hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Leg {
     /// The wallet.
     pub wallet: WalletId,
-    /// What it may spend.
+    /// Terms of the wallet.
     pub terms: Terms,
-    /// How much is held.
+    /// Amount to hold.
     pub amount: u64,
 }
 
-/// A request to hold, or to spend at once.
+/// Request to hold an amount, or to spend it in one step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HoldRequest {
-    /// The caller's id, by which a repeat is recognised.
+    /// Caller's id of the hold, by which a repeat is recognised.
     pub id: HoldId,
-    /// The legs. The first one that cannot be covered is the one that is named in a refusal.
+    /// Legs. A refusal names the first leg that cannot be covered.
     pub legs: Vec<Leg>,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// When the hold expires unless it is extended or settled.
+    /// Expiry of the hold unless it is extended or settled.
     pub expires_at: Timestamp,
-    /// What it is for, for statements: no key, no address, no text of a person.
+    /// Purpose, for statements: no key, no address, no user text.
     pub memo: String,
 }
 
 impl HoldRequest {
-    /// Checks the bounds of a request; every implementation calls it first.
+    /// Checks the bounds of the request; every implementation calls it first.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`]: no leg or more than 8, a wallet named twice, terms with no pool,
-    /// more than 8 or one twice, an amount or limit above 10^12, a text longer than 256 bytes.
+    /// [`crate::ErrorKind::Invalid`] if there are no legs or more than 8, a wallet occurs twice, terms have no pool,
+    /// more than 8 pools or one pool twice, an amount or limit exceeds 10^12, or a text exceeds 256 bytes.
     pub fn check(&self) -> Result<()> {
         check_text(self.id.as_str(), "hold id")?;
         if self.memo.len() > TEXT_MAX {
-            return Err(Error::invalid("a memo has at most 256 bytes"));
+            return Err(Error::invalid("the memo is longer than 256 bytes"));
         }
         if self.legs.is_empty() || self.legs.len() > PARTS_MAX {
-            return Err(Error::invalid("a hold has from 1 to 8 legs"));
+            return Err(Error::invalid("wrong number of legs in a hold; allowed: 1 to 8"));
         }
-        for (place, leg) in self.legs.iter().enumerate() {
+        for (index, leg) in self.legs.iter().enumerate() {
             check_text(leg.wallet.as_str(), "wallet id")?;
             check_amount(leg.amount)?;
             leg.terms.check()?;
-            if self.legs[..place].iter().any(|earlier| earlier.wallet == leg.wallet) {
-                return Err(Error::invalid("a hold names each wallet once"));
+            if self.legs[..index].iter().any(|earlier| earlier.wallet == leg.wallet) {
+                return Err(Error::invalid("a hold contains the same wallet twice"));
             }
         }
         Ok(())
@@ -107,48 +107,48 @@ impl HoldRequest {
 }
 
 impl Terms {
-    /// Checks the bounds of terms; every implementation calls it first.
+    /// Checks the bounds of the terms; every implementation calls it first.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`]: no pool, more than 8 or one twice, a limit above 10^12, a bucket's
-    /// name that is empty or longer than 256 bytes.
+    /// [`crate::ErrorKind::Invalid`] if there are no pools, more than 8 or one pool twice, a limit exceeds 10^12, or a
+    /// bucket name is empty or exceeds 256 bytes.
     pub fn check(&self) -> Result<()> {
         if self.pools.is_empty() || self.pools.len() > PARTS_MAX {
-            return Err(Error::invalid("terms have from 1 to 8 pools"));
+            return Err(Error::invalid("wrong number of pools in terms; allowed: 1 to 8"));
         }
-        for (place, pool) in self.pools.iter().enumerate() {
+        for (index, pool) in self.pools.iter().enumerate() {
             if let Pool::Allowance { bucket, limit } = pool {
                 check_text(bucket, "bucket")?;
                 check_amount(*limit)?;
             }
-            if self.pools[..place].iter().any(|earlier| earlier.is_same(pool)) {
-                return Err(Error::invalid("terms name each pool once"));
+            if self.pools[..index].iter().any(|earlier| earlier.is_same(pool)) {
+                return Err(Error::invalid("terms contain the same pool twice"));
             }
         }
         Ok(())
     }
 }
 
-/// One pool of a wallet.
+/// Balance of one pool of a wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolBalance {
     /// The pool.
     pub pool: Pool,
-    /// How much was spent.
+    /// Spent amount.
     pub spent: u64,
-    /// How much is held now.
+    /// Amount that is held now.
     pub held: u64,
-    /// How much was granted and not taken back; 0 for an allowance.
+    /// Granted amount minus revoked amount; 0 for an allowance.
     pub granted: u64,
 }
 
 impl PoolBalance {
-    /// A pool of which nothing was used yet.
-    pub fn fresh(pool: Pool) -> Self {
+    /// Returns the balance of an unused pool.
+    pub fn unused(pool: Pool) -> Self {
         Self { pool, spent: 0, held: 0, granted: 0 }
     }
 
-    /// How much there is in all: the limit, or what was granted.
+    /// Total amount: the limit, or the granted amount.
     pub fn total(&self) -> u64 {
         match self.pool {
             Pool::Allowance { limit, .. } => limit,
@@ -156,18 +156,18 @@ impl PoolBalance {
         }
     }
 
-    /// How much is spent or held.
+    /// Spent and held amount.
     pub fn used(&self) -> u64 {
         self.spent.saturating_add(self.held)
     }
 
-    /// How much can be held now; zero when a limit was lowered below what is used.
+    /// Amount that can be held now; 0 if the limit was lowered below the used amount.
     pub fn available(&self) -> u64 {
         self.total().saturating_sub(self.used())
     }
 }
 
-/// A wallet's pools, in the order of the terms that were asked with.
+/// Balances of a wallet's pools, in the order of the terms of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// The wallet.
@@ -177,187 +177,195 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// How much can be held now, over all pools.
+    /// Amount that can be held now, over all pools.
     pub fn available(&self) -> u64 {
         self.pools.iter().fold(0, |sum, pool| sum.saturating_add(pool.available()))
     }
 }
 
-/// A wallet's balance, and what of it was spent lately.
+/// Balance of a wallet, and the purchased credits that it spent in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BalanceSince {
+pub struct PeriodBalance {
     /// The balance.
     pub balance: Balance,
-    /// How much of the purchased credits was spent since the moment that was asked with.
+    /// Purchased credits spent since the start of the period.
     pub purchased_spent: u64,
 }
 
-/// Where a hold stands.
+/// State of a hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldState {
-    /// It holds what it was asked to, until this moment unless it is extended.
+    /// The amounts are held until `expires_at` unless the hold is extended.
     Open {
-        /// When it expires.
+        /// Expiry of the hold.
         expires_at: Timestamp,
     },
-    /// It was settled with these figures, one per leg.
-    Closed {
-        /// What was spent of each leg.
+    /// The hold was settled.
+    #[serde(rename = "closed")]
+    Settled {
+        /// Spent amount of each leg.
         spent: Vec<u64>,
     },
-    /// It expired: all was returned.
+    /// The hold expired, and all amounts were returned.
     Expired,
 }
 
-/// What came of a request to hold.
+/// Outcome of a hold request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldOutcome {
-    /// It is held (or spent, for [`super::Ledger::spend`]).
+    /// The amounts are held (or spent, for [`super::Ledger::spend`]).
     Held {
-        /// The balances afterwards, one per leg.
+        /// Balances afterwards, one per leg.
         balances: Vec<Balance>,
     },
-    /// A leg cannot be covered: nothing is held.
-    Refused {
-        /// The place of the first leg, in order, that is too small.
+    /// The pools of a leg cannot cover its amount; nothing is held.
+    #[serde(rename = "refused")]
+    Insufficient {
+        /// Index of the first such leg.
         leg: u32,
-        /// That leg's balance.
+        /// Balance of that leg's wallet.
         balance: Balance,
     },
     /// The id was used before with the same body.
-    Known {
-        /// Where that hold stands.
+    #[serde(rename = "known")]
+    Exists {
+        /// State of that hold.
         state: HoldState,
-        /// The present balances, one per leg.
+        /// Current balances, one per leg.
         balances: Vec<Balance>,
     },
     /// The id was used before with another body.
     Conflict,
 }
 
-/// A request to end a hold.
+/// Request to settle a hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settle {
+pub struct SettleRequest {
     /// The hold.
     pub id: HoldId,
-    /// What is spent of each leg; all zero releases the hold.
+    /// Amount to spend of each leg; zero for all legs releases the hold.
     pub spent: Vec<u64>,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What came of ending a hold.
+/// Outcome of settling a hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettleOutcome {
-    /// It is settled.
+    /// The hold is settled.
     Settled {
-        /// The balances of the pools that were held, one per leg.
+        /// Balances of the held pools, one per leg.
         balances: Vec<Balance>,
     },
-    /// It had ended before.
-    Known {
-        /// How it had ended.
+    /// The hold had ended before.
+    #[serde(rename = "known")]
+    Exists {
+        /// State of the hold.
         state: HoldState,
     },
     /// There is no such hold.
-    Unknown,
+    #[serde(rename = "unknown")]
+    HoldNotFound,
 }
 
-/// Purchased credits to add.
+/// Request to add purchased credits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Grant {
-    /// The caller's id, by which a repeat is recognised.
+pub struct GrantRequest {
+    /// Caller's id of the grant, by which a repeat is recognised.
     pub id: GrantId,
     /// The wallet.
     pub wallet: WalletId,
-    /// How many; at least 1.
+    /// Number of credits; at least 1.
     pub amount: u64,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// What it is for.
+    /// Purpose of the grant.
     pub memo: String,
 }
 
-impl Grant {
-    /// Checks the bounds of a request; every implementation calls it first.
+impl GrantRequest {
+    /// Checks the bounds of the request; every implementation calls it first.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`]: an amount of 0 or above 10^12, a text longer than 256 bytes.
+    /// [`crate::ErrorKind::Invalid`] if the amount is 0 or exceeds 10^12, or a text exceeds 256 bytes.
     pub fn check(&self) -> Result<()> {
         check_text(self.wallet.as_str(), "wallet id")?;
         check_transfer(&self.id, self.amount, &self.memo)
     }
 }
 
-/// Purchased credits to take back.
+/// Request to revoke granted credits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Revoke {
-    /// The caller's id, by which a repeat is recognised.
+pub struct RevokeRequest {
+    /// Caller's id of the revocation, by which a repeat is recognised.
     pub id: GrantId,
-    /// The grant that they came from.
+    /// Grant whose credits are revoked.
     pub grant: GrantId,
-    /// How many; at least 1.
+    /// Number of credits; at least 1.
     pub amount: u64,
-    /// The present moment.
+    /// Current time.
     pub now: Timestamp,
-    /// What it is for.
+    /// Purpose of the revocation.
     pub memo: String,
 }
 
-impl Revoke {
-    /// Checks the bounds of a request; every implementation calls it first.
+impl RevokeRequest {
+    /// Checks the bounds of the request; every implementation calls it first.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`]: an amount of 0 or above 10^12, a text longer than 256 bytes.
+    /// [`crate::ErrorKind::Invalid`] if the amount is 0 or exceeds 10^12, or a text exceeds 256 bytes.
     pub fn check(&self) -> Result<()> {
         check_text(self.grant.as_str(), "grant id")?;
         check_transfer(&self.id, self.amount, &self.memo)
     }
 }
 
-/// What came of a grant.
+/// Outcome of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantOutcome {
     /// The credits were added.
     Granted {
-        /// The purchased credits afterwards.
+        /// Purchased credits afterwards.
         balance: Balance,
     },
-    /// They were added before, under the same id.
-    Known,
-    /// The id was used before for something else.
+    /// The credits were added before under the same id.
+    #[serde(rename = "known")]
+    Exists,
+    /// The id was used before with other values.
     Conflict,
 }
 
-/// What came of taking credits back.
+/// Outcome of a revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RevokeOutcome {
-    /// Done now.
+    /// The credits were revoked.
     Revoked {
-        /// How many were taken.
+        /// Revoked credits.
         taken: u64,
-        /// How many were wanted and not there.
+        /// Requested credits that were not available.
         shortfall: u64,
     },
-    /// Done before, under the same id.
-    Known {
-        /// How many were taken then.
+    /// The credits were revoked before under the same id.
+    #[serde(rename = "known")]
+    Exists {
+        /// Credits revoked then.
         taken: u64,
-        /// How many were wanted and not there.
+        /// Requested credits that were not available.
         shortfall: u64,
     },
     /// There is no such grant.
-    UnknownGrant,
-    /// The id was used before for something else.
+    #[serde(rename = "unknown_grant")]
+    GrantNotFound,
+    /// The id was used before with other values.
     Conflict,
 }
 
-/// Which step an entry records.
+/// Kind of change that an entry records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -365,46 +373,46 @@ pub enum EntryKind {
     Held,
     /// A held amount was spent.
     Spent,
-    /// An amount was held and spent in one step: what `Held` and `Spent` say together.
+    /// An amount was held and spent in one step, as `Held` and `Spent` together.
     Charged,
-    /// A held amount was returned by a settlement.
+    /// A held amount was returned when its hold was settled.
     Returned,
     /// A held amount was returned because its hold expired.
     Expired,
     /// Credits were added.
     Granted,
-    /// Credits were taken back.
+    /// Credits were revoked.
     Revoked {
-        /// How many more were wanted and not there.
+        /// Requested credits that were not available.
         shortfall: u64,
     },
 }
 
 impl EntryKind {
-    /// Whether the amount was spent in this step.
+    /// Whether the entry spends its amount.
     pub fn is_spent(self) -> bool {
         matches!(self, Self::Spent | Self::Charged)
     }
 }
 
-/// One step in the life of a wallet. Entries are never changed.
+/// An immutable record of one change to a pool of a wallet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The entry's number; numbers grow, and those of one wallet are in the order in which it changed.
+    /// Ascending number; the entries of one wallet are numbered in the order of its changes.
     pub seq: u64,
-    /// When it happened.
+    /// Time of the change.
     pub at: Timestamp,
     /// The wallet.
     pub wallet: WalletId,
     /// The pool.
     pub pool: Pool,
-    /// Which step it was.
+    /// Kind of change.
     pub kind: EntryKind,
-    /// How much. Steps of amount 0 are left out, except a revocation with a shortfall.
+    /// Changed amount. Changes of amount 0 have no entry, except a revocation with a shortfall.
     pub amount: u64,
-    /// The id of the hold, grant or revocation.
+    /// Id of the hold, grant or revocation.
     pub cause: String,
-    /// What it was for.
+    /// Purpose of the operation.
     pub memo: String,
 }
 
@@ -412,24 +420,24 @@ fn check_transfer(id: &GrantId, amount: u64, memo: &str) -> Result<()> {
     check_text(id.as_str(), "grant id")?;
     check_amount(amount)?;
     if amount == 0 {
-        return Err(Error::invalid("the amount of a grant or revocation is at least 1"));
+        return Err(Error::invalid("the amount of a grant or revocation is 0; minimum: 1"));
     }
     if memo.len() > TEXT_MAX {
-        return Err(Error::invalid("a memo has at most 256 bytes"));
+        return Err(Error::invalid("the memo is longer than 256 bytes"));
     }
     Ok(())
 }
 
 fn check_text(text: &str, what: &str) -> Result<()> {
     if text.is_empty() || text.len() > TEXT_MAX {
-        return Err(Error::invalid(format!("a {what} has from 1 to 256 bytes")));
+        return Err(Error::invalid(format!("the {what} is empty or longer than 256 bytes")));
     }
     Ok(())
 }
 
 fn check_amount(amount: u64) -> Result<()> {
     if amount > AMOUNT_MAX {
-        return Err(Error::invalid("an amount is at most 1,000,000,000,000"));
+        return Err(Error::invalid("an amount or limit is above 1,000,000,000,000"));
     }
     Ok(())
 }

@@ -1,24 +1,24 @@
-//! Which pools a plan gives at a moment: pure functions of the plan and the time.
+//! Terms of a plan at a point in time: pure functions of the plan and the time.
 
 use jiff::{ToSpan, civil};
 
 use super::{Pool, Terms};
 use crate::time::Timestamp;
 
-/// The UTC calendar period over which an allowance runs.
+/// UTC calendar period of an allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Period {
+pub enum AllowancePeriod {
     /// A calendar month in UTC.
     Month,
     /// A calendar day in UTC.
     Day,
 }
 
-impl Period {
-    /// All of them, in the specification's order.
+impl AllowancePeriod {
+    /// All periods, in the specification's order.
     pub const ALL: [Self; 2] = [Self::Month, Self::Day];
 
-    /// The name on the wire (specification 2.2, key object).
+    /// Wire name (specification 2.4).
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Month => "month",
@@ -26,7 +26,7 @@ impl Period {
         }
     }
 
-    /// The name of the bucket that is current at a moment: `month/2026-11`, `day/2026-11-20`.
+    /// Name of the bucket at this time: `month/2026-11`, `day/2026-11-20`.
     pub fn bucket(self, now: Timestamp) -> String {
         let today = now.civil().date();
         match self {
@@ -35,8 +35,8 @@ impl Period {
         }
     }
 
-    /// When the bucket that is current at a moment is replaced by the next.
-    pub fn ends(self, now: Timestamp) -> Timestamp {
+    /// End of the bucket at this time.
+    pub fn end(self, now: Timestamp) -> Timestamp {
         let today = now.civil().date();
         let first = match self {
             Self::Month => today.first_of_month().saturating_add(1.month()),
@@ -46,11 +46,11 @@ impl Period {
     }
 }
 
-/// The terms of an allowance of `limit` in each period, and nothing else.
-pub fn allowance(period: Period, limit: u64, now: Timestamp) -> Terms {
+/// Returns the terms of a single allowance of `limit` per period.
+pub fn allowance(period: AllowancePeriod, limit: u64, now: Timestamp) -> Terms {
     Terms {
         pools: vec![Pool::Allowance { bucket: period.bucket(now), limit }],
-        resets_at: Some(period.ends(now)),
+        resets_at: Some(period.end(now)),
     }
 }
 
@@ -63,30 +63,30 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_named_by_their_period() {
+    fn period_bucket_is_named_by_period() {
         let now = at(2026, 11, 20, 13);
-        assert_eq!(Period::Month.bucket(now), "month/2026-11");
-        assert_eq!(Period::Day.bucket(now), "day/2026-11-20");
+        assert_eq!(AllowancePeriod::Month.bucket(now), "month/2026-11");
+        assert_eq!(AllowancePeriod::Day.bucket(now), "day/2026-11-20");
     }
 
     #[test]
-    fn periods_end_at_midnight_utc() {
+    fn period_ends_at_midnight_utc() {
         for (now, month_ends, day_ends) in [
             (at(2026, 11, 20, 13), at(2026, 12, 1, 0), at(2026, 11, 21, 0)),
             (at(2026, 12, 31, 23), at(2027, 1, 1, 0), at(2027, 1, 1, 0)),
             (at(2028, 2, 28, 0), at(2028, 3, 1, 0), at(2028, 2, 29, 0)),
             (at(2028, 2, 29, 23), at(2028, 3, 1, 0), at(2028, 3, 1, 0)),
         ] {
-            assert_eq!(Period::Month.ends(now), month_ends, "{now}");
-            assert_eq!(Period::Day.ends(now), day_ends, "{now}");
+            assert_eq!(AllowancePeriod::Month.end(now), month_ends, "{now}");
+            assert_eq!(AllowancePeriod::Day.end(now), day_ends, "{now}");
         }
     }
 
     #[test]
-    fn the_last_millisecond_belongs_to_the_old_period() {
-        let ends = Period::Month.ends(at(2026, 11, 20, 13));
+    fn period_last_millisecond_is_in_old_bucket() {
+        let ends = AllowancePeriod::Month.end(at(2026, 11, 20, 13));
         let before = Timestamp::from_millis(ends.as_millis() - 1);
-        assert_eq!(Period::Month.bucket(before), "month/2026-11");
-        assert_eq!(Period::Month.bucket(ends), "month/2026-12");
+        assert_eq!(AllowancePeriod::Month.bucket(before), "month/2026-11");
+        assert_eq!(AllowancePeriod::Month.bucket(ends), "month/2026-12");
     }
 }

@@ -1,4 +1,4 @@
-//! Rate limits: at most so many in any window.
+//! Rate limits over sliding windows.
 
 use std::fmt;
 
@@ -9,98 +9,104 @@ use crate::{
     time::Timestamp,
 };
 
-/// One limit to respect: at most `count` in any `per_ms` milliseconds.
+/// Request to one limit: at most `max` per `window_ms` milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Take {
-    /// Who is limited in what: `miss/{network}`, `mint/{network}`, `api/{account}`.
+pub struct LimitRequest {
+    /// Scope and subject of the limit: `miss/{network}`, `mint/{network}`, `api/{account}`.
     pub bucket: String,
-    /// How many may be taken in any window; from 1 to [`COUNT_MAX`].
-    pub count: u32,
-    /// The window's length in milliseconds, from 1 to [`PER_MS_MAX`]. A bucket always comes with the same
-    /// one; its count may change, as plans do.
-    pub per_ms: u64,
-    /// How many are taken now; 0 only asks, and is never refused.
+    /// Maximum in any window; from 1 to [`LIMIT_MAX`].
+    pub max: u32,
+    /// Length of the window in milliseconds, from 1 to [`WINDOW_MS_MAX`].
+    ///
+    /// A bucket always uses the same length; its maximum may change, as plans do.
+    pub window_ms: u64,
+    /// Units to take now; 0 only reads the limit and is never rejected.
     pub cost: u32,
 }
 
-/// The largest count that a limit can have.
-pub const COUNT_MAX: u32 = 100_000;
-/// The longest window that a limit can have: a year of 366 days.
-pub const PER_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
-/// How many moments of one bucket every implementation tells apart.
-pub const MOMENTS_EXACT: usize = 128;
-/// Into how many parts a window is divided at least where there are more moments.
-pub const PARTS: i64 = 64;
-/// The most limits that a request may name.
-const TAKES_MAX: usize = 16;
-/// The longest name of a bucket, in bytes.
+/// Largest maximum of a limit.
+pub const LIMIT_MAX: u32 = 100_000;
+/// Longest window of a limit: a year of 366 days.
+pub const WINDOW_MS_MAX: u64 = 366 * 24 * 60 * 60 * 1_000;
+/// Number of distinct times in one bucket that every implementation stores exactly.
+pub const TIMES_EXACT: usize = 128;
+/// Minimum number of parts into which a window is divided if it has more distinct times.
+pub const WINDOW_PARTS: i64 = 64;
+/// Maximum of limits in a request.
+const REQUESTS_MAX: usize = 16;
+/// Maximum length of a bucket name, in bytes.
 const BUCKET_MAX: usize = 256;
 
 /// Checks the bounds of a request; every implementation calls it first.
 ///
 /// # Errors
-/// [`crate::ErrorKind::Invalid`] when there is no take or more than 16, a bucket's name is empty, longer
-/// than 256 bytes or there twice, a count or window lies outside its bounds, or a cost is above its count.
-pub fn check(takes: &[Take]) -> Result<()> {
-    if takes.is_empty() || takes.len() > TAKES_MAX {
-        return Err(Error::invalid("a request takes from 1 to 16 limits"));
+/// [`crate::ErrorKind::Invalid`] if there are no limits or more than 16, a bucket name is empty, exceeds 256 bytes or
+/// occurs twice, a maximum or window is out of bounds, or a cost exceeds its maximum.
+pub fn check(requests: &[LimitRequest]) -> Result<()> {
+    if requests.is_empty() || requests.len() > REQUESTS_MAX {
+        let count = requests.len();
+        return Err(Error::invalid(format!(
+            "rate limit request has {count} buckets; allowed: 1 to {REQUESTS_MAX}"
+        )));
     }
-    for (place, take) in takes.iter().enumerate() {
-        if take.bucket.is_empty() || take.bucket.len() > BUCKET_MAX {
-            return Err(Error::invalid("a bucket's name has from 1 to 256 bytes"));
+    for (index, request) in requests.iter().enumerate() {
+        if request.bucket.is_empty() || request.bucket.len() > BUCKET_MAX {
+            return Err(Error::invalid("a rate limit bucket name is empty or longer than 256 bytes"));
         }
-        if takes.iter().take(place).any(|earlier| earlier.bucket == take.bucket) {
-            return Err(Error::invalid("a request names each bucket once"));
+        if requests.iter().take(index).any(|earlier| earlier.bucket == request.bucket) {
+            return Err(Error::invalid("a rate limit request contains the same bucket twice"));
         }
-        if !(1..=COUNT_MAX).contains(&take.count) || !(1..=PER_MS_MAX).contains(&take.per_ms) {
-            return Err(Error::invalid("a limit is from 1 to 100,000 in a window of up to a year"));
+        if !(1..=LIMIT_MAX).contains(&request.max) || !(1..=WINDOW_MS_MAX).contains(&request.window_ms) {
+            return Err(Error::invalid(
+                "rate limit out of bounds; allowed: 1 to 100,000 per window of up to 366 days",
+            ));
         }
-        if take.cost > take.count {
-            return Err(Error::invalid("no window has room for more than its count"));
+        if request.cost > request.max {
+            return Err(Error::invalid("the cost of a rate limit request exceeds the limit's maximum"));
         }
     }
     Ok(())
 }
 
-/// What came of a request to take.
+/// Outcome of a rate limit request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// All was taken. The figures are of the tightest limit: the one with the least remaining, of several
-    /// the one that comes first in the request.
+pub enum LimitOutcome {
+    /// All limits were charged.
+    ///
+    /// The figures are of the limit with the least remaining, the first in the request if several are equal.
     Allowed {
-        /// How many more may be taken at once.
+        /// Units that may still be taken now.
         remaining: u32,
-        /// In how many milliseconds the window is as empty as if nothing had ever been taken.
+        /// Milliseconds until the window is empty.
         reset_ms: u64,
     },
-    /// Nothing was taken.
+    /// Nothing was charged.
     Limited {
-        /// The place in the request of the limit that refused and has the longest wait; of several, the
-        /// first.
-        take: u32,
-        /// Waiting this many milliseconds suffices, if nobody else takes meanwhile; nothing shorter does.
+        /// Index of the exceeded limit with the longest wait, the first one if several are equal.
+        limit_index: u32,
+        /// Shortest sufficient wait in milliseconds, if no other call is charged in the meantime.
         retry_after_ms: u64,
     },
 }
 
-/// Counts what is taken in sliding windows.
+/// Counts units in sliding windows.
 #[async_trait]
 pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
-    /// Takes from all limits, or from none.
+    /// Charges all limits, or none.
     ///
     /// **Behaviour**
-    /// - In any window of `per_ms` at most `count` are taken; a window is open at its old end: what was
-    ///   taken exactly `per_ms` ago no longer counts.
-    /// - Windows are exact as long as something was taken at no more than [`MOMENTS_EXACT`] moments of one.
-    ///   Beyond that, so that a request costs the same however high the limit is, what was taken within one
-    ///   of [`PARTS`] parts of a window may count as taken at the latest moment of it: never more than
-    ///   `count` is taken, and a wait is at most that part longer.
-    /// - A moment earlier than one seen before counts as that one: time does not run backwards. Seen are at
-    ///   least the moments at which something was taken from the same buckets.
-    /// - A bucket is named in one take of a request only.
+    /// - In any window of `window_ms` at most `max` units are charged. A window excludes its old end: a charge exactly
+    ///   `window_ms` ago no longer counts.
+    /// - Windows are exact while they contain charges at no more than [`TIMES_EXACT`] distinct times. Beyond that, the
+    ///   charges within one of [`WINDOW_PARTS`] parts of a window may count as charged at the latest time in that part,
+    ///   so that the cost of a request does not depend on the limit. The maximum is never exceeded, and a wait is at
+    ///   most that part longer.
+    /// - A time before an earlier call's time counts as that earlier call's time: time does not run backwards. This
+    ///   applies at least to charges of the same buckets.
+    /// - A request names each bucket once.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] when a request is outside the bounds that [`check`] names;
-    /// [`crate::ErrorKind::Unavailable`] when a shared store cannot be reached.
-    async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken>;
+    /// [`crate::ErrorKind::Invalid`] if a request exceeds the bounds of [`check`], [`crate::ErrorKind::Unavailable`] if
+    /// a shared store cannot be reached.
+    async fn acquire(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome>;
 }

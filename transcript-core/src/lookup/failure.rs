@@ -1,13 +1,13 @@
-//! Every reason why a look-up has no transcript.
+//! Failure reasons of a lookup.
 
 use crate::supplier::{SupplyError, SupplyReason};
 
-/// The `failureReason` of a look-up (specification 2.2; when each applies: design 3).
+/// The `failureReason` of a lookup (specification 2.2; for when each applies, 7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureReason {
     /// Not archived, and the caller has no valid key.
     NeedsVerification,
-    /// The video has no words for us: no captions or speech, or it is private, removed, barred, withdrawn.
+    /// No usable transcript: no captions or speech, or the video is private, removed, blocked, withdrawn.
     NoCaptions,
     /// The key's allowance for the period is spent.
     KeyAllowance,
@@ -17,16 +17,16 @@ pub enum FailureReason {
     DailyCap,
     /// Too many misses from this network, or attempts with this key.
     FairUse,
-    /// The platform throttles or distrusts us.
+    /// The platform throttles this server or blocks it as a bot.
     RateLimited,
-    /// A passing failure, or the work goes on after the wait.
+    /// A transient failure, or the work goes on after the wait.
     FetchError,
-    /// No supplier is configured for the platform, or its settings are wrong or stale.
+    /// No supplier is configured for the platform, or its settings are wrong or out of date.
     ConfigError,
 }
 
 impl FailureReason {
-    /// All of them, in the specification's order.
+    /// All reasons, in the specification's order.
     pub const ALL: [Self; 9] = [
         Self::NeedsVerification,
         Self::NoCaptions,
@@ -59,10 +59,10 @@ impl FailureReason {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)
     }
 
-    /// What a supplier's failure is on the wire.
-    pub fn of_supply(failure: &SupplyError) -> Self {
+    /// The reason of a supplier's failure.
+    pub fn for_supply_error(failure: &SupplyError) -> Self {
         match failure.reason() {
-            reason if reason.is_about_the_video() => Self::NoCaptions,
+            reason if reason.is_about_video() => Self::NoCaptions,
             SupplyReason::Throttled(_) | SupplyReason::BotCheck | SupplyReason::OtherVideo => {
                 Self::RateLimited
             }

@@ -1,325 +1,336 @@
-//! Keys of Surface A: making them, and what they have used.
+//! API keys of the lookup API: creation and usage.
 
 use std::{fmt, net::IpAddr};
 
-use super::{Entitlement, KeyPlan, Lookup, Proof, visitor::Visitor};
+use super::{Entitlement, EntitlementProof, KeyPlan, Lookup, visitor::Visitor};
 use crate::{
     directory::{
-        AddKey, LookupKey, NewKey, Owner,
-        key::{Key, Surface},
+        AddKeyOutcome, KeyOwner, LookupKey, NewKeyRecord,
+        api_key::{ApiKey, ApiKind},
     },
-    engine::retry::persistently,
+    engine::retry::with_retries,
     error::{Error, Result},
-    ids::{KeyId, WalletId, random_name},
+    ids::{KeyId, WalletId, random_id},
     ledger::{
         Terms,
-        terms::{self, Period},
+        terms::{self, AllowancePeriod},
     },
     time::Timestamp,
 };
 
-/// One day, the window of the mint limit.
+/// One day, the window of the limit of new keys.
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// A request for a new key (specification 4, createApiKey).
+/// A request for a new key (specification 4.2).
 #[derive(Clone, Debug)]
-pub struct CreateKey {
-    /// What its owner calls it.
+pub struct CreateKeyRequest {
+    /// The owner's name for it.
     pub label: Option<String>,
-    /// Its owner's e-mail address.
+    /// The owner's e-mail address.
     pub email: Option<String>,
-    /// A proof of a paid plan, where one came: a good one makes the key a plus key.
-    pub proof: Option<Proof>,
-    /// Who asks.
-    pub origin: Origin,
+    /// A proof of a paid plan, if one was sent: a valid one makes the key a plus key.
+    pub proof: Option<EntitlementProof>,
+    /// Origin of the request.
+    pub origin: KeyOrigin,
 }
 
-impl CreateKey {
+impl CreateKeyRequest {
     /// The longest label, in characters.
     pub const LABEL_LENGTH_MAX: usize = 100;
     /// The longest e-mail address, in characters (RFC 5321: a path of 256 with its brackets).
     pub const EMAIL_LENGTH_MAX: usize = 254;
 }
 
-/// Who asks for a new key.
+/// Origin of a request for a new key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Somebody on the network, limited by their network.
+pub enum KeyOrigin {
+    /// A client on the network, limited per network.
     Network(Option<IpAddr>),
     /// The operator, not limited.
     Operator,
 }
 
-/// What came of a request for a new key.
+/// Outcome of a request for a new key.
 #[derive(Debug)]
 pub enum CreateKeyOutcome {
-    /// It is made.
-    Created(NewLookupKey),
-    /// The network has made as many as it may.
+    /// It was created.
+    Created(IssuedLookupKey),
+    /// The network has reached its limit of new keys.
     Limited {
-        /// After how many milliseconds another may be made.
+        /// Time until another key may be created, in milliseconds.
         retry_after_ms: u64,
     },
-    /// Whoever the proof names has as many live plus keys as they may.
+    /// The subject of the proof has reached its limit of live plus keys.
     SubjectFull {
-        /// How many those are.
+        /// The limit.
         limit: u32,
-        /// After how many milliseconds one of them ends, unless it is renewed; none when there is no limit
-        /// but 0.
+        /// Time until one of them ends without renewal, in milliseconds; `None` if the limit is 0.
         retry_after_ms: Option<u64>,
     },
-    /// A field is outside its bounds.
-    Bad(BadKeyRequest),
+    /// A field is outside its limits.
+    Invalid(KeyRequestError),
 }
 
-/// A key that was made, for its one showing.
+/// A new key, shown once.
 #[derive(Debug)]
-pub struct NewLookupKey {
-    /// The key in the clear.
-    pub key: Key,
-    /// What it may do.
+pub struct IssuedLookupKey {
+    /// The key in plain text.
+    pub key: ApiKey,
+    /// Its plan and usage.
     pub status: KeyStatus,
 }
 
-/// A field of a key request that is outside its bounds.
+/// A field of a key request that is outside its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadKeyRequest {
-    /// The field.
+pub struct KeyRequestError {
+    /// The name of the field.
     pub field: &'static str,
-    /// What was wrong, and what to give instead.
+    /// What is wrong, and what to send instead.
     pub message: String,
 }
 
-impl fmt::Display for BadKeyRequest {
+impl fmt::Display for KeyRequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.message)
     }
 }
 
-/// A key's plan and what is left of its allowance.
+/// A key's plan and remaining allowance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyStatus {
-    /// The key's public name.
+    /// The key's public ID.
     pub id: KeyId,
-    /// What its owner calls it.
+    /// The owner's name for it.
     pub label: Option<String>,
-    /// What it has used.
-    pub usage: KeyUse,
-    /// When the allowance is replaced by a fresh one.
+    /// Its usage.
+    pub usage: KeyUsage,
+    /// When the allowance resets.
     pub resets_at: Timestamp,
-    /// When the key was made.
+    /// When the key was created.
     pub created_at: Timestamp,
 }
 
-/// What a key has used of its allowance (specification 2.2, key object).
+/// A key's usage of its allowance (specification 2.2, key object).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyUse {
+pub struct KeyUsage {
     /// The key's plan.
     pub plan: KeyPlan,
     /// The period of the allowance.
-    pub period: Period,
+    pub period: AllowancePeriod,
     /// Spent and held in the period.
     pub used: u64,
     /// New transcripts per period.
     pub allowance: u64,
-    /// What is left.
+    /// Unused part of the allowance.
     pub remaining: u64,
 }
 
-/// Who a bearer credential belongs to.
+/// Principal of a lookup.
 #[derive(Debug)]
-pub(super) enum Caller {
-    /// No credential came.
-    Unkeyed,
-    /// A credential that opens nothing here; the sentence says why.
-    Stranger(&'static str),
-    /// A key of Surface A.
+pub(super) enum LookupPrincipal {
+    /// No credential was sent.
+    Anonymous,
+    /// The credential is no key of this API; the message says why.
+    UnknownKey(&'static str),
+    /// A key of the lookup API.
     Key(LookupKey),
-    /// A visitor of the watch page, who has passed the check; no credential of theirs is looked at.
+    /// A visitor of the watch page that has passed the check; their credential is ignored.
     Visitor(Visitor),
 }
 
 impl Lookup {
-    /// Makes a new key.
+    /// Creates a new key.
     ///
     /// # Errors
-    /// The ports' faults: nothing is made, or a key that nobody was shown.
-    pub async fn create_key(&self, ask: CreateKey) -> Result<CreateKeyOutcome> {
+    /// The ports' errors: nothing was created, or a key that was never shown.
+    pub async fn create_key(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
         let lookup = self.clone();
-        self.parts.transcripts.task(async move { lookup.make_key(ask).await }).await?
+        self.deps.transcripts.task(async move { lookup.make_key(request).await }).await?
     }
 
-    async fn make_key(&self, ask: CreateKey) -> Result<CreateKeyOutcome> {
-        let parts = &self.parts;
-        let (label, email) = match (clean_label(ask.label), clean_email(ask.email)) {
+    async fn make_key(&self, request: CreateKeyRequest) -> Result<CreateKeyOutcome> {
+        let deps = &self.deps;
+        let (label, email) = match (clean_label(request.label), clean_email(request.email)) {
             (Ok(label), Ok(email)) => (label, email),
-            (Err(bad), _) | (_, Err(bad)) => return Ok(CreateKeyOutcome::Bad(bad)),
+            (Err(error), _) | (_, Err(error)) => return Ok(CreateKeyOutcome::Invalid(error)),
         };
-        let now = parts.clock.now();
-        if let Origin::Network(client) = ask.origin {
-            let limit = parts.options.mint_per_network_per_day;
-            let takes = self.networks.takes("mint", client, limit, DAY_MS, now);
-            if let Some(limited_ms) = self.limited(takes, now).await? {
-                // Networks have other names after midnight, and nothing counted yet.
-                let midnight_ms = wait_ms(now, Period::Day.ends(now));
+        let now = deps.clock.now();
+        if let KeyOrigin::Network(client) = request.origin {
+            let limit = deps.options.mint_per_network_per_day;
+            let requests = self.networks.limit_requests("mint", client, limit, DAY_MS, now);
+            if let Some(limited_ms) = self.check_limits(requests, now).await? {
+                // Network digests change at midnight, so nothing is counted under the new ones yet.
+                let midnight_ms = wait_ms(now, AllowancePeriod::Day.end(now));
                 return Ok(CreateKeyOutcome::Limited { retry_after_ms: limited_ms.min(midnight_ms) });
             }
         }
-        let key = Key::generate(Surface::Lookup, parts.random.as_ref())?;
-        let (subject, entitled_until) = match self.entitlement(ask.proof.as_ref(), now) {
-            Some(Entitlement { subject, until }) => (Some(subject), Some(until)),
+        let key = ApiKey::generate(ApiKind::Lookup, deps.random.as_ref())?;
+        let (subject, entitled_until) = match self.entitlement(request.proof.as_ref(), now) {
+            Some(Entitlement { subject, expires_at: until }) => (Some(subject), Some(until)),
             None => (None, None),
         };
         let record = LookupKey {
-            key: NewKey {
-                id: KeyId::new(random_name(parts.random.as_ref(), "key")),
+            key: NewKeyRecord {
+                id: KeyId::new(random_id(deps.random.as_ref(), "key")),
                 digest: key.digest(),
                 hint: key.hint(),
                 now,
             },
-            wallet: WalletId::new(random_name(parts.random.as_ref(), "key")),
+            wallet: WalletId::new(random_id(deps.random.as_ref(), "key")),
             label,
             email,
             subject,
             entitled_until,
         };
-        // Repeated when its outcome is unknown: a key that nobody was shown helps nobody.
-        let plus_keys = parts.options.plus_keys_per_subject;
-        let add = || parts.directory.add_key(record.clone(), plus_keys);
-        match persistently(parts.transcripts.patience(), add).await? {
-            AddKey::Added => {}
-            AddKey::SubjectFull { room_at } => {
+        // Retried when the outcome is unknown: a key that was never shown is useless.
+        let plus_keys = deps.options.plus_keys_per_subject;
+        let add = || deps.directory.add_key(record.clone(), plus_keys);
+        match with_retries(deps.transcripts.request_budget(), add).await? {
+            AddKeyOutcome::Added => {}
+            AddKeyOutcome::SubjectFull { room_at } => {
                 return Ok(CreateKeyOutcome::SubjectFull {
                     limit: plus_keys,
                     retry_after_ms: room_at.map(|at| wait_ms(now, at)),
                 });
             }
         }
-        // A new key has used nothing, so no store need be asked once the key is made.
+        // A new key has no usage, so no store call can fail after its creation.
         let status = self.status(&record, self.usage(&record, now, 0), now);
-        Ok(CreateKeyOutcome::Created(NewLookupKey { key, status }))
+        Ok(CreateKeyOutcome::Created(IssuedLookupKey { key, status }))
     }
 
-    /// The public name of the key that a credential is; none when it is no live key of Surface A. One read: nothing is
-    /// renewed, and no balance is looked up.
+    /// The public ID of a credential's key; `None` if it is no live key of the lookup API.
+    ///
+    /// One read: renews nothing, and reads no balance.
     ///
     /// # Errors
-    /// The ports' faults.
+    /// The ports' errors.
     pub async fn key_id(&self, credential: &str) -> Result<Option<KeyId>> {
         let (lookup, credential) = (self.clone(), credential.to_owned());
         let work = async move {
             Ok(match lookup.caller(Some(&credential), None).await? {
-                Caller::Key(key) => Some(key.key.id),
-                Caller::Unkeyed | Caller::Stranger(_) | Caller::Visitor(_) => None,
+                LookupPrincipal::Key(key) => Some(key.key.id),
+                LookupPrincipal::Anonymous | LookupPrincipal::UnknownKey(_) | LookupPrincipal::Visitor(_) => {
+                    None
+                }
             })
         };
-        self.parts.transcripts.task(work).await?
+        self.deps.transcripts.task(work).await?
     }
 
-    /// A key's plan and remaining allowance; none when the credential is no live key of Surface A.
+    /// A key's plan and remaining allowance; `None` if the credential is no live key of the lookup API.
     ///
-    /// A good proof of a paid plan renews a plus key of its subject first.
+    /// A valid proof of a paid plan renews a plus key of its subject first.
     ///
     /// # Errors
-    /// The ports' faults.
-    pub async fn key_status(&self, credential: &str, proof: Option<&Proof>) -> Result<Option<KeyStatus>> {
+    /// The ports' errors.
+    pub async fn key_status(
+        &self,
+        credential: &str,
+        proof: Option<&EntitlementProof>,
+    ) -> Result<Option<KeyStatus>> {
         let (lookup, credential, proof) = (self.clone(), credential.to_owned(), proof.cloned());
         let work = async move {
-            let Caller::Key(key) = lookup.caller(Some(&credential), proof.as_ref()).await? else {
+            let LookupPrincipal::Key(key) = lookup.caller(Some(&credential), proof.as_ref()).await? else {
                 return Ok(None);
             };
-            let now = lookup.parts.clock.now();
-            let usage = lookup.key_use(&key, now).await?;
+            let now = lookup.deps.clock.now();
+            let usage = lookup.key_usage(&key, now).await?;
             Ok(Some(lookup.status(&key, usage, now)))
         };
-        self.parts.transcripts.task(work).await?
+        self.deps.transcripts.task(work).await?
     }
 
-    /// Whose credential it is; a good proof of its own subject renews a plus key. A typo is recognised
-    /// without a look-up.
-    pub(super) async fn caller(&self, credential: Option<&str>, proof: Option<&Proof>) -> Result<Caller> {
-        let Some(text) = credential else { return Ok(Caller::Unkeyed) };
-        let Some(key) = Key::parse(text.trim()) else {
-            return Ok(Caller::Stranger(
-                "The API key in the Authorization header is not one of this service: check that it was copied whole.",
+    /// The principal of a credential.
+    ///
+    /// A valid proof of the key's own subject renews a plus key. A typo is detected without a directory lookup.
+    pub(super) async fn caller(
+        &self,
+        credential: Option<&str>,
+        proof: Option<&EntitlementProof>,
+    ) -> Result<LookupPrincipal> {
+        let Some(text) = credential else { return Ok(LookupPrincipal::Anonymous) };
+        let Some(key) = ApiKey::parse(text.trim()) else {
+            return Ok(LookupPrincipal::UnknownKey(
+                "The API key in the Authorization header is not valid. Check that it was copied whole.",
             ));
         };
-        if key.surface() == Surface::Account {
-            return Ok(Caller::Stranger(
-                "The API key in the Authorization header is for the v1 API (/api/v1): this look-up takes a key \
+        if key.kind() == ApiKind::V1 {
+            return Ok(LookupPrincipal::UnknownKey(
+                "The API key in the Authorization header is for the v1 API (/api/v1). The lookup API takes a key \
                  that begins with vbk_.",
             ));
         }
-        Ok(match self.bounded(self.parts.directory.owner(&key.digest())).await? {
-            Some(Owner::Lookup(key)) => Caller::Key(self.renewed(key, proof).await),
-            _ => Caller::Stranger("The API key in the Authorization header is unknown, or was revoked."),
+        Ok(match self.with_store_timeout(self.deps.directory.key_owner(&key.digest())).await? {
+            Some(KeyOwner::Lookup(key)) => LookupPrincipal::Key(self.apply_proof(key, proof).await),
+            _ => LookupPrincipal::UnknownKey(
+                "The API key in the Authorization header is unknown, or was revoked.",
+            ),
         })
     }
 
-    pub(super) fn status(&self, key: &LookupKey, usage: KeyUse, now: Timestamp) -> KeyStatus {
+    pub(super) fn status(&self, key: &LookupKey, usage: KeyUsage, now: Timestamp) -> KeyStatus {
         KeyStatus {
             id: key.key.id.clone(),
             label: key.label.clone(),
             usage,
-            resets_at: usage.period.ends(now),
+            resets_at: usage.period.end(now),
             created_at: key.key.now,
         }
     }
 
-    /// What a key has used at a moment.
-    pub(super) async fn key_use(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUse> {
+    /// A key's usage at a time.
+    pub(super) async fn key_usage(&self, key: &LookupKey, now: Timestamp) -> Result<KeyUsage> {
         let terms = self.key_terms(key, now);
-        let balance = self.bounded(self.parts.ledger.balance(&key.wallet, &terms)).await?;
-        let pool = balance
-            .pools
-            .first()
-            .ok_or_else(|| Error::unexpected("a balance without the pool that was asked"))?;
+        let balance = self.with_store_timeout(self.deps.ledger.balance(&key.wallet, &terms)).await?;
+        let pool =
+            balance.pools.first().ok_or_else(|| Error::unexpected("the balance lacks the requested pool"))?;
         Ok(self.usage(key, now, pool.used()))
     }
 
-    fn usage(&self, key: &LookupKey, now: Timestamp, used: u64) -> KeyUse {
-        let plan = KeyPlan::of(key, now);
-        let allowance = plan.allowance(&self.parts.options);
+    fn usage(&self, key: &LookupKey, now: Timestamp, used: u64) -> KeyUsage {
+        let plan = KeyPlan::for_key(key, now);
+        let allowance = plan.allowance(&self.deps.options);
         let remaining = allowance.saturating_sub(used);
-        KeyUse { plan, period: plan.period(), used, allowance, remaining }
+        KeyUsage { plan, period: plan.period(), used, allowance, remaining }
     }
 
-    /// What a key may spend at a moment.
+    /// A key's pools and limits at a time.
     pub(super) fn key_terms(&self, key: &LookupKey, now: Timestamp) -> Terms {
-        let plan = KeyPlan::of(key, now);
-        terms::allowance(plan.period(), plan.allowance(&self.parts.options), now)
+        let plan = KeyPlan::for_key(key, now);
+        terms::allowance(plan.period(), plan.allowance(&self.deps.options), now)
     }
 }
 
-/// How long it is until a moment, in milliseconds.
+/// Milliseconds until a time.
 fn wait_ms(now: Timestamp, until: Timestamp) -> u64 {
     u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A label without white space around it; none when nothing is left.
-fn clean_label(label: Option<String>) -> Result<Option<String>, BadKeyRequest> {
-    let bad = |message: &str| Err(BadKeyRequest { field: "label", message: message.to_owned() });
+/// A label without surrounding white space; `None` if nothing is left.
+fn clean_label(label: Option<String>) -> Result<Option<String>, KeyRequestError> {
+    let error = |message: &str| Err(KeyRequestError { field: "label", message: message.to_owned() });
     let Some(label) = label else { return Ok(None) };
-    // Judged as it came, so that the rule can be written down as a pattern and a length.
-    if label.chars().count() > CreateKey::LABEL_LENGTH_MAX {
-        return bad("a label has at most 100 characters");
+    // Checked before trimming, so that the rule can be written as a pattern and a length.
+    if label.chars().count() > CreateKeyRequest::LABEL_LENGTH_MAX {
+        return error("a label has at most 100 characters");
     }
     if label.chars().any(char::is_control) {
-        return bad("a label has no control characters or line breaks");
+        return error("a label has no control characters or line breaks");
     }
     Ok(Some(label.trim().to_owned()).filter(|label| !label.is_empty()))
 }
 
-/// An address that could be one: it is only shown to the operator, never written to.
-fn clean_email(email: Option<String>) -> Result<Option<String>, BadKeyRequest> {
+/// An address with a plausible form: it is shown to the operator only, no mail is sent to it.
+fn clean_email(email: Option<String>) -> Result<Option<String>, KeyRequestError> {
     let Some(email) = email.filter(|email| !email.is_empty()) else { return Ok(None) };
-    let is_plausible = email.chars().count() <= CreateKey::EMAIL_LENGTH_MAX
+    let is_plausible = email.chars().count() <= CreateKeyRequest::EMAIL_LENGTH_MAX
         && !email.chars().any(|c| c.is_control() || c.is_whitespace())
         && email.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
     if is_plausible {
         Ok(Some(email))
     } else {
         let message = "give an e-mail address such as name@example.org, or leave it out".to_owned();
-        Err(BadKeyRequest { field: "email", message })
+        Err(KeyRequestError { field: "email", message })
     }
 }

@@ -1,102 +1,110 @@
-//! The languages of a video: which there are, and what is archived in one of them. Only what is archived is told, and
-//! so it is free to everyone (specification 4, rule 1).
+//! The languages of a video, and the archived transcript in one of them.
+//!
+//! Archive only, so free for everyone (specification 11).
 
 use super::{
-    Availability, BadReference, FailureReason, Lookup, LookupAnswer, LookupAsk,
-    way::{stores_away, withdrawn},
+    Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
+    flow::{store_failure_response, withdrawn_response},
 };
 use crate::{
-    archive::{ArchivedTrack, Found, Wish},
-    error::Result as Stored,
+    archive::{ArchivedTrack, FindOutcome, TrackSelector},
+    error::Result,
     transcript::{LanguageTag, best_track},
     video::VideoId,
 };
 
-/// How many languages a sentence names.
+/// The most languages that a message lists.
 const LANGUAGES_MAX: usize = 20;
 
 impl Lookup {
-    /// What is archived of a video in a language; never fetches, holds, charges or counts. Nobody's key makes a
-    /// difference.
+    /// The archived transcript of a video in a language.
     ///
-    /// A video of which nothing is archived is answered as [`Lookup::peek`] does. Where something is, but not in this
-    /// language, the reason is [`FailureReason::NeedsVerification`] if the language is known to be there, else
-    /// [`FailureReason::NoCaptions`]; the sentence names the languages that are known.
+    /// Never fetches, holds, charges or counts, and needs no key.
+    ///
+    /// A video without archived transcripts gets the response of [`Lookup::look_up_archived`]. If other languages are
+    /// archived, the reason is [`FailureReason::NeedsVerification`] for a known language and
+    /// [`FailureReason::NoCaptions`] for an unknown one; the message lists the known languages.
     ///
     /// # Errors
-    /// [`BadReference`] when the reference names no video.
+    /// [`ReferenceError`] if the reference names no video.
     pub async fn archived_in(
         &self,
-        ask: LookupAsk,
+        request: LookupRequest,
         language: &LanguageTag,
-    ) -> Result<LookupAnswer, BadReference> {
-        let mut answer = self.peek(LookupAsk { key: None, proof: None, ..ask }).await?;
+    ) -> Result<LookupResponse, ReferenceError> {
+        let mut answer = self.look_up_archived(LookupRequest { key: None, proof: None, ..request }).await?;
         if let Availability::Available { stored, .. } = &answer.availability {
             let video = stored.transcript.video.clone();
-            let found = self.in_language(&video, language).await;
-            answer.availability = found.unwrap_or_else(|error| stores_away(&error));
+            let found = self.find_in_language(&video, language).await;
+            answer.availability = found.unwrap_or_else(|error| store_failure_response(&error));
         }
         Ok(answer)
     }
 
-    /// The tracks that an archived video is known to have, in the order in which they became known, and what
-    /// [`Lookup::peek`] answers; no tracks where nothing is archived.
+    /// The known tracks of an archived video in order of discovery; none if nothing is archived.
+    ///
+    /// Also returns the response of [`Lookup::look_up_archived`].
     ///
     /// # Errors
-    /// [`BadReference`] when the reference names no video.
+    /// [`ReferenceError`] if the reference names no video.
     pub async fn languages(
         &self,
-        ask: LookupAsk,
-    ) -> Result<(LookupAnswer, Vec<ArchivedTrack>), BadReference> {
-        let mut answer = self.peek(LookupAsk { key: None, proof: None, ..ask }).await?;
+        request: LookupRequest,
+    ) -> Result<(LookupResponse, Vec<ArchivedTrack>), ReferenceError> {
+        let mut answer = self.look_up_archived(LookupRequest { key: None, proof: None, ..request }).await?;
         let Availability::Available { stored, .. } = &answer.availability else {
             return Ok((answer, Vec::new()));
         };
         match self.transcripts().tracks(&stored.transcript.video.clone()).await {
             Ok(tracks) => Ok((answer, tracks)),
             Err(error) => {
-                answer.availability = stores_away(&error);
+                answer.availability = store_failure_response(&error);
                 Ok((answer, Vec::new()))
             }
         }
     }
 
-    async fn in_language(&self, video: &VideoId, language: &LanguageTag) -> Stored<Availability> {
+    async fn find_in_language(&self, video: &VideoId, language: &LanguageTag) -> Result<Availability> {
         let tracks = self.transcripts().tracks(video).await?;
         let (archived, known): (Vec<_>, Vec<_>) =
-            tracks.into_iter().partition(|track| !track.wishes.is_empty());
-        let wish = Wish::Language(language.clone());
-        let best = best_track(archived.iter().map(|track| &track.track), &wish);
-        if let Some(kept_for) = best.and_then(|at| archived.get(at)).and_then(|track| track.wishes.first()) {
-            match self.transcripts().find(video, kept_for).await? {
-                Found::Transcript(stored) => {
+            tracks.into_iter().partition(|track| !track.selectors.is_empty());
+        let selector = TrackSelector::Language(language.clone());
+        let best = best_track(archived.iter().map(|track| &track.track), &selector);
+        if let Some(stored_selector) =
+            best.and_then(|index| archived.get(index)).and_then(|track| track.selectors.first())
+        {
+            match self.transcripts().find(video, stored_selector).await? {
+                FindOutcome::Transcript(stored) => {
                     return Ok(Availability::Available { stored, from_cache: true });
                 }
-                Found::Withdrawn => return Ok(withdrawn()),
-                Found::Absent(_) | Found::Nothing => {}
+                FindOutcome::Withdrawn => return Ok(withdrawn_response()),
+                FindOutcome::Absence(_) | FindOutcome::NotFound => {}
             }
         }
-        let archived = named(&archived);
-        if best_track(known.iter().map(|track| &track.track), &wish).is_some() {
+        let archived = language_list(&archived);
+        if best_track(known.iter().map(|track| &track.track), &selector).is_some() {
             let message = format!(
-                "This video has a transcript in {language}, which has not been fetched yet. Archived are: {archived}."
+                "This video has a transcript in {language} that is not archived yet. Archived languages: {archived}."
             );
             return Ok(Availability::none(FailureReason::NeedsVerification, message));
         }
-        let message = match named(&known) {
+        let message = match language_list(&known) {
             known if known.is_empty() => {
-                format!("No transcript of this video in {language} is known. Archived are: {archived}.")
+                format!(
+                    "No transcript in {language} is known for this video. Archived languages: {archived}."
+                )
             }
             known => format!(
-                "No transcript of this video in {language} is known. Archived are: {archived}; known are also: {known}."
+                "No transcript in {language} is known for this video. Archived languages: {archived}. \
+                 Other known languages: {known}."
             ),
         };
-        Ok(Availability::none(FailureReason::NoCaptions, message).in_detail("no_language"))
+        Ok(Availability::none(FailureReason::NoCaptions, message).with_detail("no_language"))
     }
 }
 
-/// The languages of some tracks, each once.
-fn named(tracks: &[ArchivedTrack]) -> String {
+/// The languages of tracks, each once.
+fn language_list(tracks: &[ArchivedTrack]) -> String {
     let mut languages: Vec<&str> = Vec::new();
     for track in tracks {
         let language = track.track.language.as_str();

@@ -1,59 +1,64 @@
-//! Surface A: who may have what, and every reason why not (specification 2.2, 4; design 3).
+//! The lookup API: permissions, payment and failure reasons of a lookup (specification 3, 4.1, 11).
 //!
-//! An archived transcript is free to everyone, however often. A new one needs a key, and costs 1 of the
-//! key's allowance and 1 of the service's daily cap; or a visitor of the watch page, whose browser has passed a check,
-//! and it costs 1 of the visitor's allowance and of their network's. Whoever gets none is told why, in one sentence,
-//! and gets the watch address.
+//! An archived transcript is free for everyone. A new transcript needs one of these:
+//!
+//! - an API key: it costs 1 of the key's allowance and 1 of the service's daily cap;
+//! - a visitor of the watch page whose browser has passed a check: it costs 1 of the visitor's allowance and 1 of their
+//!   network's, and 1 of the daily cap.
+//!
+//! A caller without a transcript gets a failure reason, a message and the watch URL.
 
-mod answer;
-mod ask;
+mod archived_response;
+mod challenge;
 mod entitlement;
 mod failure;
-mod human;
+mod flow;
 mod keys;
 mod languages;
 mod listing;
 pub(crate) mod network;
 mod options;
-mod paying;
+mod payment;
 mod plan;
-mod stored;
+mod request;
+mod response;
 mod visitor;
-mod way;
 
 use std::sync::Arc;
 
-pub use answer::{Availability, LookupAnswer};
-pub use ask::{BadReference, LookupAsk, Reference, SourceTag};
-pub use entitlement::{Entitlement, Entitlements, Proof};
+pub use archived_response::ArchivedResponse;
+pub use challenge::{ChallengeClaims, ChallengeProvider};
+pub use entitlement::{Entitlement, EntitlementProof, EntitlementVerifier};
 pub use failure::FailureReason;
-pub use human::{Challenged, HumanCheck};
-pub use keys::{BadKeyRequest, CreateKey, CreateKeyOutcome, KeyStatus, KeyUse, NewLookupKey, Origin};
-pub use listing::ListedKey;
+pub use keys::{
+    CreateKeyOutcome, CreateKeyRequest, IssuedLookupKey, KeyOrigin, KeyRequestError, KeyStatus, KeyUsage,
+};
+pub use listing::KeyWithUsage;
 pub use options::LookupOptions;
 pub use plan::KeyPlan;
-pub use stored::StoredAnswer;
-pub use visitor::{Admission, Admitted, Patience, VisitorAsk};
+pub use request::{AttributionTag, LookupRequest, ReferenceError, VideoReference};
+pub use response::{Availability, LookupResponse};
+pub use visitor::{AdmittedVisitor, VisitorOutcome, VisitorRequest, WaitMode};
 
 use crate::{
-    directory::{Directory, Secrets},
-    engine::{Transcripts, retry::bounded},
+    directory::{Directory, SecretStore},
+    engine::{Transcripts, retry::with_timeout},
     error::Result,
     ledger::Ledger,
-    limits::{RateLimiter, Take, Taken},
+    limits::{LimitOutcome, LimitRequest, RateLimiter},
     time::{Clock, Random, Timestamp},
 };
 
-/// What the look-up works with.
+/// Dependencies of the lookup API.
 #[derive(Clone, Debug)]
-pub struct LookupParts {
-    /// The engine; it must have the same ledger.
+pub struct LookupDeps {
+    /// The engine; it must use the same ledger.
     pub transcripts: Transcripts,
     /// The ledger.
     pub ledger: Arc<dyn Ledger>,
-    /// The keys.
+    /// The directory of keys.
     pub directory: Arc<dyn Directory>,
-    /// Fair use and mint limits.
+    /// Limits of misses, failed attempts and new keys.
     pub limiter: Arc<dyn RateLimiter>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -63,58 +68,60 @@ pub struct LookupParts {
     pub options: LookupOptions,
 }
 
-/// Surface A. A clone is a handle to the same one.
+/// The lookup API. A clone is a handle to the same one.
 #[derive(Clone, Debug)]
 pub struct Lookup {
-    parts: Arc<LookupParts>,
-    /// Digests the networks, so that no address is stored.
-    networks: network::Networks,
+    deps: Arc<LookupDeps>,
+    /// Digests networks, so that no address is stored.
+    networks: network::NetworkHasher,
     /// Signs visitors' names and challenges.
-    seal: visitor::Seal,
-    /// Who tells people from machines; without it, visitors only read.
-    human: Option<Arc<dyn HumanCheck>>,
-    /// Who proves paid plans; none when no proof is believed.
-    entitlements: Option<Arc<dyn Entitlements>>,
+    keyed_digest: visitor::KeyedDigest,
+    /// Browser challenges; without it, visitors get archived transcripts only.
+    challenges: Option<Arc<dyn ChallengeProvider>>,
+    /// Verifies proofs of paid plans; `None` if no proof is accepted.
+    entitlements: Option<Arc<dyn EntitlementVerifier>>,
 }
 
 /// The length of the server's secret in bytes.
 const SECRET_LENGTH: u32 = 32;
 
 impl Lookup {
-    /// Puts Surface A together; fetches the server's secret, or makes it at the first start.
+    /// Opens the lookup API. Reads the server's secret, or creates it at the first start.
     ///
     /// # Errors
-    /// As [`Secrets::secret`].
-    pub async fn open(parts: LookupParts, secrets: &dyn Secrets) -> Result<Self> {
-        let secret = secrets.secret("server", parts.random.bytes(SECRET_LENGTH)).await?;
-        let (networks, seal) = (network::Networks::new(secret.clone()), visitor::Seal::new(secret));
-        Ok(Self { parts: Arc::new(parts), networks, seal, human: None, entitlements: None })
+    /// As [`SecretStore::get_or_create`].
+    pub async fn open(parts: LookupDeps, secrets: &dyn SecretStore) -> Result<Self> {
+        let secret = secrets.get_or_create("server", parts.random.bytes(SECRET_LENGTH)).await?;
+        let (networks, keyed_digest) =
+            (network::NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
+        Ok(Self { deps: Arc::new(parts), networks, keyed_digest, challenges: None, entitlements: None })
     }
 
-    /// The engine behind it.
+    /// The engine.
     pub fn transcripts(&self) -> &Transcripts {
-        &self.parts.transcripts
+        &self.deps.transcripts
     }
 
     /// The settings.
     pub fn options(&self) -> &LookupOptions {
-        &self.parts.options
+        &self.deps.options
     }
 
-    /// Takes from limits; when that is refused, returns after how many milliseconds it may be tried again.
-    /// A limit of 0 refuses without asking.
-    async fn limited(&self, takes: Vec<Take>, now: Timestamp) -> Result<Option<u64>> {
-        if let Some(closed) = takes.iter().find(|take| take.count == 0) {
-            return Ok(Some(closed.per_ms));
+    /// Acquires rate limits. If one refuses, returns the time until a retry in milliseconds.
+    ///
+    /// A limit of 0 refuses without a store call.
+    async fn check_limits(&self, requests: Vec<LimitRequest>, now: Timestamp) -> Result<Option<u64>> {
+        if let Some(refusing) = requests.iter().find(|request| request.max == 0) {
+            return Ok(Some(refusing.window_ms));
         }
-        Ok(match self.bounded(self.parts.limiter.take(takes, now)).await? {
-            Taken::Allowed { .. } => None,
-            Taken::Limited { retry_after_ms, .. } => Some(retry_after_ms),
+        Ok(match self.with_store_timeout(self.deps.limiter.acquire(requests, now)).await? {
+            LimitOutcome::Allowed { .. } => None,
+            LimitOutcome::Limited { retry_after_ms, .. } => Some(retry_after_ms),
         })
     }
 
-    /// Waits for one call of a store, as long as a store may take.
-    async fn bounded<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        bounded(self.parts.transcripts.options().store, call).await
+    /// Awaits a store call, with the store timeout.
+    async fn with_store_timeout<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        with_timeout(self.deps.transcripts.options().store_timeout, call).await
     }
 }

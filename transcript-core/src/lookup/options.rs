@@ -1,9 +1,9 @@
-//! The settings of Surface A.
+//! Settings of the lookup API.
 
-/// Limits and addresses of Surface A; the defaults are the specification's (section 8) and the design's.
+/// Limits and URLs of the lookup API; the defaults are those of specification 8.
 #[derive(Clone, Debug)]
 pub struct LookupOptions {
-    /// The `{base_url}` of watch addresses, without a slash at its end.
+    /// The `{base_url}` of watch URLs, without a trailing slash.
     pub base_url: String,
     /// New transcripts per UTC month for a free key (`limits.free_per_month`).
     pub free_per_month: u64,
@@ -15,13 +15,13 @@ pub struct LookupOptions {
     pub visitor_per_day: u64,
     /// The same for a visitor's network (`limits.visitor_per_network_per_day`).
     pub visitor_per_network_per_day: u64,
-    /// New transcripts per UTC day for all together (`limits.service_per_day`).
+    /// New transcripts per UTC day for the whole service (`limits.service_per_day`).
     pub service_per_day: u64,
-    /// Unkeyed misses per network in any minute (`limits.misses_per_network_per_minute`).
+    /// Misses without a key per network and minute (`limits.misses_per_network_per_minute`).
     pub misses_per_network_per_minute: u32,
-    /// Attempts at new transcripts per key in any hour (`limits.attempts_per_key_per_hour`).
+    /// Failed attempts at new transcripts per key and hour (`limits.attempts_per_key_per_hour`).
     pub attempts_per_key_per_hour: u32,
-    /// New keys per network in a day (`limits.mint_per_network_per_day`).
+    /// New keys per network and day (`limits.mint_per_network_per_day`).
     pub mint_per_network_per_day: u32,
 }
 

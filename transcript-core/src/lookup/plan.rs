@@ -1,25 +1,25 @@
-//! The plan of a key, and what it gives.
+//! The plan of a key.
 
 use super::LookupOptions;
-use crate::{directory::LookupKey, ledger::terms::Period, time::Timestamp};
+use crate::{directory::LookupKey, ledger::terms::AllowancePeriod, time::Timestamp};
 
-/// The plan of a Surface A key (specification 3).
+/// The plan of a lookup API key (specification 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyPlan {
     /// A free key.
     Free,
-    /// A key of someone who has a paid plan.
+    /// A key whose owner has a paid plan.
     Plus,
-    /// A key of someone whose paid plan ran out: it has the free allowance.
+    /// A key whose owner's paid plan has ended: it has the free allowance.
     PlusInactive,
 }
 
 impl KeyPlan {
-    /// All of them, in the specification's order.
+    /// All plans, in the specification's order.
     pub const ALL: [Self; 3] = [Self::Free, Self::Plus, Self::PlusInactive];
 
-    /// The plan of a key at a moment.
-    pub fn of(key: &LookupKey, now: Timestamp) -> Self {
+    /// The plan of a key at a time.
+    pub fn for_key(key: &LookupKey, now: Timestamp) -> Self {
         match key.entitled_until {
             None => Self::Free,
             Some(until) if now < until => Self::Plus,
@@ -37,10 +37,10 @@ impl KeyPlan {
     }
 
     /// The period of its allowance.
-    pub fn period(self) -> Period {
+    pub fn period(self) -> AllowancePeriod {
         match self {
-            Self::Plus => Period::Day,
-            Self::Free | Self::PlusInactive => Period::Month,
+            Self::Plus => AllowancePeriod::Day,
+            Self::Free | Self::PlusInactive => AllowancePeriod::Month,
         }
     }
 

@@ -1,7 +1,7 @@
-//! Visitors of the watch page: people without a key, who may have a few videos a day transcribed (design 4).
+//! Visitors of the watch page: people without a key, with a few new transcripts a day.
 //!
-//! A visitor pays with three legs: their own allowance, which a cookie names, that of their network, which holds for those
-//! who throw their cookies away, and the service's daily cap.
+//! A visitor (specification 4.14) pays with three legs: their own allowance, identified by a cookie; their network's
+//! allowance, which also covers visitors that delete their cookies; and the service's daily cap.
 
 use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
@@ -9,38 +9,39 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::{
-    Availability, BadReference, FailureReason, Lookup, LookupAnswer, LookupAsk, Reference, SourceTag,
-    human::Proven,
-    keys::Caller,
-    way::{self, Visit},
+    AttributionTag, Availability, FailureReason, Lookup, LookupRequest, LookupResponse, ReferenceError,
+    VideoReference,
+    challenge::SolutionVerdict,
+    flow::{self, LookupFlow},
+    keys::LookupPrincipal,
 };
 use crate::{
-    archive::{Found, Wish},
-    engine::{EngineOptions, Progress},
+    archive::{FindOutcome, TrackSelector},
+    engine::{EngineOptions, FetchProgress},
     error::Result,
-    ids::{WalletId, random_name},
-    ledger::terms::Period,
-    limits::Taken,
+    ids::{WalletId, random_id},
+    ledger::terms::AllowancePeriod,
+    limits::LimitOutcome,
     time::Timestamp,
     video::{VideoId, VideoLink},
 };
 
-/// What a visitor's name begins with, and what the key is for with which it is signed.
+/// Prefix of a visitor's name, and purpose of the digest that signs it.
 const PURPOSE: &str = "visitor";
 
-/// Digests with the server's secret, each purpose with digests of its own.
+/// Digests with the server's secret, separate for each purpose.
 #[derive(Clone)]
-pub(super) struct Seal {
+pub(super) struct KeyedDigest {
     secret: Arc<[u8]>,
 }
 
-impl fmt::Debug for Seal {
+impl fmt::Debug for KeyedDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Seal")
+        f.write_str("KeyedDigest")
     }
 }
 
-impl Seal {
+impl KeyedDigest {
     pub(super) fn new(secret: Vec<u8>) -> Self {
         Self { secret: secret.into() }
     }
@@ -51,7 +52,7 @@ impl Seal {
         mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether this is the digest; it takes as long for one that is nearly right as for any other.
+    /// Whether this is the digest, in constant time.
     fn is_digest(&self, purpose: &str, text: &str, digest: &str) -> bool {
         let bytes: Option<Vec<u8>> = (0..digest.len())
             .step_by(2)
@@ -60,7 +61,7 @@ impl Seal {
         self.mac(purpose, text).zip(bytes).is_some_and(|(mac, bytes)| mac.verify_slice(&bytes).is_ok())
     }
 
-    /// A key of any length is accepted, so there always is one.
+    /// HMAC accepts a key of any length, so this is never `None`.
     fn mac(&self, purpose: &str, text: &str) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret).ok()?;
         mac.update(purpose.as_bytes());
@@ -73,9 +74,9 @@ impl Seal {
 /// A visitor whose browser has passed the check.
 #[derive(Clone, Debug)]
 pub(super) struct Visitor {
-    /// The name that the cookie carries.
+    /// The name in the cookie.
     pub(super) name: String,
-    /// The network address, where it is known.
+    /// The network address, if known.
     pub(super) client: Option<IpAddr>,
 }
 
@@ -86,140 +87,140 @@ impl Visitor {
     }
 }
 
-/// What a visitor asks for.
+/// A visitor's request for a new transcript.
 #[derive(Clone)]
-pub struct VisitorAsk {
+pub struct VisitorRequest {
     /// The video or short link of the page.
     pub link: VideoLink,
     /// The attribution tag.
-    pub src: Option<SourceTag>,
+    pub src: Option<AttributionTag>,
     /// The solved challenge.
     pub solution: String,
-    /// The visitor's cookie, where one came.
+    /// The visitor's cookie, if one was sent.
     pub cookie: Option<String>,
-    /// The network address, where it is known.
+    /// The network address, if known.
     pub client: Option<IpAddr>,
 }
 
-impl fmt::Debug for VisitorAsk {
+impl fmt::Debug for VisitorRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VisitorAsk").field("link", &self.link).finish_non_exhaustive()
+        f.debug_struct("VisitorRequest").field("link", &self.link).finish_non_exhaustive()
     }
 }
 
-/// What came of a visitor's wish to have a video transcribed.
+/// Outcome of a visitor's request.
 #[derive(Debug)]
-pub enum Admission {
+pub enum VisitorOutcome {
     /// The check was passed: the video can be transcribed.
-    Admitted(Box<Admitted>),
-    /// The answer is here already: what is archived, or why nothing is done.
-    Answered(Box<LookupAnswer>),
+    Admitted(Box<AdmittedVisitor>),
+    /// The response exists already: an archived transcript, or a refusal.
+    Answered(Box<LookupResponse>),
 }
 
-/// A visitor who has passed the check, with what they asked for.
+/// A visitor that has passed the check, with their request.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct AdmittedVisitor {
     lookup: Lookup,
-    ask: VisitorAsk,
+    request: VisitorRequest,
     visitor: Visitor,
     now: Timestamp,
 }
 
-/// For how long a visitor waits.
+/// How long a visitor waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitMode {
     /// As long as any caller (`limits.wait`).
-    Usual,
-    /// Until the work has ended: they are told meanwhile how far it is.
-    ToTheEnd,
+    Bounded,
+    /// Until the work has ended; progress is sent during the wait.
+    Unbounded,
 }
 
 impl Lookup {
-    /// Looks whether a visitor's browser has passed the check, and uses the solution up.
+    /// Verifies a visitor's challenge solution and uses it up.
     ///
-    /// What is archived is answered without any check. A solution that is worth nothing is
-    /// [`FailureReason::NeedsVerification`], too many from one network [`FailureReason::FairUse`].
-    pub async fn admit(&self, ask: VisitorAsk) -> Admission {
-        let (lookup, asked) = (self.clone(), ask.clone());
-        let admission = async move { lookup.admission(asked).await };
-        let answer = match self.parts.transcripts.task(admission).await {
+    /// An archived transcript needs no check. A wrong solution is [`FailureReason::NeedsVerification`], too many
+    /// requests from one network [`FailureReason::FairUse`].
+    pub async fn admit(&self, request: VisitorRequest) -> VisitorOutcome {
+        let (lookup, link, src) = (self.clone(), request.link.clone(), request.src);
+        let admission = async move { lookup.admission(request).await };
+        let answer = match self.deps.transcripts.task(admission).await {
             Ok(Ok(admission)) => return admission,
-            Ok(Err(error)) | Err(error) => way::stores_away(&error),
+            Ok(Err(error)) | Err(error) => flow::store_failure_response(&error),
         };
-        Admission::Answered(Box::new(self.in_full(&ask.link, ask.src, None, answer)))
+        VisitorOutcome::Answered(Box::new(self.build_response(&link, src, None, answer)))
     }
 
-    async fn admission(&self, ask: VisitorAsk) -> Result<Admission> {
+    async fn admission(&self, request: VisitorRequest) -> Result<VisitorOutcome> {
         let answered = |link: &VideoLink, availability| {
-            Admission::Answered(Box::new(self.in_full(link, ask.src, None, availability)))
+            VisitorOutcome::Answered(Box::new(self.build_response(link, request.src, None, availability)))
         };
-        if let VideoLink::Video(video) = &ask.link
-            && let Some(availability) = self.at_hand(video).await?
+        if let VideoLink::Video(video) = &request.link
+            && let Some(availability) = self.find_archived(video).await?
         {
-            return Ok(answered(&ask.link, availability));
+            return Ok(answered(&request.link, availability));
         }
-        let now = self.parts.clock.now();
-        let used_up = match self.proven(&ask.link, &ask.solution, now) {
-            Proven::Good(take) => take,
-            Proven::Nothing(why) => {
-                let none = Availability::none(FailureReason::NeedsVerification, why);
-                return Ok(answered(&ask.link, none));
+        let now = self.deps.clock.now();
+        let solution_limit = match self.check_solution(&request.link, &request.solution, now) {
+            SolutionVerdict::Accepted(request) => request,
+            SolutionVerdict::Rejected(reason) => {
+                let none = Availability::none(FailureReason::NeedsVerification, reason);
+                return Ok(answered(&request.link, none));
             }
         };
-        // What a visitor asks for is a miss of their network, whatever comes of it.
-        let mut takes = vec![used_up];
-        takes.extend(self.misses(ask.client, now));
-        let taken = match takes.iter().all(|take| take.count > 0) {
-            true => self.bounded(self.parts.limiter.take(takes, now)).await?,
-            false => Taken::Limited { take: 1, retry_after_ms: 60_000 },
+        // A visitor's request is a miss of their network, whatever its outcome.
+        let mut requests = vec![solution_limit];
+        requests.extend(self.miss_limit_requests(request.client, now));
+        let outcome = match requests.iter().all(|request| request.max > 0) {
+            true => self.with_store_timeout(self.deps.limiter.acquire(requests, now)).await?,
+            false => LimitOutcome::Limited { limit_index: 1, retry_after_ms: 60_000 },
         };
-        let refusal = match taken {
-            Taken::Allowed { .. } => {
-                let name = self.visitor_name(ask.cookie.as_deref());
-                let visitor = Visitor { name, client: ask.client };
-                return Ok(Admission::Admitted(Box::new(Admitted {
+        let refusal = match outcome {
+            LimitOutcome::Allowed { .. } => {
+                let name = self.visitor_name(request.cookie.as_deref());
+                let visitor = Visitor { name, client: request.client };
+                return Ok(VisitorOutcome::Admitted(Box::new(AdmittedVisitor {
                     lookup: self.clone(),
-                    ask,
+                    request,
                     visitor,
                     now,
                 })));
             }
-            Taken::Limited { take: 0, .. } => Availability::none(
+            LimitOutcome::Limited { limit_index: 0, .. } => Availability::none(
                 FailureReason::NeedsVerification,
-                "That check was used already: please press the button again.",
+                "This browser check was used already. Press the button again.",
             ),
-            Taken::Limited { retry_after_ms, .. } => way::too_many_misses(retry_after_ms),
+            LimitOutcome::Limited { retry_after_ms, .. } => flow::too_many_misses_response(retry_after_ms),
         };
-        Ok(answered(&ask.link, refusal))
+        Ok(answered(&request.link, refusal))
     }
 
-    /// What is archived of a video, in any language, or that it was withdrawn.
-    async fn at_hand(&self, video: &VideoId) -> Result<Option<Availability>> {
-        Ok(match self.parts.transcripts.find(video, &Wish::Default).await? {
-            Found::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
-            Found::Withdrawn => Some(way::withdrawn()),
-            Found::Absent(_) | Found::Nothing => None,
+    /// The archived transcript of a video in any language, or its withdrawal.
+    async fn find_archived(&self, video: &VideoId) -> Result<Option<Availability>> {
+        Ok(match self.deps.transcripts.find(video, &TrackSelector::Default).await? {
+            FindOutcome::Transcript(stored) => Some(Availability::Available { stored, from_cache: true }),
+            FindOutcome::Withdrawn => Some(flow::withdrawn_response()),
+            FindOutcome::Absence(_) | FindOutcome::NotFound => None,
         })
     }
 
-    /// The name in a cookie of ours, or a new one.
+    /// The name in a validly signed cookie, or a new one.
     fn visitor_name(&self, cookie: Option<&str>) -> String {
-        let kept = cookie.and_then(|cookie| cookie.rsplit_once('.'));
-        match kept.filter(|(name, digest)| self.seal.is_digest(PURPOSE, name, digest)) {
+        let signed_name = cookie.and_then(|cookie| cookie.rsplit_once('.'));
+        match signed_name.filter(|(name, digest)| self.keyed_digest.is_digest(PURPOSE, name, digest)) {
             Some((name, _)) => name.to_owned(),
-            None => random_name(self.parts.random.as_ref(), PURPOSE),
+            None => random_id(self.deps.random.as_ref(), PURPOSE),
         }
     }
 
-    /// How far the work on a video's default transcript is; none when this server does not work on it.
-    pub fn progress(&self, video: &VideoId) -> Option<Progress> {
-        self.parts.transcripts.progress(video, &Wish::Default)
+    /// Progress of the fetch of a video's default track; `None` if this server does not fetch it.
+    pub fn progress(&self, video: &VideoId) -> Option<FetchProgress> {
+        self.deps.transcripts.progress(video, &TrackSelector::Default)
     }
 
-    /// The wallets of a network, with what each may spend on new transcripts a day.
+    /// The wallets of a network, with the daily limit of new transcripts of each.
     pub(super) fn network_wallets(&self, client: Option<IpAddr>, now: Timestamp) -> Vec<(WalletId, u64)> {
-        let limit = self.parts.options.visitor_per_network_per_day;
-        let names = self.networks.names(client, now).into_iter();
+        let limit = self.deps.options.visitor_per_network_per_day;
+        let names = self.networks.digests(client, now).into_iter();
         names
             .map(|(name, times)| {
                 (WalletId::new(format!("network-{name}")), limit.saturating_mul(times.into()))
@@ -228,62 +229,64 @@ impl Lookup {
     }
 }
 
-impl Admitted {
-    /// The value of the visitor's cookie: a name, and our digest of it. Nothing of the visitor is in it.
+impl AdmittedVisitor {
+    /// The value of the visitor's cookie: a random name and its digest. It has no data about the visitor.
     pub fn cookie(&self) -> String {
         let name = &self.visitor.name;
-        format!("{name}.{}", self.lookup.seal.digest(PURPOSE, name))
+        format!("{name}.{}", self.lookup.keyed_digest.digest(PURPOSE, name))
     }
 
-    /// For how long the cookie is of use: until the day's end, when the allowance is a new one anyway.
-    pub fn cookie_lives(&self) -> Duration {
-        Period::Day.ends(self.now).since(self.now)
+    /// Lifetime of the cookie: until the end of the day, when the allowance resets.
+    pub fn cookie_lifetime(&self) -> Duration {
+        AllowancePeriod::Day.end(self.now).since(self.now)
     }
 
-    /// The video whose work can be followed with [`Lookup::progress`]; none for a short link.
+    /// The video to pass to [`Lookup::progress`]; `None` for a short link.
     pub fn video(&self) -> Option<&VideoId> {
-        match &self.ask.link {
+        match &self.request.link {
             VideoLink::Video(video) => Some(video),
             VideoLink::Short(_) => None,
         }
     }
 
-    /// Has the video transcribed within the visitor's legs.
+    /// Gets the video transcribed, paid by the visitor's legs.
     ///
     /// # Errors
-    /// [`BadReference`] when a short link leads to no video.
+    /// [`ReferenceError`] if a short link leads to no video.
     ///
     /// # Cancellation
-    /// Dropping the future abandons the waiting, not work that has begun: it is archived and settled.
-    pub async fn transcribe(self, patience: Patience) -> Result<LookupAnswer, BadReference> {
-        let Self { lookup, ask, visitor, .. } = self;
-        let EngineOptions { wait, work, .. } = *lookup.parts.transcripts.options();
-        let patience = match patience {
-            Patience::Usual => wait,
-            Patience::ToTheEnd => work,
+    /// Dropping the future ends the wait, not work that has started: it is archived and settled.
+    pub async fn transcribe(self, wait_mode: WaitMode) -> Result<LookupResponse, ReferenceError> {
+        let Self { lookup, request, visitor, .. } = self;
+        let EngineOptions { wait_timeout, work_timeout, .. } = *lookup.deps.transcripts.options();
+        let wait_timeout = match wait_mode {
+            WaitMode::Bounded => wait_timeout,
+            WaitMode::Unbounded => work_timeout,
         };
-        let (link, src) = (ask.link, ask.src);
+        let (link, src) = (request.link, request.src);
         let address = match &link {
             VideoLink::Video(video) => video.address(),
             VideoLink::Short(link) => link.address().to_owned(),
         };
-        let asked = LookupAsk {
-            reference: Reference::Url(address),
+        let request = LookupRequest {
+            reference: VideoReference::Url(address),
             src,
             key: None,
             proof: None,
             client: visitor.client,
             default_only: false,
         };
-        let (here, target) = (lookup.clone(), link.clone());
-        let way = async move {
-            let caller = Ok(Caller::Visitor(visitor));
-            let visit = Visit { ask: &asked, caller: &caller, may_fetch: true, patience };
-            here.within(&visit, target).await
+        let (task_lookup, target) = (lookup.clone(), link.clone());
+        let work = async move {
+            let caller = Ok(LookupPrincipal::Visitor(visitor));
+            let flow = LookupFlow { request: &request, caller: &caller, may_fetch: true, wait_timeout };
+            task_lookup.run_within_timeout(&flow, target).await
         };
-        match lookup.parts.transcripts.task(way).await {
-            Ok(reached) => reached.map(|(link, availability)| lookup.in_full(&link, src, None, availability)),
-            Err(error) => Ok(lookup.in_full(&link, src, None, way::stores_away(&error))),
+        match lookup.deps.transcripts.task(work).await {
+            Ok(reached) => {
+                reached.map(|(link, availability)| lookup.build_response(&link, src, None, availability))
+            }
+            Err(error) => Ok(lookup.build_response(&link, src, None, flow::store_failure_response(&error))),
         }
     }
 }
@@ -293,11 +296,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sealed() {
-        let seal = Seal::new(vec![7; 32]);
-        let digest = seal.digest("visitor", "visitor-1");
+    fn visitor_digest_is_bound_to_purpose_and_text() {
+        let keyed_digest = KeyedDigest::new(vec![7; 32]);
+        let digest = keyed_digest.digest("visitor", "visitor-1");
         assert_eq!(digest.len(), 64);
-        assert!(seal.is_digest("visitor", "visitor-1", &digest));
+        assert!(keyed_digest.is_digest("visitor", "visitor-1", &digest));
         for (purpose, text, digest) in [
             ("visitor", "visitor-2", digest.as_str()),
             ("challenge", "visitor-1", &digest),
@@ -306,8 +309,8 @@ mod tests {
             ("visitor", "visitor-1", "é1"),
             ("visitor", "visitor-1", ""),
         ] {
-            assert!(!seal.is_digest(purpose, text, digest), "{purpose} {text} {digest}");
+            assert!(!keyed_digest.is_digest(purpose, text, digest), "{purpose} {text} {digest}");
         }
-        assert!(!Seal::new(vec![8; 32]).is_digest("visitor", "visitor-1", &digest));
+        assert!(!KeyedDigest::new(vec![8; 32]).is_digest("visitor", "visitor-1", &digest));
     }
 }

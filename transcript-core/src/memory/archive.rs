@@ -1,4 +1,4 @@
-//! The archive in memory.
+//! The in-memory archive.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,14 +8,14 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    Shared,
-    bound::{Bound, Place, RECORD_BYTES, room},
+    SharedState,
+    eviction::{EvictionQueue, EvictionSlot, RECORD_BYTES, text_bytes},
     no_cursor, page_of,
 };
 use crate::{
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredBody, StoredTranscript,
-        Wish, content_digest,
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+        StoredBody, StoredTranscript, TrackSelector, content_digest,
     },
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, Holder},
@@ -23,140 +23,139 @@ use crate::{
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{Platform, ShortLink, VideoId},
-    wire::{frame, segments},
+    wire::{segments, zstd_frame},
 };
 
-/// An [`Archive`] in memory. A clone is the same archive.
+/// An in-memory [`Archive`]. A clone is the same archive.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryArchive {
-    shelves: Shared<Shelves>,
+    state: SharedState<ArchiveState>,
 }
 
 impl MemoryArchive {
-    /// An archive that holds about this many bytes at most: beyond, videos are forgotten, first those of which
-    /// nothing was kept for longest.
+    /// An archive of about this many bytes: beyond, the videos whose last write is oldest are evicted.
     ///
-    /// The newest one stays, whatever it takes, and a withdrawal is never forgotten.
-    pub fn up_to(bytes_max: u64) -> Self {
+    /// The newest video stays, whatever its size, and a withdrawal is never evicted.
+    pub fn with_capacity(bytes_max: u64) -> Self {
         let archive = Self::default();
-        archive.shelves.lock().bound = Some(Bound::new(bytes_max));
+        archive.state.lock().eviction = Some(EvictionQueue::new(bytes_max));
         archive
     }
 }
 
 #[derive(Debug, Default)]
-struct Shelves {
-    videos: BTreeMap<VideoId, Shelf>,
-    leases: HashMap<(VideoId, Wish), (Holder, Timestamp)>,
+struct ArchiveState {
+    videos: BTreeMap<VideoId, VideoRecord>,
+    leases: HashMap<(VideoId, TrackSelector), (Holder, Timestamp)>,
     links: HashMap<ShortLink, VideoId>,
     changes: u64,
-    /// None: without end.
-    bound: Option<Bound>,
+    /// `None`: unlimited.
+    eviction: Option<EvictionQueue>,
 }
 
-impl Shelves {
-    /// After something was kept of a video: what is too much now goes.
-    fn weigh(&mut self, video: &VideoId) {
-        let Some(bound) = &mut self.bound else { return };
-        if let Some(shelf) = self.videos.get_mut(video) {
-            let words: u64 = shelf.transcripts.iter().map(|stored| room(&stored.transcript)).sum();
-            let records = (shelf.tracks.len() + shelf.absences.len()) as u64;
-            bound.put(video, &mut shelf.place, words.saturating_add(records * RECORD_BYTES));
+impl ArchiveState {
+    /// Updates the size of a video after a write, and evicts what exceeds the capacity.
+    fn evict_surplus(&mut self, video: &VideoId) {
+        let Some(eviction) = &mut self.eviction else { return };
+        if let Some(record) = self.videos.get_mut(video) {
+            let text_size: u64 = record.transcripts.iter().map(|stored| text_bytes(&stored.transcript)).sum();
+            let records = (record.tracks.len() + record.absences.len()) as u64;
+            eviction.record_write(video, &mut record.slot, text_size.saturating_add(records * RECORD_BYTES));
         }
-        while let Some(video) = self.bound.as_ref().and_then(Bound::surplus).cloned() {
-            self.clear(&video);
+        while let Some(video) = self.eviction.as_ref().and_then(EvictionQueue::next_video_to_evict).cloned() {
+            self.delete_data(&video);
         }
     }
 
-    /// Forgets all of a video but its withdrawal.
-    fn clear(&mut self, video: &VideoId) {
-        let Some(shelf) = self.videos.get_mut(video) else { return };
-        if let Some(bound) = &mut self.bound {
-            bound.take(shelf.place);
+    /// Deletes everything of a video except its withdrawal.
+    fn delete_data(&mut self, video: &VideoId) {
+        let Some(record) = self.videos.get_mut(video) else { return };
+        if let Some(eviction) = &mut self.eviction {
+            eviction.remove(record.slot);
         }
-        *shelf = Shelf { withdrawn: shelf.withdrawn, ..Shelf::default() };
-        if !shelf.withdrawn {
+        *record = VideoRecord { withdrawn: record.withdrawn, ..VideoRecord::default() };
+        if !record.withdrawn {
             self.videos.remove(video);
         }
         self.changes += 1;
     }
 }
 
-/// What is stored of one video.
+/// The stored data of one video.
 #[derive(Debug, Default)]
-struct Shelf {
+struct VideoRecord {
     withdrawn: bool,
     /// Every revision of every transcript, oldest first.
     transcripts: Vec<StoredTranscript>,
-    /// Which of `transcripts` a wish means.
-    wishes: BTreeMap<Wish, usize>,
-    absences: BTreeMap<Wish, Absence>,
-    /// In the order in which they became known; the track of every transcript is among them.
+    /// Index into `transcripts` for each selector.
+    selectors: BTreeMap<TrackSelector, usize>,
+    absences: BTreeMap<TrackSelector, Absence>,
+    /// In order of discovery; includes the track of every transcript.
     tracks: Vec<TrackInfo>,
-    place: Place,
+    slot: EvictionSlot,
 }
 
-impl Shelf {
-    fn know(&mut self, track: &TrackInfo) {
+impl VideoRecord {
+    fn add_known_track(&mut self, track: &TrackInfo) {
         match self.tracks.iter_mut().find(|known| known.is_same(track)) {
             Some(known) => known.original |= track.original,
             None => self.tracks.push(track.clone()),
         }
     }
 
-    /// The transcript that a wish means.
-    fn stored(&self, wish: &Wish) -> Option<&StoredTranscript> {
-        self.wishes.get(wish).and_then(|place| self.transcripts.get(*place))
+    /// The transcript of a selector.
+    fn stored(&self, selector: &TrackSelector) -> Option<&StoredTranscript> {
+        self.selectors.get(selector).and_then(|index| self.transcripts.get(*index))
     }
 
-    fn add(&mut self, keep: &Keep, revision: u32, content_sha256: Vec<u8>) -> usize {
+    fn add(&mut self, request: &PutRequest, revision: u32, content_sha256: Vec<u8>) -> usize {
         self.transcripts.push(StoredTranscript {
-            transcript: Arc::clone(&keep.transcript),
+            transcript: Arc::clone(&request.transcript),
             revision,
             content_sha256,
-            parser_version: keep.parser_version,
-            stored_at: keep.now,
+            parser_version: request.parser_version,
+            stored_at: request.now,
         });
         self.transcripts.len() - 1
     }
 
-    fn keep(&mut self, keep: &Keep, content: Vec<u8>) {
-        let stored = || keep.wishes.iter().filter_map(|wish| self.stored(wish));
-        let replaced = keep.replace && stored().any(|stored| stored.content_sha256 != content);
+    fn put(&mut self, request: &PutRequest, content: Vec<u8>) {
+        let stored = || request.selectors.iter().filter_map(|selector| self.stored(selector));
+        let replaced = request.replace && stored().any(|stored| stored.content_sha256 != content);
         if replaced {
             let revision = stored().map(|stored| stored.revision).max().unwrap_or(0) + 1;
-            let place = self.add(keep, revision, content);
-            self.wishes.extend(keep.wishes.iter().map(|wish| (wish.clone(), place)));
-        } else if keep.wishes.iter().any(|wish| !self.wishes.contains_key(wish)) {
+            let index = self.add(request, revision, content);
+            self.selectors.extend(request.selectors.iter().map(|selector| (selector.clone(), index)));
+        } else if request.selectors.iter().any(|selector| !self.selectors.contains_key(selector)) {
             let same = self.transcripts.iter().rposition(|stored| stored.content_sha256 == content);
-            let place = same.unwrap_or_else(|| self.add(keep, 1, content));
-            for wish in &keep.wishes {
-                self.wishes.entry(wish.clone()).or_insert(place);
+            let index = same.unwrap_or_else(|| self.add(request, 1, content));
+            for selector in &request.selectors {
+                self.selectors.entry(selector.clone()).or_insert(index);
             }
         }
-        for track in keep.known_tracks.iter().chain([&keep.transcript.track]) {
-            self.know(track);
+        for track in request.known_tracks.iter().chain([&request.transcript.track]) {
+            self.add_known_track(track);
         }
-        for wish in &keep.wishes {
-            self.absences.remove(wish);
+        for selector in &request.selectors {
+            self.absences.remove(selector);
         }
     }
 
-    /// A track with what is archived of it.
+    /// A track with its archive state.
     fn archived(&self, video: &VideoId, track: &TrackInfo) -> ArchivedTrack {
         let newest = self
             .transcripts
             .iter()
             .filter(|stored| stored.transcript.track.is_same(track))
             .max_by_key(|stored| stored.revision);
-        let answers = |place: &usize| {
-            self.transcripts.get(*place).is_some_and(|stored| stored.transcript.track.is_same(track))
+        let answers = |index: &usize| {
+            self.transcripts.get(*index).is_some_and(|stored| stored.transcript.track.is_same(track))
         };
-        let wishes = self.wishes.iter().filter(|(_, place)| answers(place));
+        let selectors = self.selectors.iter().filter(|(_, index)| answers(index));
         ArchivedTrack {
             video: video.clone(),
             track: track.clone(),
-            wishes: wishes.map(|(wish, _)| wish.clone()).collect(),
+            selectors: selectors.map(|(selector, _)| selector.clone()).collect(),
             revision: newest.map(|stored| stored.revision),
             stored_at: newest.map(|stored| stored.stored_at),
         }
@@ -167,15 +166,15 @@ impl Shelf {
     }
 }
 
-/// About how much room a transcript takes.
-fn bytes(transcript: &Transcript) -> u64 {
+/// Approximate size of a transcript's text.
+fn reported_bytes(transcript: &Transcript) -> u64 {
     let texts = transcript.segments.iter().map(|segment| segment.text.len() as u64 + 16);
     texts.sum()
 }
 
-fn body(stored: &StoredTranscript) -> Result<StoredBody> {
+fn encode_body(stored: &StoredTranscript) -> Result<StoredBody> {
     let json = segments::write(&stored.transcript.segments)?;
-    let frame = frame::uncompressed(&json);
+    let frame = zstd_frame::uncompressed(&json);
     Ok(StoredBody {
         content_sha256: stored.content_sha256.clone(),
         source: stored.transcript.source.clone(),
@@ -185,153 +184,153 @@ fn body(stored: &StoredTranscript) -> Result<StoredBody> {
     })
 }
 
-/// The cursor after a track: its video, and its place among the video's tracks.
-fn cursor(video: &VideoId, place: usize) -> String {
-    format!("{video}/{place}")
+/// The cursor after a track: its video, and its index among the video's tracks.
+fn cursor(video: &VideoId, index: usize) -> String {
+    format!("{video}/{index}")
 }
 
-fn read_cursor(cursor: &Cursor) -> Option<(VideoId, usize)> {
-    let (video, place) = cursor.as_str().rsplit_once('/')?;
+fn parse_cursor(cursor: &Cursor) -> Option<(VideoId, usize)> {
+    let (video, index) = cursor.as_str().rsplit_once('/')?;
     let (platform, id) = video.split_once('/')?;
     let video = VideoId::new(Platform::from_wire(platform)?, id).ok()?;
-    Some((video, place.parse().ok()?))
+    Some((video, index.parse().ok()?))
 }
 
 #[async_trait]
 impl Archive for MemoryArchive {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let shelves = self.shelves.lock();
-        let Some(shelf) = shelves.videos.get(video) else {
-            return Ok(Found::Nothing);
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        let state = self.state.lock();
+        let Some(record) = state.videos.get(video) else {
+            return Ok(FindOutcome::NotFound);
         };
-        if shelf.withdrawn {
-            return Ok(Found::Withdrawn);
+        if record.withdrawn {
+            return Ok(FindOutcome::Withdrawn);
         }
-        if let Some(stored) = shelf.stored(wish) {
-            return Ok(Found::Transcript(stored.clone()));
+        if let Some(stored) = record.stored(selector) {
+            return Ok(FindOutcome::Transcript(stored.clone()));
         }
-        let absence = shelf.absences.get(wish).filter(|absence| absence.until > now);
-        Ok(absence.map_or(Found::Nothing, |absence| Found::Absent(absence.clone())))
+        let absence = record.absences.get(selector).filter(|absence| absence.until > now);
+        Ok(absence.map_or(FindOutcome::NotFound, |absence| FindOutcome::Absence(absence.clone())))
     }
 
-    /// Made anew each time: here a transcript takes its room once.
-    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
+    /// Encoded on each call, so that a transcript is kept in memory once.
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
         let stored = {
-            let shelves = self.shelves.lock();
-            let shelf = shelves.videos.get(video).filter(|shelf| !shelf.withdrawn);
-            shelf.and_then(|shelf| shelf.stored(wish)).cloned()
+            let state = self.state.lock();
+            let record = state.videos.get(video).filter(|record| !record.withdrawn);
+            record.and_then(|record| record.stored(selector)).cloned()
         };
-        stored.map(|stored| body(&stored)).transpose()
+        stored.map(|stored| encode_body(&stored)).transpose()
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
-        let shelves = self.shelves.lock();
-        let shelf = shelves.videos.get(video).filter(|shelf| !shelf.withdrawn);
-        Ok(shelf.map_or_else(Vec::new, |shelf| shelf.tracks(video).collect()))
+        let state = self.state.lock();
+        let record = state.videos.get(video).filter(|record| !record.withdrawn);
+        Ok(record.map_or_else(Vec::new, |record| record.tracks(video).collect()))
     }
 
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
-        keep.check()?;
-        // Before the lock: it takes a while.
-        let content = content_digest(&keep.transcript);
-        let mut shelves = self.shelves.lock();
-        if shelves.videos.get(&keep.video).is_some_and(|shelf| shelf.withdrawn) {
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        request.check()?;
+        // Before the lock, because it takes a while.
+        let content = content_digest(&request.transcript);
+        let mut state = self.state.lock();
+        if state.videos.get(&request.video).is_some_and(|record| record.withdrawn) {
             return Err(Error::new(ErrorKind::Conflict, Retry::Never, "the video is withdrawn"));
         }
-        let shelf = shelves.videos.entry(keep.video.clone()).or_default();
-        let before = shelf.wishes.clone();
-        shelf.keep(&keep, content);
-        let changed = !before.is_empty() && before != shelf.wishes;
-        let stored = keep.wishes.first().and_then(|first| shelf.stored(first)).cloned();
-        shelves.changes += u64::from(changed);
-        shelves.weigh(&keep.video);
-        stored.ok_or_else(|| Error::unexpected("a wish has no transcript after one was kept for it"))
+        let record = state.videos.entry(request.video.clone()).or_default();
+        let before = record.selectors.clone();
+        record.put(&request, content);
+        let changed = !before.is_empty() && before != record.selectors;
+        let stored = request.selectors.first().and_then(|first| record.stored(first)).cloned();
+        state.changes += u64::from(changed);
+        state.evict_surplus(&request.video);
+        stored.ok_or_else(|| Error::unexpected("a selector has no transcript after one was stored for it"))
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        let mut shelves = self.shelves.lock();
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        let mut state = self.state.lock();
         let video = absence.video.clone();
-        let shelf = shelves.videos.entry(video.clone()).or_default();
-        shelf.absences.insert(absence.wish.clone(), absence);
-        shelves.weigh(&video);
+        let record = state.videos.entry(video.clone()).or_default();
+        record.absences.insert(absence.selector.clone(), absence);
+        state.evict_surplus(&video);
         Ok(())
     }
 
-    async fn claim(&self, lease: Lease) -> Result<Claim> {
-        let mut shelves = self.shelves.lock();
-        let key = (lease.video, lease.wish);
-        let mut ends = lease.until;
-        match shelves.leases.get(&key) {
-            Some((holder, until)) if *holder == lease.holder => ends = ends.max(*until),
-            Some((_, until)) if *until > lease.now => return Ok(Claim::Busy { until: *until }),
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        let mut state = self.state.lock();
+        let key = (lease.video, lease.selector);
+        let mut expires_at = lease.until;
+        match state.leases.get(&key) {
+            Some((holder, end)) if *holder == lease.holder => expires_at = expires_at.max(*end),
+            Some((_, end)) if *end > lease.now => return Ok(LeaseOutcome::Busy { until: *end }),
             Some(_) | None => {}
         }
-        shelves.leases.insert(key, (lease.holder, ends));
-        Ok(Claim::Claimed)
+        state.leases.insert(key, (lease.holder, expires_at));
+        Ok(LeaseOutcome::Acquired)
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
-        let mut shelves = self.shelves.lock();
-        let key = (video.clone(), wish.clone());
-        if shelves.leases.get(&key).is_some_and(|(held_by, _)| held_by == holder) {
-            shelves.leases.remove(&key);
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        let mut state = self.state.lock();
+        let key = (video.clone(), selector.clone());
+        if state.leases.get(&key).is_some_and(|(owner, _)| owner == holder) {
+            state.leases.remove(&key);
         }
         Ok(())
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
-        Ok(self.shelves.lock().links.get(link).cloned())
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+        Ok(self.state.lock().links.get(link).cloned())
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
-        let mut guard = self.shelves.lock();
-        let shelves = &mut *guard;
-        if shelves.links.contains_key(link) {
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        if state.links.contains_key(link) {
             return Ok(());
         }
-        shelves.links.insert(link.clone(), video.clone());
-        if let Some(bound) = &mut shelves.bound {
-            bound.put_link(link);
-            while let Some(oldest) = bound.surplus_link() {
-                shelves.links.remove(&oldest);
+        state.links.insert(link.clone(), video.clone());
+        if let Some(eviction) = &mut state.eviction {
+            eviction.put_link(link);
+            while let Some(oldest) = eviction.pop_link_to_evict() {
+                state.links.remove(&oldest);
             }
         }
         Ok(())
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, _now: Timestamp) -> Result<()> {
-        let mut shelves = self.shelves.lock();
-        shelves.videos.entry(video.clone()).or_default().withdrawn = withdrawn;
-        shelves.changes += 1;
+        let mut state = self.state.lock();
+        state.videos.entry(video.clone()).or_default().withdrawn = withdrawn;
+        state.changes += 1;
         Ok(())
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
-        self.shelves.lock().clear(video);
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.state.lock().delete_data(video);
         Ok(())
     }
 
-    async fn changes(&self) -> Result<u64> {
-        Ok(self.shelves.lock().changes)
+    async fn change_counter(&self) -> Result<u64> {
+        Ok(self.state.lock().changes)
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let after =
-            page.after.as_ref().map(|cursor| read_cursor(cursor).ok_or_else(no_cursor)).transpose()?;
-        let shelves = self.shelves.lock();
-        let tracks = shelves.videos.iter().flat_map(|(video, shelf)| {
-            shelf.tracks(video).enumerate().map(move |(place, track)| ((video.clone(), place), track))
+            page.after.as_ref().map(|cursor| parse_cursor(cursor).ok_or_else(no_cursor)).transpose()?;
+        let state = self.state.lock();
+        let tracks = state.videos.iter().flat_map(|(video, record)| {
+            record.tracks(video).enumerate().map(move |(index, track)| ((video.clone(), index), track))
         });
         let rest = tracks
             .filter(|(_, track)| track.revision.is_some())
             .filter(|(key, _)| after.as_ref().is_none_or(|after| key > after));
-        let page = page_of(rest, page.size(), |((video, place), _)| cursor(video, *place));
+        let page = page_of(rest, page.size(), |((video, index), _)| cursor(video, *index));
         Ok(Page { items: page.items.into_iter().map(|(_, track)| track).collect(), next: page.next })
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
-        let shelves = self.shelves.lock();
-        let withdrawn = shelves.videos.iter().filter(|(_, shelf)| shelf.withdrawn);
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+        let state = self.state.lock();
+        let withdrawn = state.videos.iter().filter(|(_, record)| record.withdrawn);
         let mut videos: Vec<_> = withdrawn.map(|(video, _)| (video.to_string(), video.clone())).collect();
         videos.sort();
         let after = page.after.as_ref().map(Cursor::as_str);
@@ -340,15 +339,16 @@ impl Archive for MemoryArchive {
         Ok(Page { items: page.items.into_iter().map(|(_, video)| video).collect(), next: page.next })
     }
 
-    async fn stats(&self) -> Result<Stats> {
-        let shelves = self.shelves.lock();
-        let mut stats = Stats { links: shelves.links.len() as u64, ..Stats::default() };
-        for shelf in shelves.videos.values() {
-            stats.videos += u64::from(!shelf.transcripts.is_empty());
-            stats.transcripts += shelf.transcripts.len() as u64;
-            stats.absences += shelf.absences.len() as u64;
-            stats.withdrawn += u64::from(shelf.withdrawn);
-            stats.bytes += shelf.transcripts.iter().map(|stored| bytes(&stored.transcript)).sum::<u64>();
+    async fn stats(&self) -> Result<ArchiveStats> {
+        let state = self.state.lock();
+        let mut stats = ArchiveStats { links: state.links.len() as u64, ..ArchiveStats::default() };
+        for record in state.videos.values() {
+            stats.videos += u64::from(!record.transcripts.is_empty());
+            stats.transcripts += record.transcripts.len() as u64;
+            stats.absences += record.absences.len() as u64;
+            stats.withdrawn += u64::from(record.withdrawn);
+            stats.bytes +=
+                record.transcripts.iter().map(|stored| reported_bytes(&stored.transcript)).sum::<u64>();
         }
         Ok(stats)
     }
@@ -360,10 +360,10 @@ mod conformance {
 
     crate::archive_conformance!(Arc::new(super::MemoryArchive::default()));
 
-    mod up_to_a_bound {
+    mod within_capacity {
         use std::sync::Arc;
 
-        // Far above what the cases keep: within the bound nothing is otherwise.
-        crate::archive_conformance!(Arc::new(crate::memory::MemoryArchive::up_to(1 << 30)));
+        // Far above what the cases store: below its capacity the archive behaves the same.
+        crate::archive_conformance!(Arc::new(crate::memory::MemoryArchive::with_capacity(1 << 30)));
     }
 }

@@ -1,14 +1,15 @@
-//! The directory in memory.
+//! The in-memory directory.
 
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-use super::{Shared, numbered, page_of};
+use super::{SharedState, numbered, page_of};
 use crate::{
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
-        Owner, Plan, Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
+        NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+        VerificationToken,
     },
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, KeyId},
@@ -16,15 +17,15 @@ use crate::{
     time::Timestamp,
 };
 
-/// A [`Directory`] in memory. A clone is the same directory.
+/// An in-memory [`Directory`]. A clone is the same directory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDirectory {
-    register: Shared<Register>,
+    state: SharedState<DirectoryState>,
 }
 
-/// Keys and accounts by a number that grows: oldest first.
+/// Keys and accounts by ascending number: oldest first.
 #[derive(Debug, Default)]
-struct Register {
+struct DirectoryState {
     keys: BTreeMap<u64, StoredKey>,
     accounts: BTreeMap<u64, Account>,
     tokens: HashMap<Vec<u8>, StoredToken>,
@@ -33,14 +34,14 @@ struct Register {
 
 #[derive(Debug)]
 struct StoredKey {
-    of: KeyOf,
+    owner: KeyRecordOwner,
     revoked_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
-enum KeyOf {
+enum KeyRecordOwner {
     Lookup(LookupKey),
-    Account { key: NewKey, account: AccountId },
+    Account { key: NewKeyRecord, account: AccountId },
 }
 
 #[derive(Debug)]
@@ -52,21 +53,21 @@ struct StoredToken {
 
 #[derive(Debug)]
 enum TokenState {
-    Fresh,
+    Unused,
     Void,
-    /// By whom it was used: a repeat of the same redemption gets the same answer.
+    /// The redemption; a repeat of it gets the same outcome.
     Used {
         account: AccountId,
-        key: NewKey,
+        key: NewKeyRecord,
         first: bool,
     },
 }
 
 impl StoredKey {
-    fn key(&self) -> &NewKey {
-        match &self.of {
-            KeyOf::Lookup(lookup) => &lookup.key,
-            KeyOf::Account { key, .. } => key,
+    fn key(&self) -> &NewKeyRecord {
+        match &self.owner {
+            KeyRecordOwner::Lookup(lookup) => &lookup.key,
+            KeyRecordOwner::Account { key, .. } => key,
         }
     }
 
@@ -74,21 +75,22 @@ impl StoredKey {
         self.revoked_at.is_none()
     }
 
-    fn is_of(&self, id: &AccountId) -> bool {
-        matches!(&self.of, KeyOf::Account { account, .. } if account == id)
+    fn belongs_to(&self, id: &AccountId) -> bool {
+        matches!(&self.owner, KeyRecordOwner::Account { account, .. } if account == id)
     }
 
-    /// Until when it is entitled, if it is a live key of this subject that is entitled at a moment.
-    fn plus_until(&self, of: &str, now: Timestamp) -> Option<Timestamp> {
-        let KeyOf::Lookup(LookupKey { subject: Some(subject), entitled_until: Some(until), .. }) = &self.of
+    /// The end of its entitlement, if it is a live key of this subject with an active one.
+    fn plus_until(&self, owner: &str, now: Timestamp) -> Option<Timestamp> {
+        let KeyRecordOwner::Lookup(LookupKey { subject: Some(subject), entitled_until: Some(until), .. }) =
+            &self.owner
         else {
             return None;
         };
-        (self.is_live() && subject == of && *until > now).then_some(*until)
+        (self.is_live() && subject == owner && *until > now).then_some(*until)
     }
 }
 
-fn is_same(a: &NewKey, b: &NewKey) -> bool {
+fn is_same(a: &NewKeyRecord, b: &NewKeyRecord) -> bool {
     a.id == b.id && a.digest == b.digest
 }
 
@@ -97,157 +99,169 @@ fn conflict(message: &str) -> Error {
     Error::new(ErrorKind::Conflict, Retry::Never, message)
 }
 
-impl Register {
-    fn number(&mut self) -> u64 {
+impl DirectoryState {
+    fn next_number(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    fn live(&self, is: impl Fn(&NewKey) -> bool) -> Option<&StoredKey> {
-        self.keys.values().find(|stored| stored.is_live() && is(stored.key()))
+    fn find_live(&self, predicate: impl Fn(&NewKeyRecord) -> bool) -> Option<&StoredKey> {
+        self.keys.values().find(|stored| stored.is_live() && predicate(stored.key()))
     }
 
-    fn live_mut(&mut self, is: impl Fn(&NewKey) -> bool) -> Option<&mut StoredKey> {
-        self.keys.values_mut().find(|stored| stored.is_live() && is(stored.key()))
+    fn find_live_mut(&mut self, predicate: impl Fn(&NewKeyRecord) -> bool) -> Option<&mut StoredKey> {
+        self.keys.values_mut().find(|stored| stored.is_live() && predicate(stored.key()))
     }
 
-    /// Stores a key whose id and digest must be new.
-    fn add(&mut self, of: KeyOf) -> Result<()> {
-        let stored = StoredKey { of, revoked_at: None };
+    /// Stores a key with a new ID and digest.
+    fn add(&mut self, owner: KeyRecordOwner) -> Result<()> {
+        let stored = StoredKey { owner, revoked_at: None };
         let new = stored.key();
         if self.keys.values().any(|other| other.key().id == new.id || other.key().digest == new.digest) {
-            return Err(conflict("the key's id or digest is another key's"));
+            return Err(conflict("the key id or the digest belongs to another key"));
         }
-        let number = self.number();
-        self.keys.insert(number, stored);
+        let next_number = self.next_number();
+        self.keys.insert(next_number, stored);
         Ok(())
     }
 
-    fn add_key(&mut self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
+    fn add_key(&mut self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
         if self.keys.values().any(|stored| is_same(stored.key(), &key.key)) {
-            return Ok(AddKey::Added);
+            return Ok(AddKeyOutcome::Added);
         }
         if let Some(subject) = &key.subject {
-            let mut plus: Vec<_> =
+            let mut plus_keys: Vec<_> =
                 self.keys.values().filter_map(|stored| stored.plus_until(subject, key.key.now)).collect();
-            if plus.len() >= live_per_subject as usize {
-                plus.sort_unstable_by(|a, b| b.cmp(a));
+            if plus_keys.len() >= live_per_subject as usize {
+                plus_keys.sort_unstable_by(|a, b| b.cmp(a));
                 let last = (live_per_subject as usize).checked_sub(1);
-                return Ok(AddKey::SubjectFull { room_at: last.and_then(|last| plus.get(last).copied()) });
+                return Ok(AddKeyOutcome::SubjectFull {
+                    room_at: last.and_then(|last| plus_keys.get(last).copied()),
+                });
             }
         }
-        self.add(KeyOf::Lookup(key))?;
-        Ok(AddKey::Added)
+        self.add(KeyRecordOwner::Lookup(key))?;
+        Ok(AddKeyOutcome::Added)
     }
 
-    fn entitle(&mut self, ask: &Entitle) -> bool {
-        let live = self.keys.values().filter(|stored| stored.plus_until(&ask.subject, ask.now).is_some());
-        let has_room = live.count() < ask.live_per_subject as usize;
-        let stored = self.live_mut(|stored| stored.id == ask.key);
-        let Some(StoredKey { of: KeyOf::Lookup(LookupKey { subject, entitled_until, .. }), .. }) = stored
+    fn renew_entitlement(&mut self, request: &RenewRequest) -> bool {
+        let live =
+            self.keys.values().filter(|stored| stored.plus_until(&request.subject, request.now).is_some());
+        let has_room = live.count() < request.live_per_subject as usize;
+        let stored = self.find_live_mut(|stored| stored.id == request.key);
+        let Some(StoredKey {
+            owner: KeyRecordOwner::Lookup(LookupKey { subject, entitled_until, .. }), ..
+        }) = stored
         else {
             return false;
         };
-        let is_own = subject.as_ref() == Some(&ask.subject);
-        if !is_own || !(has_room || *entitled_until > Some(ask.now)) {
+        let is_own = subject.as_ref() == Some(&request.subject);
+        if !is_own || !(has_room || *entitled_until > Some(request.now)) {
             return false;
         }
-        *entitled_until = (*entitled_until).max(Some(ask.until));
+        *entitled_until = (*entitled_until).max(Some(request.until));
         true
     }
 
-    fn rotate(&mut self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
-        let Some(old) = self.live(|key| key.digest == old_digest) else {
-            return Ok(Rotated::Stale);
+    fn rotate(&mut self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
+        let Some(old) = self.find_live(|key| key.digest == old_digest) else {
+            return Ok(RotateOutcome::Stale);
         };
         let revoked_at = new.now;
-        let of = match &old.of {
-            KeyOf::Lookup(lookup) => KeyOf::Lookup(LookupKey { key: new, ..lookup.clone() }),
-            KeyOf::Account { account, .. } => KeyOf::Account { key: new, account: account.clone() },
+        let owner = match &old.owner {
+            KeyRecordOwner::Lookup(lookup) => {
+                KeyRecordOwner::Lookup(LookupKey { key: new, ..lookup.clone() })
+            }
+            KeyRecordOwner::Account { account, .. } => {
+                KeyRecordOwner::Account { key: new, account: account.clone() }
+            }
         };
-        self.add(of)?;
-        if let Some(old) = self.live_mut(|key| key.digest == old_digest) {
+        self.add(owner)?;
+        if let Some(old) = self.find_live_mut(|key| key.digest == old_digest) {
             old.revoked_at = Some(revoked_at);
         }
-        Ok(Rotated::Rotated)
+        Ok(RotateOutcome::Rotated)
     }
 
-    fn put_token(&mut self, token: Token) -> Result<()> {
+    fn put_token(&mut self, token: VerificationToken) -> Result<()> {
         if let Some(stored) = self.tokens.get(&token.digest) {
             let same = stored.email == token.email;
-            return same.then_some(()).ok_or_else(|| conflict("the token was sent to another address"));
+            return same
+                .then_some(())
+                .ok_or_else(|| conflict("the token's digest is stored for another mail address"));
         }
-        let Token { digest, email, expires_at, .. } = token;
-        self.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Fresh });
+        let VerificationToken { digest, email, expires_at, .. } = token;
+        self.tokens.insert(digest, StoredToken { email, expires_at, state: TokenState::Unused });
         Ok(())
     }
 
-    fn redeem(&mut self, ask: Redeem) -> Result<Redeemed> {
-        let Some(token) = self.tokens.get(&ask.digest) else {
-            return Ok(Redeemed::Invalid);
+    fn redeem(&mut self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        let Some(token) = self.tokens.get(&request.digest) else {
+            return Ok(RedeemOutcome::Invalid);
         };
         match &token.state {
-            TokenState::Fresh if token.expires_at > ask.key.now => {}
-            TokenState::Used { account, key, first } if is_same(key, &ask.key) => {
+            TokenState::Unused if token.expires_at > request.key.now => {}
+            TokenState::Used { account, key, first } if is_same(key, &request.key) => {
                 let account = self.account(&AccountRef::Id(account.clone()));
-                let lives = self.live(|key| is_same(key, &ask.key)).is_some();
-                let issued = account.filter(|_| lives).cloned();
-                return Ok(
-                    issued.map_or(Redeemed::Invalid, |account| Redeemed::Issued { account, first: *first })
-                );
+                let is_live = self.find_live(|key| is_same(key, &request.key)).is_some();
+                let issued = account.filter(|_| is_live).cloned();
+                return Ok(issued.map_or(RedeemOutcome::Invalid, |account| RedeemOutcome::Issued {
+                    account,
+                    first: *first,
+                }));
             }
-            _ => return Ok(Redeemed::Invalid),
+            _ => return Ok(RedeemOutcome::Invalid),
         }
         let email = token.email.clone();
         let known = self.account(&AccountRef::Email(email.clone())).cloned();
         let first = known.is_none();
-        if !first && !ask.confirmed {
-            return Ok(Redeemed::NeedsConfirmation);
+        if !first && !request.confirmed {
+            return Ok(RedeemOutcome::NeedsConfirmation);
         }
-        if first && self.account(&AccountRef::Id(ask.new_account.clone())).is_some() {
-            return Err(conflict("the account's id is another account's"));
+        if first && self.account(&AccountRef::Id(request.new_account.clone())).is_some() {
+            return Err(conflict("the account id belongs to another account"));
         }
-        let account = known.unwrap_or_else(|| new_account(&ask, email.clone()));
-        self.add(KeyOf::Account { key: ask.key.clone(), account: account.id.clone() })?;
-        let old = self.keys.values_mut().filter(|stored| stored.is_of(&account.id) && stored.is_live());
-        for key in old.filter(|stored| !is_same(stored.key(), &ask.key)) {
-            key.revoked_at = Some(ask.key.now);
+        let account = known.unwrap_or_else(|| new_account(&request, email.clone()));
+        self.add(KeyRecordOwner::Account { key: request.key.clone(), account: account.id.clone() })?;
+        let old = self.keys.values_mut().filter(|stored| stored.belongs_to(&account.id) && stored.is_live());
+        for key in old.filter(|stored| !is_same(stored.key(), &request.key)) {
+            key.revoked_at = Some(request.key.now);
         }
         if first {
-            let number = self.number();
-            self.accounts.insert(number, account.clone());
+            let next_number = self.next_number();
+            self.accounts.insert(next_number, account.clone());
         }
-        let fresh =
-            |token: &&mut StoredToken| token.email == email && matches!(token.state, TokenState::Fresh);
-        for token in self.tokens.values_mut().filter(fresh) {
+        let unused =
+            |token: &&mut StoredToken| token.email == email && matches!(token.state, TokenState::Unused);
+        for token in self.tokens.values_mut().filter(unused) {
             token.state = TokenState::Void;
         }
-        if let Some(token) = self.tokens.get_mut(&ask.digest) {
-            token.state = TokenState::Used { account: account.id.clone(), key: ask.key, first };
+        if let Some(token) = self.tokens.get_mut(&request.digest) {
+            token.state = TokenState::Used { account: account.id.clone(), key: request.key, first };
         }
-        Ok(Redeemed::Issued { account, first })
+        Ok(RedeemOutcome::Issued { account, first })
     }
 
-    fn account(&self, who: &AccountRef) -> Option<&Account> {
-        self.accounts.values().find(|account| match who {
+    fn account(&self, reference: &AccountRef) -> Option<&Account> {
+        self.accounts.values().find(|account| match reference {
             AccountRef::Id(id) => account.id == *id,
             AccountRef::Email(email) => account.email == *email,
             AccountRef::Customer(customer) => account.customer.as_ref() == Some(customer),
         })
     }
 
-    fn change_account(&mut self, changed: Account) -> Result<Changed> {
+    fn change_account(&mut self, changed: Account) -> Result<UpdateOutcome> {
         let others = self.accounts.values().filter(|account| account.id != changed.id);
         let taken =
             changed.customer.is_some() && others.into_iter().any(|other| other.customer == changed.customer);
         let Some(stored) = self.accounts.values_mut().find(|account| account.id == changed.id) else {
-            return Ok(Changed::Missing);
+            return Ok(UpdateOutcome::Missing);
         };
         if stored.version != changed.version {
-            return Ok(Changed::Stale);
+            return Ok(UpdateOutcome::Stale);
         }
         if taken {
-            return Err(conflict("the customer is another account's"));
+            return Err(conflict("the customer id belongs to another account"));
         }
         *stored = Account {
             version: changed.version + 1,
@@ -255,33 +269,35 @@ impl Register {
             wallet: stored.wallet.clone(),
             ..changed
         };
-        Ok(Changed::Changed(stored.clone()))
+        Ok(UpdateOutcome::Changed(stored.clone()))
     }
 
-    fn erase_account(&mut self, id: &AccountId, version: u64) -> Erased {
+    fn erase_account(&mut self, id: &AccountId, version: u64) -> EraseOutcome {
         let found = self.accounts.iter().find(|(_, account)| account.id == *id);
-        let Some((number, account)) = found.map(|(number, account)| (*number, account.clone())) else {
-            return Erased::Missing;
+        let Some((next_number, account)) =
+            found.map(|(next_number, account)| (*next_number, account.clone()))
+        else {
+            return EraseOutcome::Missing;
         };
         if account.version != version {
-            return Erased::Stale;
+            return EraseOutcome::Stale;
         }
-        self.accounts.remove(&number);
+        self.accounts.remove(&next_number);
         self.tokens.retain(|_, token| token.email != account.email);
-        self.keys.retain(|_, stored| !stored.is_of(id));
-        Erased::Erased
+        self.keys.retain(|_, stored| !stored.belongs_to(id));
+        EraseOutcome::Erased
     }
 }
 
-/// The account that a first redemption makes: on the free plan, its month anchored at this moment.
-fn new_account(ask: &Redeem, email: String) -> Account {
+/// The account of a first redemption: on the free plan, with its month anchored at this time.
+fn new_account(request: &RedeemRequest, email: String) -> Account {
     Account {
-        id: ask.new_account.clone(),
+        id: request.new_account.clone(),
         version: 1,
         email,
-        wallet: ask.new_wallet.clone(),
+        wallet: request.new_wallet.clone(),
         plan: Plan::Free,
-        anchor: ask.key.now,
+        anchor: request.key.now,
         paid: None,
         customer: None,
         subscription: None,
@@ -291,76 +307,76 @@ fn new_account(ask: &Redeem, email: String) -> Account {
 
 #[async_trait]
 impl Directory for MemoryDirectory {
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
-        let register = self.register.lock();
-        let Some(stored) = register.live(|key| key.digest == key_digest) else {
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>> {
+        let state = self.state.lock();
+        let Some(stored) = state.find_live(|key| key.digest == key_digest) else {
             return Ok(None);
         };
-        Ok(match &stored.of {
-            KeyOf::Lookup(lookup) => Some(Owner::Lookup(lookup.clone())),
-            KeyOf::Account { key, account } => register
+        Ok(match &stored.owner {
+            KeyRecordOwner::Lookup(lookup) => Some(KeyOwner::Lookup(lookup.clone())),
+            KeyRecordOwner::Account { key, account } => state
                 .account(&AccountRef::Id(account.clone()))
-                .map(|account| Owner::Account { key: key.id.clone(), account: account.clone() }),
+                .map(|account| KeyOwner::Account { key: key.id.clone(), account: account.clone() }),
         })
     }
 
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
-        self.register.lock().add_key(key, live_per_subject)
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
+        self.state.lock().add_key(key, live_per_subject)
     }
 
-    async fn entitle(&self, ask: Entitle) -> Result<bool> {
-        Ok(self.register.lock().entitle(&ask))
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
+        Ok(self.state.lock().renew_entitlement(&request))
     }
 
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
-        self.register.lock().rotate(old_digest, new)
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
+        self.state.lock().rotate(old_digest, new)
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
-        let mut register = self.register.lock();
-        let live = register.live_mut(|stored| stored.id == *key);
+        let mut state = self.state.lock();
+        let live = state.find_live_mut(|stored| stored.id == *key);
         Ok(live.map(|stored| stored.revoked_at = Some(now)).is_some())
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
         let after = numbered(page.after.as_ref())?;
-        let register = self.register.lock();
-        let rest = register.keys.iter().filter(|(number, _)| **number > after);
-        let rest = rest.filter_map(|(number, stored)| match &stored.of {
-            KeyOf::Lookup(lookup) => {
-                Some((*number, KeySummary { key: lookup.clone(), revoked_at: stored.revoked_at }))
+        let state = self.state.lock();
+        let rest = state.keys.iter().filter(|(next_number, _)| **next_number > after);
+        let rest = rest.filter_map(|(next_number, stored)| match &stored.owner {
+            KeyRecordOwner::Lookup(lookup) => {
+                Some((*next_number, KeySummary { key: lookup.clone(), revoked_at: stored.revoked_at }))
             }
-            KeyOf::Account { .. } => None,
+            KeyRecordOwner::Account { .. } => None,
         });
-        Ok(without_numbers(page_of(rest, page.size(), |(number, _)| number.to_string())))
+        Ok(without_numbers(page_of(rest, page.size(), |(next_number, _)| next_number.to_string())))
     }
 
-    async fn put_token(&self, token: Token) -> Result<()> {
-        self.register.lock().put_token(token)
+    async fn put_token(&self, token: VerificationToken) -> Result<()> {
+        self.state.lock().put_token(token)
     }
 
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        self.register.lock().redeem(ask)
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        self.state.lock().redeem(request)
     }
 
-    async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
-        Ok(self.register.lock().account(who).cloned())
+    async fn account(&self, reference: &AccountRef) -> Result<Option<Account>> {
+        Ok(self.state.lock().account(reference).cloned())
     }
 
-    async fn change_account(&self, account: Account) -> Result<Changed> {
-        self.register.lock().change_account(account)
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
+        self.state.lock().change_account(account)
     }
 
-    async fn erase_account(&self, id: &AccountId, version: u64, _now: Timestamp) -> Result<Erased> {
-        Ok(self.register.lock().erase_account(id, version))
+    async fn erase_account(&self, id: &AccountId, version: u64, _now: Timestamp) -> Result<EraseOutcome> {
+        Ok(self.state.lock().erase_account(id, version))
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
         let after = numbered(page.after.as_ref())?;
-        let register = self.register.lock();
-        let rest = register.accounts.iter().filter(|(number, _)| **number > after);
-        let rest = rest.map(|(number, account)| (*number, account.clone()));
-        Ok(without_numbers(page_of(rest, page.size(), |(number, _)| number.to_string())))
+        let state = self.state.lock();
+        let rest = state.accounts.iter().filter(|(next_number, _)| **next_number > after);
+        let rest = rest.map(|(next_number, account)| (*next_number, account.clone()));
+        Ok(without_numbers(page_of(rest, page.size(), |(next_number, _)| next_number.to_string())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ledger in memory.
+//! The in-memory ledger.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -7,45 +7,46 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{Shared, numbered, page_of};
+use super::{SharedState, numbered, page_of};
 use crate::{
     error::{Error, ErrorKind, Result, Retry},
     ids::{GrantId, HoldId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, EntryKind, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState,
-        Ledger, Leg, Pool, PoolBalance, Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
-        allocate::{self, Share, TakenBack},
+        Balance, Entry, EntryKind, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        Leg, PeriodBalance, Pool, PoolBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest,
+        Terms,
+        allocate::{self, PoolShare, RevokedAmount},
     },
     page::{Page, PageRequest},
     time::Timestamp,
 };
 
-/// A [`Ledger`] in memory. A clone is the same ledger.
+/// An in-memory [`Ledger`]. A clone is the same ledger.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLedger {
-    books: Shared<Books>,
+    state: SharedState<LedgerState>,
 }
 
-/// Everything that the ledger knows.
+/// All data of the ledger.
 #[derive(Debug, Default)]
-struct Books {
-    wallets: BTreeMap<WalletId, Wallet>,
-    holds: HashMap<HoldId, Hold>,
-    /// The open holds by expiry: what [`Ledger::expire`] goes through.
+struct LedgerState {
+    wallets: BTreeMap<WalletId, WalletState>,
+    holds: HashMap<HoldId, HoldRecord>,
+    /// The open holds by expiry, for [`Ledger::expire`].
     open: BTreeSet<(Timestamp, HoldId)>,
-    transfers: HashMap<GrantId, Transfer>,
+    transfers: HashMap<GrantId, TransferRecord>,
     entries: u64,
 }
 
 #[derive(Debug, Default)]
-struct Wallet {
-    /// Every pool that was ever used, in the order of first use.
+struct WalletState {
+    /// Every pool that was ever used, in order of first use.
     pools: Vec<PoolBalance>,
     entries: Vec<Entry>,
 }
 
 #[derive(Debug)]
-struct Hold {
+struct HoldRecord {
     legs: Vec<HeldLeg>,
     state: HoldState,
     memo: String,
@@ -55,52 +56,52 @@ struct Hold {
 struct HeldLeg {
     wallet: WalletId,
     amount: u64,
-    shares: Vec<Share>,
+    shares: Vec<PoolShare>,
 }
 
-/// What a grant's id was used for.
+/// Operation that used a grant or revocation ID.
 #[derive(Debug)]
-enum Transfer {
-    /// `reclaimed` is what its revocations took and fell short of.
+enum TransferRecord {
+    /// `reclaimed` is the sum of what its revocations took and of their shortfalls.
     Grant { wallet: WalletId, amount: u64, reclaimed: u64 },
-    /// What was asked, and what came of it.
-    Revocation { grant: GrantId, amount: u64, outcome: TakenBack },
+    /// The request, and its outcome.
+    Revocation { grant: GrantId, amount: u64, outcome: RevokedAmount },
 }
 
-/// One step, before it is an [`Entry`].
-struct Step<'a> {
+/// The origin of an [`Entry`].
+struct EntryCause<'a> {
     at: Timestamp,
     cause: &'a str,
     memo: &'a str,
 }
 
 impl HeldLeg {
-    fn is_of(&self, leg: &Leg) -> bool {
+    fn matches(&self, leg: &Leg) -> bool {
         self.wallet == leg.wallet && self.amount == leg.amount
     }
 }
 
-impl Wallet {
-    /// What is stored of a pool, under the limit that is given now.
+impl WalletState {
+    /// The stored balance of a pool, with the limit of this request.
     fn pool(&self, pool: &Pool) -> PoolBalance {
-        let fresh = PoolBalance::fresh(pool.clone());
+        let unused = PoolBalance::unused(pool.clone());
         let stored = self.pools.iter().find(|stored| stored.pool.is_same(pool));
-        stored.map_or(fresh, |stored| PoolBalance { pool: pool.clone(), ..stored.clone() })
+        stored.map_or(unused, |stored| PoolBalance { pool: pool.clone(), ..stored.clone() })
     }
 
-    /// The stored pool; it is made when it is used for the first time.
+    /// The stored pool, created on first use.
     fn pool_mut(&mut self, pool: &Pool) -> &mut PoolBalance {
-        let place = self.pools.iter().position(|stored| stored.pool.is_same(pool)).unwrap_or_else(|| {
-            self.pools.push(PoolBalance::fresh(pool.clone()));
+        let index = self.pools.iter().position(|stored| stored.pool.is_same(pool)).unwrap_or_else(|| {
+            self.pools.push(PoolBalance::unused(pool.clone()));
             self.pools.len() - 1
         });
-        &mut self.pools[place]
+        &mut self.pools[index]
     }
 }
 
-impl Books {
+impl LedgerState {
     fn balance(&self, wallet: &WalletId, terms: &Terms) -> Balance {
-        let none = Wallet::default();
+        let none = WalletState::default();
         let stored = self.wallets.get(wallet).unwrap_or(&none);
         let pools = terms.pools.iter().map(|pool| stored.pool(pool)).collect();
         Balance { wallet: wallet.clone(), pools }
@@ -110,8 +111,15 @@ impl Books {
         legs.iter().map(|leg| self.balance(&leg.wallet, &leg.terms)).collect()
     }
 
-    /// Takes one step: changes the pool and writes the entry.
-    fn take(&mut self, step: &Step<'_>, wallet: &WalletId, pool: &Pool, kind: EntryKind, amount: u64) {
+    /// Changes a pool and writes the entry.
+    fn apply_entry(
+        &mut self,
+        entry_cause: &EntryCause<'_>,
+        wallet: &WalletId,
+        pool: &Pool,
+        kind: EntryKind,
+        amount: u64,
+    ) {
         let shortfall = matches!(kind, EntryKind::Revoked { shortfall } if shortfall > 0);
         if amount == 0 && !shortfall {
             return;
@@ -138,10 +146,10 @@ impl Books {
             EntryKind::Revoked { .. } => stored.granted -= amount,
         }
         let pool = stored.pool.clone();
-        let (cause, memo) = (step.cause.to_owned(), step.memo.to_owned());
+        let (cause, memo) = (entry_cause.cause.to_owned(), entry_cause.memo.to_owned());
         owner.entries.push(Entry {
             seq,
-            at: step.at,
+            at: entry_cause.at,
             wallet: wallet.clone(),
             pool,
             kind,
@@ -151,91 +159,96 @@ impl Books {
         });
     }
 
-    fn hold(&mut self, ask: HoldRequest) -> HoldOutcome {
-        let state = HoldState::Open { expires_at: ask.expires_at };
-        self.take_legs(ask, EntryKind::Held, state)
+    fn hold(&mut self, request: HoldRequest) -> HoldOutcome {
+        let state = HoldState::Open { expires_at: request.expires_at };
+        self.apply_legs(request, EntryKind::Held, state)
     }
 
-    fn spend(&mut self, ask: HoldRequest) -> HoldOutcome {
-        let spent = ask.legs.iter().map(|leg| leg.amount).collect();
-        self.take_legs(ask, EntryKind::Charged, HoldState::Closed { spent })
+    fn spend(&mut self, request: HoldRequest) -> HoldOutcome {
+        let spent = request.legs.iter().map(|leg| leg.amount).collect();
+        self.apply_legs(request, EntryKind::Charged, HoldState::Settled { spent })
     }
 
-    /// Takes the amounts of all legs, or of none; `kind` is what the entries say, `state` how the hold is then.
-    fn take_legs(&mut self, ask: HoldRequest, kind: EntryKind, state: HoldState) -> HoldOutcome {
-        let names =
-            |hold: &Hold| hold.legs.iter().any(|held| ask.legs.iter().any(|leg| leg.wallet == held.wallet));
-        self.expire(ask.now, names, usize::MAX);
-        if let Some(known) = self.holds.get(&ask.id) {
-            let same = known.legs.len() == ask.legs.len()
-                && known.legs.iter().zip(&ask.legs).all(|(held, leg)| held.is_of(leg));
-            return match same {
-                true => HoldOutcome::Known { state: known.state.clone(), balances: self.balances(&ask.legs) },
+    /// Takes the amounts of all legs, or of none.
+    ///
+    /// `kind` is the kind of the entries, `state` the state of the hold.
+    fn apply_legs(&mut self, request: HoldRequest, kind: EntryKind, state: HoldState) -> HoldOutcome {
+        let affects = |hold: &HoldRecord| {
+            hold.legs.iter().any(|held| request.legs.iter().any(|leg| leg.wallet == held.wallet))
+        };
+        self.expire(request.now, affects, usize::MAX);
+        if let Some(known) = self.holds.get(&request.id) {
+            let is_same = known.legs.len() == request.legs.len()
+                && known.legs.iter().zip(&request.legs).all(|(held, leg)| held.matches(leg));
+            return match is_same {
+                true => {
+                    HoldOutcome::Exists { state: known.state.clone(), balances: self.balances(&request.legs) }
+                }
                 false => HoldOutcome::Conflict,
             };
         }
-        let mut legs = Vec::with_capacity(ask.legs.len());
-        for (leg, place) in ask.legs.iter().zip(0..) {
+        let mut legs = Vec::with_capacity(request.legs.len());
+        for (leg, index) in request.legs.iter().zip(0..) {
             let balance = self.balance(&leg.wallet, &leg.terms);
             let Some(shares) = allocate::allocate(&balance.pools, leg.amount) else {
-                return HoldOutcome::Refused { leg: place, balance };
+                return HoldOutcome::Insufficient { leg: index, balance };
             };
             legs.push(HeldLeg { wallet: leg.wallet.clone(), amount: leg.amount, shares });
         }
-        let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &ask.memo };
+        let entry_cause = EntryCause { at: request.now, cause: request.id.as_str(), memo: &request.memo };
         for leg in &legs {
             for share in &leg.shares {
-                self.take(&step, &leg.wallet, &share.pool, kind, share.amount);
+                self.apply_entry(&entry_cause, &leg.wallet, &share.pool, kind, share.amount);
             }
         }
         if let HoldState::Open { expires_at } = state {
-            self.open.insert((expires_at, ask.id.clone()));
+            self.open.insert((expires_at, request.id.clone()));
         }
-        self.holds.insert(ask.id, Hold { legs, state, memo: ask.memo });
-        HoldOutcome::Held { balances: self.balances(&ask.legs) }
+        self.holds.insert(request.id, HoldRecord { legs, state, memo: request.memo });
+        HoldOutcome::Held { balances: self.balances(&request.legs) }
     }
 
-    fn settle(&mut self, ask: &Settle) -> Result<SettleOutcome> {
-        let Some(hold) = self.holds.get_mut(&ask.id) else {
-            return Ok(SettleOutcome::Unknown);
+    fn settle(&mut self, request: &SettleRequest) -> Result<SettleOutcome> {
+        let Some(hold) = self.holds.get_mut(&request.id) else {
+            return Ok(SettleOutcome::HoldNotFound);
         };
         let HoldState::Open { expires_at } = hold.state else {
-            return Ok(SettleOutcome::Known { state: hold.state.clone() });
+            return Ok(SettleOutcome::Exists { state: hold.state.clone() });
         };
-        if ask.spent.len() != hold.legs.len() {
-            return Err(Error::invalid("a settlement has one figure for each leg of its hold"));
+        if request.spent.len() != hold.legs.len() {
+            return Err(Error::invalid("a settlement must have one amount for each leg of its hold"));
         }
         let mut settled = Vec::with_capacity(hold.legs.len());
-        for (leg, spent) in hold.legs.iter().zip(&ask.spent) {
+        for (leg, spent) in hold.legs.iter().zip(&request.spent) {
             let shares = allocate::settle(&leg.shares, *spent)
-                .ok_or_else(|| Error::invalid("a settlement spends no more than its leg holds"))?;
+                .ok_or_else(|| Error::invalid("a settlement must not spend more than its leg holds"))?;
             settled.push((leg.wallet.clone(), shares));
         }
-        hold.state = HoldState::Closed { spent: ask.spent.clone() };
+        hold.state = HoldState::Settled { spent: request.spent.clone() };
         let memo = hold.memo.clone();
-        self.open.remove(&(expires_at, ask.id.clone()));
-        let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &memo };
+        self.open.remove(&(expires_at, request.id.clone()));
+        let entry_cause = EntryCause { at: request.now, cause: request.id.as_str(), memo: &memo };
         let mut balances = Vec::with_capacity(settled.len());
         for (wallet, shares) in settled {
             for share in &shares {
-                self.take(&step, &wallet, &share.pool, EntryKind::Spent, share.spent);
-                self.take(&step, &wallet, &share.pool, EntryKind::Returned, share.returned);
+                self.apply_entry(&entry_cause, &wallet, &share.pool, EntryKind::Spent, share.spent);
+                self.apply_entry(&entry_cause, &wallet, &share.pool, EntryKind::Returned, share.returned);
             }
-            balances.push(self.last_seen(wallet, shares.iter().map(|share| &share.pool)));
+            balances.push(self.last_balance(wallet, shares.iter().map(|share| &share.pool)));
         }
         Ok(SettleOutcome::Settled { balances })
     }
 
-    /// The balance of pools, each with the limit that was last seen.
-    fn last_seen<'a>(&self, wallet: WalletId, pools: impl Iterator<Item = &'a Pool>) -> Balance {
+    /// The balance of pools, each with the limit of its last use.
+    fn last_balance<'a>(&self, wallet: WalletId, pools: impl Iterator<Item = &'a Pool>) -> Balance {
         let stored = self.wallets.get(&wallet);
         let pools =
             pools.filter_map(|pool| stored?.pools.iter().find(|used| used.pool.is_same(pool)).cloned());
         Balance { pools: pools.collect(), wallet }
     }
 
-    /// Expires overdue holds that are `wanted`, the longest overdue first; returns how many.
-    fn expire(&mut self, now: Timestamp, wanted: impl Fn(&Hold) -> bool, limit: usize) -> u32 {
+    /// Expires overdue holds that are `wanted`, the longest overdue first; returns their number.
+    fn expire(&mut self, now: Timestamp, wanted: impl Fn(&HoldRecord) -> bool, limit: usize) -> u32 {
         let overdue: Vec<(Timestamp, HoldId)> = self
             .open
             .iter()
@@ -248,10 +261,16 @@ impl Books {
         for due in overdue {
             self.open.remove(&due);
             let Some(mut hold) = self.holds.remove(&due.1) else { continue };
-            let step = Step { at: now, cause: due.1.as_str(), memo: &hold.memo };
+            let entry_cause = EntryCause { at: now, cause: due.1.as_str(), memo: &hold.memo };
             for leg in &hold.legs {
                 for share in &leg.shares {
-                    self.take(&step, &leg.wallet, &share.pool, EntryKind::Expired, share.amount);
+                    self.apply_entry(
+                        &entry_cause,
+                        &leg.wallet,
+                        &share.pool,
+                        EntryKind::Expired,
+                        share.amount,
+                    );
                 }
             }
             hold.state = HoldState::Expired;
@@ -261,100 +280,108 @@ impl Books {
         count
     }
 
-    fn extend(&mut self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "there is no such hold");
+    fn extend(&mut self, id: &HoldId, new_expiry: Timestamp) -> Result<HoldState> {
+        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "the hold does not exist");
         let hold = self.holds.get_mut(id).ok_or_else(unknown)?;
         if let HoldState::Open { expires_at } = hold.state
-            && until > expires_at
+            && new_expiry > expires_at
         {
-            hold.state = HoldState::Open { expires_at: until };
+            hold.state = HoldState::Open { expires_at: new_expiry };
             self.open.remove(&(expires_at, id.clone()));
-            self.open.insert((until, id.clone()));
+            self.open.insert((new_expiry, id.clone()));
         }
         Ok(hold.state.clone())
     }
 
-    fn grant(&mut self, ask: Grant) -> Result<GrantOutcome> {
-        match self.transfers.get(&ask.id) {
-            Some(Transfer::Grant { wallet, amount, .. })
-                if *wallet == ask.wallet && *amount == ask.amount =>
+    fn grant(&mut self, request: GrantRequest) -> Result<GrantOutcome> {
+        match self.transfers.get(&request.id) {
+            Some(TransferRecord::Grant { wallet, amount, .. })
+                if *wallet == request.wallet && *amount == request.amount =>
             {
-                return Ok(GrantOutcome::Known);
+                return Ok(GrantOutcome::Exists);
             }
             Some(_) => return Ok(GrantOutcome::Conflict),
             None => {}
         }
-        let granted = self.wallets.get(&ask.wallet).map_or(0, |wallet| wallet.pool(&Pool::Purchased).granted);
-        if granted.saturating_add(ask.amount) > i64::MAX as u64 {
-            return Err(Error::invalid("a wallet has room for 2^63 credits"));
+        let granted =
+            self.wallets.get(&request.wallet).map_or(0, |wallet| wallet.pool(&Pool::Purchased).granted);
+        if granted.saturating_add(request.amount) > i64::MAX as u64 {
+            return Err(Error::invalid("a grant would exceed the limit of a wallet: 2^63 - 1 credits"));
         }
-        let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &ask.memo };
-        self.take(&step, &ask.wallet, &Pool::Purchased, EntryKind::Granted, ask.amount);
-        let balance = self.last_seen(ask.wallet.clone(), std::iter::once(&Pool::Purchased));
-        self.transfers
-            .insert(ask.id, Transfer::Grant { wallet: ask.wallet, amount: ask.amount, reclaimed: 0 });
+        let entry_cause = EntryCause { at: request.now, cause: request.id.as_str(), memo: &request.memo };
+        self.apply_entry(&entry_cause, &request.wallet, &Pool::Purchased, EntryKind::Granted, request.amount);
+        let balance = self.last_balance(request.wallet.clone(), std::iter::once(&Pool::Purchased));
+        self.transfers.insert(
+            request.id,
+            TransferRecord::Grant { wallet: request.wallet, amount: request.amount, reclaimed: 0 },
+        );
         Ok(GrantOutcome::Granted { balance })
     }
 
-    fn revoke(&mut self, ask: Revoke) -> RevokeOutcome {
-        match self.transfers.get(&ask.id) {
-            Some(Transfer::Revocation { grant, amount, outcome })
-                if *grant == ask.grant && *amount == ask.amount =>
+    fn revoke(&mut self, request: RevokeRequest) -> RevokeOutcome {
+        match self.transfers.get(&request.id) {
+            Some(TransferRecord::Revocation { grant, amount, outcome })
+                if *grant == request.grant && *amount == request.amount =>
             {
-                return RevokeOutcome::Known { taken: outcome.taken, shortfall: outcome.shortfall };
+                return RevokeOutcome::Exists { taken: outcome.taken, shortfall: outcome.shortfall };
             }
             Some(_) => return RevokeOutcome::Conflict,
             None => {}
         }
-        let Some(Transfer::Grant { wallet, amount, reclaimed }) = self.transfers.get_mut(&ask.grant) else {
-            return RevokeOutcome::UnknownGrant;
+        let Some(TransferRecord::Grant { wallet, amount, reclaimed }) =
+            self.transfers.get_mut(&request.grant)
+        else {
+            return RevokeOutcome::GrantNotFound;
         };
         let wallet = wallet.clone();
         let available =
             self.wallets.get(&wallet).map_or(0, |stored| stored.pool(&Pool::Purchased).available());
-        let outcome = allocate::take_back(*amount, *reclaimed, ask.amount, available);
-        let TakenBack { taken, shortfall } = outcome;
+        let outcome = allocate::revoke_amount(*amount, *reclaimed, request.amount, available);
+        let RevokedAmount { taken, shortfall } = outcome;
         *reclaimed += taken + shortfall;
-        let step = Step { at: ask.now, cause: ask.id.as_str(), memo: &ask.memo };
-        self.take(&step, &wallet, &Pool::Purchased, EntryKind::Revoked { shortfall }, taken);
-        self.transfers.insert(ask.id, Transfer::Revocation { grant: ask.grant, amount: ask.amount, outcome });
+        let entry_cause = EntryCause { at: request.now, cause: request.id.as_str(), memo: &request.memo };
+        self.apply_entry(&entry_cause, &wallet, &Pool::Purchased, EntryKind::Revoked { shortfall }, taken);
+        self.transfers.insert(
+            request.id,
+            TransferRecord::Revocation { grant: request.grant, amount: request.amount, outcome },
+        );
         RevokeOutcome::Revoked { taken, shortfall }
     }
 }
 
 #[async_trait]
 impl Ledger for MemoryLedger {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        Ok(self.books.lock().hold(ask))
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        Ok(self.state.lock().hold(request))
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        Ok(self.books.lock().spend(ask))
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        Ok(self.state.lock().spend(request))
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.books.lock().extend(id, until)
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.state.lock().extend(id, expires_at)
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        self.books.lock().settle(&ask)
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.state.lock().settle(&request)
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
         grant.check()?;
-        self.books.lock().grant(grant)
+        self.state.lock().grant(grant)
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        ask.check()?;
-        Ok(self.books.lock().revoke(ask))
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        request.check()?;
+        Ok(self.state.lock().revoke(request))
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
-        Ok(self.books.lock().balance(wallet, terms))
+        Ok(self.state.lock().balance(wallet, terms))
     }
 
     async fn balance_since(
@@ -362,34 +389,34 @@ impl Ledger for MemoryLedger {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         terms.check()?;
-        let books = self.books.lock();
-        let entries = books.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
+        let state = self.state.lock();
+        let entries = state.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
         let spent = entries
             .iter()
             .filter(|entry| entry.pool == Pool::Purchased && entry.kind.is_spent() && entry.at >= since);
         let purchased_spent = spent.map(|entry| entry.amount).sum();
-        Ok(BalanceSince { balance: books.balance(wallet, terms), purchased_spent })
+        Ok(PeriodBalance { balance: state.balance(wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
-        Ok(self.books.lock().expire(now, |_| true, limit as usize))
+        Ok(self.state.lock().expire(now, |_| true, limit as usize))
     }
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let after = numbered(page.after.as_ref())?;
-        let books = self.books.lock();
-        let entries = books.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
+        let state = self.state.lock();
+        let entries = state.wallets.get(wallet).map_or(&[][..], |wallet| &wallet.entries);
         let rest = entries.iter().filter(|entry| entry.seq > after).cloned();
         Ok(page_of(rest, page.size(), |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
-        let books = self.books.lock();
+        let state = self.state.lock();
         let after = page.after.as_ref().map(|cursor| WalletId::new(cursor.as_str()));
         let start = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = books.wallets.range::<WalletId, _>((start, Bound::Unbounded));
+        let rest = state.wallets.range::<WalletId, _>((start, Bound::Unbounded));
         let rest = rest.map(|(id, wallet)| Balance { wallet: id.clone(), pools: wallet.pools.clone() });
         Ok(page_of(rest, page.size(), |balance| balance.wallet.as_str().to_owned()))
     }

@@ -1,9 +1,8 @@
 //! In-memory implementations of the storage ports.
 //!
-//! They are for trying things out, for tests, and as the oracle that simulations compare other stores
-//! with: so they are simple rather than fast, and exact. Nothing outlives the process. Each is a handle:
-//! a clone is the same store. Each method is one critical section of one lock, which is never held
-//! across an await.
+//! For experiments, for tests, and as the reference that simulations compare other stores with: simple rather than
+//! fast, and exact. Data ends with the process. Each type is a handle: a clone is the same store. Each method is one
+//! critical section of one lock, which is never held across an await.
 //!
 //! ```
 //! use transcript_core::{archive::Archive, memory::MemoryArchive};
@@ -17,15 +16,15 @@
 //! ```
 
 mod archive;
-mod bound;
-#[cfg(test)]
-mod bound_tests;
 mod directory;
+mod eviction;
+#[cfg(test)]
+mod eviction_tests;
+mod idempotency;
 mod ledger;
 mod limits;
 mod orders;
 mod outbox;
-mod replies;
 mod secrets;
 
 use std::{
@@ -35,11 +34,11 @@ use std::{
 
 pub use archive::MemoryArchive;
 pub use directory::MemoryDirectory;
+pub use idempotency::MemoryIdempotencyStore;
 pub use ledger::MemoryLedger;
 pub use limits::MemoryRateLimiter;
 pub use orders::MemoryOrders;
 pub use outbox::MemoryOutbox;
-pub use replies::MemoryReplies;
 pub use secrets::MemorySecrets;
 
 use crate::{
@@ -48,31 +47,31 @@ use crate::{
     page::Page,
 };
 
-/// State that the clones of a handle share. It prints nothing of what it holds: secrets are in it.
+/// State that the clones of a handle share. Its `Debug` output is empty because it contains secrets.
 #[derive(Default)]
-struct Shared<T>(Arc<Mutex<T>>);
+struct SharedState<T>(Arc<Mutex<T>>);
 
-impl<T> Shared<T> {
+impl<T> SharedState<T> {
     /// The state, for one critical section.
     fn lock(&self) -> MutexGuard<'_, T> {
-        // No method leaves its state half changed where it could panic, so poison means nothing here.
+        // No method panics with half-changed state, so a poisoned lock is safe to use.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Clone for Shared<T> {
+impl<T> Clone for SharedState<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> fmt::Debug for Shared<T> {
+impl<T> fmt::Debug for SharedState<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
     }
 }
 
-/// The next page of what is left: at most `size` items, and a cursor when there are more.
+/// The next page: at most `size` items, and a cursor if there are more.
 fn page_of<T>(rest: impl Iterator<Item = T>, size: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
     let mut items: Vec<T> = rest.take(size + 1).collect();
     let more = items.len() > size;
@@ -81,12 +80,12 @@ fn page_of<T>(rest: impl Iterator<Item = T>, size: usize, cursor: impl Fn(&T) ->
     Page { items, next }
 }
 
-/// The number in a cursor of a list that only grows: how many items came before; 0 on the first page.
+/// The number in the cursor of an append-only list: the items before the page; 0 on the first page.
 fn numbered(after: Option<&Cursor>) -> Result<u64> {
     after.map_or(Ok(0), |cursor| cursor.as_str().parse().map_err(|_| no_cursor()))
 }
 
 #[cold]
 fn no_cursor() -> Error {
-    Error::invalid("this is no cursor of this store")
+    Error::invalid("the cursor is not from this store")
 }

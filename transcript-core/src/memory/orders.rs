@@ -1,37 +1,37 @@
-//! Orders in memory.
+//! The in-memory order store.
 
 use std::collections::{HashMap, hash_map::Entry};
 
 use async_trait::async_trait;
 
-use super::{Shared, page_of};
+use super::{SharedState, page_of};
 use crate::{
-    accounts::{Order, OrderState, Orders},
+    accounts::{Order, OrderState, OrderStore},
     error::{Error, ErrorKind, Result, Retry},
     ids::{AccountId, OrderId},
     page::{Page, PageRequest},
 };
 
-/// [`Orders`] in memory. A clone is the same store.
+/// An in-memory [`OrderStore`]. A clone is the same store.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryOrders {
-    orders: Shared<HashMap<OrderId, Order>>,
+    orders: SharedState<HashMap<OrderId, Order>>,
 }
 
 #[async_trait]
-impl Orders for MemoryOrders {
+impl OrderStore for MemoryOrders {
     async fn open(&self, order: Order) -> Result<()> {
         if order.version != 1 {
-            return Err(Error::invalid("an order is opened with version 1"));
+            return Err(Error::invalid("a new order must have version 1"));
         }
         match self.orders.lock().entry(order.id.clone()) {
-            Entry::Vacant(place) => {
-                place.insert(order);
+            Entry::Vacant(position) => {
+                position.insert(order);
                 Ok(())
             }
             Entry::Occupied(stored) if with_progress_of(&order, stored.get()) == *stored.get() => Ok(()),
             Entry::Occupied(_) => {
-                Err(Error::new(ErrorKind::Conflict, Retry::Never, "the order's id is another order's"))
+                Err(Error::new(ErrorKind::Conflict, Retry::Never, "the order id belongs to another order"))
             }
         }
     }
@@ -51,41 +51,41 @@ impl Orders for MemoryOrders {
         }
     }
 
-    async fn unsettled(&self, page: PageRequest) -> Result<Page<Order>> {
+    async fn list_open(&self, page: PageRequest) -> Result<Page<Order>> {
         Ok(self.page(&page, |order| order.state == OrderState::Open))
     }
 
-    async fn of_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
+    async fn list_for_account(&self, account: &AccountId, page: PageRequest) -> Result<Page<Order>> {
         Ok(self.page(&page, |order| order.account == *account))
     }
 }
 
 impl MemoryOrders {
-    /// A page of such orders, oldest first.
+    /// A page of the matching orders, oldest first.
     fn page(&self, page: &PageRequest, is_such: impl Fn(&Order) -> bool) -> Page<Order> {
         let orders = self.orders.lock();
         let such = orders.values().filter(|order| is_such(order));
-        let mut such: Vec<(String, &Order)> = such.map(|order| (place(order), order)).collect();
+        let mut such: Vec<(String, &Order)> = such.map(|order| (position(order), order)).collect();
         such.sort_by(|one, other| one.0.cmp(&other.0));
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let rest = such.into_iter().filter(|(place, _)| place.as_str() > after);
-        let found = page_of(rest, page.size(), |(place, _)| place.clone());
+        let rest = such.into_iter().filter(|(position, _)| position.as_str() > after);
+        let found = page_of(rest, page.size(), |(position, _)| position.clone());
         Page { items: found.items.into_iter().map(|(_, order)| order.clone()).collect(), next: found.next }
     }
 }
 
-/// An order's place among all, by age, as a text that sorts the same way.
-fn place(order: &Order) -> String {
+/// An order's position by age, as a sortable text.
+fn position(order: &Order) -> String {
     format!("{:020}/{}", order.created_at.as_millis(), order.id)
 }
 
-/// An order as it was sold, as far along as another one is.
-fn with_progress_of(sold: &Order, along: &Order) -> Order {
+/// A sold order with the progress of another one.
+fn with_progress_of(sold: &Order, progress: &Order) -> Order {
     Order {
-        version: along.version,
-        state: along.state,
-        payment: along.payment.clone(),
-        taken_back: along.taken_back.clone(),
+        version: progress.version,
+        state: progress.state,
+        payment: progress.payment.clone(),
+        refunded_credits: progress.refunded_credits.clone(),
         ..sold.clone()
     }
 }

@@ -1,8 +1,8 @@
-//! Mail to be sent, in memory.
+//! The in-memory outbox.
 
 use async_trait::async_trait;
 
-use super::Shared;
+use super::SharedState;
 use crate::{
     accounts::{MailIntent, Outbox, WAITING_MAX},
     error::Result,
@@ -10,17 +10,17 @@ use crate::{
     time::Timestamp,
 };
 
-/// An [`Outbox`] in memory. A clone is the same outbox.
+/// An in-memory [`Outbox`]. A clone is the same outbox.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryOutbox {
     /// Every mail that was ever queued, in that order.
-    mails: Shared<Vec<Mail>>,
+    mails: SharedState<Vec<QueuedMail>>,
 }
 
 #[derive(Debug)]
-struct Mail {
+struct QueuedMail {
     intent: MailIntent,
-    /// When it is due: a lease puts that off to its own end. None when it is done.
+    /// When it is due: a lease moves that to its own end. `None` once it is done.
     due: Option<Timestamp>,
 }
 
@@ -29,12 +29,12 @@ impl Outbox for MemoryOutbox {
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
         let mut mails = self.mails.lock();
         if mails.iter().all(|mail| mail.intent.id != intent.id) {
-            mails.push(Mail { intent, due: Some(now) });
+            mails.push(QueuedMail { intent, due: Some(now) });
         }
         Ok(())
     }
 
-    async fn due(
+    async fn lease_due(
         &self,
         _holder: &Holder,
         now: Timestamp,
@@ -42,11 +42,11 @@ impl Outbox for MemoryOutbox {
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
         let mut mails = self.mails.lock();
-        let mut due: Vec<&mut Mail> =
+        let mut due: Vec<&mut QueuedMail> =
             mails.iter_mut().filter(|mail| mail.due.is_some_and(|due| due <= now)).collect();
         due.sort_by_key(|mail| mail.due);
         due.truncate(limit as usize);
-        let lease = |mail: &mut Mail| {
+        let lease = |mail: &mut QueuedMail| {
             mail.due = Some(until);
             mail.intent.attempts = mail.intent.attempts.saturating_add(1);
             mail.intent.clone()
@@ -54,7 +54,7 @@ impl Outbox for MemoryOutbox {
         Ok(due.into_iter().map(lease).collect())
     }
 
-    async fn forget(&self, to: &str, _now: Timestamp) -> Result<u64> {
+    async fn cancel_for_address(&self, to: &str, _now: Timestamp) -> Result<u64> {
         let mut mails = self.mails.lock();
         let mut count = 0;
         for mail in mails.iter_mut().filter(|mail| mail.due.is_some() && mail.intent.to == to) {
@@ -65,12 +65,12 @@ impl Outbox for MemoryOutbox {
         Ok(count)
     }
 
-    async fn waiting(&self) -> Result<u64> {
+    async fn count_waiting(&self) -> Result<u64> {
         let mails = self.mails.lock();
         Ok((mails.iter().filter(|mail| mail.due.is_some()).count() as u64).min(WAITING_MAX))
     }
 
-    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let mut mails = self.mails.lock();
         if let Some(mail) = mails.iter_mut().find(|mail| mail.intent.id == id && mail.due.is_some()) {
             mail.due = retry_at;

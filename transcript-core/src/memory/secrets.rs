@@ -1,21 +1,21 @@
-//! The service's secrets in memory.
+//! The in-memory secret store.
 
 use std::collections::HashMap;
 
 use async_trait::async_trait;
 
-use super::Shared;
-use crate::{directory::Secrets, error::Result};
+use super::SharedState;
+use crate::{directory::SecretStore, error::Result};
 
-/// [`Secrets`] in memory. A clone is the same store.
+/// An in-memory [`SecretStore`]. A clone is the same store.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySecrets {
-    secrets: Shared<HashMap<String, Vec<u8>>>,
+    secrets: SharedState<HashMap<String, Vec<u8>>>,
 }
 
 #[async_trait]
-impl Secrets for MemorySecrets {
-    async fn secret(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>> {
+impl SecretStore for MemorySecrets {
+    async fn get_or_create(&self, name: &str, fresh: Vec<u8>) -> Result<Vec<u8>> {
         Ok(self.secrets.lock().entry(name.to_owned()).or_insert(fresh).clone())
     }
 }
@@ -27,11 +27,11 @@ mod conformance {
     crate::secrets_conformance!(Arc::new(super::MemorySecrets::default()));
 
     #[tokio::test]
-    async fn a_secret_is_never_printed() {
-        use crate::directory::Secrets;
+    async fn secret_store_debug_hides_values() {
+        use crate::directory::SecretStore;
 
         let secrets = super::MemorySecrets::default();
-        secrets.secret("name", vec![217; 4]).await.unwrap();
+        secrets.get_or_create("name", vec![217; 4]).await.unwrap();
         assert!(!format!("{secrets:?}").contains("217"));
     }
 }

@@ -1,25 +1,25 @@
-//! Every way in which a supplier can fail.
+//! Failures of suppliers.
 
 use std::{fmt, time::Duration};
 
 use crate::{time::Timestamp, transcript::LanguageTag};
 
-/// Why there is no transcript.
+/// Reason why there is no transcript.
 ///
-/// The first group says something about the video and is remembered for a while as an absence; the
-/// second is a passing state of the platform or of our way to it; the third is for the operator.
+/// The first group describes the video and is stored for a while as an absence; the second is a transient state of the
+/// platform or of the connection to it; the third requires the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SupplyReason {
     /// The video has no captions, or no speech.
     NoCaptions,
-    /// The video has transcripts, but none in the wished language; these are the languages it has.
+    /// The video has transcripts, but none in the selected language; these are its languages.
     NoLanguage(Vec<LanguageTag>),
     /// The video is private.
     Private,
     /// The video was removed, or never existed.
     Removed,
-    /// The video is not offered where we ask from.
+    /// The video is not available in the server's region.
     Region,
     /// The video is only for viewers of a certain age.
     Age,
@@ -27,38 +27,38 @@ pub enum SupplyReason {
     Members,
     /// The video must be paid for.
     Payment,
-    /// The platform shows the video only to people who are logged in.
+    /// The platform shows the video only to logged-in users.
     Login,
-    /// The video is live now: its words come later.
+    /// The video is live; a transcript exists only later.
     Live,
-    /// The video has not started yet; it does at this moment, where that is known.
+    /// The video has not started yet; its start time, if known.
     Upcoming(Option<Timestamp>),
 
-    /// The platform throttles us; it named this wait, if any.
+    /// The platform throttles this client; the wait that it named, if any.
     Throttled(Option<Duration>),
-    /// The platform asks for a proof that we are human. It is not given.
+    /// The platform requires a proof of a human user, which is not provided.
     BotCheck,
-    /// The platform answered about another video, which it does to clients it distrusts.
+    /// The platform responded about another video, which it does to clients it suspects.
     OtherVideo,
     /// The platform took too long.
     Timeout,
     /// The platform could not be reached.
     Unreachable,
-    /// The platform answered with a fault of its own.
+    /// The platform failed internally.
     PlatformFault,
-    /// The platform's answer was empty, cut off, too large or in no form that we know.
+    /// The platform's response was empty, truncated, too large or in an unknown format.
     Unreadable,
-    /// Nobody wanted the answer any more.
+    /// The result was no longer needed.
     Cancelled,
 
-    /// Every client identity was refused as too old: the settings must be renewed.
+    /// Every client identity was rejected as outdated; the settings must be renewed.
     Stale,
     /// The supplier's settings are wrong.
     Misconfigured,
 }
 
 impl SupplyReason {
-    /// A lasting name, for storage, logs and metrics.
+    /// Stable name for storage, logs and metrics.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::NoCaptions => "no_captions",
@@ -85,8 +85,8 @@ impl SupplyReason {
         }
     }
 
-    /// Whether it says something about the video itself, which is remembered as an absence.
-    pub fn is_about_the_video(&self) -> bool {
+    /// Whether the reason describes the video itself and is stored as an absence.
+    pub fn is_about_video(&self) -> bool {
         matches!(
             self,
             Self::NoCaptions
@@ -103,18 +103,19 @@ impl SupplyReason {
         )
     }
 
-    /// Whether no other supplier could do better: what the video is, it is for all of them.
+    /// Whether no other supplier can succeed, because the reason applies to all of them.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Private | Self::Removed | Self::Payment | Self::Live | Self::Upcoming(_))
     }
 
-    /// Whether it is due to the supplier, to our way to the platform or to the platform as a whole, and not to the
-    /// video: what is asked for next is likely to meet the same.
-    pub fn is_against_the_supplier(&self) -> bool {
-        !self.is_about_the_video() && *self != Self::Cancelled
+    /// Whether the cause is the supplier, the connection or the platform as a whole rather than the video.
+    ///
+    /// The next request is then likely to fail too.
+    pub fn is_supplier_fault(&self) -> bool {
+        !self.is_about_video() && *self != Self::Cancelled
     }
 
-    /// When the platform wants to be asked again, where it said so.
+    /// Wait that the platform named before the next request; `None` if it named none.
     pub fn named_wait(&self) -> Option<Duration> {
         match self {
             Self::Throttled(named) => *named,
@@ -122,108 +123,113 @@ impl SupplyReason {
         }
     }
 
-    /// Whether the same supplier may succeed when asked again at once.
-    pub fn is_passing(&self) -> bool {
+    /// Whether an immediate retry with the same supplier may succeed.
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Timeout | Self::Unreachable | Self::PlatformFault | Self::Unreadable)
     }
 }
 
-/// A supplier's failure: the reason to decide by, and a sentence that helps the person who asked.
+/// Failure of a supplier: a reason for decisions and a message for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupplyError {
     reason: SupplyReason,
     message: String,
-    asked: bool,
-    perhaps_the_video: bool,
-    only_the_video: bool,
+    attempted: bool,
+    ambiguous: bool,
+    video_only: bool,
     declined: bool,
-    again_after: Option<Duration>,
+    retry_after: Option<Duration>,
 }
 
 impl SupplyError {
-    /// A failure with this reason and this sentence, which begins with a capital and ends with a full stop.
+    /// Creates a failure. The message begins with a capital and ends with a full stop.
     pub fn new(reason: SupplyReason, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
             reason,
             message,
-            asked: true,
-            perhaps_the_video: false,
-            only_the_video: false,
+            attempted: true,
+            ambiguous: false,
+            video_only: false,
             declined: false,
-            again_after: None,
+            retry_after: None,
         }
     }
 
-    /// As [`SupplyError::new`], of a supplier that asked nobody for anything: what was refused a moment ago is left
-    /// alone. Such a failure costs nobody anything.
-    pub fn unasked(reason: SupplyReason, message: impl Into<String>) -> Self {
-        Self { asked: false, ..Self::new(reason, message) }
+    /// As [`SupplyError::new`], for a supplier that sent no request.
+    ///
+    /// It sends none while a recent failure still applies. Such a failure is never charged.
+    pub fn before_request(reason: SupplyReason, message: impl Into<String>) -> Self {
+        Self { attempted: false, ..Self::new(reason, message) }
     }
 
-    /// As [`SupplyError::unasked`], of a supplier that was not meant to answer this question: what the others say is
-    /// all that there is to say, as if it were not there.
+    /// As [`SupplyError::before_request`], for a supplier that is not responsible for this request.
+    ///
+    /// The results of the other suppliers decide, as if it were not configured.
     pub fn declined(reason: SupplyReason, message: impl Into<String>) -> Self {
-        Self { declined: true, ..Self::unasked(reason, message) }
+        Self { declined: true, ..Self::before_request(reason, message) }
     }
 
-    /// Whether the supplier was not meant to answer the question.
+    /// Whether the supplier is not responsible for the request.
     pub fn is_declined(&self) -> bool {
         self.declined
     }
 
-    /// Whether anybody was asked before it failed.
-    pub fn was_asked(&self) -> bool {
-        self.asked
+    /// Whether a request reached an upstream before the failure.
+    pub fn was_attempted(&self) -> bool {
+        self.attempted
     }
 
-    /// The same failure, which may be due to the video alone, whatever its reason: it does not speak against the
-    /// supplier, so that nobody can make it rest by asking for odd videos.
+    /// Marks a failure as possibly caused by the video alone, whatever its reason.
+    ///
+    /// It does not count against the supplier, so requests for odd videos cannot open its circuit breaker.
     #[must_use]
-    pub fn perhaps_the_video(self) -> Self {
-        Self { perhaps_the_video: true, ..self }
+    pub fn ambiguous(self) -> Self {
+        Self { ambiguous: true, ..self }
     }
 
-    /// The same failure, found out before the supplier itself was tried: it says nothing of whether that works.
+    /// Marks a failure as found before the supplier was tried.
+    ///
+    /// It then carries no information about the supplier.
     #[must_use]
-    pub fn only_the_video(self) -> Self {
-        Self { only_the_video: true, ..self }
+    pub fn video_only(self) -> Self {
+        Self { video_only: true, ..self }
     }
 
-    /// Whether it says nothing of the supplier, since that was not tried.
-    pub fn is_only_of_the_video(&self) -> bool {
-        self.only_the_video
+    /// Whether the failure carries no information about the supplier, because it was not tried.
+    pub fn is_video_only(&self) -> bool {
+        self.video_only
     }
 
-    /// The same failure, of which it is known when asking again may be of use.
+    /// Sets the wait after which a retry may succeed.
     #[must_use]
-    pub fn again_after(self, wait: Duration) -> Self {
-        Self { again_after: Some(wait), ..self }
+    pub fn with_retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
     }
 
-    /// Whether it speaks against the supplier: somebody was asked, and it is not about the video.
-    pub fn speaks_against_the_supplier(&self) -> bool {
-        let is_the_video = self.perhaps_the_video || self.only_the_video;
-        self.asked && !is_the_video && self.reason.is_against_the_supplier()
+    /// Whether the failure counts against the supplier: a request was sent, and the cause is not the video.
+    pub fn counts_against_supplier(&self) -> bool {
+        let is_the_video = self.ambiguous || self.video_only;
+        self.attempted && !is_the_video && self.reason.is_supplier_fault()
     }
 
-    /// After how long it may be of use to ask again, where that is known.
+    /// Wait after which a retry may succeed; `None` if unknown.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.again_after.or(self.reason.named_wait())
+        self.retry_after.or(self.reason.named_wait())
     }
 
-    /// The same failure, told after somebody was asked.
+    /// Marks the failure as one after a request was sent.
     #[must_use]
-    pub fn after_asking(self) -> Self {
-        Self { asked: true, ..self }
+    pub fn mark_attempted(self) -> Self {
+        Self { attempted: true, ..self }
     }
 
-    /// Why there is no transcript.
+    /// Reason why there is no transcript.
     pub fn reason(&self) -> &SupplyReason {
         &self.reason
     }
 
-    /// The sentence, as [`fmt::Display`] prints it.
+    /// Message, as [`fmt::Display`] prints it.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! Suppliers: whatever can produce a transcript that is not archived.
+//! Suppliers: sources of transcripts that are not archived.
 
 mod error;
 
@@ -9,101 +9,106 @@ use async_trait::async_trait;
 pub use error::{SupplyError, SupplyReason};
 
 use crate::{
-    archive::Wish,
+    archive::TrackSelector,
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{Platform, ShortLink, VideoId},
 };
 
-/// How a supplier comes by its words.
+/// How a supplier obtains transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SupplierKind {
-    /// It reads captions that the platform has.
+    /// Reads captions of the platform.
     Captions,
-    /// It listens to the audio.
+    /// Recognises speech in the audio.
     Speech,
-    /// It asks another service that has transcripts.
+    /// Requests transcripts from another service.
     Remote,
 }
 
-/// Who a supplier is.
+/// Name and capabilities of a supplier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SupplierCard {
-    /// Its name, `source` on the wire: `youtube-captions`, `speech-to-text`, …
+pub struct SupplierInfo {
+    /// Name, `source` on the wire: `youtube-captions`, `speech-to-text`, …
     pub name: String,
-    /// The platforms that it covers.
+    /// Supported platforms.
     pub platforms: Vec<Platform>,
-    /// How it comes by its words.
+    /// How the supplier obtains transcripts.
     pub kind: SupplierKind,
 }
 
-/// What a supplier is asked.
+/// Request to a supplier.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct SupplyRequest {
     /// The video.
     pub video: VideoId,
-    /// Which of its transcripts.
-    pub wish: Wish,
-    /// When an answer no longer helps. A supplier gives up by itself before that.
+    /// Selects the track.
+    pub selector: TrackSelector,
+    /// Time after which a result is useless. A supplier stops before it.
     pub deadline: Timestamp,
 }
 
-/// What a supplier found.
+/// Result of a supplier.
 #[derive(Clone, Debug)]
-pub struct Supplied {
-    /// At least one transcript, the best for the wish first. When a language was wished, the default
-    /// transcript comes along where it is another one.
-    pub tracks: Vec<Transcript>,
-    /// All tracks that the video is known to have, fetched or not.
+pub struct SupplyOutput {
+    /// At least one transcript, the best match first.
+    ///
+    /// If a language was selected, the default transcript is included where it is another one.
+    pub transcripts: Vec<Transcript>,
+    /// All known tracks of the video, fetched or not.
     pub known_tracks: Vec<TrackInfo>,
 }
 
-/// Whoever waits for a supplier: hears how far it is and may call it off.
-pub trait Watcher: fmt::Debug + Send + Sync + 'static {
-    /// The work reached `done` of `of` in the stage `name`; `of` is 0 when nobody knows.
-    fn stage(&self, name: &str, done: u64, of: u64);
+/// Receives a supplier's progress and reports cancellation to it.
+pub trait SupplyMonitor: fmt::Debug + Send + Sync + 'static {
+    /// Reports that the stage `name` has processed `done` of `of` units; `of` is 0 if unknown.
+    fn report_progress(&self, name: &str, done: u64, of: u64);
 
-    /// Whether nobody wants the answer any more. Long work asks between its steps.
-    fn cancelled(&self) -> bool;
+    /// Whether the result is no longer needed. Long work checks this between its steps.
+    fn is_cancelled(&self) -> bool;
 }
 
-/// Something that can produce a transcript that is not archived.
+/// A source of transcripts that are not archived.
 #[async_trait]
 pub trait Supplier: fmt::Debug + Send + Sync + 'static {
-    /// Who the supplier is. It never changes.
-    fn card(&self) -> SupplierCard;
+    /// Describes the supplier; the value never changes.
+    fn info(&self) -> SupplierInfo;
 
-    /// Produces the transcript of a video.
+    /// Fetches or creates the transcript of a video.
     ///
     /// **Behaviour**
-    /// - The answer is of the video that was asked: a platform's answer about another one is a failure.
-    /// - The words and times are the platform's; nothing is made up, and an empty answer is a failure.
-    /// - Passing faults are retried inside, within the deadline.
-    /// - Dropping the future ends the work; nothing is left behind.
+    /// - The result belongs to the requested video: a platform response about another video is a failure.
+    /// - Text and times are those of the platform; nothing is invented, and an empty response is a failure.
+    /// - Transient faults are retried inside, within the deadline.
+    /// - Dropping the future stops the work and removes its temporary data.
     ///
     /// # Errors
-    /// [`SupplyError`], with the reason that decides what is remembered, charged and told.
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError>;
+    /// [`SupplyError`]; its reason decides what is stored as an absence, charged and reported.
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError>;
 }
 
-/// What a short link turned out to be.
+/// Outcome of resolving a short link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolved {
-    /// It leads to this video.
+pub enum ResolveOutcome {
+    /// The link leads to this video.
     Video(VideoId),
-    /// It has expired, or leads to something that is no video; the text says which.
-    Nowhere(String),
+    /// The link has expired, or leads to no video; the text says which.
+    NotAVideo(String),
 }
 
-/// Follows a platform's short links.
+/// Resolves short links of a platform.
 #[async_trait]
 pub trait LinkResolver: fmt::Debug + Send + Sync + 'static {
-    /// Follows a short link to the video that it means.
+    /// Resolves a short link to its video.
     ///
-    /// **Behaviour**: redirects are followed only between the platform's known hosts, at most five, and
-    /// no body is read.
+    /// **Behaviour**: redirects are followed only between the platform's known hosts, at most five, and no body is
+    /// read.
     ///
     /// # Errors
-    /// [`SupplyError`] when the platform cannot be reached or refuses for now.
-    async fn resolve(&self, link: &ShortLink, deadline: Timestamp) -> Result<Resolved, SupplyError>;
+    /// [`SupplyError`] if the platform cannot be reached or currently rejects requests.
+    async fn resolve(&self, link: &ShortLink, deadline: Timestamp) -> Result<ResolveOutcome, SupplyError>;
 }

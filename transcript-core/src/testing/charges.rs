@@ -1,53 +1,56 @@
-//! The cases of charges for what is at hand.
+//! Conformance cases of the charge store.
 
 use std::sync::Arc;
 
-use super::{Choices, at, at_ms, done, pages, refused, together};
+use super::{SeededRng, at, at_ms, expect_error, expect_ok, read_pages, run_concurrently};
 use crate::{
-    accounts::{ChargeOutcome, ChargeRequest, Charges, StepByStep},
-    directory::{Account, Changed, Directory, NewKey, Redeem, Redeemed, Rotated, Token},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges},
+    directory::{
+        Account, Directory, NewKeyRecord, RedeemOutcome, RedeemRequest, RotateOutcome, UpdateOutcome,
+        VerificationToken,
+    },
     error::ErrorKind,
     ids::{AccountId, GrantId, HoldId, KeyId, WalletId},
-    ledger::{Balance, Grant, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms, audit},
-    limits::{RateLimiter, Take, Taken},
+    ledger::{Balance, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms, audit},
+    limits::{LimitOutcome, LimitRequest, RateLimiter},
     memory::{MemoryDirectory, MemoryLedger, MemoryRateLimiter},
 };
 
-/// Makes a test of every case of [`Charges`]; see [`crate::testing`].
+/// Generates one test per case of [`ChargeStore`]; see [`crate::testing`].
 #[macro_export]
 macro_rules! charges_conformance {
     ($make:expr) => {
-        $crate::conformance_cases! { $make; $crate::testing::charges::Charging; [$crate::testing::charges];
-            a_charge_is_counted_and_spent
-            a_key_that_opens_no_longer_is_stale
-            a_full_limit_charges_nothing
-            what_cannot_be_paid_is_counted
-            pools_are_charged_in_the_order_of_the_terms
-            the_same_charge_again_is_known
-            the_same_id_for_another_charge_is_a_conflict
-            an_overdue_hold_expires_before_a_charge
-            a_charge_of_nothing_leaves_no_trace
-            charges_out_of_bounds_change_nothing
-            a_charge_is_three_steps_in_one
-            charges_at_once_are_each_made_once
-            charges_at_once_never_go_beyond_the_credits
-            charges_at_once_never_go_beyond_the_limit
-            the_same_charge_at_once_is_made_once
+        $crate::conformance_cases! { $make; $crate::testing::charges::ChargeFixture; [$crate::testing::charges];
+            charge_counts_request_and_spends_credits
+            charge_with_dead_key_or_old_version_is_stale
+            charge_over_rate_limit_spends_nothing
+            insufficient_charge_counts_request
+            charge_uses_pools_in_order_of_terms
+            charge_repeated_is_spent_once
+            charge_id_with_other_body_is_conflict
+            overdue_hold_expires_before_charge
+            charge_of_zero_writes_no_entry
+            charge_out_of_bounds_changes_nothing
+            charge_matches_sequential_calls
+            concurrent_charges_are_each_made_once
+            concurrent_charges_never_exceed_credits
+            concurrent_charges_never_exceed_rate_limit
+            concurrent_identical_charges_are_made_once
         }
     };
 }
 
-/// Charges, with the ports on whose rows they work.
-pub trait Charging: Charges {
-    /// The keys and accounts.
+/// A charge store with the ports that share its rows.
+pub trait ChargeFixture: ChargeStore {
+    /// Directory of the keys and accounts.
     fn directory(&self) -> &dyn Directory;
-    /// The credits.
+    /// Ledger of the credits.
     fn ledger(&self) -> &dyn Ledger;
-    /// The limits.
+    /// Rate limiter of the requests.
     fn limiter(&self) -> &dyn RateLimiter;
 }
 
-impl<T: Charges + Directory + Ledger + RateLimiter> Charging for T {
+impl<T: ChargeStore + Directory + Ledger + RateLimiter> ChargeFixture for T {
     fn directory(&self) -> &dyn Directory {
         self
     }
@@ -61,7 +64,7 @@ impl<T: Charges + Directory + Ledger + RateLimiter> Charging for T {
     }
 }
 
-impl Charging for StepByStep {
+impl ChargeFixture for SequentialCharges {
     fn directory(&self) -> &dyn Directory {
         self.directory.as_ref()
     }
@@ -75,11 +78,11 @@ impl Charging for StepByStep {
     }
 }
 
-type Store = Arc<dyn Charging>;
+type ChargeTestStore = Arc<dyn ChargeFixture>;
 
-/// Charges in memory.
-fn in_memory() -> Store {
-    Arc::new(StepByStep {
+/// Sequential charges on the in-memory stores, as the reference.
+fn memory_store() -> ChargeTestStore {
+    Arc::new(SequentialCharges {
         directory: Arc::new(MemoryDirectory::default()),
         limiter: Arc::new(MemoryRateLimiter::default()),
         ledger: Arc::new(MemoryLedger::default()),
@@ -90,25 +93,25 @@ fn digest(name: &str) -> Vec<u8> {
     name.bytes().chain(std::iter::repeat(0xA5)).take(32).collect()
 }
 
-fn new_key(name: &str) -> NewKey {
-    NewKey { id: KeyId::new(name), digest: digest(name), hint: format!("vba_{name}"), now: at(0) }
+fn new_key(name: &str) -> NewKeyRecord {
+    NewKeyRecord { id: KeyId::new(name), digest: digest(name), hint: format!("vba_{name}"), now: at(0) }
 }
 
-/// An account with this name, whose key has the same one.
-async fn account(store: &Store, name: &str) -> Account {
+/// Creates an account; its name, account id and key id are equal.
+async fn account(store: &ChargeTestStore, name: &str) -> Account {
     let (token, email) = (digest(&format!("token {name}")), format!("{name}@example.org"));
-    let put = Token { digest: token.clone(), email, expires_at: at(1_000), now: at(0) };
-    done(store.directory().put_token(put).await);
-    let redeem = Redeem {
+    let put = VerificationToken { digest: token.clone(), email, expires_at: at(1_000), now: at(0) };
+    expect_ok(store.directory().put_token(put).await);
+    let redeem = RedeemRequest {
         digest: token,
         confirmed: false,
         new_account: AccountId::new(name),
         new_wallet: WalletId::new(format!("wallet of {name}")),
         key: new_key(name),
     };
-    match done(store.directory().redeem(redeem).await) {
-        Redeemed::Issued { account, .. } => account,
-        other => panic!("a fresh token makes an account; it was {other:?}"),
+    match expect_ok(store.directory().redeem(redeem).await) {
+        RedeemOutcome::Issued { account, .. } => account,
+        other => panic!("a new token creates an account; got {other:?}"),
     }
 }
 
@@ -117,13 +120,18 @@ fn terms(limit: u64) -> Terms {
     Terms { pools: vec![month, Pool::Purchased], resets_at: None }
 }
 
-/// A charge of one credit, of five that there are, and of a limit of three in a second.
-fn ask(account: &Account, id: &str) -> ChargeRequest {
+/// Charge of one credit; the plan has 5 credits and the limit is 3 requests a second.
+fn charge_request(account: &Account, id: &str) -> ChargeRequest {
     ChargeRequest {
         key_digest: digest(account.id.as_str()),
         account: account.id.clone(),
         version: account.version,
-        take: Take { bucket: format!("api/{}", account.id), count: 3, per_ms: 1_000, cost: 1 },
+        limit_request: LimitRequest {
+            bucket: format!("api/{}", account.id),
+            max: 3,
+            window_ms: 1_000,
+            cost: 1,
+        },
         spend: HoldRequest {
             id: HoldId::new(id),
             legs: vec![Leg { wallet: account.wallet.clone(), terms: terms(5), amount: 1 }],
@@ -134,206 +142,233 @@ fn ask(account: &Account, id: &str) -> ChargeRequest {
     }
 }
 
-/// The same with a limit and credits for so many.
-fn wide(ask: ChargeRequest, limit: u32, credits: u64) -> ChargeRequest {
-    let mut ask = ChargeRequest { take: Take { count: limit, ..ask.take }, ..ask };
-    ask.spend.legs[0].terms = terms(credits);
-    ask
+/// The same charge with another limit and other credits.
+fn with_limits(request: ChargeRequest, limit: u32, credits: u64) -> ChargeRequest {
+    let mut request =
+        ChargeRequest { limit_request: LimitRequest { max: limit, ..request.limit_request }, ..request };
+    request.spend.legs[0].terms = terms(credits);
+    request
 }
 
-async fn charge(store: &Store, ask: ChargeRequest) -> ChargeOutcome {
-    done(store.charge(ask).await)
+async fn charge(store: &ChargeTestStore, request: ChargeRequest) -> ChargeOutcome {
+    expect_ok(store.charge(request).await)
 }
 
-/// How many requests and how many credits are left; none when it was not charged.
-fn left(outcome: &ChargeOutcome) -> Option<(u32, u64)> {
+/// Remaining requests and credits; `None` if the charge was not made.
+fn remaining_of(outcome: &ChargeOutcome) -> Option<(u32, u64)> {
     match outcome {
-        ChargeOutcome::Counted { remaining, spent: HoldOutcome::Held { balances }, .. } => {
+        ChargeOutcome::Accepted { remaining, spent: HoldOutcome::Held { balances }, .. } => {
             Some((*remaining, balances[0].available()))
         }
         _ => None,
     }
 }
 
-/// How much of the limit is left, without taking of it.
-async fn remaining(store: &Store, take: &Take) -> u32 {
-    match done(store.limiter().take(vec![Take { cost: 0, ..take.clone() }], at(10)).await) {
-        Taken::Allowed { remaining, .. } => remaining,
-        Taken::Limited { .. } => panic!("asking is never refused"),
+/// Remaining requests of a limit, without using one.
+async fn remaining(store: &ChargeTestStore, take: &LimitRequest) -> u32 {
+    match expect_ok(store.limiter().acquire(vec![LimitRequest { cost: 0, ..take.clone() }], at(10)).await) {
+        LimitOutcome::Allowed { remaining, .. } => remaining,
+        LimitOutcome::Limited { .. } => panic!("a request of cost 0 is never limited"),
     }
 }
 
-async fn balance(store: &Store, account: &Account, credits: u64) -> Balance {
-    done(store.ledger().balance(&account.wallet, &terms(credits)).await)
+async fn balance(store: &ChargeTestStore, account: &Account, credits: u64) -> Balance {
+    expect_ok(store.ledger().balance(&account.wallet, &terms(credits)).await)
 }
 
-/// Balances are what the entries add up to.
-async fn audited(store: &Store, account: &Account) {
+/// Checks that the balances equal the sum of the entries.
+async fn check_audit(store: &ChargeTestStore, account: &Account) {
     let ledger = store.ledger();
-    let entries = pages(50, async |page| ledger.entries(&account.wallet, page).await).await;
-    let wallets = pages(50, async |page| ledger.wallets(page).await).await;
+    let entries = read_pages(50, async |page| ledger.entries(&account.wallet, page).await).await;
+    let wallets = read_pages(50, async |page| ledger.wallets(page).await).await;
     for stored in wallets.iter().filter(|balance| balance.wallet == account.wallet) {
-        let differences = audit::compare(stored, &entries).expect("entries that a ledger may contain");
-        assert!(differences.is_empty(), "balances are what the entries add up to: {differences:?}");
+        let differences = audit::compare(stored, &entries).expect("the ledger returns valid entries");
+        assert!(differences.is_empty(), "balances equal the sum of the entries: {differences:?}");
     }
 }
 
-/// A charge counts for the limit, and spends.
-pub async fn a_charge_is_counted_and_spent(store: Store) {
+/// A charge counts towards the limit and spends credits.
+pub async fn charge_counts_request_and_spends_credits(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcome = charge(&store, ask(&account, "h1")).await;
-    assert_eq!(left(&outcome), Some((2, 4)), "what is left of both: {outcome:?}");
-    assert!(matches!(outcome, ChargeOutcome::Counted { reset_ms: 1_000, .. }), "{outcome:?}");
-    assert_eq!(left(&charge(&store, ask(&account, "h2")).await), Some((1, 3)));
+    let outcome = charge(&store, charge_request(&account, "h1")).await;
+    assert_eq!(remaining_of(&outcome), Some((2, 4)), "remaining requests and credits: {outcome:?}");
+    assert!(matches!(outcome, ChargeOutcome::Accepted { reset_ms: 1_000, .. }), "{outcome:?}");
+    assert_eq!(remaining_of(&charge(&store, charge_request(&account, "h2")).await), Some((1, 3)));
     let pools = balance(&store, &account, 5).await.pools;
-    assert_eq!((pools[0].spent, pools[0].held), (2, 0), "it is spent, not held");
-    assert_eq!(remaining(&store, &ask(&account, "").take).await, 1, "the limiter knows of it");
-    audited(&store, &account).await;
+    assert_eq!((pools[0].spent, pools[0].held), (2, 0), "the credits are spent, not held");
+    assert_eq!(
+        remaining(&store, &charge_request(&account, "").limit_request).await,
+        1,
+        "the limiter counts both charges"
+    );
+    check_audit(&store, &account).await;
 }
 
-/// A key that is dead, another's, or of an account that has changed, is stale, and nothing is done.
-pub async fn a_key_that_opens_no_longer_is_stale(store: Store) {
+/// A dead key, another account's key or a changed account is stale, and nothing is done.
+pub async fn charge_with_dead_key_or_old_version_is_stale(store: ChargeTestStore) {
     let directory = store.directory();
     let [rotated, revoked, changed, erased, other] =
         ["rotated", "revoked", "changed", "erased", "other"].map(str::to_owned);
     let mut accounts = Vec::new();
     for name in [&rotated, &revoked, &changed, &erased, &other] {
         let account = account(&store, name).await;
-        assert!(left(&charge(&store, ask(&account, &format!("{name} 1"))).await).is_some());
+        assert!(
+            remaining_of(&charge(&store, charge_request(&account, &format!("{name} 1"))).await).is_some()
+        );
         accounts.push(account);
     }
-    assert_eq!(done(directory.rotate(&digest(&rotated), new_key("new")).await), Rotated::Rotated);
-    assert!(done(directory.revoke_key(&KeyId::new(&*revoked), at(5)).await));
+    assert_eq!(expect_ok(directory.rotate(&digest(&rotated), new_key("new")).await), RotateOutcome::Rotated);
+    assert!(expect_ok(directory.revoke_key(&KeyId::new(&*revoked), at(5)).await));
     let blocked = Account { blocked: true, ..accounts[2].clone() };
-    let Changed::Changed(blocked) = done(directory.change_account(blocked).await) else {
-        panic!("an account is changed by who read it last")
+    let UpdateOutcome::Changed(blocked) = expect_ok(directory.update_account(blocked).await) else {
+        panic!("an account is updated by its latest version")
     };
-    done(directory.erase_account(&accounts[3].id, accounts[3].version, at(5)).await);
+    expect_ok(directory.erase_account(&accounts[3].id, accounts[3].version, at(5)).await);
     for account in &accounts[..4] {
-        let outcome = charge(&store, ask(account, &format!("{} 2", account.id))).await;
+        let outcome = charge(&store, charge_request(account, &format!("{} 2", account.id))).await;
         assert!(matches!(outcome, ChargeOutcome::Stale), "{}: {outcome:?}", account.id);
-        assert_eq!(remaining(&store, &ask(account, "").take).await, 2, "it is not counted");
-        assert_eq!(balance(&store, account, 5).await.pools[0].spent, 1, "it is not charged");
+        assert_eq!(
+            remaining(&store, &charge_request(account, "").limit_request).await,
+            2,
+            "the request is not counted"
+        );
+        assert_eq!(balance(&store, account, 5).await.pools[0].spent, 1, "no credits are spent");
     }
-    let anew = charge(&store, ask(&blocked, "changed 3")).await;
-    assert_eq!(left(&anew), Some((1, 3)), "with the present version it is charged: {anew:?}");
-    let renewed = ChargeRequest { key_digest: digest("new"), ..ask(&accounts[0], "rotated 3") };
-    assert_eq!(left(&charge(&store, renewed).await), Some((1, 3)), "the new key opens");
-    let of_other = ChargeRequest { key_digest: digest(&other), ..ask(&blocked, "changed 4") };
+    let current = charge(&store, charge_request(&blocked, "changed 3")).await;
+    assert_eq!(remaining_of(&current), Some((1, 3)), "the current version is charged: {current:?}");
+    let renewed = ChargeRequest { key_digest: digest("new"), ..charge_request(&accounts[0], "rotated 3") };
+    assert_eq!(remaining_of(&charge(&store, renewed).await), Some((1, 3)), "the new key is valid");
+    let of_other = ChargeRequest { key_digest: digest(&other), ..charge_request(&blocked, "changed 4") };
     assert!(matches!(charge(&store, of_other).await, ChargeOutcome::Stale), "another's key");
-    let unknown = ChargeRequest { key_digest: digest("nobody"), ..ask(&accounts[4], "other 2") };
-    assert!(matches!(charge(&store, unknown).await, ChargeOutcome::Stale), "nobody's key");
+    let unknown = ChargeRequest { key_digest: digest("unknown"), ..charge_request(&accounts[4], "other 2") };
+    assert!(matches!(charge(&store, unknown).await, ChargeOutcome::Stale), "unknown key");
 }
 
-/// A limit that is full refuses, and nothing is spent.
-pub async fn a_full_limit_charges_nothing(store: Store) {
+/// A full limit returns `Limited`, and nothing is spent.
+pub async fn charge_over_rate_limit_spends_nothing(store: ChargeTestStore) {
     let account = account(&store, "a").await;
     for n in 0..3 {
-        assert!(left(&charge(&store, ask(&account, &format!("h{n}"))).await).is_some());
+        assert!(remaining_of(&charge(&store, charge_request(&account, &format!("h{n}"))).await).is_some());
     }
-    let outcome = charge(&store, ask(&account, "h3")).await;
+    let outcome = charge(&store, charge_request(&account, "h3")).await;
     assert!(matches!(outcome, ChargeOutcome::Limited { retry_after_ms: 1_000 }), "{outcome:?}");
     assert_eq!(balance(&store, &account, 5).await.pools[0].spent, 3, "nothing is spent");
-    let mut later = ask(&account, "h3");
+    let mut later = charge_request(&account, "h3");
     later.spend.now = at_ms(11_000);
-    assert_eq!(left(&charge(&store, later).await), Some((2, 1)), "waiting suffices, and the id is fresh");
+    assert_eq!(
+        remaining_of(&charge(&store, later).await),
+        Some((2, 1)),
+        "the charge succeeds after the wait, and the id is unused"
+    );
 }
 
-/// What the credits do not suffice for counts for the limit, and is not spent.
-pub async fn what_cannot_be_paid_is_counted(store: Store) {
+/// An insufficient charge counts towards the limit but spends nothing.
+pub async fn insufficient_charge_counts_request(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let mut large = ask(&account, "h1");
+    let mut large = charge_request(&account, "h1");
     large.spend.legs[0].amount = 6;
-    let ChargeOutcome::Counted { remaining: 2, spent: HoldOutcome::Refused { leg: 0, balance }, .. } =
-        charge(&store, large).await
+    let ChargeOutcome::Accepted {
+        remaining: 2, spent: HoldOutcome::Insufficient { leg: 0, balance }, ..
+    } = charge(&store, large).await
     else {
-        panic!("a refusal is counted")
+        panic!("an insufficient charge is counted")
     };
-    assert_eq!(balance.available(), 5, "it tells what there is");
-    assert_eq!(left(&charge(&store, ask(&account, "h1")).await), Some((1, 4)), "its id is fresh");
+    assert_eq!(balance.available(), 5, "it returns the available credits");
+    assert_eq!(
+        remaining_of(&charge(&store, charge_request(&account, "h1")).await),
+        Some((1, 4)),
+        "its id is unused"
+    );
 }
 
-/// The plan's credits go before those that were bought, also within one charge.
-pub async fn pools_are_charged_in_the_order_of_the_terms(store: Store) {
+/// Plan credits are spent before purchased credits, also within one charge.
+pub async fn charge_uses_pools_in_order_of_terms(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let grant = Grant {
+    let grant = GrantRequest {
         id: GrantId::new("g"),
         wallet: account.wallet.clone(),
         amount: 10,
         now: at(0),
         memo: String::new(),
     };
-    done(store.ledger().grant(grant).await);
+    expect_ok(store.ledger().grant(grant).await);
     for (id, amount, spent) in [("h1", 3, [3, 0]), ("h2", 4, [5, 2]), ("h3", 8, [5, 10])] {
-        let mut ask = ask(&account, id);
-        ask.spend.legs[0].amount = amount;
-        assert!(left(&charge(&store, ask).await).is_some(), "{id}");
+        let mut request = charge_request(&account, id);
+        request.spend.legs[0].amount = amount;
+        assert!(remaining_of(&charge(&store, request).await).is_some(), "{id}");
         let pools = balance(&store, &account, 5).await.pools;
         assert_eq!([pools[0].spent, pools[1].spent], spent, "{id}");
     }
-    audited(&store, &account).await;
+    check_audit(&store, &account).await;
 }
 
-/// A charge that is repeated is not spent again; the limit counts it.
-pub async fn the_same_charge_again_is_known(store: Store) {
+/// A repeated charge is not spent again, but counts towards the limit.
+pub async fn charge_repeated_is_spent_once(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    charge(&store, ask(&account, "h1")).await;
-    let ChargeOutcome::Counted { remaining, spent: HoldOutcome::Known { state, balances }, .. } =
-        charge(&store, ask(&account, "h1")).await
+    charge(&store, charge_request(&account, "h1")).await;
+    let ChargeOutcome::Accepted { remaining, spent: HoldOutcome::Exists { state, balances }, .. } =
+        charge(&store, charge_request(&account, "h1")).await
     else {
-        panic!("a known id is known")
+        panic!("a repeated id exists")
     };
-    assert_eq!((remaining, state), (1, HoldState::Closed { spent: vec![1] }));
+    assert_eq!((remaining, state), (1, HoldState::Settled { spent: vec![1] }));
     assert_eq!(balances[0].available(), 4, "it was spent once");
-    audited(&store, &account).await;
+    check_audit(&store, &account).await;
 }
 
-/// An id that was used for something else is a conflict.
-pub async fn the_same_id_for_another_charge_is_a_conflict(store: Store) {
+/// An id that was used for another charge is a conflict.
+pub async fn charge_id_with_other_body_is_conflict(store: ChargeTestStore) {
     let (a, b) = (account(&store, "a").await, account(&store, "b").await);
-    charge(&store, ask(&a, "h1")).await;
-    let outcome = charge(&store, ask(&b, "h1")).await;
-    let is_conflict = matches!(outcome, ChargeOutcome::Counted { spent: HoldOutcome::Conflict, .. });
+    charge(&store, charge_request(&a, "h1")).await;
+    let outcome = charge(&store, charge_request(&b, "h1")).await;
+    let is_conflict = matches!(outcome, ChargeOutcome::Accepted { spent: HoldOutcome::Conflict, .. });
     assert!(is_conflict, "{outcome:?}");
     assert_eq!(balance(&store, &b, 5).await.pools[0].used(), 0);
 }
 
-/// The overdue holds of the wallet expire first, as before a hold.
-pub async fn an_overdue_hold_expires_before_a_charge(store: Store) {
+/// Overdue holds of the wallet expire first, as before a hold.
+pub async fn overdue_hold_expires_before_charge(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let mut held = ask(&account, "held").spend;
+    let mut held = charge_request(&account, "held").spend;
     (held.legs[0].amount, held.now, held.expires_at) = (5, at(0), at(10));
-    done(store.ledger().hold(held).await);
-    assert_eq!(left(&charge(&store, ask(&account, "h1")).await), Some((2, 4)), "what it held is there again");
-    audited(&store, &account).await;
+    expect_ok(store.ledger().hold(held).await);
+    assert_eq!(
+        remaining_of(&charge(&store, charge_request(&account, "h1")).await),
+        Some((2, 4)),
+        "the expired amount is available again"
+    );
+    check_audit(&store, &account).await;
 }
 
-/// A charge of no credits leaves no trace in a wallet, but is counted.
-pub async fn a_charge_of_nothing_leaves_no_trace(store: Store) {
+/// A charge of 0 credits writes no entry, but is counted.
+pub async fn charge_of_zero_writes_no_entry(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let mut nothing = ask(&account, "h1");
+    let mut nothing = charge_request(&account, "h1");
     nothing.spend.legs[0].amount = 0;
-    assert_eq!(left(&charge(&store, nothing).await), Some((2, 5)));
-    let entries = pages(50, async |page| store.ledger().entries(&account.wallet, page).await).await;
+    assert_eq!(remaining_of(&charge(&store, nothing).await), Some((2, 5)));
+    let entries = read_pages(50, async |page| store.ledger().entries(&account.wallet, page).await).await;
     assert!(entries.is_empty(), "{entries:?}");
 }
 
-/// What is outside the bounds is refused, and nothing is done.
-pub async fn charges_out_of_bounds_change_nothing(store: Store) {
+/// A request outside the bounds is invalid, and nothing is done.
+pub async fn charge_out_of_bounds_changes_nothing(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let good = ask(&account, "h1");
-    let no_limit = ChargeRequest { take: Take { count: 0, ..good.take.clone() }, ..good.clone() };
+    let good = charge_request(&account, "h1");
+    let no_limit = ChargeRequest {
+        limit_request: LimitRequest { max: 0, ..good.limit_request.clone() },
+        ..good.clone()
+    };
     let mut no_leg = good.clone();
     no_leg.spend.legs.clear();
     for bad in [no_limit, no_leg] {
-        refused(store.charge(bad).await, ErrorKind::Invalid, "a request has its bounds");
+        expect_error(store.charge(bad).await, ErrorKind::Invalid, "requests outside the bounds are invalid");
     }
-    assert_eq!(left(&charge(&store, good).await), Some((2, 4)));
+    assert_eq!(remaining_of(&charge(&store, good).await), Some((2, 4)));
 }
 
-/// Whatever comes one after another, it is what directory, limiter and ledger say one after another.
-pub async fn a_charge_is_three_steps_in_one(store: Store) {
-    let steps = in_memory();
+/// A charge has the same outcome as separate calls to directory, limiter and ledger.
+pub async fn charge_matches_sequential_calls(store: ChargeTestStore) {
+    let steps = memory_store();
     let names = ["a", "b", "c"];
     let (mut accounts, mut mirrored) = (Vec::new(), Vec::new());
     for name in names {
@@ -341,110 +376,118 @@ pub async fn a_charge_is_three_steps_in_one(store: Store) {
         mirrored.push(account(&steps, name).await);
     }
     assert_eq!(accounts, mirrored);
-    let mut choices = Choices::new(7);
+    let mut rng = SeededRng::new(7);
     for n in 0..400_u64 {
-        let who = &accounts[choices.below(3) as usize];
-        let id = if choices.below(8) == 0 { choices.below(n + 1) } else { n };
-        let mut ask = wide(ask(who, &format!("h{id}")), 4 + choices.below(2) as u32, 20 + n / 8);
-        ask.spend.now = at_ms(10_000 + (n * 90 + choices.below(60)) as i64);
-        ask.spend.legs[0].amount = choices.below(3);
-        if choices.below(4) == 0 {
-            ask.spend.legs[0].terms.pools.reverse();
+        let payer = &accounts[rng.below(3) as usize];
+        let id = if rng.below(8) == 0 { rng.below(n + 1) } else { n };
+        let mut request =
+            with_limits(charge_request(payer, &format!("h{id}")), 4 + rng.below(2) as u32, 20 + n / 8);
+        request.spend.now = at_ms(10_000 + (n * 90 + rng.below(60)) as i64);
+        request.spend.legs[0].amount = rng.below(3);
+        if rng.below(4) == 0 {
+            request.spend.legs[0].terms.pools.reverse();
         }
-        if choices.below(16) == 0 {
-            ask.version += 1;
+        if rng.below(16) == 0 {
+            request.version += 1;
         }
-        let (got, expect) = (charge(&store, ask.clone()).await, charge(&steps, ask.clone()).await);
-        assert_eq!(format!("{got:?}"), format!("{expect:?}"), "charge {n}: {ask:?}");
+        let (got, expect) = (charge(&store, request.clone()).await, charge(&steps, request.clone()).await);
+        assert_eq!(format!("{got:?}"), format!("{expect:?}"), "charge {n}: {request:?}");
     }
     for account in &accounts {
         assert_eq!(balance(&store, account, 70).await, balance(&steps, account, 70).await);
-        audited(&store, account).await;
+        check_audit(&store, account).await;
     }
 }
 
-/// Charges of many accounts at the same time are each made once, and have their own outcomes.
-pub async fn charges_at_once_are_each_made_once(store: Store) {
+/// Concurrent charges of many accounts are each made once, with their own outcomes.
+pub async fn concurrent_charges_are_each_made_once(store: ChargeTestStore) {
     let mut accounts = Vec::new();
     for n in 0..12 {
         accounts.push(account(&store, &format!("a{n}")).await);
     }
     let stale = Account { version: accounts[11].version + 1, ..accounts[11].clone() };
-    let asks = (0..240).map(|n| {
-        let who = if n % 12 == 11 { &stale } else { &accounts[n % 12] };
-        wide(ask(who, &format!("h{n}")), 1_000, 1_000)
+    let requests = (0..240).map(|n| {
+        let payer = if n % 12 == 11 { &stale } else { &accounts[n % 12] };
+        with_limits(charge_request(payer, &format!("h{n}")), 1_000, 1_000)
     });
-    let outcomes = together(asks.map(|ask| {
+    let outcomes = run_concurrently(requests.map(|request| {
         let store = Arc::clone(&store);
-        async move { charge(&store, ask).await }
+        async move { charge(&store, request).await }
     }))
     .await;
     for (n, outcome) in outcomes.iter().enumerate() {
         match n % 12 {
             11 => assert!(matches!(outcome, ChargeOutcome::Stale), "{outcome:?}"),
-            _ => assert!(left(outcome).is_some(), "{outcome:?}"),
+            _ => assert!(remaining_of(outcome).is_some(), "{outcome:?}"),
         }
     }
     for (n, account) in accounts.iter().enumerate() {
         let spent = balance(&store, account, 1_000).await.pools[0].spent;
         assert_eq!(spent, if n == 11 { 0 } else { 20 }, "account {n}");
-        audited(&store, account).await;
+        check_audit(&store, account).await;
     }
 }
 
-/// Charges of one account at the same time end where its credits do, and each tells another rest.
-pub async fn charges_at_once_never_go_beyond_the_credits(store: Store) {
+/// Concurrent charges of one account stop at its credits, and each returns another balance.
+pub async fn concurrent_charges_never_exceed_credits(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = together((0..90).map(|n| {
-        let (store, ask) = (Arc::clone(&store), wide(ask(&account, &format!("h{n}")), 1_000, 40));
-        async move { charge(&store, ask).await }
+    let outcomes = run_concurrently((0..90).map(|n| {
+        let (store, request) =
+            (Arc::clone(&store), with_limits(charge_request(&account, &format!("h{n}")), 1_000, 40));
+        async move { charge(&store, request).await }
     }))
     .await;
-    // Who was counted first need not have been charged first.
-    let mut credits: Vec<u64> = outcomes.iter().filter_map(left).map(|(_, credits)| credits).collect();
+    // The order of counting need not be the order of charging.
+    let mut credits: Vec<u64> =
+        outcomes.iter().filter_map(remaining_of).map(|(_, credits)| credits).collect();
     credits.sort_unstable();
     assert_eq!(credits, (0..40).collect::<Vec<_>>(), "each credit is spent once");
-    let is_refused = |outcome: &&ChargeOutcome| {
-        matches!(outcome, ChargeOutcome::Counted { spent: HoldOutcome::Refused { .. }, .. })
+    let is_insufficient = |outcome: &&ChargeOutcome| {
+        matches!(outcome, ChargeOutcome::Accepted { spent: HoldOutcome::Insufficient { .. }, .. })
     };
-    assert_eq!(outcomes.iter().filter(is_refused).count(), 50, "the others are refused");
-    assert_eq!(remaining(&store, &wide(ask(&account, ""), 1_000, 1).take).await, 910, "and counted");
-    audited(&store, &account).await;
+    assert_eq!(outcomes.iter().filter(is_insufficient).count(), 50, "the others are insufficient");
+    assert_eq!(
+        remaining(&store, &with_limits(charge_request(&account, ""), 1_000, 1).limit_request).await,
+        910,
+        "all are counted"
+    );
+    check_audit(&store, &account).await;
 }
 
-/// Charges of one account at the same time end where its limit does.
-pub async fn charges_at_once_never_go_beyond_the_limit(store: Store) {
+/// Concurrent charges of one account stop at its rate limit.
+pub async fn concurrent_charges_never_exceed_rate_limit(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = together((0..90).map(|n| {
-        let (store, ask) = (Arc::clone(&store), wide(ask(&account, &format!("h{n}")), 30, 1_000));
-        async move { charge(&store, ask).await }
+    let outcomes = run_concurrently((0..90).map(|n| {
+        let (store, request) =
+            (Arc::clone(&store), with_limits(charge_request(&account, &format!("h{n}")), 30, 1_000));
+        async move { charge(&store, request).await }
     }))
     .await;
-    assert_eq!(outcomes.iter().filter_map(left).count(), 30, "as many as the limit lets through");
+    assert_eq!(outcomes.iter().filter_map(remaining_of).count(), 30, "as many as the limit admits");
     let is_limited = |outcome: &&ChargeOutcome| matches!(outcome, ChargeOutcome::Limited { .. });
-    assert_eq!(outcomes.iter().filter(is_limited).count(), 60, "the others are told to wait");
-    assert_eq!(balance(&store, &account, 1_000).await.pools[0].spent, 30, "and are not charged");
-    audited(&store, &account).await;
+    assert_eq!(outcomes.iter().filter(is_limited).count(), 60, "the others are limited");
+    assert_eq!(balance(&store, &account, 1_000).await.pools[0].spent, 30, "limited requests are not charged");
+    check_audit(&store, &account).await;
 }
 
-/// One charge that is made many times at the same time is spent once.
-pub async fn the_same_charge_at_once_is_made_once(store: Store) {
+/// Concurrent repeats of one charge are spent once.
+pub async fn concurrent_identical_charges_are_made_once(store: ChargeTestStore) {
     let account = account(&store, "a").await;
-    let outcomes = together((0..20).map(|_| {
-        let (store, ask) = (Arc::clone(&store), wide(ask(&account, "h"), 1_000, 1_000));
-        async move { charge(&store, ask).await }
+    let outcomes = run_concurrently((0..20).map(|_| {
+        let (store, request) = (Arc::clone(&store), with_limits(charge_request(&account, "h"), 1_000, 1_000));
+        async move { charge(&store, request).await }
     }))
     .await;
-    assert_eq!(outcomes.iter().filter_map(left).count(), 1, "it is spent once");
-    let is_known = |outcome: &&ChargeOutcome| {
-        matches!(outcome, ChargeOutcome::Counted { spent: HoldOutcome::Known { .. }, .. })
+    assert_eq!(outcomes.iter().filter_map(remaining_of).count(), 1, "it is spent once");
+    let exists = |outcome: &&ChargeOutcome| {
+        matches!(outcome, ChargeOutcome::Accepted { spent: HoldOutcome::Exists { .. }, .. })
     };
-    assert_eq!(outcomes.iter().filter(is_known).count(), 19, "the others are told so");
+    assert_eq!(outcomes.iter().filter(exists).count(), 19, "the others exist");
     assert_eq!(balance(&store, &account, 1_000).await.pools[0].spent, 1);
-    audited(&store, &account).await;
+    check_audit(&store, &account).await;
 }
 
 #[cfg(test)]
 mod conformance {
-    crate::charges_conformance!(super::in_memory());
+    crate::charges_conformance!(super::memory_store());
 }

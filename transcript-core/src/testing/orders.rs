@@ -1,123 +1,124 @@
-//! The cases of the orders.
+//! Conformance cases of the order store.
 
 use std::sync::Arc;
 
-use super::{at, done, refused, together};
+use super::{at, expect_error, expect_ok, run_concurrently};
 use crate::{
-    accounts::{Item, Order, OrderState, Orders},
+    accounts::{Order, OrderItem, OrderState, OrderStore},
     directory::Plan,
     error::ErrorKind,
     ids::{AccountId, OrderId},
     page::PageRequest,
 };
 
-/// Makes a test of every case of [`Orders`]; see [`crate::testing`].
+/// Generates one test per case of [`OrderStore`]; see [`crate::testing`].
 #[macro_export]
 macro_rules! orders_conformance {
     ($make:expr) => {
-        $crate::conformance_cases! { $make; $crate::accounts::Orders; [$crate::testing::orders];
-            an_order_comes_back_as_it_was_opened
-            the_same_order_again_is_success
-            the_id_of_another_order_is_a_conflict
-            an_order_is_opened_with_version_one
-            an_order_is_updated_by_who_read_it_last
-            what_was_sold_never_changes
-            updating_at_once_is_won_by_one
-            what_was_taken_back_is_kept
-            unsettled_orders_come_oldest_first
-            the_orders_of_an_account_come_oldest_first
+        $crate::conformance_cases! { $make; $crate::accounts::OrderStore; [$crate::testing::orders];
+            opened_order_is_returned_unchanged
+            order_opened_again_is_unchanged
+            order_id_with_other_body_is_conflict
+            new_order_must_have_version_one
+            order_update_requires_latest_version
+            order_item_and_price_never_change
+            concurrent_order_updates_take_effect_once
+            revoked_amounts_are_kept
+            unsettled_orders_are_listed_oldest_first
+            account_orders_are_listed_oldest_first
         }
     };
 }
 
-type Store = Arc<dyn Orders>;
+type OrderTestStore = Arc<dyn OrderStore>;
 
 fn order(id: &str) -> Order {
     Order {
         id: OrderId::new(id),
         version: 1,
         account: AccountId::new("account"),
-        item: Item::Pack("small".to_owned()),
+        item: OrderItem::Pack("small".to_owned()),
         credits: 1_000,
         amount_minor: 990,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
-        taken_back: Vec::new(),
+        refunded_credits: Vec::new(),
         created_at: at(0),
     }
 }
 
-async fn stored(store: &Store, id: &str) -> Option<Order> {
-    done(store.order(&OrderId::new(id)).await)
+async fn stored(store: &OrderTestStore, id: &str) -> Option<Order> {
+    expect_ok(store.order(&OrderId::new(id)).await)
 }
 
-/// An order comes back as it was opened.
-pub async fn an_order_comes_back_as_it_was_opened(store: Store) {
-    assert_eq!(stored(&store, "a").await, None, "an unknown order is none");
-    let pack =
-        Order {
-            item: Item::Pack("größe «L»".to_owned()), payment: Some("cs_1".to_owned()), ..order("a")
-        };
-    let plan = Order { item: Item::Plan(Plan::Pro), credits: 0, amount_minor: 1 << 40, ..order("b") };
+/// An order is returned as it was opened.
+pub async fn opened_order_is_returned_unchanged(store: OrderTestStore) {
+    assert_eq!(stored(&store, "a").await, None, "an unknown order is `None`");
+    let pack = Order {
+        item: OrderItem::Pack("größe «L»".to_owned()),
+        payment: Some("cs_1".to_owned()),
+        ..order("a")
+    };
+    let plan = Order { item: OrderItem::Plan(Plan::Pro), credits: 0, amount_minor: 1 << 40, ..order("b") };
     for opened in [pack, plan] {
-        done(store.open(opened.clone()).await);
+        expect_ok(store.open(opened.clone()).await);
         let id = opened.id.as_str().to_owned();
-        assert_eq!(stored(&store, &id).await, Some(opened), "an order comes back as it was opened");
+        assert_eq!(stored(&store, &id).await, Some(opened), "an order is returned as it was opened");
     }
     for (n, plan) in Plan::ALL.into_iter().enumerate() {
         let id = format!("plan {n}");
-        done(store.open(Order { item: Item::Plan(plan), ..order(&id) }).await);
+        expect_ok(store.open(Order { item: OrderItem::Plan(plan), ..order(&id) }).await);
         let item = stored(&store, &id).await.map(|order| order.item);
-        assert_eq!(item, Some(Item::Plan(plan)), "every plan can be sold");
+        assert_eq!(item, Some(OrderItem::Plan(plan)), "every plan can be sold");
     }
-    let named = Order { item: Item::Pack("pro".to_owned()), ..order("c") };
-    done(store.open(named.clone()).await);
-    assert_eq!(stored(&store, "c").await, Some(named), "a pack with a plan's name is no plan");
+    let named = Order { item: OrderItem::Pack("pro".to_owned()), ..order("c") };
+    expect_ok(store.open(named.clone()).await);
+    assert_eq!(stored(&store, "c").await, Some(named), "a pack may have the name of a plan");
 }
 
-/// The same order again is success and changes nothing, also when it was updated since.
-pub async fn the_same_order_again_is_success(store: Store) {
+/// Opening the same order again succeeds and changes nothing, even after an update.
+pub async fn order_opened_again_is_unchanged(store: OrderTestStore) {
     for _ in 0..2 {
-        done(store.open(order("a")).await);
+        expect_ok(store.open(order("a")).await);
     }
     let paid = Order { state: OrderState::Fulfilled, payment: Some("pi_1".to_owned()), ..order("a") };
-    assert!(done(store.update(paid.clone(), 1).await));
-    done(store.open(order("a")).await);
+    assert!(expect_ok(store.update(paid.clone(), 1).await));
+    expect_ok(store.open(order("a")).await);
     let expect = Order { version: 2, ..paid };
     assert_eq!(stored(&store, "a").await, Some(expect), "opening again changes nothing");
 }
 
-/// An id is one order's only.
-pub async fn the_id_of_another_order_is_a_conflict(store: Store) {
-    done(store.open(order("a")).await);
+/// An id belongs to one order only.
+pub async fn order_id_with_other_body_is_conflict(store: OrderTestStore) {
+    expect_ok(store.open(order("a")).await);
     for other in [
         Order { account: AccountId::new("another"), ..order("a") },
-        Order { item: Item::Plan(Plan::Starter), ..order("a") },
-        Order { item: Item::Pack("large".to_owned()), ..order("a") },
+        Order { item: OrderItem::Plan(Plan::Starter), ..order("a") },
+        Order { item: OrderItem::Pack("large".to_owned()), ..order("a") },
         Order { credits: 1_001, ..order("a") },
         Order { amount_minor: 991, ..order("a") },
         Order { currency: "eur".to_owned(), ..order("a") },
         Order { created_at: at(1), ..order("a") },
     ] {
-        refused(store.open(other).await, ErrorKind::Conflict, "the id is another order's");
+        expect_error(store.open(other).await, ErrorKind::Conflict, "the id belongs to another order");
     }
     assert_eq!(stored(&store, "a").await, Some(order("a")), "a conflict changes nothing");
 }
 
-/// A new order has version 1.
-pub async fn an_order_is_opened_with_version_one(store: Store) {
+/// A new order must have version 1.
+pub async fn new_order_must_have_version_one(store: OrderTestStore) {
     for version in [0, 2] {
         let wrong = Order { version, ..order("a") };
-        refused(store.open(wrong).await, ErrorKind::Invalid, "an order is opened with version 1");
+        expect_error(store.open(wrong).await, ErrorKind::Invalid, "an order is opened with version 1");
     }
     assert_eq!(stored(&store, "a").await, None, "an invalid order is not stored");
 }
 
-/// An order is updated by whoever read its latest version.
-pub async fn an_order_is_updated_by_who_read_it_last(store: Store) {
-    done(store.open(order("a")).await);
-    done(store.open(order("b")).await);
+/// An update succeeds only with the stored version.
+pub async fn order_update_requires_latest_version(store: OrderTestStore) {
+    expect_ok(store.open(order("a")).await);
+    expect_ok(store.open(order("b")).await);
     let states = [
         OrderState::Fulfilled,
         OrderState::Refunded,
@@ -128,23 +129,23 @@ pub async fn an_order_is_updated_by_who_read_it_last(store: Store) {
     for (state, version) in states.into_iter().zip(1..) {
         let payment = (version % 2 == 1).then(|| format!("pi_{version}"));
         let changed = Order { state, payment, version: 77, ..order("a") };
-        assert!(!done(store.update(changed.clone(), version + 1).await), "a version that is not stored");
-        assert!(done(store.update(changed.clone(), version).await), "the version that is stored");
-        assert!(!done(store.update(changed.clone(), version).await), "a version that was replaced");
+        assert!(!expect_ok(store.update(changed.clone(), version + 1).await), "the version is not stored");
+        assert!(expect_ok(store.update(changed.clone(), version).await), "the version is stored");
+        assert!(!expect_ok(store.update(changed.clone(), version).await), "the version was replaced");
         let expect = Order { version: version + 1, ..changed };
-        assert_eq!(stored(&store, "a").await, Some(expect), "its version is one more");
+        assert_eq!(stored(&store, "a").await, Some(expect), "its version increases by one");
     }
-    assert!(!done(store.update(order("nobody's"), 1).await), "an unknown order is not updated");
-    assert_eq!(stored(&store, "nobody's").await, None, "nor made");
-    assert_eq!(stored(&store, "b").await, Some(order("b")), "others stay");
+    assert!(!expect_ok(store.update(order("unknown"), 1).await), "an unknown order is not updated");
+    assert_eq!(stored(&store, "unknown").await, None, "an unknown order is not created");
+    assert_eq!(stored(&store, "b").await, Some(order("b")), "other orders stay");
 }
 
-/// What was sold, to whom and at what price stays as it was opened.
-pub async fn what_was_sold_never_changes(store: Store) {
-    done(store.open(order("a")).await);
+/// An update never changes what was sold, to which account and at what price.
+pub async fn order_item_and_price_never_change(store: OrderTestStore) {
+    expect_ok(store.open(order("a")).await);
     let other = Order {
         account: AccountId::new("another"),
-        item: Item::Plan(Plan::Scale),
+        item: OrderItem::Plan(Plan::Scale),
         credits: 9_999_999,
         amount_minor: 1,
         currency: "xxx".to_owned(),
@@ -152,56 +153,56 @@ pub async fn what_was_sold_never_changes(store: Store) {
         created_at: at(99),
         ..order("a")
     };
-    assert!(done(store.update(other, 1).await));
+    assert!(expect_ok(store.update(other, 1).await));
     let expect = Order { version: 2, state: OrderState::Fulfilled, ..order("a") };
     assert_eq!(stored(&store, "a").await, Some(expect), "only state and payment change");
 }
 
-/// Of many updates of one version exactly one takes effect.
-pub async fn updating_at_once_is_won_by_one(store: Store) {
-    done(store.open(order("a")).await);
-    let updated = together((0..10).map(|n| {
+/// Of concurrent updates of one version exactly one takes effect.
+pub async fn concurrent_order_updates_take_effect_once(store: OrderTestStore) {
+    expect_ok(store.open(order("a")).await);
+    let updated = run_concurrently((0..10).map(|n| {
         let store = Arc::clone(&store);
         let changed = Order { payment: Some(format!("pi_{n}")), ..order("a") };
-        async move { done(store.update(changed, 1).await) }
+        async move { expect_ok(store.update(changed, 1).await) }
     }))
     .await;
     let winners: Vec<_> = (0..10).filter(|n| updated[*n]).collect();
-    assert_eq!(winners.len(), 1, "one wins");
+    assert_eq!(winners.len(), 1, "one update takes effect");
     let payment = stored(&store, "a").await.and_then(|order| order.payment);
-    assert_eq!(payment, Some(format!("pi_{}", winners[0])), "what is stored is the winner's");
+    assert_eq!(payment, Some(format!("pi_{}", winners[0])), "the stored order is that of this update");
 }
 
-/// What was taken back grows with updates, and opening again leaves it.
-pub async fn what_was_taken_back_is_kept(store: Store) {
-    done(store.open(order("a")).await);
-    for (taken_back, version) in [vec![1], vec![1, 500], vec![1, 500, 1_000]].into_iter().zip(1..) {
-        let changed = Order { taken_back: taken_back.clone(), ..order("a") };
-        assert!(done(store.update(changed, version).await));
-        done(store.open(order("a")).await);
-        let found = stored(&store, "a").await.map(|order| order.taken_back);
-        assert_eq!(found, Some(taken_back), "what was taken back is kept");
+/// Revoked amounts are kept: updates extend them, and opening again leaves them.
+pub async fn revoked_amounts_are_kept(store: OrderTestStore) {
+    expect_ok(store.open(order("a")).await);
+    for (refunded_credits, version) in [vec![1], vec![1, 500], vec![1, 500, 1_000]].into_iter().zip(1..) {
+        let changed = Order { refunded_credits: refunded_credits.clone(), ..order("a") };
+        assert!(expect_ok(store.update(changed, version).await));
+        expect_ok(store.open(order("a")).await);
+        let found = stored(&store, "a").await.map(|order| order.refunded_credits);
+        assert_eq!(found, Some(refunded_credits), "revoked amounts are kept");
     }
 }
 
-/// Only open orders are unsettled; they come oldest first, each once, however many change meanwhile.
-pub async fn unsettled_orders_come_oldest_first(store: Store) {
-    assert!(done(store.unsettled(PageRequest::first()).await).items.is_empty());
-    for (id, moment) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3), ("late", 4)] {
-        done(store.open(Order { created_at: at(moment), ..order(id) }).await);
+/// Only open orders are unsettled; each is listed once, oldest first, also while others change.
+pub async fn unsettled_orders_are_listed_oldest_first(store: OrderTestStore) {
+    assert!(expect_ok(store.list_open(PageRequest::first()).await).items.is_empty());
+    for (id, time) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3), ("late", 4)] {
+        expect_ok(store.open(Order { created_at: at(time), ..order(id) }).await);
     }
     let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
-    assert!(done(store.update(paid, 1).await));
+    assert!(expect_ok(store.update(paid, 1).await));
     let mut found = Vec::new();
     let mut page = PageRequest { after: None, limit: 2 };
     loop {
-        let part = done(store.unsettled(page.clone()).await);
-        assert!(part.items.len() <= 2, "a page is as large as was asked");
+        let part = expect_ok(store.list_open(page.clone()).await);
+        assert!(part.items.len() <= 2, "a page has at most the requested size");
         if found.is_empty() {
-            // The last one of the first page, and one of the next, are settled before the next is asked for.
+            // Settle the last order of the first page and one order of the next page before reading on.
             for id in ["a", "late"] {
                 let expired = Order { state: OrderState::Expired, ..order(id) };
-                assert!(done(store.update(expired, 1).await));
+                assert!(expect_ok(store.update(expired, 1).await));
             }
         }
         found.extend(part.items.into_iter().map(|order| order.id.to_string()));
@@ -213,22 +214,24 @@ pub async fn unsettled_orders_come_oldest_first(store: Store) {
     assert_eq!(found, ["c", "a", "b", "d"], "oldest first, then by id");
 }
 
-/// The orders of an account come whatever became of them, oldest first, each once; those of others do not.
-pub async fn the_orders_of_an_account_come_oldest_first(store: Store) {
+/// All orders of an account are listed whatever their state, oldest first, each once.
+///
+/// Orders of other accounts are not listed.
+pub async fn account_orders_are_listed_oldest_first(store: OrderTestStore) {
     let account = AccountId::new("account");
-    assert!(done(store.of_account(&account, PageRequest::first()).await).items.is_empty());
-    for (id, moment) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3)] {
-        done(store.open(Order { created_at: at(moment), ..order(id) }).await);
+    assert!(expect_ok(store.list_for_account(&account, PageRequest::first()).await).items.is_empty());
+    for (id, time) in [("c", 1), ("b", 10), ("a", 2), ("d", 10), ("paid", 3)] {
+        expect_ok(store.open(Order { created_at: at(time), ..order(id) }).await);
     }
     let another = AccountId::new("accounts");
-    done(store.open(Order { account: another.clone(), created_at: at(2), ..order("another's") }).await);
+    expect_ok(store.open(Order { account: another.clone(), created_at: at(2), ..order("another's") }).await);
     let paid = Order { state: OrderState::Fulfilled, ..order("paid") };
-    assert!(done(store.update(paid, 1).await));
+    assert!(expect_ok(store.update(paid, 1).await));
     let mut found = Vec::new();
     let mut page = PageRequest { after: None, limit: 2 };
     loop {
-        let part = done(store.of_account(&account, page.clone()).await);
-        assert!(part.items.len() <= 2, "a page is as large as was asked");
+        let part = expect_ok(store.list_for_account(&account, page.clone()).await);
+        assert!(part.items.len() <= 2, "a page has at most the requested size");
         found.extend(part.items.into_iter().map(|order| order.id.to_string()));
         match part.next {
             Some(next) => page.after = Some(next),
@@ -236,6 +239,6 @@ pub async fn the_orders_of_an_account_come_oldest_first(store: Store) {
         }
     }
     assert_eq!(found, ["c", "a", "paid", "b", "d"], "oldest first, then by id");
-    let others = done(store.of_account(&another, PageRequest::first()).await).items;
-    assert_eq!(others.len(), 1, "each account has its own");
+    let others = expect_ok(store.list_for_account(&another, PageRequest::first()).await).items;
+    assert_eq!(others.len(), 1, "each account has its own orders");
 }

@@ -1,4 +1,4 @@
-//! Language tags: BCP 47 in canonical form, matched by language and likely script.
+//! Language tags: canonical BCP 47, matched by language and likely script.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// The longest tag that is read, in bytes.
+/// Maximum length of a tag, in bytes.
 const LENGTH_MAX: usize = 64;
 
-/// A language tag in canonical form: `en`, `zh-Hant`, `pt-BR`, `he` (never `iw`).
+/// Language tag in canonical form: `en`, `zh-Hant`, `pt-BR`, `he` (never `iw`).
 ///
 /// ```
 /// use transcript_core::transcript::LanguageTag;
@@ -25,17 +25,17 @@ const LENGTH_MAX: usize = 64;
 pub struct LanguageTag(String);
 
 impl LanguageTag {
-    /// Reads a tag; letter case and `_` for `-` do not matter, deprecated tags are replaced.
+    /// Parses a tag. Letter case and `_` for `-` do not matter; deprecated tags are replaced.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] when the text is no well-formed language tag.
+    /// [`crate::ErrorKind::Invalid`] if the text is not a well-formed language tag.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         if text.is_empty() || text.len() > LENGTH_MAX {
             return Err(not_a_tag());
         }
         let mut locale = Locale::try_from_str(&text.replace('_', "-")).map_err(|_| not_a_tag())?;
-        // Its data is compiled in: making one costs a few pointers.
+        // Its data is compiled in: creating a canonicalizer costs a few pointers.
         LocaleCanonicalizer::new_extended().canonicalize(&mut locale);
         Ok(Self(locale.to_string()))
     }
@@ -45,12 +45,12 @@ impl LanguageTag {
         Self("en".to_owned())
     }
 
-    /// A tag for a language that nobody named: `und`.
+    /// The tag of an unknown language: `und`.
     pub fn unknown() -> Self {
         Self("und".to_owned())
     }
 
-    /// A tag that is stored already in canonical form, taken as it is.
+    /// A tag that is already in canonical form, taken unchanged.
     pub fn from_canonical(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -65,21 +65,22 @@ impl LanguageTag {
         self.primary() == "en"
     }
 
-    /// The primary language: everything before the first `-`.
+    /// Primary language: everything before the first `-`.
     pub fn primary(&self) -> &str {
         self.0.split('-').next().unwrap_or(&self.0)
     }
 
-    /// Whether a track in `other` answers a wish for this language: both have the same primary language
-    /// and the same likely script, so `zh-Hans` never answers `zh-Hant`.
+    /// Whether a track in `other` satisfies a request for this language.
+    ///
+    /// Both need the same primary language and the same likely script, so `zh-Hans` never satisfies `zh-Hant`.
     pub fn matches(&self, other: &Self) -> bool {
         self == other || (self.primary() == other.primary() && self.script() == other.script())
     }
 
-    /// The tag without the region that its language has anyway (`en-US` is `en`, `pt-BR` is `pt`), and
-    /// without any region behind a script (`zh-Hant-CN` is `zh-Hant`).
+    /// The tag without a region that its language implies: `en-US` is `en`, `pt-BR` is `pt`.
     ///
-    /// For platforms that put a region behind every language, whoever speaks.
+    /// After a script, any region is removed: `zh-Hant-CN` is `zh-Hant`. For platforms that add a region to every
+    /// language.
     pub fn without_likely_region(&self) -> Self {
         let Ok(mut identifier) = LanguageIdentifier::try_from_str(&self.0) else { return self.clone() };
         let Some(region) = identifier.region.take() else { return self.clone() };
@@ -107,8 +108,7 @@ impl LanguageTag {
         self.script().is_some_and(|script| SCRIPTS.contains(&script.as_str()))
     }
 
-    /// The script that the tag names or, where it names none, the one that its language and region
-    /// are usually written in.
+    /// Script of the tag or, if it names none, the usual script of its language and region.
     fn script(&self) -> Option<String> {
         let mut identifier = LanguageIdentifier::try_from_str(&self.0)
             .or_else(|_| Locale::try_from_str(&self.0).map(|locale| locale.id))
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_brought_into_canonical_form() {
+    fn language_parse_canonicalizes_tag() {
         for (text, expect) in [
             ("en", "en"),
             ("EN_us", "en-US"),
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag_is_refused() {
+    fn language_parse_rejects_other_text() {
         for text in ["", " ", "e", "english language", "en us", "123", "é", &"a-".repeat(40)] {
             assert!(LanguageTag::parse(text).is_err(), "{text:?}");
         }
     }
 
     #[test]
-    fn a_region_that_says_nothing_is_left_out() {
+    fn language_redundant_region_is_removed() {
         for (text, expect) in [
             ("eng-US", "en"),
             ("vie-VN", "vi"),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_must_agree() {
+    fn language_match_requires_same_script() {
         let matches =
             |a: &str, b: &str| LanguageTag::parse(a).unwrap().matches(&LanguageTag::parse(b).unwrap());
         assert!(matches("en", "en-GB"));

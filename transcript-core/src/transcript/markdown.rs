@@ -1,14 +1,14 @@
-//! A transcript as Markdown with times (`format=md`, specification 2.1).
+//! Transcript as Markdown with times (`format=md`, specification 14).
 
 use std::fmt::Write as _;
 
 use super::{Transcript, markdown_escape::escape, paragraphs};
 
-/// The transcript as Markdown: title, author, and each paragraph behind its time.
+/// Renders a transcript as Markdown: title, author, and each paragraph after its time.
 ///
-/// The time is a link to that moment of the video, where its platform has such links. What the title, the
-/// author and the words say is text: none of it can become a link, a heading, HTML or any other markup
-/// of `CommonMark` or GitHub's dialect.
+/// The time links to that moment of the video, if the platform has such links. Title, author and transcript are
+/// plain text: none of it can become a link, a heading, HTML or any other markup of `CommonMark` or GitHub's
+/// dialect.
 ///
 /// ```
 /// use transcript_core::{
@@ -17,7 +17,7 @@ use super::{Transcript, markdown_escape::escape, paragraphs};
 /// };
 ///
 /// let transcript = Transcript {
-///     video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ")?,
+///     video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ")?,
 ///     title: Some("A *talk*".to_owned()),
 ///     author: Some("Ann".to_owned()),
 ///     duration_ms: None,
@@ -41,27 +41,27 @@ pub fn markdown(transcript: &Transcript) -> String {
     }
     for paragraph in paragraphs(&transcript.segments) {
         let seconds = paragraph.start_ms / 1_000;
-        let (time, address) = (moment(seconds), transcript.video.address_at(seconds));
+        let (time, address) = (format_timestamp(seconds), transcript.video.address_at(seconds));
         blocks.push(format!("[{time}]({address}) {}\n", escape(&paragraph.text)));
     }
     blocks.join("\n")
 }
 
-/// A text on one line and escaped; none when it says nothing.
+/// A text on one line, escaped; `None` if it is blank.
 fn line(text: Option<&str>) -> Option<String> {
     let words: Vec<_> = text?.split_whitespace().collect();
     if words.is_empty() { None } else { Some(escape(&words.join(" "))) }
 }
 
-/// A moment of a video as people write it: `m:ss`, from an hour on `h:mm:ss`.
+/// Formats a time in a video: `m:ss`, or `h:mm:ss` from one hour on.
 ///
 /// ```
-/// use transcript_core::transcript::moment;
+/// use transcript_core::transcript::format_timestamp;
 ///
-/// assert_eq!(moment(65), "1:05");
-/// assert_eq!(moment(3_600), "1:00:00");
+/// assert_eq!(format_timestamp(65), "1:05");
+/// assert_eq!(format_timestamp(3_600), "1:00:00");
 /// ```
-pub fn moment(seconds: u64) -> String {
+pub fn format_timestamp(seconds: u64) -> String {
     let mut text = String::new();
     let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     // Writing to a string cannot fail.

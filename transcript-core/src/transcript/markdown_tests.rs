@@ -1,4 +1,4 @@
-//! What a reader of Markdown makes of ours.
+//! Tests of the Markdown output with a Markdown parser.
 
 use comrak::{
     Arena, Options,
@@ -8,12 +8,12 @@ use comrak::{
 use proptest::prelude::*;
 
 use super::{
-    LanguageTag, Segment, TrackInfo, TrackKind, Transcript, markdown, markdown_escape::WORD_JOINER, moment,
-    paragraph::tests::any_segments, paragraphs,
+    LanguageTag, Segment, TrackInfo, TrackKind, Transcript, format_timestamp, markdown,
+    markdown_escape::WORD_JOINER, paragraph::tests::any_segments, paragraphs,
 };
 use crate::video::{Platform, VideoId};
 
-/// GitHub's dialect and all other extensions that change what stands inside of a line.
+/// GitHub's dialect and all other extensions that affect inline text.
 fn dialect() -> Options<'static> {
     let mut options = Options::default();
     let extension = &mut options.extension;
@@ -39,15 +39,15 @@ fn dialect() -> Options<'static> {
     options
 }
 
-/// A document as a reader sees it: its text, and the markup that is ours.
+/// Document as rendered: its text, and the markup that the Markdown writer adds.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct RenderedMarkdown {
     heading: Option<String>,
     paragraphs: Vec<String>,
     links: Vec<(String, String)>,
 }
 
-/// The text in a node, or the name of what should not be in it.
+/// The text in a node, or the name of unexpected markup in it.
 fn text_of<'a>(node: Node<'a>, links: &mut Vec<(String, String)>) -> Result<String, String> {
     let mut text = String::new();
     for child in node.children() {
@@ -65,23 +65,23 @@ fn text_of<'a>(node: Node<'a>, links: &mut Vec<(String, String)>) -> Result<Stri
     Ok(text)
 }
 
-fn see(document: &str, options: &Options<'_>) -> Result<Seen, String> {
+fn render(document: &str, options: &Options<'_>) -> Result<RenderedMarkdown, String> {
     let arena = Arena::new();
-    let mut seen = Seen::default();
+    let mut rendered = RenderedMarkdown::default();
     for block in parse_document(&arena, document, options).children() {
-        let text = text_of(block, &mut seen.links)?;
+        let text = text_of(block, &mut rendered.links)?;
         match &block.data.borrow().value {
-            NodeValue::Heading(_) if seen.heading.is_none() => seen.heading = Some(text),
-            NodeValue::Paragraph => seen.paragraphs.push(text),
+            NodeValue::Heading(_) if rendered.heading.is_none() => rendered.heading = Some(text),
+            NodeValue::Paragraph => rendered.paragraphs.push(text),
             other => return Err(format!("{other:?}")),
         }
     }
-    Ok(seen)
+    Ok(rendered)
 }
 
 fn transcript(title: &str, author: &str, segments: Vec<Segment>) -> Transcript {
     Transcript {
-        video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: Some(title.to_owned()),
         author: Some(author.to_owned()),
         duration_ms: None,
@@ -91,40 +91,44 @@ fn transcript(title: &str, author: &str, segments: Vec<Segment>) -> Transcript {
     }
 }
 
-/// What a reader must see: the words as they are, and a link for each paragraph.
-fn due(transcript: &Transcript) -> Seen {
+/// Expected rendering: the words unchanged, and one link per paragraph.
+fn expected(transcript: &Transcript) -> RenderedMarkdown {
     let line = |text: &Option<String>| {
         let words: Vec<_> = text.as_deref().unwrap_or("").split_whitespace().collect();
         Some(words.join(" ").replace('\0', "\u{FFFD}")).filter(|line| !line.is_empty())
     };
-    let mut seen = Seen { heading: line(&transcript.title), ..Seen::default() };
-    seen.paragraphs.extend(line(&transcript.author).map(|author| format!("by {author}")));
+    let mut rendered = RenderedMarkdown { heading: line(&transcript.title), ..RenderedMarkdown::default() };
+    rendered.paragraphs.extend(line(&transcript.author).map(|author| format!("by {author}")));
     for paragraph in paragraphs(&transcript.segments) {
         let seconds = paragraph.start_ms / 1_000;
         let text = paragraph.text.replace('\0', "\u{FFFD}");
-        seen.paragraphs.push(format!("{} {text}", moment(seconds)));
-        seen.links.push((moment(seconds), transcript.video.address_at(seconds)));
+        rendered.paragraphs.push(format!("{} {text}", format_timestamp(seconds)));
+        rendered.links.push((format_timestamp(seconds), transcript.video.address_at(seconds)));
     }
-    seen
+    rendered
 }
 
-/// Text without the one character that is added to it.
-fn bare(mut seen: Seen) -> Seen {
-    let texts = seen.heading.iter_mut().chain(&mut seen.paragraphs);
+/// The rendering without the one character that escaping adds.
+fn without_word_joiners(mut rendered: RenderedMarkdown) -> RenderedMarkdown {
+    let texts = rendered.heading.iter_mut().chain(&mut rendered.paragraphs);
     texts.for_each(|text| text.retain(|c| c != WORD_JOINER));
-    seen
+    rendered
 }
 
-fn renders_as_text(transcript: &Transcript) {
+fn check_renders_as_text(transcript: &Transcript) {
     let document = markdown(transcript);
     for options in [Options::default(), dialect()] {
-        let seen = see(&document, &options).unwrap_or_else(|found| panic!("{found} in {document:?}"));
-        assert_eq!(bare(seen), bare(due(transcript)), "{document:?}");
+        let rendered = render(&document, &options).unwrap_or_else(|found| panic!("{found} in {document:?}"));
+        assert_eq!(
+            without_word_joiners(rendered),
+            without_word_joiners(expected(transcript)),
+            "{document:?}"
+        );
     }
 }
 
 #[test]
-fn nothing_that_is_said_becomes_markup() {
+fn markdown_text_never_becomes_markup() {
     for text in [
         "<script>alert(1)</script>",
         "</p><img src=x onerror=y> <!-- c --> <?php ?> <![CDATA[x]]> <!DOCTYPE a>",
@@ -165,16 +169,16 @@ fn nothing_that_is_said_becomes_markup() {
         "\u{2028}\u{85}line \u{B}\u{C} ends",
         "a\u{2060}b",
     ] {
-        renders_as_text(&transcript(text, text, vec![Segment::new(text, 3_725_000, 1_000)]));
+        check_renders_as_text(&transcript(text, text, vec![Segment::new(text, 3_725_000, 1_000)]));
     }
 }
 
 #[test]
-fn what_is_not_known_is_left_out() {
+fn markdown_unknown_fields_are_omitted() {
     let unknown =
         Transcript { title: None, author: Some(" \n".to_owned()), ..transcript("", "", Vec::new()) };
     assert_eq!(markdown(&unknown), "");
-    let post = VideoId::new(Platform::Microblog, "20").unwrap();
+    let post = VideoId::new(Platform::X, "20").unwrap();
     let segments = vec![Segment::new("a", 65_000, 1), Segment::new("b", 90_000, 1)];
     assert_eq!(
         markdown(&Transcript { video: post, segments, ..unknown }),
@@ -184,12 +188,12 @@ fn what_is_not_known_is_left_out() {
 
 proptest! {
     #[test]
-    fn any_text_renders_as_itself(title in ".{0,30}", author in "\\PC{0,30}", segments in any_segments()) {
-        renders_as_text(&transcript(&title, &author, segments));
+    fn markdown_any_text_renders_unchanged(title in ".{0,30}", author in "\\PC{0,30}", segments in any_segments()) {
+        check_renders_as_text(&transcript(&title, &author, segments));
     }
 
     #[test]
-    fn any_markup_renders_as_itself(
+    fn markdown_any_markup_renders_unchanged(
         texts in proptest::collection::vec(
             "(<|>|a|b|\\[|\\]|\\(|\\)|!|\\*|_|~|`|#|-|\\+|=|\\||&|;|:|/|//|@|\\.|www\\.|http|mailto:|\\$|\
              \\^|\\{|\\}|\\\\|\"|'| |\n|1|é|中|\u{200B}|%){0,24}",
@@ -199,6 +203,6 @@ proptest! {
         let segments =
             texts.iter().zip(0..).map(|(text, n)| Segment::new(text.as_str(), n * 9_000, 10)).collect();
         let title = texts.first().map_or("", String::as_str);
-        renders_as_text(&transcript(title, title, segments));
+        check_renders_as_text(&transcript(title, title, segments));
     }
 }

@@ -1,7 +1,7 @@
-//! A transcript: the words that were spoken in a video, with the time of each.
+//! Transcripts: the timed text of videos, its tracks, and its output formats.
 
-mod bounds;
 pub mod language;
+mod limits;
 mod markdown;
 mod markdown_escape;
 #[cfg(test)]
@@ -9,14 +9,14 @@ mod markdown_tests;
 mod paragraph;
 mod prose;
 mod segment;
-mod shown;
 mod srt;
+mod subtitle_cue;
 mod track;
 mod webvtt;
 
-pub use bounds::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 pub use language::LanguageTag;
-pub use markdown::{markdown, moment};
+pub use limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
+pub use markdown::{format_timestamp, markdown};
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use paragraph::{Paragraph, paragraphs};
 pub use prose::prose;
@@ -29,21 +29,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::video::VideoId;
 
-/// The words of one video in one language, as a supplier gave them.
+/// Transcript of one video in one language, as the supplier provided it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     /// The video.
     pub video: VideoId,
-    /// The video's title, where the supplier knows it.
+    /// Title of the video; `None` if the supplier does not know it.
     pub title: Option<String>,
-    /// Who published the video, where the supplier knows it.
+    /// Publisher of the video; `None` if the supplier does not know it.
     pub author: Option<String>,
-    /// The video's length in milliseconds, where the supplier knows it.
+    /// Length of the video in milliseconds; `None` if the supplier does not know it.
     pub duration_ms: Option<u64>,
-    /// The track that the words come from.
+    /// The track of the transcript.
     pub track: TrackInfo,
-    /// The supplier's name, `source` on the wire (specification 2.2).
+    /// Name of the supplier, `source` on the wire (specification 2.2).
     pub source: String,
-    /// The segments, by start.
+    /// The segments, ordered by start.
     pub segments: Vec<Segment>,
 }

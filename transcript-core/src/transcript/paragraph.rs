@@ -1,32 +1,32 @@
-//! Paragraphs: what plain prose and Markdown have in common.
+//! Paragraphs, shared by plain text and Markdown.
 
 use unicode_script::{Script, UnicodeScript};
 
 use super::Segment;
 
-/// A silence of this length between two segments begins a paragraph, in milliseconds.
+/// Silence between two segments that begins a new paragraph, in milliseconds.
 pub(crate) const PAUSE_MS: u64 = 3_000;
 
-/// A paragraph of this many letters ends with the next sentence that ends with a segment.
+/// From this number of letters on, a paragraph ends at the next segment that ends a sentence.
 const LETTERS_ENOUGH: usize = 400;
 
-/// A paragraph of this many letters ends with the segment that reached it, sentence or not.
+/// From this number of letters on, a paragraph ends at the current segment, sentence or not.
 const LETTERS_MAX: usize = 800;
 
-/// A run of segments that is read as one.
+/// Run of segments that is read as one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paragraph {
-    /// When its first segment starts, in milliseconds from the video's beginning.
+    /// Start of its first segment, in milliseconds from the beginning of the video.
     pub start_ms: u64,
     /// Its words, on one line.
     pub text: String,
 }
 
-/// The segments as paragraphs: the same words in the same order, with new white space between them.
+/// Groups segments into paragraphs: same words, same order, new white space between them.
 ///
-/// A paragraph ends before a long pause; where it is long enough, with a sentence; and in speech without
-/// pauses and punctuation at a bounded length. It ends only between segments. Words are joined by single
-/// spaces, or by nothing in scripts that are written without.
+/// A paragraph ends before a long pause; when it is long enough, at the end of a sentence; and in speech without
+/// pauses and punctuation, at a maximum length. It ends only between segments. Words are joined by single
+/// spaces, or by nothing in scripts that are written without spaces.
 ///
 /// ```
 /// use transcript_core::transcript::{Segment, paragraphs};
@@ -61,31 +61,31 @@ pub fn paragraphs(segments: &[Segment]) -> Vec<Paragraph> {
             }
         }
         letters += segment.text.chars().map(|c| if is_unspaced(c) { 2 } else { 1 }).sum::<usize>();
-        // A duration of zero is one that nobody knows, and so is the silence behind it.
+        // A duration of zero means unknown, and so is the silence after it.
         end_ms = (segment.duration_ms > 0).then(|| end_ms.unwrap_or(0).max(segment.end_ms()));
     }
     paragraphs
 }
 
-/// Whether nothing is added to a paragraph with this text any more.
+/// Whether a paragraph with this text is complete.
 fn is_full(text: &str, letters: usize) -> bool {
     letters >= LETTERS_MAX || (letters >= LETTERS_ENOUGH && ends_sentence(text))
 }
 
-/// Whether a text ends with a sentence's last mark, perhaps inside of quotation marks or brackets.
+/// Whether a text ends a sentence, possibly inside quotation marks or brackets.
 pub(crate) fn ends_sentence(text: &str) -> bool {
     let text = text.trim_end_matches(['"', '\'', '”', '’', '»', ')', ']', '」', '』', '）']);
     text.ends_with(['.', '!', '?', '…', '。', '！', '？', '।', '؟', '۔', '።', '។', '။'])
 }
 
-/// Adds a segment's words to a line.
+/// Appends the words of a segment to a line.
 pub(crate) fn append(line: &mut String, text: &str) {
     for part in text.lines() {
-        for (place, word) in part.split_whitespace().enumerate() {
+        for (index, word) in part.split_whitespace().enumerate() {
             let joins = match (line.chars().next_back(), word.chars().next()) {
                 (Some(before), Some(after)) => {
-                    // A space inside of a caption's line is its writer's; a line's end is not.
-                    place == 0 && is_unspaced(before) && is_unspaced(after)
+                    // A space inside a line of captions was written on purpose; a line end was not.
+                    index == 0 && is_unspaced(before) && is_unspaced(after)
                 }
                 _ => true,
             };
@@ -99,11 +99,11 @@ pub(crate) fn append(line: &mut String, text: &str) {
 
 /// Whether a letter or mark belongs to a script that is written without spaces between words.
 pub(crate) fn is_unspaced(c: char) -> bool {
-    // Most letters are of other scripts, and below all of these.
+    // Most letters belong to other scripts, which are all below these.
     if c < '\u{E00}' {
         return false;
     }
-    // The marks of Chinese and Japanese belong to no single script.
+    // Chinese and Japanese punctuation belongs to no single script.
     matches!(c, '\u{3000}'..='\u{30FF}' | '\u{FF00}'..='\u{FF65}')
         || matches!(
             c.script(),
@@ -127,11 +127,11 @@ pub(super) mod tests {
     use super::*;
 
     /// A text without its white space.
-    pub(in crate::transcript) fn dense(text: &str) -> String {
+    pub(in crate::transcript) fn without_white_space(text: &str) -> String {
         text.chars().filter(|c| !c.is_whitespace()).collect()
     }
 
-    /// Segments with texts in which everything may occur.
+    /// Segments with arbitrary texts.
     pub(in crate::transcript) fn any_segments() -> impl Strategy<Value = Vec<Segment>> {
         let text = prop_oneof![
             "\\PC{0,30}",
@@ -154,7 +154,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn words_are_joined_as_their_script_is_written() {
+    fn paragraph_words_are_joined_by_script_rules() {
         check(&[("a\nb", 0, 1), ("  c  d ", 1, 2), (" \n", 2, 3)], &[(0, "a b c d")]);
         check(&[("你好，", 0, 1), ("世界\n再见", 1, 2), ("（终）", 2, 3)], &[(0, "你好，世界再见（终）")]);
         check(
@@ -169,7 +169,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_long_pause_begins_a_paragraph() {
+    fn paragraph_begins_after_long_pause() {
         check(&[("a", 0, 1_000), ("b", 3_999, 5_000), ("c", 8_000, 9_000)], &[(0, "a b"), (8_000, "c")]);
         // An earlier segment that lasts longer fills the silence.
         check(&[("a", 0, 9_000), ("b", 1_000, 2_000), ("c", 8_000, 9_000)], &[(0, "a b c")]);
@@ -177,12 +177,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_long_paragraph_ends_with_a_sentence_or_at_its_limit() {
+    fn paragraph_ends_at_sentence_or_maximum_length() {
         let ends = |text: &str, count: usize| -> Vec<usize> {
             let segments: Vec<_> = (0..count).map(|n| Segment::new(text, n as u64 * 10, 10)).collect();
             paragraphs(&segments).iter().map(|p| p.text.matches("word").count()).collect()
         };
-        // Ten letters each: 40 are enough when they end sentences, 80 are the most.
+        // Ten letters each: 40 are enough at the end of a sentence, 80 are the maximum.
         assert_eq!(ends("a word is.", 100), [40, 40, 20]);
         assert_eq!(ends("\"a word.\" ", 100), [40, 40, 20]);
         assert_eq!(ends("a word is ", 100), [80, 20]);
@@ -193,11 +193,11 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn no_word_is_lost_added_or_moved(segments in any_segments()) {
-            let given: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+        fn paragraphs_keep_words_and_order(segments in any_segments()) {
+            let input_text: String = segments.iter().map(|segment| segment.text.as_str()).collect();
             let found = paragraphs(&segments);
             let all: String = found.iter().map(|paragraph| paragraph.text.as_str()).collect();
-            prop_assert_eq!(dense(&all), dense(&given));
+            prop_assert_eq!(without_white_space(&all), without_white_space(&input_text));
             for paragraph in &found {
                 prop_assert!(!paragraph.text.is_empty());
                 prop_assert!(!paragraph.text.contains(|c: char| c.is_whitespace() && c != ' '));

@@ -1,10 +1,10 @@
-//! A transcript as plain prose (`format=text`, specification 2.1).
+//! Transcript as plain text (`format=text`, specification 14).
 
 use super::{Segment, paragraphs};
 
-/// The words as paragraphs of plain text, with an empty line between them and a line end after the last.
+/// Renders segments as paragraphs of plain text, with an empty line between them and a final line end.
 ///
-/// No times, no markup: the same words in the same order. Nothing at all when there are no words.
+/// No times, no markup: the same words in the same order. Without words, the result is empty.
 ///
 /// ```
 /// use transcript_core::transcript::{Segment, prose};
@@ -33,19 +33,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::transcript::paragraph::tests::{any_segments, dense};
+    use crate::transcript::paragraph::tests::{any_segments, without_white_space};
 
     #[test]
-    fn nothing_said_is_nothing_written() {
+    fn prose_blank_segments_return_empty_text() {
         assert_eq!(prose(&[]), "");
         assert_eq!(prose(&[Segment::new(" \n", 0, 1)]), "");
     }
 
     proptest! {
         #[test]
-        fn the_words_are_those_of_the_segments(segments in any_segments()) {
-            let given: String = segments.iter().map(|segment| segment.text.as_str()).collect();
-            prop_assert_eq!(dense(&prose(&segments)), dense(&given));
+        fn prose_keeps_words_of_segments(segments in any_segments()) {
+            let input_text: String = segments.iter().map(|segment| segment.text.as_str()).collect();
+            prop_assert_eq!(without_white_space(&prose(&segments)), without_white_space(&input_text));
         }
     }
 }

@@ -1,15 +1,18 @@
-//! The table of links: `cases/*.tsv`, one text and what it names per line.
+//! Tests of link parsing with tables: `cases/*.tsv` has one text and its expected result per line.
 
-use super::{LinkProblem, ShortLink, VideoId, VideoLink};
+use super::{LinkErrorKind, ShortLink, VideoId, VideoLink};
 
-/// What a text gives, as the tables write it.
+/// Result of a text, in the notation of the tables.
 fn outcome(text: &str) -> String {
     match VideoLink::parse(text) {
         Ok(VideoLink::Video(video)) => format!("{} {}", video.platform(), video.id()),
         Ok(VideoLink::Short(link)) => {
             let named = ShortLink::from_name(link.platform(), &link.name());
-            assert_eq!(named.as_ref(), Some(&link), "a short link is the one that its name means");
-            assert!(VideoId::new(link.platform(), &link.name()).is_err(), "no video has a short link's name");
+            assert_eq!(named.as_ref(), Some(&link), "a short link's name leads back to the link");
+            assert!(
+                VideoId::new(link.platform(), &link.name()).is_err(),
+                "a short link's name is not a video id"
+            );
             format!("short {} {} {}", link.platform(), link.address(), link.code())
         }
         Err(error) => format!("error {:?}", error.problem()),
@@ -21,16 +24,16 @@ fn check(text: &str, expect: &str) {
     assert_eq!(outcome(text), expect, "{text:?}");
 }
 
-/// Checks every line of a table and tells all that differ at once.
+/// Checks every line of a table and reports all failures at once.
 #[track_caller]
 fn check_table(table: &str, cases_min: usize) {
     let mut cases = 0;
     let mut wrong = String::new();
     for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with("# ")) {
-        let (text, expect) = line.rsplit_once('\t').expect("a text, a tab and what it names");
-        let given = outcome(text);
-        if given != expect {
-            wrong.push_str(&format!("\n{text}\n    expected {expect}\n    given    {given}"));
+        let (text, expect) = line.rsplit_once('\t').expect("a text, a tab and the expected result");
+        let actual = outcome(text);
+        if actual != expect {
+            wrong.push_str(&format!("\n{text}\n    expected {expect}\n    given    {actual}"));
         }
         cases += 1;
     }
@@ -39,32 +42,32 @@ fn check_table(table: &str, cases_min: usize) {
 }
 
 #[test]
-fn youtube_links() {
+fn link_table_youtube() {
     check_table(include_str!("cases/youtube.tsv"), 200);
 }
 
 #[test]
-fn tiktok_links() {
+fn link_table_tiktok() {
     check_table(include_str!("cases/tiktok.tsv"), 80);
 }
 
 #[test]
-fn instagram_links() {
+fn link_table_instagram() {
     check_table(include_str!("cases/instagram.tsv"), 80);
 }
 
 #[test]
-fn x_links() {
+fn link_table_x() {
     check_table(include_str!("cases/x.tsv"), 80);
 }
 
 #[test]
-fn texts_with_and_without_links() {
+fn link_table_texts() {
     check_table(include_str!("cases/texts.tsv"), 120);
 }
 
 #[test]
-fn white_space_and_invisible_characters_around_do_not_matter() {
+fn link_surrounding_invisible_characters_are_ignored() {
     check("  https://youtu.be/aB3-_xYz019\t\r\n", "video_site aB3-_xYz019");
     check("\u{feff}https://youtu.be/aB3-_xYz019\u{200b}", "video_site aB3-_xYz019");
     check("\u{a0}aB3-_xYz019\u{3000}", "video_site aB3-_xYz019");
@@ -73,21 +76,21 @@ fn white_space_and_invisible_characters_around_do_not_matter() {
 }
 
 #[test]
-fn nothing_is_told_apart_from_something() {
+fn link_blank_text_is_empty_error() {
     check("", "error Empty");
     check(" \t\n\u{200b}", "error Empty");
     check("\0", "error Empty");
 }
 
 #[test]
-fn a_long_text_is_not_looked_at() {
+fn link_text_above_limit_is_rejected() {
     let link = "https://youtu.be/aB3-_xYz019 ";
     check(&format!("{link}{}", "a".repeat(VideoLink::LENGTH_MAX - link.len())), "video_site aB3-_xYz019");
     check(&format!("{link}{}", "a".repeat(VideoLink::LENGTH_MAX - link.len() + 1)), "error TooLong");
 }
 
 #[test]
-fn links_inside_links_have_a_bound() {
+fn link_nesting_is_limited() {
     let wrap = |inner: String| {
         let inner =
             percent_encoding::utf8_percent_encode(&inner, percent_encoding::NON_ALPHANUMERIC).to_string();
@@ -99,9 +102,9 @@ fn links_inside_links_have_a_bound() {
     check(&wrap(wrap(wrap(wrap(wrap(link()))))), "error NotAVideo");
 }
 
-/// An error's message must name these words.
+/// Checks that an error's message contains these words.
 #[track_caller]
-fn check_message(text: &str, problem: LinkProblem, words: &[&str]) {
+fn check_message(text: &str, problem: LinkErrorKind, words: &[&str]) {
     let error = VideoLink::parse(text).expect_err("names no video");
     assert_eq!(error.problem(), problem, "{text:?}");
     for word in words {
@@ -110,35 +113,35 @@ fn check_message(text: &str, problem: LinkProblem, words: &[&str]) {
 }
 
 #[test]
-fn messages_say_what_to_give_instead() {
+fn link_error_message_suggests_alternative() {
     let watch = "https://www.youtube.com/watch";
-    check_message("", LinkProblem::Empty, &["YouTube", "TikTok", "Instagram", "X video"]);
-    check_message(&"a".repeat(5_000), LinkProblem::TooLong, &["5000", "4096"]);
+    check_message("", LinkErrorKind::Empty, &["YouTube", "TikTok", "Instagram", "X video"]);
+    check_message(&"a".repeat(5_000), LinkErrorKind::TooLong, &["5000", "4096"]);
     check_message(
         &format!("{watch}?v=aB3-_xYz01"),
-        LinkProblem::MalformedId,
+        LinkErrorKind::MalformedId,
         &["cut off", "10 characters", "11"],
     );
-    check_message(&format!("{watch}?feature=share"), LinkProblem::NotAVideo, &["v=", "shell", "quotes"]);
+    check_message(&format!("{watch}?feature=share"), LinkErrorKind::NotAVideo, &["v=", "shell", "quotes"]);
     check_message(
         "https://www.youtube.com/@name",
-        LinkProblem::NotAVideo,
+        LinkErrorKind::NotAVideo,
         &["YouTube", "a channel", "/watch?v="],
     );
     check_message(
         "https://www.tiktok.com/@name",
-        LinkProblem::NotAVideo,
+        LinkErrorKind::NotAVideo,
         &["TikTok", "a profile", "/video/"],
     );
-    check_message("https://x.com/i/spaces/1a", LinkProblem::NotAVideo, &["X link", "a space", "/status/"]);
+    check_message("https://x.com/i/spaces/1a", LinkErrorKind::NotAVideo, &["X link", "a space", "/status/"]);
     check_message(
         "https://fxtwitter.com/a/status/20",
-        LinkProblem::UnknownHost,
+        LinkErrorKind::UnknownHost,
         &["front end", "https://x.com/"],
     );
-    check_message("https://www.douyin.com/video/71", LinkProblem::UnknownHost, &["Douyin"]);
-    check_message("https://vimeo.com/1", LinkProblem::UnknownHost, &["vimeo.com", "YouTube", "Instagram"]);
-    check_message("https://a@youtu.be/aB3-_xYz019", LinkProblem::UnsafeAuthority, &["user name"]);
-    check_message("https://youtu.be:1/aB3-_xYz019", LinkProblem::UnsafeAuthority, &["port"]);
-    check_message("https://x.com/a/status/0020", LinkProblem::MalformedId, &["X id", "not 0"]);
+    check_message("https://www.douyin.com/video/71", LinkErrorKind::UnknownHost, &["Douyin"]);
+    check_message("https://vimeo.com/1", LinkErrorKind::UnknownHost, &["vimeo.com", "YouTube", "Instagram"]);
+    check_message("https://a@youtu.be/aB3-_xYz019", LinkErrorKind::UnsafeAuthority, &["user name"]);
+    check_message("https://youtu.be:1/aB3-_xYz019", LinkErrorKind::UnsafeAuthority, &["port"]);
+    check_message("https://x.com/a/status/0020", LinkErrorKind::MalformedId, &["X id", "not 0"]);
 }

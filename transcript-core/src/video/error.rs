@@ -1,201 +1,197 @@
-//! What can be wrong with a link.
+//! Errors of links.
 
 use std::fmt;
 
 use super::{Platform, hosts};
 
-/// The longest part of a foreign text that a message repeats, in characters.
-const SHOWN_MAX: usize = 40;
+/// Maximum length of foreign text repeated in a message, in characters.
+const HOST_CHARS_MAX: usize = 40;
 
-/// What was wrong with a link.
+/// Kind of a link error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum LinkProblem {
-    /// Nothing was given, or only white space.
+pub enum LinkErrorKind {
+    /// No text, or only white space.
     Empty,
     /// Longer than [`super::VideoLink::LENGTH_MAX`] bytes.
     TooLong,
-    /// Not a link at all.
+    /// Not a link.
     NotALink,
-    /// A link to a host that is none of the platforms' own.
+    /// A link to a host that belongs to no platform.
     UnknownHost,
-    /// A link with a user name, a password, a port of its own, or a backslash that hides its host.
+    /// A link with a user name, a password, a non-default port, or a backslash that hides its host.
     UnsafeAuthority,
-    /// A platform's link that names no video: a channel, a playlist, a profile.
+    /// A link of a platform that names no video: a channel, a playlist, a profile.
     NotAVideo,
-    /// An identifier that does not have the platform's form.
+    /// An id that does not have the platform's form.
     MalformedId,
 }
 
-/// Why a text names no video; its message says what was wrong and what to give instead.
+/// Error of a text that names no video; the message says what is wrong and what to use instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkError {
-    problem: LinkProblem,
+    problem: LinkErrorKind,
     message: String,
 }
 
 impl LinkError {
-    /// An error with this problem and message.
-    pub fn new(problem: LinkProblem, message: impl Into<String>) -> Self {
+    /// Creates an error with this kind and message.
+    pub fn new(problem: LinkErrorKind, message: impl Into<String>) -> Self {
         Self { problem, message: message.into() }
     }
 
     pub(super) fn empty() -> Self {
         Self::new(
-            LinkProblem::Empty,
-            "no link was given: give the link of a YouTube, TikTok, Instagram or X video",
+            LinkErrorKind::Empty,
+            "no link given: enter the link of a YouTube, TikTok, Instagram or X video",
         )
     }
 
     pub(super) fn too_long(length: usize, length_max: usize) -> Self {
         Self::new(
-            LinkProblem::TooLong,
+            LinkErrorKind::TooLong,
             format!(
-                "this text has {length} bytes, and a link at most {length_max}: give only the video's link"
+                "the text has {length} bytes, a link at most {length_max}: enter only the link of the video"
             ),
         )
     }
 
     pub(super) fn not_a_link() -> Self {
         Self::new(
-            LinkProblem::NotALink,
-            "this is not a link: give the link of a YouTube, TikTok, Instagram or X video, \
+            LinkErrorKind::NotALink,
+            "this is not a link: enter the link of a YouTube, TikTok, Instagram or X video, \
              such as https://www.youtube.com/watch?v=… or a YouTube id of 11 characters",
         )
     }
 
     pub(super) fn unknown_scheme() -> Self {
-        Self::new(LinkProblem::NotALink, "this is not a link of the web: it must begin with https://")
+        Self::new(LinkErrorKind::NotALink, "this is not a web link: it must begin with https://")
     }
 
-    /// A single word of about a bare identifier's length.
-    pub(super) fn near_id(length: usize) -> Self {
+    /// A single word of about the length of a YouTube id.
+    pub(super) fn similar_to_id(length: usize) -> Self {
         Self::new(
-            LinkProblem::MalformedId,
+            LinkErrorKind::MalformedId,
             format!(
-                "this is no link, and a YouTube id has 11 characters, not {length}: give the video's whole link"
+                "this is not a link, and a YouTube id has 11 characters, not {length}: enter the whole link"
             ),
         )
     }
 
-    /// A host that is none of the platforms' own; a known front end is told which link to give instead.
+    /// A host that belongs to no platform; the message for a known front end names the link to use instead.
     pub(super) fn unknown_host(host: &str) -> Self {
-        let name = shown(host);
+        let name = printable_host(host);
         let message = match hosts::front_end_of(host) {
             Some(platform) => format!(
-                "{name} is a third-party front end of {0}: give the {0} link itself, such as {1}",
+                "{name} is a third-party front end of {0}: use the {0} link itself, such as {1}",
                 platform.name(),
-                example(platform)
+                example_url(platform)
             ),
             None if host == "douyin.com" || host.ends_with(".douyin.com") => {
-                "Douyin is another service than TikTok and is not supported".to_owned()
+                "Douyin is not TikTok and is not supported".to_owned()
             }
             None => format!(
-                "{name} is not a host of YouTube, TikTok, Instagram or X: give the video's link there"
+                "{name} is not a host of YouTube, TikTok, Instagram or X: enter a link to one of them"
             ),
         };
-        Self::new(LinkProblem::UnknownHost, message)
+        Self::new(LinkErrorKind::UnknownHost, message)
     }
 
-    /// A host that is written with other characters than the platforms' hosts are.
+    /// A host with characters that no platform's host has.
     pub(super) fn disguised_host() -> Self {
         Self::new(
-            LinkProblem::UnknownHost,
-            "this link's host has other characters than letters, digits, dots and hyphens: \
-             give a link of YouTube, TikTok, Instagram or X",
+            LinkErrorKind::UnknownHost,
+            "the host of this link has characters other than letters, digits, dots and hyphens: \
+             enter a link to YouTube, TikTok, Instagram or X",
         )
     }
 
-    /// A link whose host is hard to tell for a reader; `what` is the thing to leave out.
+    /// A link whose host is ambiguous for a reader; `what` names the part to remove.
     pub(super) fn unsafe_authority(what: &str) -> Self {
         Self::new(
-            LinkProblem::UnsafeAuthority,
-            format!("this link has {what} where its host is: give it without, as the platform shows it"),
+            LinkErrorKind::UnsafeAuthority,
+            format!("this link has {what} in its host part: remove it, or copy the link from the platform"),
         )
     }
 
-    /// A platform's page that is no video; `what` names it with its article.
+    /// A page of a platform that is not a video; `what` names it with its article.
     pub(super) fn not_a_video(platform: Platform, what: &str) -> Self {
         Self::new(
-            LinkProblem::NotAVideo,
+            LinkErrorKind::NotAVideo,
             format!(
-                "this {} link leads to {what}, not to one video: give a link such as {}",
+                "this {} link leads to {what}, not to one video: use a link such as {}",
                 platform.name(),
-                example(platform)
+                example_url(platform)
             ),
         )
     }
 
-    /// A watch page's link that lost the parameter with the id.
+    /// A link to the watch page without the parameter that has the id.
     pub(super) fn watch_without_id() -> Self {
         Self::new(
-            LinkProblem::NotAVideo,
-            "this YouTube link has lost its video id (the part v=…): \
-             perhaps an unquoted & in a shell cut it off; put the link in quotes",
+            LinkErrorKind::NotAVideo,
+            "this YouTube link has no video id (the part v=…): \
+             an unquoted & in a shell may have cut it off; put the link in quotes",
         )
     }
 
-    /// A link inside a link inside a link: more than people share.
+    /// A link inside links, nested deeper than people share them.
     pub(super) fn nested_too_deep() -> Self {
         Self::new(
-            LinkProblem::NotAVideo,
-            "this link wraps another one too many times: give the video's own link",
+            LinkErrorKind::NotAVideo,
+            "this link wraps too many other links: use the link of the video itself",
         )
     }
 
-    /// An identifier of the long-form site with fewer characters than it must have.
+    /// A YouTube id with too few characters.
     pub(super) fn truncated_id(length: usize) -> Self {
         Self::new(
-            LinkProblem::MalformedId,
+            LinkErrorKind::MalformedId,
             format!("this YouTube id looks cut off: {length} characters instead of 11; copy the whole link"),
         )
     }
 
-    /// An identifier that does not have the platform's form.
+    /// An id that does not have the platform's form.
     pub(super) fn malformed_id(platform: Platform, id: &str) -> Self {
         let form = match platform {
-            Platform::VideoSite => "11 characters of A-Z, a-z, 0-9, - and _",
-            Platform::ShortVideo => "1 to 21 digits, the first not 0",
-            Platform::Reels => "1 to 11 characters of A-Z, a-z, 0-9, - and _",
-            Platform::Microblog => "1 to 20 digits, the first not 0, and less than 2^64",
+            Platform::YouTube => "11 characters of A-Z, a-z, 0-9, - and _",
+            Platform::TikTok => "1 to 21 digits, the first not 0",
+            Platform::Instagram => "1 to 11 characters of A-Z, a-z, 0-9, - and _",
+            Platform::X => "1 to 20 digits, the first not 0, for a number below 2^64",
         };
         let length = id.chars().count();
         Self::new(
-            LinkProblem::MalformedId,
-            format!(
-                "this {} id of {length} characters does not have the form of one: it must be {form}",
-                platform.name()
-            ),
+            LinkErrorKind::MalformedId,
+            format!("this {} id of {length} characters is malformed: it must have {form}", platform.name()),
         )
     }
 
-    /// A short link whose code is longer than any, or has other characters.
+    /// A short link whose code is too long or has other characters.
     pub(super) fn malformed_code(platform: Platform) -> Self {
         Self::new(
-            LinkProblem::MalformedId,
-            format!(
-                "this {} short link's code does not have the form of one: copy the whole link",
-                platform.name()
-            ),
+            LinkErrorKind::MalformedId,
+            format!("the code of this {} short link is malformed: copy the whole link", platform.name()),
         )
     }
 
-    /// What was wrong.
-    pub fn problem(&self) -> LinkProblem {
+    /// Kind of the error.
+    pub fn problem(&self) -> LinkErrorKind {
         self.problem
     }
 
-    /// The sentence, as [`fmt::Display`] prints it.
+    /// The message, as [`fmt::Display`] prints it.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// How near the text came to naming a video: of several errors, the nearest is the one worth telling.
-    pub(super) fn nearness(&self) -> u8 {
+    /// Rank of the error: of several errors, the one with the highest rank is reported.
+    ///
+    /// It is higher the closer the text is to a link of a video.
+    pub(super) fn closeness(&self) -> u8 {
         match self.problem {
-            LinkProblem::Empty | LinkProblem::TooLong | LinkProblem::NotALink => 0,
-            LinkProblem::UnknownHost => 1,
-            LinkProblem::UnsafeAuthority | LinkProblem::NotAVideo | LinkProblem::MalformedId => 2,
+            LinkErrorKind::Empty | LinkErrorKind::TooLong | LinkErrorKind::NotALink => 0,
+            LinkErrorKind::UnknownHost => 1,
+            LinkErrorKind::UnsafeAuthority | LinkErrorKind::NotAVideo | LinkErrorKind::MalformedId => 2,
         }
     }
 }
@@ -208,24 +204,25 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// What a link to one video of the platform looks like.
-fn example(platform: Platform) -> &'static str {
+/// Example of a link to one video of the platform.
+fn example_url(platform: Platform) -> &'static str {
     match platform {
-        Platform::VideoSite => "https://www.youtube.com/watch?v=…",
-        Platform::ShortVideo => "https://www.tiktok.com/@name/video/…",
-        Platform::Reels => "https://www.instagram.com/reel/…/",
-        Platform::Microblog => "https://x.com/name/status/…",
+        Platform::YouTube => "https://www.youtube.com/watch?v=…",
+        Platform::TikTok => "https://www.tiktok.com/@name/video/…",
+        Platform::Instagram => "https://www.instagram.com/reel/…/",
+        Platform::X => "https://x.com/name/status/…",
     }
 }
 
-/// A short part of a foreign host that is safe to print anywhere.
-fn shown(host: &str) -> String {
+/// Short part of a foreign host that is safe to print anywhere.
+fn printable_host(host: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let mut shown: String = host.chars().take(SHOWN_MAX).map(|c| if is_safe(c) { c } else { '?' }).collect();
-    if host.chars().nth(SHOWN_MAX).is_some() {
-        shown.push('…');
+    let mut printable_host: String =
+        host.chars().take(HOST_CHARS_MAX).map(|c| if is_safe(c) { c } else { '?' }).collect();
+    if host.chars().nth(HOST_CHARS_MAX).is_some() {
+        printable_host.push('…');
     }
-    shown
+    printable_host
 }
 
 #[cfg(test)]
@@ -233,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_repeats_little_and_nothing_dangerous() {
+    fn link_error_truncates_and_sanitizes_host() {
         let host = format!("<script>.{}", "a".repeat(500));
         let message = LinkError::unknown_host(&host).to_string();
         assert!(!message.contains('<'), "{message}");
@@ -241,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn a_front_end_is_told_what_to_give_instead() {
+    fn link_error_front_end_suggests_platform_link() {
         let message = LinkError::unknown_host("vxtwitter.com").to_string();
         assert!(message.contains("https://x.com/name/status/"), "{message}");
     }
 
     #[test]
-    fn a_foreign_host_is_told_the_four_platforms() {
+    fn link_error_foreign_host_lists_platforms() {
         let message = LinkError::unknown_host("vimeo.com").to_string();
         for platform in Platform::ALL {
             assert!(message.contains(platform.name()), "{message}");

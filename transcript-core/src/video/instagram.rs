@@ -1,42 +1,41 @@
-//! The reels site's links.
+//! Instagram links.
 
 use std::borrow::Cow;
 
 use super::{
-    LinkError, Platform, ShortLink, VideoId, VideoLink,
-    address::{self, Address, Finding},
-    text,
+    LinkError, Platform, ShortLink, VideoId, VideoLink, link_finder,
+    platform_url::{self, ParsedLink, PlatformUrl},
 };
 
-const SITE: Platform = Platform::Reels;
+const SITE: Platform = Platform::Instagram;
 
-/// What a link to a private account's post has after the post's code: a key for the people who were sent it.
+/// Length of the key after the code in links to posts of private accounts, in characters.
 const PRIVATE_KEY_LENGTH: usize = 28;
 
-/// The digits of a code, the least first.
+/// Digits of a code, the least first.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A page of the site.
-pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
-    let segments = address.segments();
+/// Parses a link to a page.
+pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
     match path.as_slice() {
         ["share", kind @ ("p" | "reel" | "reels" | "tv"), code, ..] => {
             let kind = if *kind == "reels" { "reel" } else { kind };
-            short(&format!("https://www.instagram.com/share/{kind}/"), code)
+            short_link(&format!("https://www.instagram.com/share/{kind}/"), code)
         }
-        // Among the site's own pages, so that the next rule does not take their names for people's.
+        // Pages of Instagram itself: the next rule would take their names for codes.
         ["share", "p" | "reel" | "reels" | "tv"] => {
             Err(LinkError::not_a_video(SITE, "a page without a code"))
         }
-        ["share", code] => short("https://www.instagram.com/share/", code),
+        ["share", code] => short_link("https://www.instagram.com/share/", code),
         ["reel" | "reels", "audio", ..] => Err(LinkError::not_a_video(SITE, "a piece of music")),
-        ["p" | "reel" | "reels" | "tv", code, ..] => post(code),
+        ["p" | "reel" | "reels" | "tv", code, ..] => parse_post(code),
         ["stories" | "explore" | "accounts" | "s" | "direct" | "share", ..] => {
             Err(LinkError::not_a_video(SITE, other_page(&path)))
         }
         [_, "reel" | "reels", "audio", ..] => Err(LinkError::not_a_video(SITE, "a piece of music")),
-        [_, "p" | "reel" | "reels" | "tv", code, ..] => post(code),
+        [_, "p" | "reel" | "reels" | "tv", code, ..] => parse_post(code),
         _ => Err(LinkError::not_a_video(SITE, other_page(&path))),
     }
 }
@@ -53,28 +52,28 @@ fn other_page(path: &[&str]) -> &'static str {
     }
 }
 
-/// The passage to other sites: only a link back to a platform is of use.
-pub(super) fn read_passage(address: &Address) -> Result<Finding, LinkError> {
-    let inner = address.parameter(&["u"]);
-    let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, "a passage to another site"))?;
-    Ok(Finding::wrapped(&inner, "https://www.instagram.com"))
+/// Parses a redirect to another site: only a link back to a platform is useful.
+pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let inner = url.parameter(&["u"]);
+    let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, "a redirect to another site"))?;
+    Ok(ParsedLink::wrapped(&inner, "https://www.instagram.com"))
 }
 
-/// A link into the app: `media?id=NUMBER`, sometimes with the author's number after `_`.
-pub(super) fn read_app(rest: &str) -> Result<Finding, LinkError> {
+/// Parses an app link: `media?id=NUMBER`, sometimes with the author's number after `_`.
+pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
     let (page, query) = rest.split_once('?').unwrap_or((rest, ""));
     if page.trim_end_matches('/') != "media" {
         return Err(LinkError::not_a_video(SITE, "another part of the app"));
     }
-    let id = address::parameter_of(query, &["id"]).unwrap_or_default();
+    let id = platform_url::parameter_of(query, &["id"]).unwrap_or_default();
     let digits = id.split('_').next().unwrap_or_default();
     let is_number = !digits.is_empty() && digits.bytes().all(|c| c.is_ascii_digit());
     let number = digits.parse::<u64>().ok().filter(|&number| is_number && number > 0);
     let number = number.ok_or_else(|| LinkError::malformed_id(SITE, digits))?;
-    found(VideoId::new(SITE, &code_of(number))?)
+    video_link(VideoId::new(SITE, &code_of(number))?)
 }
 
-/// The code that the site writes for a post's number: digits of 6 bits, the most significant first.
+/// Returns Instagram's code of a post's number: digits of 6 bits, the most significant first.
 fn code_of(mut number: u64) -> String {
     let mut code = Vec::with_capacity(11);
     while number > 0 {
@@ -85,25 +84,25 @@ fn code_of(mut number: u64) -> String {
     code.iter().rev().collect()
 }
 
-/// The post whose code a path segment begins with.
+/// Parses the post whose code begins a path segment.
 ///
-/// A private account's post has its key after the code; the code alone is the post's identity, so that the
-/// same post is archived once, whoever was sent which key.
-fn post(segment: &str) -> Result<Finding, LinkError> {
-    let length = segment.bytes().take_while(|&c| text::is_id_byte(c)).count();
+/// A post of a private account has a key after the code. The code alone identifies the post, so that the same
+/// post is archived once, whichever key the link has.
+fn parse_post(segment: &str) -> Result<ParsedLink, LinkError> {
+    let length = segment.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
     let length = if length > PRIVATE_KEY_LENGTH { length - PRIVATE_KEY_LENGTH } else { length };
     match segment.get(..length) {
-        Some(code) => found(VideoId::new(SITE, code)?),
+        Some(code) => video_link(VideoId::new(SITE, code)?),
         None => Err(LinkError::malformed_id(SITE, segment)),
     }
 }
 
-fn found(video: VideoId) -> Result<Finding, LinkError> {
-    Ok(Finding::Link(VideoLink::Video(video)))
+fn video_link(video: VideoId) -> Result<ParsedLink, LinkError> {
+    Ok(ParsedLink::Link(VideoLink::Video(video)))
 }
 
-fn short(prefix: &str, code: &str) -> Result<Finding, LinkError> {
-    ShortLink::read(SITE, prefix, code, "/").map(|link| Finding::Link(VideoLink::Short(link)))
+fn short_link(prefix: &str, code: &str) -> Result<ParsedLink, LinkError> {
+    ShortLink::read(SITE, prefix, code, "/").map(|link| ParsedLink::Link(VideoLink::Short(link)))
 }
 
 #[cfg(test)]
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_the_site_does() {
+    fn instagram_number_converts_to_code() {
         check(3_983_118_388_705_688_735, "DdG4RIxIPyf");
         check(3_947_535_193_527_528_320, "DbIdlf0j6uA");
         check(3_565_077_699_422_862_188, "DF5s0duxDts");

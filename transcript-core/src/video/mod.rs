@@ -1,17 +1,17 @@
-//! What a video is, and every form in which people name one.
+//! Videos, and every form of text that names one.
 //!
-//! [`VideoLink::parse`] is pure and total: any text gives a video, a short link that must be resolved,
-//! or an error that says what was wrong. Hosts are compared whole, so look-alike hosts are refused.
+//! [`VideoLink::parse`] is pure and total: any text results in a video, a short link that must be resolved, or an
+//! error that says what is wrong. Hosts are compared as a whole, so look-alike hosts are rejected.
 
-mod address;
 mod error;
 mod hosts;
 mod id;
 mod instagram;
 mod link;
+mod link_finder;
 mod platform;
+mod platform_url;
 mod short_link;
-mod text;
 mod tiktok;
 mod x;
 mod youtube;
@@ -21,7 +21,7 @@ mod cases;
 #[cfg(test)]
 mod properties;
 
-pub use error::{LinkError, LinkProblem};
+pub use error::{LinkError, LinkErrorKind};
 pub use id::VideoId;
 pub use link::VideoLink;
 pub use platform::Platform;

@@ -4,41 +4,45 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A platform that videos come from, under the name that the wire uses (specification 2.2).
+/// Platform of videos, with its name on the wire (specification 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Platform {
-    /// `video_site`: YouTube.
-    VideoSite,
-    /// `short_video`: TikTok.
-    ShortVideo,
-    /// `reels`: Instagram.
-    Reels,
-    /// `microblog`: X, once Twitter.
-    Microblog,
+    /// YouTube, `video_site`.
+    #[serde(rename = "video_site")]
+    YouTube,
+    /// TikTok, `short_video`.
+    #[serde(rename = "short_video")]
+    TikTok,
+    /// Instagram, `reels`.
+    #[serde(rename = "reels")]
+    Instagram,
+    /// X, formerly Twitter, `microblog`.
+    #[serde(rename = "microblog")]
+    X,
 }
 
 impl Platform {
-    /// All of them, in the order in which links are tried.
-    pub const ALL: [Self; 4] = [Self::VideoSite, Self::ShortVideo, Self::Reels, Self::Microblog];
+    /// All platforms, in the order in which links are tried.
+    pub const ALL: [Self; 4] = [Self::YouTube, Self::TikTok, Self::Instagram, Self::X];
 
-    /// The name on the wire, in settings and in watch addresses.
+    /// Name on the wire, in settings and in watch addresses.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::VideoSite => "video_site",
-            Self::ShortVideo => "short_video",
-            Self::Reels => "reels",
-            Self::Microblog => "microblog",
+            Self::YouTube => "video_site",
+            Self::TikTok => "short_video",
+            Self::Instagram => "reels",
+            Self::X => "microblog",
         }
     }
 
-    /// The name that people know it by.
+    /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Self::VideoSite => "YouTube",
-            Self::ShortVideo => "TikTok",
-            Self::Reels => "Instagram",
-            Self::Microblog => "X",
+            Self::YouTube => "YouTube",
+            Self::TikTok => "TikTok",
+            Self::Instagram => "Instagram",
+            Self::X => "X",
         }
     }
 

@@ -1,10 +1,10 @@
-//! What holds for every text, every id and every foreign host.
+//! Property tests of link parsing: arbitrary texts, ids in every form, and look-alike hosts.
 
 use proptest::prelude::*;
 
 use super::{Platform, VideoId, VideoLink};
 
-const VIDEO_SITE_FORMS: [&str; 24] = [
+const YOUTUBE_FORMS: [&str; 24] = [
     "{}",
     "https://www.youtube.com/watch?v={}",
     "http://youtube.com/watch?feature=share&v={}&t=1",
@@ -31,7 +31,7 @@ const VIDEO_SITE_FORMS: [&str; 24] = [
     "Look at [this](https://youtu.be/{}), please",
 ];
 
-const SHORT_VIDEO_FORMS: [&str; 8] = [
+const TIKTOK_FORMS: [&str; 8] = [
     "https://www.tiktok.com/@name/video/{}",
     "tiktok.com/@/video/{}/",
     "https://www.tiktok.com/@name/photo/{}?lang=en",
@@ -42,7 +42,7 @@ const SHORT_VIDEO_FORMS: [&str; 8] = [
     "See https://www.tiktok.com/@name/video/{}.",
 ];
 
-const REELS_FORMS: [&str; 8] = [
+const INSTAGRAM_FORMS: [&str; 8] = [
     "https://www.instagram.com/reel/{}/",
     "instagram.com/reels/{}",
     "https://www.instagram.com/p/{}/?igsh=x",
@@ -53,7 +53,7 @@ const REELS_FORMS: [&str; 8] = [
     "<https://instagr.am/p/{}>",
 ];
 
-const MICROBLOG_FORMS: [&str; 8] = [
+const X_FORMS: [&str; 8] = [
     "https://x.com/name/status/{}",
     "twitter.com/name/statuses/{}?s=20",
     "https://mobile.twitter.com/i/web/status/{}/video/1",
@@ -64,33 +64,33 @@ const MICROBLOG_FORMS: [&str; 8] = [
     "See https://x.com/name/status/{}, please",
 ];
 
-fn forms(platform: Platform) -> &'static [&'static str] {
+fn forms_for(platform: Platform) -> &'static [&'static str] {
     match platform {
-        Platform::VideoSite => &VIDEO_SITE_FORMS,
-        Platform::ShortVideo => &SHORT_VIDEO_FORMS,
-        Platform::Reels => &REELS_FORMS,
-        Platform::Microblog => &MICROBLOG_FORMS,
+        Platform::YouTube => &YOUTUBE_FORMS,
+        Platform::TikTok => &TIKTOK_FORMS,
+        Platform::Instagram => &INSTAGRAM_FORMS,
+        Platform::X => &X_FORMS,
     }
 }
 
-/// An id of every platform, in its canonical form.
+/// An id of any platform, in canonical form.
 fn any_video() -> impl Strategy<Value = VideoId> {
     prop_oneof![
-        // These two words name a playlist and a stream in an embedded player's path.
+        // These two words name a playlist and a stream in the path of an embedded player.
         "[A-Za-z0-9_-]{11}"
             .prop_filter("a word of the player", |id| id != "videoseries" && id != "live_stream")
-            .prop_map(|id| (Platform::VideoSite, id)),
-        "[1-9][0-9]{0,20}".prop_map(|id| (Platform::ShortVideo, id)),
-        // "audio" after "reel/" is a page of its own; codes of 5 characters are older than reels.
-        "[A-Za-z0-9_-]{6,11}".prop_map(|id| (Platform::Reels, id)),
-        (1..=u64::MAX).prop_map(|id| (Platform::Microblog, id.to_string())),
+            .prop_map(|id| (Platform::YouTube, id)),
+        "[1-9][0-9]{0,20}".prop_map(|id| (Platform::TikTok, id)),
+        // "audio" after "reel/" is a separate page; codes of 5 characters are older than reels.
+        "[A-Za-z0-9_-]{6,11}".prop_map(|id| (Platform::Instagram, id)),
+        (1..=u64::MAX).prop_map(|id| (Platform::X, id.to_string())),
     ]
-    .prop_map(|(platform, id)| VideoId::new(platform, &id).expect("generated in its form"))
+    .prop_map(|(platform, id)| VideoId::new(platform, &id).expect("generated in canonical form"))
 }
 
-/// Hosts that resemble a platform's own, and are none.
+/// Hosts that resemble a platform's host, but are none.
 fn any_look_alike() -> impl Strategy<Value = String> {
-    let own = prop::sample::select(vec![
+    let host = prop::sample::select(vec![
         "youtube.com",
         "www.youtube.com",
         "youtu.be",
@@ -101,25 +101,25 @@ fn any_look_alike() -> impl Strategy<Value = String> {
         "twitter.com",
         "t.co",
     ]);
-    (own, "[a-z0-9-]{0,6}[a-z]", 0..14_usize).prop_map(|(own, word, kind)| match kind {
-        0 => format!("{own}.{word}.example"),
-        1 => format!("{word}evil{own}"),
-        2 => format!("{word}evil-{own}"),
-        3 => format!("{word}evil_{own}"),
-        4 => format!("evil{word}.{own}"),
-        5 => format!("{own}@{word}.example"),
-        6 => format!("{word}.example@{own}"),
-        7 => format!("{own}:1{}", word.len()),
-        8 => format!("{own}."),
-        9 => format!("{own}\\@{word}.example"),
-        10 => format!("{word}.example\\.{own}"),
-        11 => own.replacen('.', "%2E", 1),
-        12 => own.replacen('o', "о", 1).replacen('t', "ｔ", 1).replacen('x', "х", 1),
-        _ => format!("{word}.example?{own}"),
+    (host, "[a-z0-9-]{0,6}[a-z]", 0..14_usize).prop_map(|(host, word, kind)| match kind {
+        0 => format!("{host}.{word}.example"),
+        1 => format!("{word}evil{host}"),
+        2 => format!("{word}evil-{host}"),
+        3 => format!("{word}evil_{host}"),
+        4 => format!("evil{word}.{host}"),
+        5 => format!("{host}@{word}.example"),
+        6 => format!("{word}.example@{host}"),
+        7 => format!("{host}:1{}", word.len()),
+        8 => format!("{host}."),
+        9 => format!("{host}\\@{word}.example"),
+        10 => format!("{word}.example\\.{host}"),
+        11 => host.replacen('.', "%2E", 1),
+        12 => host.replacen('o', "о", 1).replacen('t', "ｔ", 1).replacen('x', "х", 1),
+        _ => format!("{word}.example?{host}"),
     })
 }
 
-fn named(text: &str) -> Option<VideoId> {
+fn parse_video(text: &str) -> Option<VideoId> {
     match VideoLink::parse(text) {
         Ok(VideoLink::Video(video)) => Some(video),
         _ => None,
@@ -130,14 +130,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_text_gives_a_link_or_an_error(text in any::<String>()) {
+    fn link_any_text_returns_link_or_error(text in any::<String>()) {
         if let Err(error) = VideoLink::parse(&text) {
             prop_assert!(!error.message().is_empty());
         }
     }
 
     #[test]
-    fn any_text_like_a_link_gives_a_link_or_an_error(
+    fn link_any_linklike_text_returns_link_or_error(
         text in r"(https?:|//|vnd\.youtube:|instagram://|youtube\.com|[a-zA-Z0-9./?#@:&=%\\_<>()\[\]é -]){0,60}",
     ) {
         if let Ok(VideoLink::Video(video)) = VideoLink::parse(&text) {
@@ -146,21 +146,21 @@ proptest! {
     }
 
     #[test]
-    fn an_id_survives_every_form(video in any_video()) {
-        for form in forms(video.platform()) {
+    fn link_id_is_read_from_every_form(video in any_video()) {
+        for form in forms_for(video.platform()) {
             let text = form.replace("{}", video.id());
-            prop_assert_eq!(named(&text), Some(video.clone()), "{}", text);
+            prop_assert_eq!(parse_video(&text), Some(video.clone()), "{}", text);
         }
     }
 
     #[test]
-    fn a_canonical_address_names_its_video(video in any_video(), seconds in 0..100_000_u64) {
-        prop_assert_eq!(named(&video.address()), Some(video.clone()));
-        prop_assert_eq!(named(&video.address_at(seconds)), Some(video));
+    fn link_canonical_address_names_video(video in any_video(), seconds in 0..100_000_u64) {
+        prop_assert_eq!(parse_video(&video.address()), Some(video.clone()));
+        prop_assert_eq!(parse_video(&video.address_at(seconds)), Some(video));
     }
 
     #[test]
-    fn a_short_link_names_itself(code in "[A-Za-z0-9_-]{1,32}", spelling in 0..6_usize) {
+    fn short_link_round_trips(code in "[A-Za-z0-9_-]{1,32}", spelling in 0..6_usize) {
         let text = match spelling {
             0 => format!("http://vm.tiktok.com/{code}"),
             1 => format!("vt.tiktok.com/{code}/?k=1"),
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn a_look_alike_host_names_no_video(
+    fn link_look_alike_host_is_rejected(
         host in any_look_alike(),
         scheme in prop::sample::select(vec!["https://", "http://", "//", "", "HTTPS://", "https:/"]),
         path in prop::sample::select(vec![

@@ -1,28 +1,29 @@
-//! Short links: only their platform knows which video they mean.
+//! Short links, whose video only the platform knows.
 
 use serde::Serialize;
 
-use super::{LinkError, Platform, text};
+use super::{LinkError, Platform, link_finder};
 
-/// The longest code of a short link: those in use have at most 16 characters.
+/// Maximum length of a short link's code; codes in use have at most 16 characters.
 const CODE_LENGTH_MAX: usize = 32;
 
-/// The forms of short links: the mark of the form in a link's name, what stands before the code in the
-/// canonical address, and what behind it.
+/// Forms of short links, with their mark in a link's name and the canonical address around the code.
+///
+/// Fields: platform, mark, text before the code, text after the code.
 const FORMS: [(Platform, &str, &str, &str); 8] = [
-    (Platform::ShortVideo, "vm", "https://vm.tiktok.com/", "/"),
-    (Platform::ShortVideo, "vt", "https://vt.tiktok.com/", "/"),
-    (Platform::ShortVideo, "t", "https://www.tiktok.com/t/", "/"),
-    (Platform::Reels, "share", "https://www.instagram.com/share/", "/"),
-    (Platform::Reels, "share-p", "https://www.instagram.com/share/p/", "/"),
-    (Platform::Reels, "share-reel", "https://www.instagram.com/share/reel/", "/"),
-    (Platform::Reels, "share-tv", "https://www.instagram.com/share/tv/", "/"),
-    (Platform::Microblog, "t.co", "https://t.co/", ""),
+    (Platform::TikTok, "vm", "https://vm.tiktok.com/", "/"),
+    (Platform::TikTok, "vt", "https://vt.tiktok.com/", "/"),
+    (Platform::TikTok, "t", "https://www.tiktok.com/t/", "/"),
+    (Platform::Instagram, "share", "https://www.instagram.com/share/", "/"),
+    (Platform::Instagram, "share-p", "https://www.instagram.com/share/p/", "/"),
+    (Platform::Instagram, "share-reel", "https://www.instagram.com/share/reel/", "/"),
+    (Platform::Instagram, "share-tv", "https://www.instagram.com/share/tv/", "/"),
+    (Platform::X, "t.co", "https://t.co/", ""),
 ];
 
-/// A platform's short link, in canonical form: it must be followed to learn the video.
+/// Short link of a platform, in canonical form. Its redirects must be followed to find the video.
 ///
-/// Spellings that lead to the same place (`http`, `www.`, parameters, a closing slash) give the same short link.
+/// Spellings with the same target (`http`, `www.`, parameters, a closing slash) are the same short link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct ShortLink {
     platform: Platform,
@@ -31,19 +32,19 @@ pub struct ShortLink {
 }
 
 impl ShortLink {
-    /// A short link with this canonical `https` address and its distinguishing code.
+    /// Creates a short link from its canonical `https` address and its code.
     pub(crate) fn new(platform: Platform, address: String, code: String) -> Self {
         Self { platform, address, code }
     }
 
-    /// The short link whose canonical address is `prefix`, the code at the start of `segment`, and `suffix`.
+    /// Parses the code at the start of `segment`; the canonical address is `prefix`, code, `suffix`.
     pub(super) fn read(
         platform: Platform,
         prefix: &str,
         segment: &str,
         suffix: &str,
     ) -> Result<Self, LinkError> {
-        let length = segment.bytes().take_while(|&c| text::is_id_byte(c)).count();
+        let length = segment.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
         match segment.get(..length) {
             Some(code) if (1..=CODE_LENGTH_MAX).contains(&length) => {
                 Ok(Self::new(platform, format!("{prefix}{code}{suffix}"), code.to_owned()))
@@ -57,10 +58,10 @@ impl ShortLink {
     /// ```
     /// use transcript_core::video::{Platform, ShortLink};
     ///
-    /// let link = ShortLink::from_name(Platform::Reels, "share:BAaB3xYz01").unwrap();
+    /// let link = ShortLink::from_name(Platform::Instagram, "share:BAaB3xYz01").unwrap();
     /// assert_eq!(link.address(), "https://www.instagram.com/share/BAaB3xYz01/");
-    /// // The id of a video is no name of a short link.
-    /// assert_eq!(ShortLink::from_name(Platform::Reels, "DaB3xYz01"), None);
+    /// // The id of a video is not the name of a short link.
+    /// assert_eq!(ShortLink::from_name(Platform::Instagram, "DaB3xYz01"), None);
     /// ```
     pub fn from_name(platform: Platform, name: &str) -> Option<Self> {
         let (mark, code) = name.split_once(':')?;
@@ -69,28 +70,29 @@ impl ShortLink {
         Self::read(platform, prefix, code, suffix).ok().filter(|link| link.code == code)
     }
 
-    /// A name that no other short link and no video of the platform has, as `share:BAaB3xYz01`: the code alone
-    /// may look like a video's id.
+    /// Name that no other short link and no video of the platform has, such as `share:BAaB3xYz01`.
+    ///
+    /// The code alone may look like the id of a video.
     pub fn name(&self) -> String {
         let is_form = |(platform, _, prefix, suffix): &&(Platform, &str, &str, &str)| {
             *platform == self.platform && self.address == format!("{prefix}{}{suffix}", self.code)
         };
-        // Every form that links are read in is in the table; no video has an id with a colon.
+        // The table has every form that links are read in; no id of a video has a colon.
         let mark = FORMS.iter().find(is_form).map_or("", |(_, mark, ..)| mark);
         format!("{mark}:{}", self.code)
     }
 
-    /// The platform that it belongs to.
+    /// The platform of the link.
     pub fn platform(&self) -> Platform {
         self.platform
     }
 
-    /// Its canonical address, by which it is remembered.
+    /// Canonical address, under which the video of the link is stored.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The part that distinguishes it, shown as `videoId` while the video is not known.
+    /// Code that distinguishes the link, shown as `videoId` until the video is known.
     pub fn code(&self) -> &str {
         &self.code
     }
@@ -101,20 +103,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_means_another_address() {
+    fn short_link_invalid_names_are_rejected() {
         for (platform, name) in [
-            (Platform::ShortVideo, "share:ZMabc"),
-            (Platform::Reels, "vm:ZMabc"),
-            (Platform::VideoSite, "vm:ZMabc"),
-            (Platform::Microblog, "t.co:a/b"),
-            (Platform::Microblog, "t.co:"),
-            (Platform::Microblog, "t.co:a?b"),
-            (Platform::Microblog, ":a"),
-            (Platform::Microblog, "//evil.example:a"),
-            (Platform::Reels, "BAaB3xYz01"),
+            (Platform::TikTok, "share:ZMabc"),
+            (Platform::Instagram, "vm:ZMabc"),
+            (Platform::YouTube, "vm:ZMabc"),
+            (Platform::X, "t.co:a/b"),
+            (Platform::X, "t.co:"),
+            (Platform::X, "t.co:a?b"),
+            (Platform::X, ":a"),
+            (Platform::X, "//evil.example:a"),
+            (Platform::Instagram, "BAaB3xYz01"),
         ] {
             assert_eq!(ShortLink::from_name(platform, name), None, "{name}");
         }
-        assert_eq!(ShortLink::from_name(Platform::Reels, &format!("share:{}", "x".repeat(33))), None);
+        assert_eq!(ShortLink::from_name(Platform::Instagram, &format!("share:{}", "x".repeat(33))), None);
     }
 }

@@ -1,28 +1,28 @@
-//! The short-video site's links.
+//! TikTok links.
 
 use std::borrow::Cow;
 
 use super::{
     LinkError, Platform, ShortLink, VideoLink,
-    address::{self, Address, Finding, leading_number},
+    platform_url::{self, ParsedLink, PlatformUrl, leading_number},
 };
 
-const SITE: Platform = Platform::ShortVideo;
+const SITE: Platform = Platform::TikTok;
 
-/// A page of the site.
-pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
-    let segments = address.segments();
+/// Parses a link to a page.
+pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
     match path.as_slice() {
-        ["t", code, ..] => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short),
+        ["t", code, ..] => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short_link),
         ["oembed", ..] => {
-            let inner = address.parameter(&["url"]);
+            let inner = url.parameter(&["url"]);
             let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, "the embedding interface"))?;
-            Ok(Finding::wrapped(&inner, "https://www.tiktok.com"))
+            Ok(ParsedLink::wrapped(&inner, "https://www.tiktok.com"))
         }
         [] | ["foryou" | "index.html", ..] => {
-            // Old pages named the video in the fragment alone: "#/@name/video/…".
-            let inside = address::segments_of(address.fragment());
+            // Old pages named the video only in the fragment: "#/@name/video/…".
+            let inside = platform_url::segments_of(url.fragment());
             let inside: Vec<&str> = inside.iter().map(Cow::as_ref).collect();
             read_path(&inside)
         }
@@ -30,9 +30,9 @@ pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
     }
 }
 
-fn read_path(path: &[&str]) -> Result<Finding, LinkError> {
+fn read_path(path: &[&str]) -> Result<ParsedLink, LinkError> {
     let id = match path {
-        // A slide show has the same number under "video", where its sound is.
+        // A slide show has the same number under "video", which is its sound.
         ["video" | "photo", id, ..] => id,
         [name, "video" | "photo", id, ..] if name.starts_with('@') => id,
         ["share", "video" | "photo" | "item", id, ..] => id,
@@ -43,7 +43,7 @@ fn read_path(path: &[&str]) -> Result<Finding, LinkError> {
         ["v", id, ..] => id.strip_suffix(".html").unwrap_or(id),
         _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
     };
-    leading_number(SITE, id).map(|video| Finding::Link(VideoLink::Video(video)))
+    leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video)))
 }
 
 fn is_version(segment: &str) -> bool {
@@ -63,24 +63,26 @@ fn other_page(path: &[&str]) -> &'static str {
     }
 }
 
-/// A host for short links: the path is the code.
-pub(super) fn read_short(address: &Address, host: &'static str) -> Result<Finding, LinkError> {
-    match address.segments().as_slice() {
-        [code] => ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short),
-        [t, code, ..] if t == "t" => ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short),
-        _ => Err(LinkError::not_a_video(SITE, "a page that is no short link's")),
+/// Parses a link on a short-link host: the path is the code.
+pub(super) fn read_short(url: &PlatformUrl, host: &'static str) -> Result<ParsedLink, LinkError> {
+    match url.segments().as_slice() {
+        [code] => ShortLink::read(SITE, &format!("https://{host}/"), code, "/").map(short_link),
+        [t, code, ..] if t == "t" => {
+            ShortLink::read(SITE, "https://www.tiktok.com/t/", code, "/").map(short_link)
+        }
+        _ => Err(LinkError::not_a_video(SITE, "a page that is not a short link")),
     }
 }
 
-/// A link into the app: `aweme/detail/ID`.
-pub(super) fn read_app(rest: &str) -> Result<Finding, LinkError> {
+/// Parses an app link: `aweme/detail/ID`.
+pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
     let path = rest.split(['?', '#']).next().unwrap_or_default();
     match path.strip_prefix("aweme/detail/") {
-        Some(id) => leading_number(SITE, id).map(|video| Finding::Link(VideoLink::Video(video))),
+        Some(id) => leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video))),
         None => Err(LinkError::not_a_video(SITE, "another part of the app")),
     }
 }
 
-fn short(link: ShortLink) -> Finding {
-    Finding::Link(VideoLink::Short(link))
+fn short_link(link: ShortLink) -> ParsedLink {
+    ParsedLink::Link(VideoLink::Short(link))
 }

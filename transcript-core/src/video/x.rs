@@ -1,53 +1,53 @@
-//! The microblog site's links.
+//! X links.
 
 use std::borrow::Cow;
 
 use super::{
     LinkError, Platform, ShortLink, VideoLink,
-    address::{self, Address, Finding, leading_number},
+    platform_url::{self, ParsedLink, PlatformUrl, leading_number},
 };
 
-const SITE: Platform = Platform::Microblog;
+const SITE: Platform = Platform::X;
 const BASE: &str = "https://x.com";
 
-/// Lists of people and of other posts, under a post's own path.
+/// Lists of people and of other posts under the path of a post.
 const LISTS: [&str; 6] = ["quotes", "retweets", "reposts", "likes", "hidden", "analytics"];
 
-/// A page of the site.
-pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
-    let segments = address.segments();
+/// Parses a link to a page.
+pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let segments = url.segments();
     let path: Vec<&str> = segments.iter().map(Cow::as_ref).collect();
     if path.is_empty() {
-        // Until 2012 pages were named by the fragment: "#!/name/status/…".
-        let inside = address::segments_of(address.fragment().split('?').next().unwrap_or_default());
+        // Until 2012 the fragment named the page: "#!/name/status/…".
+        let inside = platform_url::segments_of(url.fragment().split('?').next().unwrap_or_default());
         let inside: Vec<&str> = inside.iter().map(Cow::as_ref).collect();
         return read_path(&inside);
     }
     let parameter = match path.as_slice() {
-        ["i", "bookmarks", ..] => address.parameter(&["post_id"]),
-        [_, "mediaviewer" | "mediaViewer", ..] => address.parameter(&["currentTweet"]),
+        ["i", "bookmarks", ..] => url.parameter(&["post_id"]),
+        [_, "mediaviewer" | "mediaViewer", ..] => url.parameter(&["currentTweet"]),
         ["login", ..] | ["i", "flow", "login", ..] => {
-            let inner = address.parameter(&["redirect_after_login"]);
+            let inner = url.parameter(&["redirect_after_login"]);
             return match inner {
-                Some(inner) => Ok(Finding::wrapped(&inner, BASE)),
+                Some(inner) => Ok(ParsedLink::wrapped(&inner, BASE)),
                 None => Err(LinkError::not_a_video(SITE, "a sign-in page")),
             };
         }
         _ => None,
     };
     match parameter {
-        Some(id) => post(&id),
+        Some(id) => parse_post(&id),
         None => read_path(&path),
     }
 }
 
-fn read_path(path: &[&str]) -> Result<Finding, LinkError> {
+fn read_path(path: &[&str]) -> Result<ParsedLink, LinkError> {
     let (id, after) = match path {
         ["i", "web", "status", id, after @ ..] => (id, after),
         ["i", "videos", "tweet", id, after @ ..] => (id, after),
         ["i", "videos", id, after @ ..] => (id, after),
         ["i", "cards", "tfw", "v1", id, after @ ..] => (id, after),
-        // The name before it leads to the same post whatever it is: "i", "web", "anyuser".
+        // Any name before it leads to the same post: "i", "web", "anyuser".
         [_, "status" | "statuses", id, after @ ..] => (id, after),
         ["status" | "statuses", id, after @ ..] => (id, after),
         _ => return Err(LinkError::not_a_video(SITE, other_page(path))),
@@ -56,7 +56,7 @@ fn read_path(path: &[&str]) -> Result<Finding, LinkError> {
         Some(list) if LISTS.contains(list) => {
             Err(LinkError::not_a_video(SITE, "a list that belongs to a post"))
         }
-        _ => post(id),
+        _ => parse_post(id),
     }
 }
 
@@ -73,36 +73,35 @@ fn other_page(path: &[&str]) -> &'static str {
     }
 }
 
-/// The embedding service: a parameter names the post, or carries its link.
-pub(super) fn read_embed(address: &Address) -> Result<Finding, LinkError> {
-    if let Some(inner) = address.parameter(&["url", "query"]) {
-        return Ok(Finding::wrapped(&inner, BASE));
+/// Parses a link of the embedding service: a parameter names the post or carries its link.
+pub(super) fn read_embed(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    if let Some(inner) = url.parameter(&["url", "query"]) {
+        return Ok(ParsedLink::wrapped(&inner, BASE));
     }
-    match address.parameter(&["id"]) {
-        Some(id) => post(&id),
+    match url.parameter(&["id"]) {
+        Some(id) => parse_post(&id),
         None => Err(LinkError::not_a_video(SITE, "the embedding service")),
     }
 }
 
-/// The short domain: the path is the code.
-pub(super) fn read_short(address: &Address) -> Result<Finding, LinkError> {
-    match address.segments().as_slice() {
-        [code] => {
-            ShortLink::read(SITE, "https://t.co/", code, "").map(|link| Finding::Link(VideoLink::Short(link)))
-        }
-        _ => Err(LinkError::not_a_video(SITE, "a page that is no short link's")),
+/// Parses a link on the short domain: the path is the code.
+pub(super) fn read_short(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    match url.segments().as_slice() {
+        [code] => ShortLink::read(SITE, "https://t.co/", code, "")
+            .map(|link| ParsedLink::Link(VideoLink::Short(link))),
+        _ => Err(LinkError::not_a_video(SITE, "a page that is not a short link")),
     }
 }
 
-/// A link into the app: `status?id=ID`.
-pub(super) fn read_app(rest: &str) -> Result<Finding, LinkError> {
+/// Parses an app link: `status?id=ID`.
+pub(super) fn read_app(rest: &str) -> Result<ParsedLink, LinkError> {
     let (page, query) = rest.split_once('?').unwrap_or((rest, ""));
-    match address::parameter_of(query, &["id", "status_id"]) {
-        Some(id) if matches!(page.trim_end_matches('/'), "status" | "tweet") => post(&id),
+    match platform_url::parameter_of(query, &["id", "status_id"]) {
+        Some(id) if matches!(page.trim_end_matches('/'), "status" | "tweet") => parse_post(&id),
         _ => Err(LinkError::not_a_video(SITE, "another part of the app")),
     }
 }
 
-fn post(id: &str) -> Result<Finding, LinkError> {
-    leading_number(SITE, id).map(|video| Finding::Link(VideoLink::Video(video)))
+fn parse_post(id: &str) -> Result<ParsedLink, LinkError> {
+    leading_number(SITE, id).map(|video| ParsedLink::Link(VideoLink::Video(video)))
 }

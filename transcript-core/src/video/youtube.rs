@@ -1,110 +1,111 @@
-//! The long-form site's links.
+//! YouTube links.
 
 use std::borrow::Cow;
 
 use super::{
-    LinkError, Platform, VideoId, VideoLink,
-    address::{self, Address, Finding},
-    text,
+    LinkError, Platform, VideoId, VideoLink, link_finder,
+    platform_url::{self, ParsedLink, PlatformUrl},
 };
 
-const SITE: Platform = Platform::VideoSite;
+const SITE: Platform = Platform::YouTube;
 const BASE: &str = "https://www.youtube.com";
 const ID_LENGTH: usize = 11;
 
-/// The parameters that carry an id: the watch page's, an old one of it, and the embedding interface's.
+/// Parameters with an id: of the watch page, of its old form, and of the embedding interface.
 const ID_PARAMETERS: [&str; 3] = ["v", "vi", "video_id"];
 
-/// A page of the site.
-pub(super) fn read_page(address: &Address) -> Result<Finding, LinkError> {
-    let segments = address.segments();
+/// Parses a link to a page.
+pub(super) fn read_page(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let segments = url.segments();
     let first = segments.first().map(|segment| segment.to_ascii_lowercase()).unwrap_or_default();
     match first.as_str() {
-        "attribution_link" => read_attribution(address),
-        "oembed" => wrapped(address.parameter(&["url"]), "the embedding interface"),
-        "redirect" => wrapped(address.parameter(&["q"]), "a redirect"),
+        "attribution_link" => read_attribution(url),
+        "oembed" => wrapped_link(url.parameter(&["url"]), "the embedding interface"),
+        "redirect" => wrapped_link(url.parameter(&["q"]), "a redirect"),
         "signin" | "verify_age" | "verify_controversy" => {
-            wrapped(address.parameter(&["next", "next_url"]), "a sign-in page")
+            wrapped_link(url.parameter(&["next", "next_url"]), "a sign-in page")
         }
         "v" | "vi" | "e" | "w" | "embed" | "shorts" | "live" | "watch" | "video" => {
-            read_player(address, &first, segments.get(1..).unwrap_or_default())
+            read_player(url, &first, segments.get(1..).unwrap_or_default())
         }
-        _ => read_other(address, &first, segments.first().map(Cow::as_ref)),
+        _ => read_other(url, &first, segments.first().map(Cow::as_ref)),
     }
 }
 
-/// A shared page, with the path of the real one in a parameter.
-fn read_attribution(address: &Address) -> Result<Finding, LinkError> {
-    let query = address.query();
-    // Some copies lost the parameter's name: "attribution_link?/watch?v=…".
+/// Parses a shared page, which has the path of the real one in a parameter.
+fn read_attribution(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let query = url.query();
+    // Some copies lack the parameter's name: "attribution_link?/watch?v=…".
     let nameless = query.starts_with('/').then_some(Cow::Borrowed(query));
-    let inner = address.parameter(&["u"]).or(nameless);
-    // A path that was not encoded leaves its later parameters outside: "u=/watch?feature=x&v=…".
+    let inner = url.parameter(&["u"]).or(nameless);
+    // A path that is not encoded leaves its later parameters outside: "u=/watch?feature=x&v=…".
     let is_cut = |inner: &str| {
         !inner.contains("v=") && ["/watch", "/user/"].iter().any(|start| inner.starts_with(start))
     };
     let is_cut = inner.as_deref().is_some_and(is_cut);
-    match address.parameter(&ID_PARAMETERS) {
-        Some(value) if is_cut => leading_id(&value).map(found),
-        _ => wrapped(inner, "a shared page"),
+    match url.parameter(&ID_PARAMETERS) {
+        Some(value) if is_cut => leading_id(&value).map(video_link),
+        _ => wrapped_link(inner, "a shared page"),
     }
 }
 
-/// A page whose path may name the video in its second segment, or after another page's name.
-fn read_player(address: &Address, first: &str, segments: &[Cow<'_, str>]) -> Result<Finding, LinkError> {
+/// Parses a page whose path may name the video in its second segment, or after another page's name.
+fn read_player(url: &PlatformUrl, first: &str, segments: &[Cow<'_, str>]) -> Result<ParsedLink, LinkError> {
     let by_path = match segments.iter().map(Cow::as_ref).find(|segment| !matches!(*segment, "v" | "watch")) {
-        // Both words could be ids by their form, and name other things in an embedded player.
+        // Both words have the form of an id, but name other things in an embedded player.
         Some("videoseries" | "playlist") => Err(LinkError::not_a_video(SITE, "a playlist")),
-        Some("live_stream") => Err(LinkError::not_a_video(SITE, "whatever a channel is streaming")),
+        Some("live_stream") => Err(LinkError::not_a_video(SITE, "the current stream of a channel")),
         Some(segment) => leading_id(segment.strip_prefix("v=").unwrap_or(segment)),
         None if first == "watch" => Err(LinkError::watch_without_id()),
         None => Err(LinkError::not_a_video(SITE, "a page without an id")),
     };
     match by_path {
-        Ok(video) => Ok(found(video)),
-        // The parameter may be there all the same: "/embed/?v=…".
-        Err(error) => by_parameter(address).unwrap_or(Err(error)),
+        Ok(video) => Ok(video_link(video)),
+        // The parameter may be present nevertheless: "/embed/?v=…".
+        Err(error) => by_parameter(url).unwrap_or(Err(error)),
     }
 }
 
-/// A page whose path names no video: only a parameter or the fragment may.
-fn read_other(address: &Address, first: &str, segment: Option<&str>) -> Result<Finding, LinkError> {
-    if let Some(video) = by_uploads(address.fragment()) {
-        return Ok(found(video));
+/// Parses a page whose path names no video: only a parameter or the fragment may name one.
+fn read_other(url: &PlatformUrl, first: &str, segment: Option<&str>) -> Result<ParsedLink, LinkError> {
+    if let Some(video) = by_uploads(url.fragment()) {
+        return Ok(video_link(video));
     }
-    let refused = |what| Err(LinkError::not_a_video(SITE, what));
-    let by_parameter = by_parameter(address);
+    let not_a_video = |what| Err(LinkError::not_a_video(SITE, what));
+    let by_parameter = by_parameter(url);
     let is_channel = matches!(first, "channel" | "c" | "user") || first.starts_with('@');
     match first {
-        // An old page of a channel played the video that a parameter named: "user/NAME/watch?v=…".
-        _ if is_channel => return by_parameter.and_then(Result::ok).map_or_else(|| refused("a channel"), Ok),
-        "results" => return refused("a search"),
-        "feed" => return refused("a feed"),
-        "hashtag" => return refused("a topic"),
-        "post" => return refused("a post"),
-        "clip" => return refused("a clip, whose link does not name the video that it was cut from"),
+        // An old page of a channel played the video in a parameter: "user/NAME/watch?v=…".
+        _ if is_channel => {
+            return by_parameter.and_then(Result::ok).map_or_else(|| not_a_video("a channel"), Ok);
+        }
+        "results" => return not_a_video("a search"),
+        "feed" => return not_a_video("a feed"),
+        "hashtag" => return not_a_video("a topic"),
+        "post" => return not_a_video("a post"),
+        "clip" => return not_a_video("a clip, whose link does not name its source video"),
         _ => {}
     }
     if let Some(result) = by_parameter {
         return result;
     }
-    // "watch%3Fv%3D…": the question mark was encoded on the way.
+    // "watch%3Fv%3D…": the question mark is encoded.
     if let Some((_, query)) = segment.and_then(|segment| segment.split_once('?'))
-        && let Some(value) = address::parameter_of(query, &ID_PARAMETERS)
+        && let Some(value) = platform_url::parameter_of(query, &ID_PARAMETERS)
     {
-        return leading_id(&value).map(found);
+        return leading_id(&value).map(video_link);
     }
     match first {
-        "playlist" | "view_play_list" | "p" => refused("a playlist"),
+        "playlist" | "view_play_list" | "p" => not_a_video("a playlist"),
         "watch_popup" | "watch.php" | "movie" | "ytscreeningroom" => Err(LinkError::watch_without_id()),
-        "" => refused("a page without an id"),
-        _ => refused("a channel or another page"),
+        "" => not_a_video("a page without an id"),
+        _ => not_a_video("a channel or another page"),
     }
 }
 
-/// The short domain: its path is the id, or a path of the long domain.
-pub(super) fn read_short(address: &Address) -> Result<Finding, LinkError> {
-    let segments = address.segments();
+/// Parses a link on the short domain: its path is the id, or a path of the long domain.
+pub(super) fn read_short(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let segments = url.segments();
     let first = segments.first().map(Cow::as_ref).unwrap_or_default();
     let is_page = matches!(
         first,
@@ -120,60 +121,60 @@ pub(super) fn read_short(address: &Address) -> Result<Finding, LinkError> {
             | "user"
             | "redirect"
     );
-    if is_page || first.starts_with('@') { read_page(address) } else { leading_id(first).map(found) }
+    if is_page || first.starts_with('@') { read_page(url) } else { leading_id(first).map(video_link) }
 }
 
-/// A thumbnail: `/vi/ID/…`, with variants for image formats and languages.
-pub(super) fn read_image(address: &Address) -> Result<Finding, LinkError> {
-    match address.segments().as_slice() {
+/// Parses a link to a thumbnail: `/vi/ID/…`, with variants for image formats and languages.
+pub(super) fn read_image(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    match url.segments().as_slice() {
         [kind, id, ..] if matches!(kind.as_ref(), "vi" | "vi_webp" | "vi_lc" | "an" | "an_webp") => {
-            leading_id(id).map(found)
+            leading_id(id).map(video_link)
         }
         _ => Err(LinkError::not_a_video(SITE, "an image that is no video's thumbnail")),
     }
 }
 
-/// Google's consent, sign-in and search result pages, which carry the link that they lead to.
-pub(super) fn read_passage(address: &Address) -> Result<Finding, LinkError> {
-    let host = address.host();
+/// Parses a consent, sign-in or search result page of Google, which carries the link to its target.
+pub(super) fn read_redirect(url: &PlatformUrl) -> Result<ParsedLink, LinkError> {
+    let host = url.host();
     let inner = if host.starts_with("consent.") || host.starts_with("accounts.") {
-        address.parameter(&["continue"])
-    } else if address.segments().first().is_some_and(|segment| segment == "url") {
-        address.parameter(&["url", "q"])
+        url.parameter(&["continue"])
+    } else if url.segments().first().is_some_and(|segment| segment == "url") {
+        url.parameter(&["url", "q"])
     } else {
         None
     };
     let inner = inner.ok_or_else(|| LinkError::unknown_host(host))?;
     let base = if host.ends_with(".youtube.com") { BASE } else { "" };
-    Ok(Finding::wrapped(&inner, base))
+    Ok(ParsedLink::wrapped(&inner, base))
 }
 
-/// A link into the app: an id, or a page's address without its scheme or without its host.
-pub(super) fn read_app(rest: &str) -> Finding {
+/// Parses an app link: an id, or a page's address without its scheme or without its host.
+pub(super) fn read_app(rest: &str) -> ParsedLink {
     let has_host = rest.split(['/', '?', '#']).next().is_some_and(|start| start.contains('.'));
-    Finding::Wrapped(if has_host { format!("https://{rest}") } else { format!("https://youtu.be/{rest}") })
+    ParsedLink::Wrapped(if has_host { format!("https://{rest}") } else { format!("https://youtu.be/{rest}") })
 }
 
-fn wrapped(inner: Option<Cow<'_, str>>, what: &str) -> Result<Finding, LinkError> {
+fn wrapped_link(inner: Option<Cow<'_, str>>, what: &str) -> Result<ParsedLink, LinkError> {
     let inner = inner.ok_or_else(|| LinkError::not_a_video(SITE, what))?;
-    Ok(Finding::wrapped(&inner, BASE))
+    Ok(ParsedLink::wrapped(&inner, BASE))
 }
 
-fn found(video: VideoId) -> Finding {
-    Finding::Link(VideoLink::Video(video))
+fn video_link(video: VideoId) -> ParsedLink {
+    ParsedLink::Link(VideoLink::Video(video))
 }
 
-/// The id in the query, or in the query inside the fragment that the site's scripts once read.
-fn by_parameter(address: &Address) -> Option<Result<Finding, LinkError>> {
-    let value = address.parameter(&ID_PARAMETERS).or_else(|| {
-        let fragment = address.fragment();
+/// Id in the query, or in the query inside the fragment that the site's scripts once read.
+fn by_parameter(url: &PlatformUrl) -> Option<Result<ParsedLink, LinkError>> {
+    let value = url.parameter(&ID_PARAMETERS).or_else(|| {
+        let fragment = url.fragment();
         let query = fragment.split_once('?').map_or(fragment, |(_, query)| query);
-        address::parameter_of(query, &ID_PARAMETERS)
+        platform_url::parameter_of(query, &ID_PARAMETERS)
     })?;
-    Some(leading_id(value.trim_start()).map(found))
+    Some(leading_id(value.trim_start()).map(video_link))
 }
 
-/// The id in the fragment of an old channel page: `#p/u/1/ID`, `#play/uploads/1/ID`.
+/// Id in the fragment of an old channel page: `#p/u/1/ID`, `#play/uploads/1/ID`.
 fn by_uploads(fragment: &str) -> Option<VideoId> {
     let path = fragment.split(['?', '&']).next()?;
     let is_uploads = ["p/", "play/", "grid/"].iter().any(|start| path.starts_with(start));
@@ -181,9 +182,9 @@ fn by_uploads(fragment: &str) -> Option<VideoId> {
     leading_id(last).ok()
 }
 
-/// The id that a text begins with. An id never goes on after 11 characters, so the rest was glued to it.
+/// Id at the beginning of a text. An id has 11 characters; anything directly after them is ignored.
 fn leading_id(text: &str) -> Result<VideoId, LinkError> {
-    let length = text.bytes().take_while(|&c| text::is_id_byte(c)).count();
+    let length = text.bytes().take_while(|&c| link_finder::is_id_byte(c)).count();
     match text.get(..ID_LENGTH) {
         Some(id) if length >= ID_LENGTH => VideoId::new(SITE, id),
         _ if length == 0 => Err(LinkError::malformed_id(SITE, text)),

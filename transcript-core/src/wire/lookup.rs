@@ -1,21 +1,23 @@
-//! Surface A's bodies (specification 2.1 to 2.4; design 4).
+//! Bodies of the lookup API (specification 2.1 to 2.4).
 
 use serde::{Deserialize, Serialize};
 
 use super::segments::{self, seconds};
 use crate::{
     error::{Error, Result},
-    lookup::{Availability, KeyStatus as Status, KeyUse, LookupAnswer, NewLookupKey, StoredAnswer},
+    lookup::{
+        ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
+    },
     transcript,
 };
 #[cfg(feature = "openapi")]
 use crate::{
-    ledger::terms::Period,
-    lookup::{CreateKey, FailureReason, KeyPlan},
+    ledger::terms::AllowancePeriod,
+    lookup::{CreateKeyRequest, FailureReason, KeyPlan},
     video::Platform,
 };
 
-/// A segment (specification 2.1); times are seconds.
+/// Segment (specification 2.1); times are in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -43,16 +45,16 @@ impl From<&transcript::Segment> for Segment {
     }
 }
 
-/// The JSON answer of a look-up (specification 2.2).
+/// JSON response of a lookup (specification 2.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "The JSON answer of a look-up.")
+    schemars(description = "The JSON response of a lookup.")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TranscriptResult {
-    /// One of `video_site`, `short_video`, `reels`, `microblog`; empty from a server that leaves it out.
+    /// One of `video_site`, `short_video`, `reels`, `microblog`; empty if the server omits it.
     #[serde(default)]
     #[cfg_attr(
         feature = "openapi",
@@ -67,34 +69,34 @@ pub struct TranscriptResult {
     /// Whether it was served from the archive.
     #[serde(default)]
     pub from_cache: bool,
-    /// The address of the human transcript page.
+    /// The address of the transcript page for people.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "uri")))]
     pub watch_url: String,
-    /// The supplier that answered, when available.
+    /// The supplier of the transcript, if available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub source: Option<String>,
-    /// Why there is none, when not available.
+    /// The reason for the failure, if not available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
         schemars(with = "String", extend("enum" = FailureReason::ALL.map(FailureReason::as_str)))
     )]
     pub failure_reason: Option<String>,
-    /// The same for people.
+    /// The reason as a message for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "String"))]
     pub failure_message: Option<String>,
-    /// What the caller's key has used.
+    /// The usage of the caller's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(with = "KeyObject"))]
     pub key: Option<KeyObject>,
-    /// The segments; empty when not available.
+    /// The segments; empty if not available.
     pub transcript: Vec<Segment>,
 }
 
-/// The key object (specification 2.2).
+/// Key object (specification 2.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -106,7 +108,7 @@ pub struct KeyObject {
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = KeyPlan::ALL.map(KeyPlan::as_str))))]
     pub plan: String,
     /// One of `month`, `day`.
-    #[cfg_attr(feature = "openapi", schemars(extend("enum" = Period::ALL.map(Period::as_str))))]
+    #[cfg_attr(feature = "openapi", schemars(extend("enum" = AllowancePeriod::ALL.map(AllowancePeriod::as_str))))]
     pub period: String,
     /// Allowance used in the period.
     pub used: u64,
@@ -116,8 +118,8 @@ pub struct KeyObject {
     pub remaining: u64,
 }
 
-impl From<&KeyUse> for KeyObject {
-    fn from(usage: &KeyUse) -> Self {
+impl From<&KeyUsage> for KeyObject {
+    fn from(usage: &KeyUsage) -> Self {
         Self {
             plan: usage.plan.as_str().to_owned(),
             period: usage.period.as_str().to_owned(),
@@ -129,33 +131,35 @@ impl From<&KeyUse> for KeyObject {
 }
 
 impl TranscriptResult {
-    /// The JSON of this result before its segments; [`AFTER_SEGMENTS`] comes after them. Whoever has the
-    /// segments as JSON puts the three together.
+    /// Returns the JSON of this result before its segments; [`AFTER_SEGMENTS`] follows them.
+    ///
+    /// A caller that has the segments as JSON joins the three parts.
     ///
     /// # Errors
-    /// None that a result can cause; one that the serialiser has.
+    /// Only if the serializer fails; no result causes that.
     pub fn before_segments(self) -> Result<Vec<u8>> {
         let none = Self { transcript: Vec::new(), ..self };
         let json = serde_json::to_vec(&none);
-        let mut json = json.map_err(|error| Error::unexpected(format!("an answer is no JSON: {error}")))?;
-        // The segments come last, so what ends here is their empty list and the result.
+        let mut json =
+            json.map_err(|error| Error::unexpected(format!("cannot serialize a lookup response: {error}")))?;
+        // The segments come last, so the JSON ends with their empty list and the end of the result.
         json.truncate(json.len().saturating_sub("[]".len() + AFTER_SEGMENTS.len()));
         Ok(json)
     }
 }
 
-/// The JSON of a [`TranscriptResult`] after its segments.
+/// JSON of a [`TranscriptResult`] after its segments.
 pub const AFTER_SEGMENTS: &[u8] = b"}";
 
-impl From<&StoredAnswer> for TranscriptResult {
-    fn from(answer: &StoredAnswer) -> Self {
+impl From<&ArchivedResponse> for TranscriptResult {
+    fn from(response: &ArchivedResponse) -> Self {
         Self {
-            platform: answer.platform.as_str().to_owned(),
-            video_id: answer.video_id.clone(),
+            platform: response.platform.as_str().to_owned(),
+            video_id: response.video_id.clone(),
             available: true,
             from_cache: true,
-            watch_url: answer.watch_url.clone(),
-            source: Some(answer.body.source.clone()),
+            watch_url: response.watch_url.clone(),
+            source: Some(response.body.source.clone()),
             failure_reason: None,
             failure_message: None,
             key: None,
@@ -165,13 +169,13 @@ impl From<&StoredAnswer> for TranscriptResult {
 }
 
 impl TranscriptResult {
-    /// The JSON of an answer, the same as its result's, with its segments written without copies.
+    /// Serializes a response to the JSON of its result, and writes the segments without copies.
     ///
     /// # Errors
-    /// None that an answer can cause; one that the serialiser has.
-    pub fn json(answer: &LookupAnswer) -> Result<Vec<u8>> {
-        let result = Self::without_segments(answer);
-        let segments = match &answer.availability {
+    /// Only if the serializer fails; no response causes that.
+    pub fn json(response: &LookupResponse) -> Result<Vec<u8>> {
+        let result = Self::without_segments(response);
+        let segments = match &response.availability {
             Availability::Available { stored, .. } => &stored.transcript.segments[..],
             Availability::Unavailable { .. } => &[],
         };
@@ -181,20 +185,20 @@ impl TranscriptResult {
         Ok(json)
     }
 
-    fn without_segments(answer: &LookupAnswer) -> Self {
+    fn without_segments(response: &LookupResponse) -> Self {
         let mut result = Self {
-            platform: answer.platform.as_str().to_owned(),
-            video_id: answer.video_id.clone(),
+            platform: response.platform.as_str().to_owned(),
+            video_id: response.video_id.clone(),
             available: false,
             from_cache: false,
-            watch_url: answer.watch_url.clone(),
+            watch_url: response.watch_url.clone(),
             source: None,
             failure_reason: None,
             failure_message: None,
-            key: answer.key.as_ref().map(KeyObject::from),
+            key: response.key.as_ref().map(KeyObject::from),
             transcript: Vec::new(),
         };
-        match &answer.availability {
+        match &response.availability {
             Availability::Available { stored, from_cache } => {
                 result.available = true;
                 result.from_cache = *from_cache;
@@ -209,45 +213,45 @@ impl TranscriptResult {
     }
 }
 
-impl From<&LookupAnswer> for TranscriptResult {
-    fn from(answer: &LookupAnswer) -> Self {
-        let mut result = Self::without_segments(answer);
-        if let Availability::Available { stored, .. } = &answer.availability {
+impl From<&LookupResponse> for TranscriptResult {
+    fn from(response: &LookupResponse) -> Self {
+        let mut result = Self::without_segments(response);
+        if let Availability::Available { stored, .. } = &response.availability {
             result.transcript = stored.transcript.segments.iter().map(Segment::from).collect();
         }
         result
     }
 }
 
-/// The body of `POST /api/keys`; every field may be left out.
+/// The body of `POST /api/keys`; every field is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
 pub struct KeyRequest {
-    /// What its owner calls the key: one line.
+    /// The label of the key: one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
-        schemars(length(max = CreateKey::LABEL_LENGTH_MAX)),
+        schemars(length(max = CreateKeyRequest::LABEL_LENGTH_MAX)),
         schemars(regex(pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"))
     )]
     pub label: Option<String>,
-    /// Its owner's e-mail address; nothing is sent there.
+    /// The e-mail address of the owner; no mail is sent there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "openapi",
-        schemars(length(max = CreateKey::EMAIL_LENGTH_MAX), regex(pattern = EMAIL_PATTERN))
+        schemars(length(max = CreateKeyRequest::EMAIL_LENGTH_MAX), regex(pattern = EMAIL_PATTERN))
     )]
     pub email: Option<String>,
 }
 
-/// An `@` with something on both sides, and neither white space nor control characters; or nothing at all.
+/// Empty, or an `@` with text on both sides, without white space and control characters.
 #[cfg(feature = "openapi")]
 const EMAIL_PATTERN: &str = concat!(
     r"^(?:[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+",
     r"@[^@\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)?$"
 );
 
-/// The answer of `GET /api/keys/me` (design 4).
+/// Response of `GET /api/keys/me` (specification 2.4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -256,17 +260,17 @@ const EMAIL_PATTERN: &str = concat!(
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KeyStatus {
-    /// The key's public name.
+    /// The public id of the key.
     pub id: String,
-    /// What its owner calls it.
+    /// The label of the key.
     pub label: Option<String>,
-    /// Plan, period and figures.
+    /// Plan, period and usage.
     #[serde(flatten)]
     pub usage: KeyObject,
-    /// When the allowance is replaced by a fresh one: RFC 3339, UTC.
+    /// When the allowance renews: RFC 3339, UTC.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub resets_at: String,
-    /// When the key was made: RFC 3339, UTC.
+    /// When the key was created: RFC 3339, UTC.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub created_at: String,
 }
@@ -283,30 +287,30 @@ impl From<&Status> for KeyStatus {
     }
 }
 
-/// The answer of `POST /api/keys`: the only time that the key is shown (design 4).
+/// Response of `POST /api/keys` (specification 2.3), the only one that shows the key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "A new key. Only this answer ever shows it.")
+    schemars(description = "A new key. Only this response shows it.", rename = "KeyCreated")
 )]
-pub struct KeyCreated {
-    /// The key itself.
+pub struct CreateKeyResponse {
+    /// The key.
     #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vbk_[0-9A-Za-z]{36}$")))]
     pub key: String,
-    /// What it may do.
+    /// Plan and usage of the key.
     #[serde(flatten)]
     pub status: KeyStatus,
 }
 
-impl std::fmt::Debug for KeyCreated {
+impl std::fmt::Debug for CreateKeyResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeyCreated").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("CreateKeyResponse").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-impl From<&NewLookupKey> for KeyCreated {
-    fn from(created: &NewLookupKey) -> Self {
+impl From<&IssuedLookupKey> for CreateKeyResponse {
+    fn from(created: &IssuedLookupKey) -> Self {
         Self { key: created.key.reveal().to_owned(), status: KeyStatus::from(&created.status) }
     }
 }

@@ -1,9 +1,9 @@
-//! The JSON of both surfaces, to the letter of the specification; shared by server and clients.
+//! JSON bodies of the lookup API and the v1 API as specified, shared by server and clients.
 
-pub mod frame;
 pub mod lookup;
 mod problem;
 pub mod segments;
 pub mod v1;
+pub mod zstd_frame;
 
 pub use problem::Problem;

@@ -1,4 +1,4 @@
-//! The list of segments in an answer, written from a transcript and read back (specification 2.1).
+//! JSON list of segments in a response, written and read back (specification 2.1).
 
 use serde::Serialize;
 use serde_json::Serializer;
@@ -10,21 +10,23 @@ use crate::{
     transcript,
 };
 
-/// Milliseconds as seconds. Exact as decimals: whole milliseconds stay whole for 285,000 years.
+/// Converts milliseconds to seconds.
+///
+/// Exact as decimals: whole milliseconds stay whole for 285,000 years.
 pub(super) fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
-/// The JSON of a transcript's segments: what stands under `transcript` in an answer.
+/// Serializes the segments of a transcript: the value of `transcript` in a response.
 ///
 /// # Errors
-/// None that a transcript can cause; one that the serialiser has.
+/// Only if the serializer fails; no transcript causes that.
 pub fn write(segments: &[transcript::Segment]) -> Result<Vec<u8>> {
     let mut json =
         Vec::with_capacity(segments.iter().map(|segment| segment.text.len() + 64).sum::<usize>() + 2);
     json.push(b'[');
-    for (place, segment) in segments.iter().enumerate() {
-        json.extend_from_slice(if place == 0 { b"{\"text\":" } else { b",{\"text\":" });
+    for (index, segment) in segments.iter().enumerate() {
+        json.extend_from_slice(if index == 0 { b"{\"text\":" } else { b",{\"text\":" });
         add(&mut json, segment.text.as_str())?;
         json.extend_from_slice(b",\"start\":");
         add_seconds(&mut json, segment.start_ms)?;
@@ -39,13 +41,15 @@ pub fn write(segments: &[transcript::Segment]) -> Result<Vec<u8>> {
 fn add(json: &mut Vec<u8>, value: impl Serialize) -> Result<()> {
     value
         .serialize(&mut Serializer::new(json))
-        .map_err(|error| Error::unexpected(format!("segments cannot be written as JSON: {error}")))
+        .map_err(|error| Error::unexpected(format!("cannot serialize segments: {error}")))
 }
 
-/// Adds milliseconds as seconds. Written as whole numbers, which takes a tenth of what the shortest decimal
-/// of a float does, and is the same.
+/// Appends milliseconds as seconds.
+///
+/// They are written as whole numbers, in a tenth of the time that the shortest decimal of a float takes, with the
+/// same result.
 fn add_seconds(json: &mut Vec<u8>, millis: u64) -> Result<()> {
-    // Beyond any transcript's times floats are no longer exact, or written with an exponent.
+    // Beyond the times of any transcript, floats are inexact or written with an exponent.
     if millis > 2 * TIME_MAX_MS {
         return add(json, seconds(millis));
     }
@@ -58,15 +62,16 @@ fn add_seconds(json: &mut Vec<u8>, millis: u64) -> Result<()> {
     Ok(())
 }
 
-/// The segments that [`write()`] wrote, to the millisecond. None when this is no list of segments, or when a
-/// time lies beyond what a transcript may have.
+/// Parses the segments that [`write()`] wrote, exact to the millisecond.
+///
+/// `None` if the JSON is not a list of segments, or a time is beyond the limit of a transcript.
 pub fn read(json: &[u8]) -> Option<Vec<transcript::Segment>> {
     let lines: Vec<Segment> = serde_json::from_slice(json).ok()?;
-    timed(lines)
+    from_wire(lines)
 }
 
-/// Segments with their times as whole milliseconds. None when a time lies beyond what a transcript may have.
-pub fn timed(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
+/// Converts times to whole milliseconds; `None` if one is beyond the limit of a transcript.
+pub fn from_wire(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
     let segment = |line: Segment| {
         Some(transcript::Segment {
             text: line.text,
@@ -77,11 +82,12 @@ pub fn timed(lines: Vec<Segment>) -> Option<Vec<transcript::Segment>> {
     lines.into_iter().map(segment).collect()
 }
 
-/// Seconds as the nearest whole milliseconds: to within the bounds of a transcript, the only ones that were
-/// written as these seconds.
+/// Converts seconds to the nearest whole milliseconds.
+///
+/// Within the limits of a transcript, no other milliseconds are written as these seconds.
 fn millis(seconds: f64) -> Option<u64> {
     let millis = (seconds * 1000.0).round();
-    // Neither comparison holds for what is no number.
+    // Neither comparison holds for NaN.
     (0.0 <= millis && millis <= TIME_MAX_MS as f64).then_some(millis as u64)
 }
 
@@ -98,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_what_an_answer_has_and_reads_back(
+        fn segments_written_equal_response_and_read_back(
             segments in proptest::collection::vec(segment(), 0..20)
         ) {
             let json = write(&segments).unwrap();
@@ -109,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_millisecond_is_told_from_the_next() {
+    fn segments_every_millisecond_is_distinct() {
         for millis_of in [0..100_000, TIME_MAX_MS - 100_000..TIME_MAX_MS + 1] {
             for number in millis_of {
                 let text = serde_json::to_string(&seconds(number)).unwrap();
@@ -122,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_segments_is_refused() {
+    fn segments_other_json_is_rejected() {
         let line = |start: &str| format!(r#"[{{"text":"x","start":{start},"duration":1.0}}]"#);
         assert_eq!(read(line("0.001").as_bytes()).unwrap(), [transcript::Segment::new("x", 1, 1_000)]);
         for json in

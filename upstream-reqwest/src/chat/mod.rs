@@ -1,5 +1,8 @@
-//! Chat models that speak the interface of `OpenAI` (feature `chat_model`): the service of that name, and any other at any
-//! address. One host, the operator's; no proxy of the platforms' sees the key or what is asked.
+//! Chat models with an OpenAI-compatible API (feature `chat_model`).
+//!
+//! The operator chooses the host.
+//!
+//! No proxy of the platforms is used, so no proxy sees the key or the questions.
 
 mod options;
 mod stream;
@@ -17,36 +20,36 @@ use reqwest::Response;
 use tokio::time::{sleep, timeout};
 use transcript_core::{
     Error, ErrorKind, Result, Retry,
-    chat::{ChatMessage, ChatModel, ChatReply, ChatRequest, Deltas, Usage},
+    chat::{ChatMessage, ChatModel, DeltaSink, ModelReply, ModelRequest, TokenUsage},
 };
 use url::Url;
 
 pub use options::ChatModelOptions;
-use stream::{Events, Thoughts};
-use wire::{Answer, Completion, Dialect};
+use stream::{SseParser, ThinkFilter};
+use wire::{CompletionRequest, CompletionResponse, ServiceQuirks};
 
-use crate::http::{HttpFault, bearer, named_wait, own_client, pause, read_body};
+use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, pause, read_body};
 
-/// The longest that a connection takes to come about.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most that is read of an answer: a stream has some 300 bytes around each word.
+/// Maximum length of a response: a stream has about 300 bytes per word.
 const ANSWER_MAX: usize = 4 << 20;
-const REFUSAL_MAX: usize = 64 << 10;
-/// The longest wait that a service may name and is waited for.
-const NAMED_MAX: Duration = Duration::from_secs(20);
-/// How often a request is put differently for a service that does not understand it.
-const DIALECTS_MAX: u32 = 4;
+const ERROR_BODY_MAX: usize = 64 << 10;
+/// The longest `Retry-After` that is waited for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(20);
+/// How often a request is adapted to a service that rejects a parameter.
+const ADAPTATIONS_MAX: u32 = 4;
 
 /// A chat model behind an OpenAI-compatible service.
 ///
-/// Answers are streamed. What is not understood by a service (a temperature, the older name of the limit) is left out
-/// from then on. It is asked again while nothing of an answer came; the whole takes at most `timeout`.
+/// Answers are streamed. A parameter that the service rejects (a temperature, the older name of the token limit) is
+/// omitted from then on. Errors are retried until the first text arrives; the whole call takes at most `timeout`.
 pub struct OpenAiChat {
     client: reqwest::Client,
     url: Url,
     authorization: Option<HeaderValue>,
     options: ChatModelOptions,
-    dialect: Mutex<Dialect>,
+    quirks: Mutex<ServiceQuirks>,
 }
 
 impl fmt::Debug for OpenAiChat {
@@ -55,88 +58,95 @@ impl fmt::Debug for OpenAiChat {
     }
 }
 
-/// Why there is no answer. It holds nothing that the service said: that may name the key, or repeat the question.
+/// Why a call failed. It contains no text of the service, which may include the key or the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Refusal {
-    /// The service gave no answer.
-    Away(HttpFault),
-    /// The service wants to be left alone, for this time where it says so.
+enum ChatFailure {
+    /// The service returned no response.
+    Unreachable(HttpError),
+    /// The service is throttling, with its `Retry-After`.
     Throttled(Option<Duration>),
-    /// The service does not accept the key.
+    /// The service rejected the key.
     Key,
-    /// What the operator bought there is used up.
-    UsedUp,
-    /// The service does not know the model or the address.
+    /// The quota at the service is used up.
+    QuotaExceeded,
+    /// The service does not know the model or the URL.
     Unknown,
-    /// What is asked is longer than the model takes.
+    /// The request exceeds the model's context.
     TooLong,
-    /// The service does not understand something that can be left out.
-    Dialect(Dialect),
-    /// The service refuses the request, with this status.
-    Refused(u16),
-    /// The service has a fault of its own, with this status.
-    Fault(u16),
-    /// The answer is none; why.
+    /// The service rejects a parameter that can be omitted.
+    Dialect(ServiceQuirks),
+    /// The service rejected the request, with this status.
+    Rejected(u16),
+    /// The service failed with an internal error, with this status.
+    ServerError(u16),
+    /// The response is invalid; the text says why.
     Unreadable(&'static str),
 }
 
-impl Refusal {
-    /// Whether the same request may be answered when it is sent again.
-    fn is_passing(&self) -> bool {
+impl ChatFailure {
+    /// Whether a retry of the same request may succeed.
+    fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::Away(HttpFault::Timeout | HttpFault::Unreachable(_) | HttpFault::CutOff)
+            Self::Unreachable(HttpError::Timeout | HttpError::Unreachable(_) | HttpError::CutOff)
                 | Self::Throttled(_)
-                | Self::Fault(_)
+                | Self::ServerError(_)
         )
     }
 
     fn error(self) -> Error {
         let (kind, retry) = match &self {
-            Self::Away(_) | Self::Throttled(_) | Self::Fault(_) => (ErrorKind::Unavailable, Retry::Backoff),
+            Self::Unreachable(_) | Self::Throttled(_) | Self::ServerError(_) => {
+                (ErrorKind::Unavailable, Retry::Backoff)
+            }
             Self::Unreadable(_) => (ErrorKind::Corrupt, Retry::Backoff),
             _ => (ErrorKind::Invalid, Retry::Never),
         };
         let message = match self {
-            Self::Away(fault) => format!("the chat service cannot be asked now ({fault:?})"),
-            Self::Throttled(_) => "the chat service is asked too often".to_owned(),
-            Self::Key => "the chat service does not accept chat.api_key".to_owned(),
-            Self::UsedUp => "what was bought at the chat service is used up".to_owned(),
+            Self::Unreachable(fault) => format!("the chat service is unavailable ({fault:?})"),
+            Self::Throttled(_) => "the chat service receives too many requests".to_owned(),
+            Self::Key => "the chat service rejected chat.api_key".to_owned(),
+            Self::QuotaExceeded => "the quota at the chat service is used up".to_owned(),
             Self::Unknown => {
-                "the chat service knows no such model or address: see chat.model, chat.base_url".to_owned()
+                "the chat service does not know the model or the URL: check chat.model and chat.base_url"
+                    .to_owned()
             }
-            Self::TooLong => "the chat model takes less at once: lower chat.context_tokens".to_owned(),
-            Self::Dialect(_) => "the chat service understands no form of the request".to_owned(),
-            Self::Refused(status) => format!("the chat service refuses the request (HTTP {status})"),
-            Self::Fault(status) => format!("the chat service has a fault of its own (HTTP {status})"),
-            Self::Unreadable(what) => format!("the chat service's answer cannot be read: {what}"),
+            Self::TooLong => {
+                "the request exceeds the context of the chat model: lower chat.context_tokens".to_owned()
+            }
+            Self::Dialect(_) => "the chat service rejects every form of the request".to_owned(),
+            Self::Rejected(status) => format!("the chat service rejected the request (HTTP {status})"),
+            Self::ServerError(status) => {
+                format!("the chat service failed with an internal error (HTTP {status})")
+            }
+            Self::Unreadable(what) => format!("the response of the chat service is invalid: {what}"),
         };
         Error::new(kind, retry, message)
     }
 }
 
-/// What was understood of an answer so far.
-struct Hearing {
+/// State of a streamed answer.
+struct StreamState {
     text: String,
-    usage: Option<Usage>,
-    thoughts: Thoughts,
-    deltas: Option<Arc<dyn Deltas>>,
-    /// Whether a piece of the answer came: then nothing is asked again.
+    usage: Option<TokenUsage>,
+    thoughts: ThinkFilter,
+    deltas: Option<Arc<dyn DeltaSink>>,
+    /// Whether text arrived: then the request is not retried.
     has_begun: bool,
 }
 
-impl Hearing {
-    fn new(deltas: Option<Arc<dyn Deltas>>) -> Self {
-        Self { text: String::new(), usage: None, thoughts: Thoughts::default(), deltas, has_begun: false }
+impl StreamState {
+    fn new(deltas: Option<Arc<dyn DeltaSink>>) -> Self {
+        Self { text: String::new(), usage: None, thoughts: ThinkFilter::default(), deltas, has_begun: false }
     }
 
-    /// Takes a part of an answer; false when no more is wanted.
-    fn take(&mut self, answer: Answer) -> Result<bool, Refusal> {
+    /// Adds a part of an answer; returns false when the receiver wants no more.
+    fn take(&mut self, answer: CompletionResponse) -> Result<bool, ChatFailure> {
         if answer.is_fault() {
-            return Err(Refusal::Fault(StatusCode::OK.as_u16()));
+            return Err(ChatFailure::ServerError(StatusCode::OK.as_u16()));
         }
         self.usage = answer.usage().or(self.usage);
-        let piece = self.thoughts.without(&answer.text());
+        let piece = self.thoughts.filter(&answer.text());
         Ok(self.add(&piece))
     }
 
@@ -147,46 +157,51 @@ impl Hearing {
     }
 
     fn end(&mut self) {
-        let rest = std::mem::take(&mut self.thoughts).rest();
+        let rest = std::mem::take(&mut self.thoughts).finish();
         self.add(&rest);
     }
 }
 
 impl OpenAiChat {
-    /// A model with these options.
+    /// Creates a model with these options.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], naming the setting that is wrong.
     pub fn new(options: ChatModelOptions) -> Result<Self> {
         let url = options.check()?;
         let authorization = options.api_key.as_deref().map(bearer).transpose();
-        let authorization =
-            authorization.map_err(|_| Error::invalid("chat.api_key holds what no key holds"))?;
-        let client = own_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
-        Ok(Self { client, url, authorization, options, dialect: Mutex::default() })
+        let authorization = authorization
+            .map_err(|_| Error::invalid("chat.api_key has a character that a header cannot hold"))?;
+        let client = build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
+        Ok(Self { client, url, authorization, options, quirks: Mutex::default() })
     }
 
-    async fn ask(&self, messages: &[ChatMessage], tokens: u32, hearing: &mut Hearing) -> Result<(), Refusal> {
-        let (mut attempt, mut dialects) = (0, 0);
+    async fn complete_with_retries(
+        &self,
+        messages: &[ChatMessage],
+        tokens: u32,
+        state: &mut StreamState,
+    ) -> Result<(), ChatFailure> {
+        let (mut attempt, mut adaptations) = (0, 0);
         loop {
-            // What an attempt that broke off left is none of the next one's.
-            (hearing.thoughts, hearing.usage) = (Thoughts::default(), None);
-            let refusal = match self.attempt(messages, tokens, hearing).await {
+            // Discard the partial state of a failed attempt.
+            (state.thoughts, state.usage) = (ThinkFilter::default(), None);
+            let failure = match self.attempt(messages, tokens, state).await {
                 Ok(()) => return Ok(()),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            tracing::debug!(attempt, ?refusal, "a chat service gave no answer");
-            match &refusal {
-                Refusal::Dialect(learned) if dialects < DIALECTS_MAX => {
-                    *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = *learned;
-                    dialects += 1;
+            tracing::debug!(attempt, ?failure, "chat request failed");
+            match &failure {
+                ChatFailure::Dialect(learned) if adaptations < ADAPTATIONS_MAX => {
+                    *self.quirks.lock().unwrap_or_else(PoisonError::into_inner) = *learned;
+                    adaptations += 1;
                     continue;
                 }
-                _ if hearing.has_begun || attempt >= self.options.retries || !refusal.is_passing() => {
-                    return Err(refusal);
+                _ if state.has_begun || attempt >= self.options.retries || !failure.is_transient() => {
+                    return Err(failure);
                 }
-                Refusal::Throttled(Some(named)) if *named > NAMED_MAX => return Err(refusal),
-                Refusal::Throttled(Some(named)) => sleep(*named).await,
+                ChatFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => return Err(failure),
+                ChatFailure::Throttled(Some(named)) => sleep(*named).await,
                 _ => sleep(pause(attempt, rand::random())).await,
             }
             attempt += 1;
@@ -197,102 +212,115 @@ impl OpenAiChat {
         &self,
         messages: &[ChatMessage],
         tokens: u32,
-        hearing: &mut Hearing,
-    ) -> Result<(), Refusal> {
-        let dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
-        let body = serde_json::to_vec(&Completion::new(&self.options.model, messages, tokens, dialect));
-        let body = body.map_err(|_| Refusal::Unreadable("the question cannot be sent"))?;
+        state: &mut StreamState,
+    ) -> Result<(), ChatFailure> {
+        let quirks = *self.quirks.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = serde_json::to_vec(&CompletionRequest::new(&self.options.model, messages, tokens, quirks));
+        let body = body.map_err(|_| ChatFailure::Unreadable("the request cannot be encoded"))?;
         let mut request =
             self.client.post(self.url.clone()).header(header::CONTENT_TYPE, "application/json").body(body);
         if let Some(authorization) = &self.authorization {
             request = request.header(header::AUTHORIZATION, authorization.clone());
         }
-        let response = request.send().await.map_err(|error| Refusal::Away(HttpFault::of(&error)))?;
+        let response = request
+            .send()
+            .await
+            .map_err(|error| ChatFailure::Unreachable(HttpError::from_reqwest(&error)))?;
         let status = response.status();
         if !status.is_success() {
-            let wait = named_wait(response.headers());
-            // A refusal that cannot be read is one all the same.
-            let body = read_body(response, REFUSAL_MAX).await.unwrap_or_default();
-            return Err(judge(status, wait, &body, dialect));
+            let wait = parse_retry_after(response.headers());
+            // An error response is valid without a readable body.
+            let body = read_body(response, ERROR_BODY_MAX).await.unwrap_or_default();
+            return Err(classify_error(status, wait, &body, quirks));
         }
         let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream")) {
-            follow(response, hearing).await
+            read_stream(response, state).await
         } else {
-            whole(response, hearing).await
+            read_complete(response, state).await
         }
     }
 }
 
-/// An answer in one piece.
-async fn whole(response: Response, hearing: &mut Hearing) -> Result<(), Refusal> {
+/// Reads an answer in one JSON body.
+async fn read_complete(response: Response, state: &mut StreamState) -> Result<(), ChatFailure> {
     let body = read_body(response, ANSWER_MAX).await.map_err(|fault| match fault {
-        HttpFault::TooLarge => Refusal::Unreadable("it is too long"),
-        fault => Refusal::Away(fault),
+        HttpError::TooLarge => ChatFailure::Unreadable("it is too long"),
+        fault => ChatFailure::Unreachable(fault),
     })?;
-    let answer: Answer =
-        serde_json::from_slice(&body).map_err(|_| Refusal::Unreadable("it is not the JSON of an answer"))?;
-    if !answer.is_answer() && !answer.is_fault() {
-        return Err(Refusal::Unreadable("it is not the JSON of an answer"));
+    let answer: CompletionResponse =
+        serde_json::from_slice(&body).map_err(|_| ChatFailure::Unreadable("it is not a JSON answer"))?;
+    if !answer.has_content() && !answer.is_fault() {
+        return Err(ChatFailure::Unreadable("it is not a JSON answer"));
     }
-    hearing.take(answer)?;
+    state.take(answer)?;
     Ok(())
 }
 
-/// An answer in pieces.
-async fn follow(mut response: Response, hearing: &mut Hearing) -> Result<(), Refusal> {
-    let (mut events, mut taken, mut is_answer) = (Events::default(), 0_usize, false);
-    let unreadable = |_| Refusal::Unreadable("it is no stream of events");
+/// Reads a streamed answer.
+async fn read_stream(mut response: Response, state: &mut StreamState) -> Result<(), ChatFailure> {
+    let (mut events, mut taken, mut has_content) = (SseParser::default(), 0_usize, false);
+    let unreadable = |_| ChatFailure::Unreadable("it is not an event stream");
     loop {
-        let chunk = response.chunk().await.map_err(|error| Refusal::Away(HttpFault::of(&error)))?;
+        let chunk = response
+            .chunk()
+            .await
+            .map_err(|error| ChatFailure::Unreachable(HttpError::from_reqwest(&error)))?;
         let is_last = chunk.is_none();
         if let Some(chunk) = chunk {
             taken = taken.saturating_add(chunk.len());
             if taken > ANSWER_MAX {
-                return Err(Refusal::Unreadable("it is too long"));
+                return Err(ChatFailure::Unreadable("it is too long"));
             }
             events.take(&chunk);
         }
         loop {
-            let next = if is_last { events.last() } else { events.next() };
+            let next = if is_last { events.last() } else { events.next_event() };
             let Some(data) = next.map_err(unreadable)? else { break };
             if data == "[DONE]" {
-                return if is_answer {
+                return if has_content {
                     Ok(())
                 } else {
-                    Err(Refusal::Unreadable("it has no piece of an answer"))
+                    Err(ChatFailure::Unreadable("it contains no answer"))
                 };
             }
-            let answer: Answer = serde_json::from_str(&data)
-                .map_err(|_| Refusal::Unreadable("an event of it is not the JSON of an answer"))?;
-            is_answer |= answer.is_answer();
-            if !hearing.take(answer)? {
+            let answer: CompletionResponse = serde_json::from_str(&data)
+                .map_err(|_| ChatFailure::Unreadable("an event is not a JSON answer"))?;
+            has_content |= answer.has_content();
+            if !state.take(answer)? {
                 return Ok(());
             }
         }
         if is_last {
-            return if is_answer { Ok(()) } else { Err(Refusal::Unreadable("it has no piece of an answer")) };
+            return if has_content { Ok(()) } else { Err(ChatFailure::Unreadable("it contains no answer")) };
         }
     }
 }
 
-/// What a refusal means. Its own words are looked at, but never told: they may name the key.
-fn judge(status: StatusCode, wait: Option<Duration>, body: &[u8], dialect: Dialect) -> Refusal {
+/// Classifies an error response. Its text is inspected but never reported: it may contain the key.
+fn classify_error(
+    status: StatusCode,
+    wait: Option<Duration>,
+    body: &[u8],
+    quirks: ServiceQuirks,
+) -> ChatFailure {
     let says = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
     match status.as_u16() {
-        401 | 403 => Refusal::Key,
-        402 => Refusal::UsedUp,
-        429 if says("insufficient_quota") => Refusal::UsedUp,
-        429 => Refusal::Throttled(wait),
-        404 | 405 => Refusal::Unknown,
-        413 => Refusal::TooLong,
+        401 | 403 => ChatFailure::Key,
+        402 => ChatFailure::QuotaExceeded,
+        429 if says("insufficient_quota") => ChatFailure::QuotaExceeded,
+        429 => ChatFailure::Throttled(wait),
+        404 | 405 => ChatFailure::Unknown,
+        413 => ChatFailure::TooLong,
         400 | 422 if says("context_length") || says("context window") || says("exceed_context") => {
-            Refusal::TooLong
+            ChatFailure::TooLong
         }
-        400 | 422 => dialect.learned(body).map_or(Refusal::Refused(status.as_u16()), Refusal::Dialect),
-        503 if wait.is_some() => Refusal::Throttled(wait),
-        408 | 500.. => Refusal::Fault(status.as_u16()),
-        status => Refusal::Refused(status),
+        400 | 422 => {
+            quirks.adapted_to(body).map_or(ChatFailure::Rejected(status.as_u16()), ChatFailure::Dialect)
+        }
+        503 if wait.is_some() => ChatFailure::Throttled(wait),
+        408 | 500.. => ChatFailure::ServerError(status.as_u16()),
+        status => ChatFailure::Rejected(status),
     }
 }
 
@@ -302,18 +330,22 @@ impl ChatModel for OpenAiChat {
         self.options.context_tokens
     }
 
-    async fn complete(&self, ask: ChatRequest, deltas: Option<Arc<dyn Deltas>>) -> Result<ChatReply> {
-        let messages = ask.messages();
-        let mut hearing = Hearing::new(deltas);
-        let asking = self.ask(&messages, ask.output_tokens_max, &mut hearing);
-        let asked = timeout(self.options.timeout, asking).await;
-        asked.unwrap_or(Err(Refusal::Away(HttpFault::Timeout))).map_err(Refusal::error)?;
-        hearing.end();
-        if let Some(usage) = hearing.usage {
+    async fn complete(
+        &self,
+        complete_with_retries: ModelRequest,
+        deltas: Option<Arc<dyn DeltaSink>>,
+    ) -> Result<ModelReply> {
+        let messages = complete_with_retries.messages();
+        let mut state = StreamState::new(deltas);
+        let call = self.complete_with_retries(&messages, complete_with_retries.output_tokens_max, &mut state);
+        let result = timeout(self.options.timeout, call).await;
+        result.unwrap_or(Err(ChatFailure::Unreachable(HttpError::Timeout))).map_err(ChatFailure::error)?;
+        state.end();
+        if let Some(usage) = state.usage {
             let (prompt, completion) = (usage.prompt_tokens, usage.completion_tokens);
-            tracing::debug!(prompt, completion, "a chat service counted its tokens");
+            tracing::debug!(prompt, completion, "chat token usage reported");
         }
-        Ok(ChatReply { text: hearing.text, usage: hearing.usage })
+        Ok(ModelReply { text: state.text, usage: state.usage })
     }
 }
 
@@ -322,26 +354,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_apart_and_tell_nothing_of_the_service() {
+    fn error_response_is_classified_without_its_text() {
         let wait = Some(Duration::from_secs(7));
         for (status, body, expect) in [
-            (401, "", Refusal::Key),
-            (429, r#"{"error":{"code":"insufficient_quota"}}"#, Refusal::UsedUp),
-            (429, "slow down", Refusal::Throttled(wait)),
-            (503, "", Refusal::Throttled(wait)),
-            (502, "", Refusal::Fault(502)),
-            (404, "", Refusal::Unknown),
-            (400, r#"{"error":{"code":"context_length_exceeded"}}"#, Refusal::TooLong),
-            (400, "nonsense", Refusal::Refused(400)),
-            (302, "", Refusal::Refused(302)),
+            (401, "", ChatFailure::Key),
+            (429, r#"{"error":{"code":"insufficient_quota"}}"#, ChatFailure::QuotaExceeded),
+            (429, "slow down", ChatFailure::Throttled(wait)),
+            (503, "", ChatFailure::Throttled(wait)),
+            (502, "", ChatFailure::ServerError(502)),
+            (404, "", ChatFailure::Unknown),
+            (400, r#"{"error":{"code":"context_length_exceeded"}}"#, ChatFailure::TooLong),
+            (400, "nonsense", ChatFailure::Rejected(400)),
+            (302, "", ChatFailure::Rejected(302)),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            let refusal = judge(status, wait, body.as_bytes(), Dialect::default());
-            assert_eq!(refusal, expect, "{status} {body}");
-            let message = refusal.error().to_string();
+            let failure = classify_error(status, wait, body.as_bytes(), ServiceQuirks::default());
+            assert_eq!(failure, expect, "{status} {body}");
+            let message = failure.error().to_string();
             assert!(!message.contains("slow down") && !message.contains("nonsense"), "{message}");
         }
-        let newer = judge(StatusCode::BAD_REQUEST, None, b"max_tokens", Dialect::default());
-        assert!(matches!(newer, Refusal::Dialect(Dialect { newer_limit: true, .. })));
+        let newer = classify_error(StatusCode::BAD_REQUEST, None, b"max_tokens", ServiceQuirks::default());
+        assert!(matches!(newer, ChatFailure::Dialect(ServiceQuirks { newer_limit: true, .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! The knobs of the chat model: settings `chat.*` (design section 7).
+//! Options of the chat model: settings `chat.*`.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
@@ -8,24 +8,26 @@ use url::Url;
 /// Options of [`super::OpenAiChat`].
 #[derive(Clone)]
 pub struct ChatModelOptions {
-    /// Where the service is, `/v1` included (`chat.base_url`). It is the operator's, so any host will do.
+    /// URL of the service, including `/v1` (`chat.base_url`).
+    ///
+    /// The operator chooses it, so any host is allowed.
     pub base_url: String,
-    /// Its model (`chat.model`).
+    /// The model (`chat.model`).
     pub model: String,
-    /// Its key, where it wants one (`chat.api_key`).
+    /// The API key, if the service needs one (`chat.api_key`).
     pub api_key: Option<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// How many tokens the model takes at once, its answer included (`chat.context_tokens`).
+    /// Context size of the model in tokens, including its answer (`chat.context_tokens`).
     pub context_tokens: u32,
-    /// How long an answer may take, repeats included (`chat.timeout`).
+    /// Timeout of an answer, retries included (`chat.timeout`).
     pub timeout: Duration,
-    /// How often a request that failed in passing is sent again, as long as nothing of an answer came.
+    /// Number of retries after a transient error, before the first text arrives.
     pub retries: u32,
 }
 
 impl Default for ChatModelOptions {
-    /// No service and no model; 32,000 tokens, 60 s, 2 repeats.
+    /// No service and no model; 32,000 tokens, 60 s, 2 retries.
     fn default() -> Self {
         Self {
             base_url: String::new(),
@@ -40,7 +42,7 @@ impl Default for ChatModelOptions {
 }
 
 impl ChatModelOptions {
-    /// The address that questions are sent to, when the options are sound.
+    /// Validates the options; returns the URL of requests.
     pub(super) fn check(&self) -> Result<Url> {
         let wrong = || {
             Error::invalid(
@@ -63,7 +65,7 @@ impl ChatModelOptions {
             return Err(Error::invalid("chat.model must name the model of chat.base_url"));
         }
         if self.timeout.is_zero() {
-            return Err(Error::invalid("chat.timeout must be longer than nothing"));
+            return Err(Error::invalid("chat.timeout must be longer than zero"));
         }
         Ok(url)
     }
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_is_below_the_base() {
+    fn chat_url_is_below_base_url() {
         let expect = Some("https://llm.example/v1/chat/completions".to_owned());
         assert_eq!(address("https://llm.example/v1"), expect);
         assert_eq!(address("https://llm.example/v1/"), expect);

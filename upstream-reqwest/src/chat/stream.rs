@@ -1,59 +1,59 @@
-//! A stream of events, as they come from a chat service: bytes in, the data of each event out.
+//! Server-Sent Events of a chat service: bytes in, the data of each event out.
 
 use bytes::{Buf as _, BytesMut};
 
-/// The longest line. A piece of an answer is far shorter.
+/// Maximum length of a line. A chunk of an answer is far shorter.
 const LINE_MAX: usize = 1 << 20;
 
-/// A stream that is no stream of events.
+/// The bytes are not Server-Sent Events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoEvents;
+pub(super) struct MissingEvents;
 
-/// Takes bytes as they come.
+/// Incremental parser of Server-Sent Events.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct SseParser {
     bytes: BytesMut,
-    /// Up to here there is no line's end.
-    looked_at: usize,
+    /// Offset below which there is no line end.
+    scanned: usize,
 }
 
-impl Events {
-    /// Takes bytes.
+impl SseParser {
+    /// Adds bytes.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The data of the next event that is complete: services send each on one line.
+    /// The data of the next complete event: services send each on one line.
     ///
     /// # Errors
-    /// A line is longer than any event, or is neither data nor anything else that streams have.
-    pub(super) fn next(&mut self) -> Result<Option<String>, NoEvents> {
+    /// A line is too long, or is not a field of an event stream.
+    pub(super) fn next_event(&mut self) -> Result<Option<String>, MissingEvents> {
         loop {
-            let rest = self.bytes.get(self.looked_at..).unwrap_or_default();
-            let Some(end) = rest.iter().position(|byte| *byte == b'\n').map(|end| self.looked_at + end)
+            let finish = self.bytes.get(self.scanned..).unwrap_or_default();
+            let Some(end) = finish.iter().position(|byte| *byte == b'\n').map(|end| self.scanned + end)
             else {
-                self.looked_at = self.bytes.len();
-                return if self.bytes.len() > LINE_MAX { Err(NoEvents) } else { Ok(None) };
+                self.scanned = self.bytes.len();
+                return if self.bytes.len() > LINE_MAX { Err(MissingEvents) } else { Ok(None) };
             };
             let line = self.bytes.split_to(end);
             self.bytes.advance(1);
-            self.looked_at = 0;
+            self.scanned = 0;
             if let Some(data) = data(&line)? {
                 return Ok(Some(data));
             }
         }
     }
 
-    /// What is left when the stream ended without a line's end.
-    pub(super) fn last(&mut self) -> Result<Option<String>, NoEvents> {
+    /// The data of a last line without a line end.
+    pub(super) fn last(&mut self) -> Result<Option<String>, MissingEvents> {
         self.take(b"\n");
-        self.next()
+        self.next_event()
     }
 }
 
-/// The data of a line; none where it has none.
-fn data(line: &[u8]) -> Result<Option<String>, NoEvents> {
-    let line = std::str::from_utf8(line).map_err(|_| NoEvents)?.trim_end_matches('\r');
+/// The data of a line; `None` if it has none.
+fn data(line: &[u8]) -> Result<Option<String>, MissingEvents> {
+    let line = std::str::from_utf8(line).map_err(|_| MissingEvents)?.trim_end_matches('\r');
     if line.is_empty() || line.starts_with(':') {
         return Ok(None);
     }
@@ -61,71 +61,71 @@ fn data(line: &[u8]) -> Result<Option<String>, NoEvents> {
     match field {
         "data" => Ok(Some(value.trim_start().to_owned())),
         "event" | "id" | "retry" => Ok(None),
-        _ => Err(NoEvents),
+        _ => Err(MissingEvents),
     }
 }
 
-/// Leaves out what a model thinks aloud before its answer, between `<think>` and `</think>`.
+/// Removes a model's reasoning before its answer, between `<think>` and `</think>`.
 #[derive(Debug, Default)]
-pub(super) struct Thoughts {
-    /// What may yet become one of the marks.
-    held: String,
-    state: Thinking,
+pub(super) struct ThinkFilter {
+    /// Text that may become one of the tags.
+    pending: String,
+    state: ThinkState,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Thinking {
-    /// Nothing came yet but white space.
+enum ThinkState {
+    /// Only white space so far.
     #[default]
     MayBegin,
-    /// It thinks.
+    /// Inside the reasoning.
     Inside,
     /// The answer has begun.
     Over,
 }
 
-impl Thoughts {
-    /// Takes a piece; returns what of it belongs to the answer.
-    pub(super) fn without(&mut self, piece: &str) -> String {
+impl ThinkFilter {
+    /// Adds a part; returns the text that belongs to the answer.
+    pub(super) fn filter(&mut self, piece: &str) -> String {
         const OPEN: &str = "<think>";
         const CLOSE: &str = "</think>";
-        if self.state == Thinking::Over {
+        if self.state == ThinkState::Over {
             return piece.to_owned();
         }
-        self.held.push_str(piece);
-        if self.state == Thinking::MayBegin {
-            let begun = self.held.trim_start();
-            if begun.starts_with(OPEN) {
-                self.state = Thinking::Inside;
-            } else if OPEN.starts_with(begun) {
+        self.pending.push_str(piece);
+        if self.state == ThinkState::MayBegin {
+            let text = self.pending.trim_start();
+            if text.starts_with(OPEN) {
+                self.state = ThinkState::Inside;
+            } else if OPEN.starts_with(text) {
                 return String::new();
             } else {
-                self.state = Thinking::Over;
-                return std::mem::take(&mut self.held);
+                self.state = ThinkState::Over;
+                return std::mem::take(&mut self.pending);
             }
         }
-        match self.held.split_once(CLOSE) {
+        match self.pending.split_once(CLOSE) {
             Some((_, answer)) => {
-                self.state = Thinking::Over;
+                self.state = ThinkState::Over;
                 let answer = answer.to_owned();
-                self.held.clear();
+                self.pending.clear();
                 answer
             }
             None => {
-                // Of the thoughts only so much is kept as may be the beginning of the mark that ends them.
-                let mut from = self.held.len().saturating_sub(CLOSE.len());
-                while !self.held.is_char_boundary(from) {
+                // Of the reasoning only a possible start of the closing tag is kept.
+                let mut from = self.pending.len().saturating_sub(CLOSE.len());
+                while !self.pending.is_char_boundary(from) {
                     from -= 1;
                 }
-                self.held.drain(..from);
+                self.pending.drain(..from);
                 String::new()
             }
         }
     }
 
-    /// What is left when the answer ended.
-    pub(super) fn rest(self) -> String {
-        if self.state == Thinking::Inside { String::new() } else { self.held }
+    /// The remaining text at the end of the answer.
+    pub(super) fn finish(self) -> String {
+        if self.state == ThinkState::Inside { String::new() } else { self.pending }
     }
 }
 
@@ -135,11 +135,11 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8], step: usize) -> Result<Vec<String>, NoEvents> {
-        let (mut events, mut found) = (Events::default(), Vec::new());
+    fn read(bytes: &[u8], step: usize) -> Result<Vec<String>, MissingEvents> {
+        let (mut events, mut found) = (SseParser::default(), Vec::new());
         for part in bytes.chunks(step) {
             events.take(part);
-            while let Some(data) = events.next()? {
+            while let Some(data) = events.next_event()? {
                 found.push(data);
             }
         }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_however_they_are_cut() {
+    fn events_are_parsed_for_any_chunk_size() {
         let stream = ": hello\r\nevent: x\r\ndata: {\"ä\":1}\r\n\r\ndata:two\n\ndata: [DONE]".as_bytes();
         for step in [1, 2, 5, 1_000] {
             assert_eq!(
@@ -157,33 +157,33 @@ mod tests {
             );
         }
         for wrong in [&b"<!DOCTYPE html>\n"[..], b"data: \xff\n", b"{\"choices\":[]}\n"] {
-            assert_eq!(read(wrong, 3), Err(NoEvents));
+            assert_eq!(read(wrong, 3), Err(MissingEvents));
         }
-        assert_eq!(read(&vec![b'a'; LINE_MAX + 9], 4_096), Err(NoEvents));
+        assert_eq!(read(&vec![b'a'; LINE_MAX + 9], 4_096), Err(MissingEvents));
     }
 
-    fn thought(text: &str, step: usize) -> String {
-        let (mut thoughts, mut answer) = (Thoughts::default(), String::new());
+    fn filter_in_steps(text: &str, step: usize) -> String {
+        let (mut thoughts, mut answer) = (ThinkFilter::default(), String::new());
         let letters: Vec<char> = text.chars().collect();
         for part in letters.chunks(step) {
-            answer.push_str(&thoughts.without(&part.iter().collect::<String>()));
+            answer.push_str(&thoughts.filter(&part.iter().collect::<String>()));
         }
-        answer + &thoughts.rest()
+        answer + &thoughts.finish()
     }
 
     #[test]
-    fn thoughts_are_no_answer() {
+    fn think_block_is_removed() {
         for step in [1, 4, 1_000] {
-            assert_eq!(thought("<think>hm [s1] ä</think>Yes [s2].", step), "Yes [s2].");
-            assert_eq!(thought("\n<think>never ends", step), "");
-            assert_eq!(thought("Yes <think>no</think>", step), "Yes <think>no</think>");
-            assert_eq!(thought("<thin", step), "<thin");
+            assert_eq!(filter_in_steps("<think>hm [s1] ä</think>Yes [s2].", step), "Yes [s2].");
+            assert_eq!(filter_in_steps("\n<think>never ends", step), "");
+            assert_eq!(filter_in_steps("Yes <think>no</think>", step), "Yes <think>no</think>");
+            assert_eq!(filter_in_steps("<thin", step), "<thin");
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50_usize) {
+        fn events_any_bytes_parse_or_fail(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1..50_usize) {
             prop_assert_eq!(read(&bytes, step).is_ok(), read(&bytes, 1_000).is_ok());
         }
     }

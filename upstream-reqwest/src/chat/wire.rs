@@ -1,45 +1,45 @@
-//! The JSON of chat completions, as the interface of `OpenAI` has it and others speak it.
+//! The JSON of chat completions in the API of `OpenAI`, which other services share.
 
 use serde::{Deserialize, Serialize};
-use transcript_core::chat::{ChatMessage, Usage};
+use transcript_core::chat::{ChatMessage, TokenUsage};
 
-/// What a service was found not to understand: it is asked without that from then on.
+/// Parameters that a service was found to reject. They are omitted from then on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dialect {
-    /// The name of the limit is `max_completion_tokens`.
+pub(super) struct ServiceQuirks {
+    /// The token limit is named `max_completion_tokens`.
     pub(super) newer_limit: bool,
-    /// No temperature is taken.
+    /// `temperature` is not supported.
     pub(super) no_temperature: bool,
-    /// The tokens of a stream are not counted on request.
+    /// Token counts of a stream are not supported.
     pub(super) no_stream_options: bool,
-    /// No streams are made.
+    /// Streaming is not supported.
     pub(super) no_stream: bool,
 }
 
-impl Dialect {
-    /// What a refusal says is not understood; none when that is nothing that can be left out.
-    pub(super) fn learned(self, refusal: &[u8]) -> Option<Self> {
-        let says = |word: &str| refusal.windows(word.len()).any(|window| window == word.as_bytes());
-        let learned = if says("max_tokens") || says("max_completion_tokens") {
+impl ServiceQuirks {
+    /// Learns a rejected parameter from an error response; `None` if there is none that can be omitted.
+    pub(super) fn adapted_to(self, body: &[u8]) -> Option<Self> {
+        let mentions = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
+        let adapted_to = if mentions("max_tokens") || mentions("max_completion_tokens") {
             Self { newer_limit: !self.newer_limit, ..self }
-        } else if says("temperature") {
+        } else if mentions("temperature") {
             Self { no_temperature: true, ..self }
-        } else if says("stream_options") {
+        } else if mentions("stream_options") {
             Self { no_stream_options: true, ..self }
-        } else if says("stream") {
+        } else if mentions("stream") {
             Self { no_stream: true, ..self }
         } else {
             self
         };
-        (learned != self).then_some(learned)
+        (adapted_to != self).then_some(adapted_to)
     }
 }
 
-/// A request.
+/// A completion request.
 #[derive(Debug, Serialize)]
-pub(super) struct Completion<'a> {
+pub(super) struct CompletionRequest<'a> {
     pub(super) model: &'a str,
-    messages: Vec<Message<'a>>,
+    messages: Vec<CompletionMessage<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -52,7 +52,7 @@ pub(super) struct Completion<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Message<'a> {
+struct CompletionMessage<'a> {
     role: &'a str,
     content: &'a str,
 }
@@ -62,65 +62,71 @@ struct StreamOptions {
     include_usage: bool,
 }
 
-impl<'a> Completion<'a> {
-    pub(super) fn new(model: &'a str, messages: &'a [ChatMessage], tokens: u32, dialect: Dialect) -> Self {
-        let messages =
-            messages.iter().map(|message| Message { role: message.role.as_str(), content: &message.content });
-        let counts = !dialect.no_stream && !dialect.no_stream_options;
+impl<'a> CompletionRequest<'a> {
+    pub(super) fn new(
+        model: &'a str,
+        messages: &'a [ChatMessage],
+        tokens: u32,
+        quirks: ServiceQuirks,
+    ) -> Self {
+        let messages = messages
+            .iter()
+            .map(|message| CompletionMessage { role: message.role.as_str(), content: &message.content });
+        let counts = !quirks.no_stream && !quirks.no_stream_options;
         Self {
             model,
             messages: messages.collect(),
-            stream: !dialect.no_stream,
+            stream: !quirks.no_stream,
             stream_options: counts.then_some(StreamOptions { include_usage: true }),
-            // The likeliest words: nothing here is to be made up.
-            temperature: (!dialect.no_temperature).then_some(0.0),
-            max_tokens: (!dialect.newer_limit).then_some(tokens),
-            max_completion_tokens: dialect.newer_limit.then_some(tokens),
+            // Deterministic: the model must not invent anything.
+            temperature: (!quirks.no_temperature).then_some(0.0),
+            max_tokens: (!quirks.newer_limit).then_some(tokens),
+            max_completion_tokens: quirks.newer_limit.then_some(tokens),
         }
     }
 }
 
-/// An answer, or a piece of one.
+/// A completion response, or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct CompletionResponse {
     #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Vec<CompletionChoice>,
     #[serde(default)]
-    usage: Option<Counted>,
+    usage: Option<CompletionUsage>,
     #[serde(default)]
     error: Option<serde::de::IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Choice {
+struct CompletionChoice {
     #[serde(default)]
-    message: Option<Content>,
+    message: Option<MessageContent>,
     #[serde(default)]
-    delta: Option<Content>,
+    delta: Option<MessageContent>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Content {
+struct MessageContent {
     #[serde(default)]
     content: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Counted {
+struct CompletionUsage {
     #[serde(default)]
     prompt_tokens: u64,
     #[serde(default)]
     completion_tokens: u64,
 }
 
-impl Answer {
-    /// Whether it tells a fault instead.
+impl CompletionResponse {
+    /// Whether it is an error object.
     pub(super) fn is_fault(&self) -> bool {
         self.error.is_some()
     }
 
-    /// Whether it is of the form that answers have.
-    pub(super) fn is_answer(&self) -> bool {
+    /// Whether it has the form of an answer.
+    pub(super) fn has_content(&self) -> bool {
         !self.choices.is_empty() || self.usage.is_some()
     }
 
@@ -130,25 +136,29 @@ impl Answer {
         first.delta.or(first.message).and_then(|content| content.content).unwrap_or_default()
     }
 
-    /// What it counted.
-    pub(super) fn usage(&self) -> Option<Usage> {
+    /// The token counts.
+    pub(super) fn usage(&self) -> Option<TokenUsage> {
         let counted = self.usage.as_ref()?;
-        Some(Usage { prompt_tokens: counted.prompt_tokens, completion_tokens: counted.completion_tokens })
+        Some(TokenUsage {
+            prompt_tokens: counted.prompt_tokens,
+            completion_tokens: counted.completion_tokens,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use transcript_core::chat::{Role, Speaker};
+    use transcript_core::chat::{ChatRole, MessageRole};
 
     use super::*;
 
     #[test]
-    fn what_is_not_understood_is_left_out() {
-        let messages = [ChatMessage { role: Speaker::Of(Role::User), content: "Hi".to_owned() }];
-        let sent = |dialect| serde_json::to_value(Completion::new("m", &messages, 9, dialect)).unwrap();
-        let plain = Dialect::default();
+    fn rejected_parameter_is_omitted() {
+        let messages =
+            [ChatMessage { role: MessageRole::Conversation(ChatRole::User), content: "Hi".to_owned() }];
+        let sent = |quirks| serde_json::to_value(CompletionRequest::new("m", &messages, 9, quirks)).unwrap();
+        let plain = ServiceQuirks::default();
         assert_eq!(
             sent(plain),
             json!({
@@ -156,10 +166,10 @@ mod tests {
                 "stream_options": { "include_usage": true }, "temperature": 0.0, "max_tokens": 9
             })
         );
-        let newer = plain.learned(b"Unsupported parameter: 'max_tokens'").unwrap();
-        let newer = newer.learned(b"'temperature' does not support 0").unwrap();
-        let newer = newer.learned(b"stream_options: extra fields").unwrap();
-        let newer = newer.learned(b"stream must be false").unwrap();
+        let newer = plain.adapted_to(b"Unsupported parameter: 'max_tokens'").unwrap();
+        let newer = newer.adapted_to(b"'temperature' does not support 0").unwrap();
+        let newer = newer.adapted_to(b"stream_options: extra fields").unwrap();
+        let newer = newer.adapted_to(b"stream must be false").unwrap();
         assert_eq!(
             sent(newer),
             json!({
@@ -167,20 +177,22 @@ mod tests {
                 "max_completion_tokens": 9
             })
         );
-        assert_eq!(newer.learned(b"stream must be true"), None);
-        assert_eq!(plain.learned(b"context_length_exceeded"), None);
+        assert_eq!(newer.adapted_to(b"stream must be true"), None);
+        assert_eq!(plain.adapted_to(b"context_length_exceeded"), None);
     }
 
     #[test]
-    fn answers_are_read_whole_and_in_pieces() {
-        let read = |body: &str| serde_json::from_str::<Answer>(body).unwrap();
+    fn response_complete_or_chunked_is_read() {
+        let read = |body: &str| serde_json::from_str::<CompletionResponse>(body).unwrap();
         assert_eq!(read(r#"{"choices":[{"message":{"role":"assistant","content":"a"}}]}"#).text(), "a");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":"b"},"finish_reason":null}]}"#).text(), "b");
         assert_eq!(read(r#"{"choices":[{"delta":{"content":null}}]}"#).text(), "");
         let last = read(r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"x":1}}"#);
-        assert_eq!(last.usage(), Some(Usage { prompt_tokens: 7, completion_tokens: 2 }));
+        assert_eq!(last.usage(), Some(TokenUsage { prompt_tokens: 7, completion_tokens: 2 }));
         assert!(
-            last.is_answer() && !read("{}").is_answer() && read(r#"{"error":{"message":"no"}}"#).is_fault()
+            last.has_content()
+                && !read("{}").has_content()
+                && read(r#"{"error":{"message":"no"}}"#).is_fault()
         );
     }
 }

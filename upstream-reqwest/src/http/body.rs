@@ -1,7 +1,7 @@
-//! Reading an answer, up to its limit.
+//! Reads a response body up to a limit.
 //!
-//! Compression is undone here rather than by the HTTP library, which copies what it undoes through small
-//! buffers: an answer of some 30 KB is there at once anyway, and one pass over it takes half the time.
+//! The body is decompressed here, not by the HTTP library, which copies it through small buffers: for a response of
+//! about 30 KB one pass takes half the time.
 
 use std::io::Read as _;
 
@@ -11,77 +11,82 @@ use flate2::bufread::GzDecoder;
 use http::{HeaderMap, HeaderValue, header};
 use reqwest::Response;
 
-use super::HttpFault;
+use super::HttpError;
 
-/// What we ask for: every platform has it, and nothing that they have is undone in less time.
+/// The requested encoding: every platform supports it, and none of theirs decompresses faster.
 pub(super) const ACCEPTED: HeaderValue = HeaderValue::from_static("gzip");
 
-/// A compressed body above this size is undone on a thread where nobody else waits, in bytes.
-const AT_ONCE_MAX: usize = 128 << 10;
+/// Compressed bodies above this size are decompressed on a blocking thread, in bytes.
+const INLINE_MAX: usize = 128 << 10;
 
-/// The whole body, decompressed; [`HttpFault::TooLarge`] as soon as it is known to be longer than `max`.
-pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpFault> {
+/// Reads and decompresses the whole body; [`HttpError::TooLarge`] as soon as it exceeds `max`.
+pub(crate) async fn read(mut response: Response, max: usize) -> Result<Bytes, HttpError> {
     let is_compressed = is_gzip(response.headers())?;
-    // What is announced is looked at first, so that nothing is read in vain; what comes is counted anyway,
-    // since an announcement may be wrong. Nothing gets longer by being compressed, or not by much.
+    // The announced length is checked first to avoid a useless read. The received bytes are counted as well,
+    // since the announcement may be wrong. Compression makes nothing much longer.
     let announced = response.content_length().unwrap_or(0);
     if announced > max as u64 {
-        return Err(HttpFault::TooLarge);
+        return Err(HttpError::TooLarge);
     }
-    let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0).min(AT_ONCE_MAX));
+    let mut body = BytesMut::with_capacity(usize::try_from(announced).unwrap_or(0).min(INLINE_MAX));
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > max => return Err(HttpFault::TooLarge),
+            Ok(Some(chunk)) if body.len() + chunk.len() > max => return Err(HttpError::TooLarge),
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            Err(error) => return Err(HttpFault::of(&error)),
+            Err(error) => return Err(HttpError::from_reqwest(&error)),
         }
     }
     match is_compressed {
         false => Ok(body.freeze()),
-        true if body.len() <= AT_ONCE_MAX => inflate(&body, max),
+        true if body.len() <= INLINE_MAX => inflate(&body, max),
         true => {
             let inflating = tokio::task::spawn_blocking(move || inflate(&body, max));
-            inflating.await.unwrap_or(Err(HttpFault::CutOff))
+            inflating.await.unwrap_or(Err(HttpError::CutOff))
         }
     }
 }
 
-/// Where a body goes that is too long for memory.
+/// Destination of a body that is too large for memory.
 #[async_trait]
-pub(crate) trait Sink: Send {
-    /// A body begins, of `of` bytes where that is announced; what came before does not count any more.
-    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpFault>;
+pub(crate) trait BodySink: Send {
+    /// Starts a body, of `of` bytes if announced; data of an earlier attempt is discarded.
+    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpError>;
 
-    /// The next bytes.
-    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpFault>;
+    /// Writes the next bytes.
+    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpError>;
 }
 
-/// Pours the whole body into `sink`; [`HttpFault::TooLarge`] as soon as it is known to be longer than `max`.
-/// It must not be compressed.
-pub(super) async fn pour(mut response: Response, max: usize, sink: &mut dyn Sink) -> Result<(), HttpFault> {
+/// Writes the whole body to `sink`; [`HttpError::TooLarge`] as soon as it exceeds `max`.
+///
+/// The body must not be compressed.
+pub(super) async fn write_to(
+    mut response: Response,
+    max: usize,
+    sink: &mut dyn BodySink,
+) -> Result<(), HttpError> {
     if is_gzip(response.headers())? {
-        return Err(HttpFault::Encoded);
+        return Err(HttpError::Encoded);
     }
     let announced = response.content_length();
     let max = max as u64;
     if announced.is_some_and(|length| length > max) {
-        return Err(HttpFault::TooLarge);
+        return Err(HttpError::TooLarge);
     }
     sink.begin(announced).await?;
     let mut length = 0_u64;
-    while let Some(chunk) = response.chunk().await.map_err(|error| HttpFault::of(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| HttpError::from_reqwest(&error))? {
         length += chunk.len() as u64;
         if length > max {
-            return Err(HttpFault::TooLarge);
+            return Err(HttpError::TooLarge);
         }
         sink.write(chunk).await?;
     }
     Ok(())
 }
 
-/// Whether a body is compressed; [`HttpFault::Encoded`] when it is in a way that we did not ask for.
-pub(super) fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpFault> {
+/// Whether a body is gzip; [`HttpError::Encoded`] for any other encoding.
+pub(super) fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpError> {
     let mut names = headers.get_all(header::CONTENT_ENCODING).iter();
     let is =
         |name: &HeaderValue, known: &str| name.as_bytes().trim_ascii().eq_ignore_ascii_case(known.as_bytes());
@@ -89,24 +94,24 @@ pub(super) fn is_gzip(headers: &HeaderMap) -> Result<bool, HttpFault> {
         (None, _) => Ok(false),
         (Some(name), None) if is(name, "gzip") || is(name, "x-gzip") => Ok(true),
         (Some(name), None) if is(name, "identity") || is(name, "") => Ok(false),
-        _ => Err(HttpFault::Encoded),
+        _ => Err(HttpError::Encoded),
     }
 }
 
-/// What was compressed with gzip, at most `max` bytes of it.
-fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpFault> {
-    // Nothing is sent as it is, whatever its headers say.
+/// Decompresses gzip data of at most `max` bytes.
+fn inflate(body: &[u8], max: usize) -> Result<Bytes, HttpError> {
+    // An empty body is empty whatever its headers say.
     if body.is_empty() {
         return Ok(Bytes::new());
     }
-    // The last bytes tell the length, if nobody lied.
-    let told = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-    let mut whole = Vec::with_capacity(usize::try_from(told).unwrap_or(0).min(max) + 1);
+    // The last four bytes of gzip data are the claimed length.
+    let claimed = body.last_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let mut whole = Vec::with_capacity(usize::try_from(claimed).unwrap_or(0).min(max) + 1);
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     match GzDecoder::new(body).take(limit).read_to_end(&mut whole) {
-        Ok(length) if length > max => Err(HttpFault::TooLarge),
+        Ok(length) if length > max => Err(HttpError::TooLarge),
         Ok(_) => Ok(whole.into()),
-        Err(_) => Err(HttpFault::CutOff),
+        Err(_) => Err(HttpError::CutOff),
     }
 }
 
@@ -125,41 +130,41 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_comes_back_within_its_limit() {
+    fn inflate_body_within_limit_is_restored() {
         let body: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
         let packed = gzipped(&body);
         assert_eq!(inflate(&packed, body.len()).unwrap(), body);
-        assert_eq!(inflate(&packed, body.len() - 1), Err(HttpFault::TooLarge));
+        assert_eq!(inflate(&packed, body.len() - 1), Err(HttpError::TooLarge));
         assert_eq!(inflate(&gzipped(b""), 0).unwrap(), "");
         assert_eq!(inflate(b"", 10).unwrap(), "");
     }
 
     #[test]
-    fn damage_is_noticed_wherever_it_is() {
+    fn inflate_damaged_data_is_cut_off() {
         let packed = gzipped(&[7; 1_000]);
         for length in 1..packed.len() {
-            assert_eq!(inflate(&packed[..length], 1_000), Err(HttpFault::CutOff), "{length}");
+            assert_eq!(inflate(&packed[..length], 1_000), Err(HttpError::CutOff), "{length}");
         }
-        // The method, the checksum and the length; a length that is a lie makes no room.
-        for place in [2, packed.len() - 8, packed.len() - 1] {
+        // The method, the checksum and the length; a false length allocates no memory.
+        for offset in [2, packed.len() - 8, packed.len() - 1] {
             let mut damaged = packed.clone();
-            damaged[place] ^= 0x80;
-            assert_eq!(inflate(&damaged, 1_000), Err(HttpFault::CutOff), "{place}");
+            damaged[offset] ^= 0x80;
+            assert_eq!(inflate(&damaged, 1_000), Err(HttpError::CutOff), "{offset}");
         }
-        assert_eq!(inflate(b"not gzip", 1_000), Err(HttpFault::CutOff));
+        assert_eq!(inflate(b"not gzip", 1_000), Err(HttpError::CutOff));
     }
 
     #[test]
-    fn only_what_was_asked_for_is_undone() {
+    fn content_encoding_only_gzip_is_accepted() {
         for (names, expect) in [
             (&[][..], Ok(false)),
             (&["gzip"], Ok(true)),
             (&[" X-GZip "], Ok(true)),
             (&["identity"], Ok(false)),
             (&[""], Ok(false)),
-            (&["br"], Err(HttpFault::Encoded)),
-            (&["gzip, gzip"], Err(HttpFault::Encoded)),
-            (&["gzip", "gzip"], Err(HttpFault::Encoded)),
+            (&["br"], Err(HttpError::Encoded)),
+            (&["gzip, gzip"], Err(HttpError::Encoded)),
+            (&["gzip", "gzip"], Err(HttpError::Encoded)),
         ] {
             let mut headers = HeaderMap::new();
             for name in names {

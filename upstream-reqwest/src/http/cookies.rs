@@ -1,45 +1,45 @@
-//! Cookies within one errand: forgotten with it, and sent only to the hosts that they belong to.
+//! Cookies of one platform session: dropped with it, and sent only to the hosts that they belong to.
 
 use http::HeaderValue;
 use url::Url;
 
-/// The most cookies that are kept, and the longest of them, in bytes. TikTok sets five or six of 50 to 300.
-const KEPT_MAX: usize = 32;
+/// Maximum number of cookies and bytes per cookie. TikTok sets five or six of 50 to 300 bytes.
+const COOKIES_MAX: usize = 32;
 const LENGTH_MAX: usize = 4_096;
 
-/// The cookies that the answers of one errand set.
+/// Cookies set by the responses of one platform session.
 #[derive(Debug, Default)]
-pub(crate) struct Cookies {
+pub(crate) struct CookieJar {
     kept: Vec<Cookie>,
 }
 
-/// A cookie, and where it goes.
+/// A cookie with its scope.
 struct Cookie {
     name: String,
     value: String,
-    /// The host that it goes to, and whether to all hosts below that too.
+    /// The host it is sent to, and whether also to all hosts below that.
     host: String,
     below: bool,
     path: String,
 }
 
-impl Cookies {
-    /// Keeps what an answer from this address sets.
+impl CookieJar {
+    /// Stores the cookies that a response from this URL sets.
     pub(crate) fn take(&mut self, from: &Url, set: &[HeaderValue]) {
         for value in set {
             let Some(cookie) = Cookie::read(from, value) else { continue };
             self.kept.retain(|kept| !kept.is_replaced_by(&cookie));
-            // An empty value is how a cookie is taken back.
-            if !cookie.value.is_empty() && self.kept.len() < KEPT_MAX {
+            // An empty value deletes a cookie.
+            if !cookie.value.is_empty() && self.kept.len() < COOKIES_MAX {
                 self.kept.push(cookie);
             }
         }
     }
 
-    /// What belongs into the Cookie header of a request to this address; none when nothing does.
+    /// The `Cookie` header of a request to this URL; `None` if no cookie matches.
     pub(crate) fn header(&self, to: &Url) -> Option<HeaderValue> {
         let host = to.host_str()?;
-        let ours = self.kept.iter().filter(|cookie| cookie.goes_to(host, to.path()));
+        let ours = self.kept.iter().filter(|cookie| cookie.applies_to(host, to.path()));
         let pairs: Vec<_> = ours.map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
         if pairs.is_empty() {
             return None;
@@ -68,7 +68,7 @@ impl Cookie {
             match key.trim().to_ascii_lowercase().as_str() {
                 "domain" => {
                     let domain = value.trim().trim_start_matches('.').to_ascii_lowercase();
-                    // The platforms' names have two parts (`tiktok.com`), so one is a registry's.
+                    // The platforms' names have two parts (`tiktok.com`), so a single label is a registry's.
                     let is_own = is_within(host, &domain) && domain.contains('.');
                     if !is_own {
                         return None;
@@ -87,7 +87,7 @@ impl Cookie {
         (&self.name, &self.host, &self.path) == (&other.name, &other.host, &other.path)
     }
 
-    fn goes_to(&self, host: &str, path: &str) -> bool {
+    fn applies_to(&self, host: &str, path: &str) -> bool {
         let is_host = if self.below { is_within(host, &self.host) } else { host == self.host };
         let rest = path.strip_prefix(self.path.as_str());
         let is_path =
@@ -96,14 +96,14 @@ impl Cookie {
     }
 }
 
-/// Whether a host is this one, or lies below it.
+/// Whether a host equals this one or is below it.
 fn is_within(host: &str, name: &str) -> bool {
     let below = host.strip_suffix(name);
     !name.is_empty() && below.is_some_and(|below| below.is_empty() || below.ends_with('.'))
 }
 
 impl std::fmt::Debug for Cookie {
-    /// Without the value, which is somebody's to know.
+    /// Omits the value, which is a secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cookie").field("name", &self.name).field("host", &self.host).finish_non_exhaustive()
     }
@@ -115,7 +115,7 @@ mod tests {
 
     fn sent(set: &[&str], to: &str) -> String {
         let from = Url::parse("https://www.tiktok.com/@_/video/1").unwrap();
-        let mut cookies = Cookies::default();
+        let mut cookies = CookieJar::default();
         let set: Vec<_> = set.iter().map(|text| HeaderValue::from_str(text).unwrap()).collect();
         cookies.take(&from, &set);
         let header = cookies.header(&Url::parse(to).unwrap());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_go_to_the_hosts_they_belong_to() {
+    fn cookie_in_scope_is_sent() {
         let set = [
             "ttwid=1%7Cabc; Domain=.tiktok.com; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=31536000",
             "tt_chain_token=xyz==; Path=/; Domain=tiktok.com",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_for_others_are_left_out() {
+    fn cookie_foreign_domain_is_dropped() {
         for domain in ["com", ".com", "tiktokcdn.com", "evil.example", "v16.tiktok.com", ""] {
             assert_eq!(sent(&[&format!("a=1; Domain={domain}")], "https://www.tiktok.com/"), "", "{domain}");
         }
@@ -154,13 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_counts_and_an_empty_one_takes_it_back() {
+    fn cookie_last_value_wins_and_empty_deletes() {
         let to = "https://www.tiktok.com/";
         assert_eq!(sent(&["a=1", "a=2"], to), "a=2");
         assert_eq!(sent(&["a=1", "a=; Max-Age=0"], to), "");
         assert_eq!(sent(&["a=1", "a=gone; max-age=0"], to), "");
         let many: Vec<_> = (0..40).map(|number| format!("c{number}=1")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
-        assert_eq!(sent(&many, to).split("; ").count(), KEPT_MAX);
+        assert_eq!(sent(&many, to).split("; ").count(), COOKIES_MAX);
     }
 }

@@ -1,32 +1,31 @@
-//! The transport that all suppliers share.
+//! The HTTP transport that all suppliers share.
 //!
-//! What it guarantees, so that no supplier has to: a request leaves only for a host of its own list, over
-//! https, checked before any proxy is asked; names that lead to private addresses are not followed where
-//! we resolve them ourselves; redirects are never followed by themselves; an answer is read up to a limit;
-//! every attempt and the whole have an end; passing faults are tried again with growing, random pauses;
-//! a proxy that is blocked or down rests while others are there, and a platform that refuses all of them is
-//! left alone for a while. Neither addresses with their queries nor proxy credentials reach an error or the
-//! log.
+//! Guarantees: a request goes only to a host on its list, over https, and this is checked before a proxy sees
+//! it. Without a proxy, names that resolve to private addresses are refused. Redirects are not followed
+//! automatically. A response is read up to a limit. Every attempt and every call has a deadline. Transient errors
+//! are retried with growing, random pauses. A proxy that is blocked or unreachable cools down while others are
+//! available. A platform that refuses all routes is paused. Neither URL queries nor proxy credentials reach an
+//! error or the log.
 
 mod backoff;
-mod beginning;
 mod body;
 mod cookies;
-#[cfg(feature = "ytdlp")]
-mod egress;
-mod exits;
-mod fault;
+mod egress_pool;
+mod egress_session;
+mod error;
 mod options;
-mod own;
-mod pages;
+mod page_client;
+mod prefix_read;
+#[cfg(feature = "ytdlp")]
+mod program_egress;
 mod request;
 mod resolve;
+mod service_client;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod visit;
 
 use std::{fmt, sync::Arc};
 
@@ -34,67 +33,67 @@ use tokio::sync::Semaphore;
 use transcript_core::Result;
 
 pub(crate) use backoff::pause;
-pub(crate) use body::{Sink, read as read_body};
-pub(crate) use cookies::Cookies;
-#[cfg(feature = "ytdlp")]
-pub(crate) use egress::Egress;
-pub(crate) use fault::HttpFault;
-pub use options::HttpOptions;
-pub(crate) use own::{bearer, own_client};
-pub use pages::{Page, PageAsk, PageHeader, Pages, PagesOptions};
-pub(crate) use request::{Answer, Request, is_allowed};
-use tls::Trust;
-pub(crate) use visit::Visit;
+pub(crate) use body::{BodySink, read as read_body};
+pub(crate) use cookies::CookieJar;
+pub(crate) use egress_session::EgressSession;
 #[cfg(any(feature = "chat_model", feature = "service", all(feature = "speech", unix)))]
-pub(crate) use visit::named_wait;
+pub(crate) use egress_session::parse_retry_after;
+pub(crate) use error::HttpError;
+pub use options::HttpOptions;
+pub use page_client::{PageClient, PageClientOptions, PageFetch, PageHeader, PageResponse};
+#[cfg(feature = "ytdlp")]
+pub(crate) use program_egress::ProgramEgress;
+pub(crate) use request::{HttpRequest, HttpResponse, is_allowed};
+pub(crate) use service_client::{bearer, build_service_client};
+use tls::TlsConfigFactory;
 
-use exits::Exits;
+use egress_pool::EgressPool;
 
-/// The transport: one for all suppliers of a process, since its limits are the process's.
-pub struct Http {
+/// The HTTP transport: one for all suppliers of a process, since its limits apply to the process.
+pub struct HttpTransport {
     options: HttpOptions,
-    exits: Exits,
-    /// One permit for each request under way.
+    pool: EgressPool,
+    /// One permit for each active request.
     permits: Semaphore,
 }
 
-impl Http {
-    /// A transport with these options. The environment's proxy variables are not looked at.
+impl HttpTransport {
+    /// Creates a transport. The proxy variables of the environment are ignored.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, a proxy address is none, or the
-    /// certificate file cannot be read. For the system's root certificates see [`Http::wait_for_roots`].
+    /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, a proxy address is invalid, or the
+    /// certificate file cannot be read. For the system's root certificates see [`HttpTransport::wait_for_roots`].
     pub fn new(options: HttpOptions) -> Result<Self> {
         options.check()?;
-        let exits = Exits::new(&options)?;
+        let pool = EgressPool::new(&options)?;
         let permits = Semaphore::new(options.concurrency as usize);
-        Ok(Self { options, exits, permits })
+        Ok(Self { options, pool, permits })
     }
 
-    /// Waits until the system's root certificates are read, which begins with the transport. Nobody need
-    /// wait: a connection that comes earlier waits by itself.
+    /// Waits until the system's root certificates are loaded. Loading starts with the transport.
+    ///
+    /// Calling it is optional: a connection that starts earlier waits for the certificates.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Unsupported`] when the system has none and none were given. Every
-    /// connection then fails, and says so.
+    /// [`transcript_core::ErrorKind::Unsupported`] when the system has no certificates and the options name none.
+    /// Every connection then fails with this error.
     pub fn wait_for_roots(&self) -> Result<()> {
-        self.exits.trust().wait()
+        self.pool.tls().wait()
     }
 
-    /// Begins a series of requests that belong together: they leave through the same proxy as long as it
-    /// is not blocked.
-    pub(crate) fn visit(self: &Arc<Self>) -> Visit {
-        Visit::new(Arc::clone(self))
+    /// Starts a session: requests that use one egress route until it is blocked.
+    pub(crate) fn session(self: &Arc<Self>) -> EgressSession {
+        EgressSession::new(Arc::clone(self))
     }
 
-    /// How often a blocked series may begin anew.
+    /// How often a blocked session may be repeated over another route.
     pub(crate) fn retries(&self) -> u32 {
         self.options.retries
     }
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("HttpTransport").field("options", &self.options).finish_non_exhaustive()
     }
 }

@@ -1,46 +1,49 @@
-//! The knobs of the transport: settings `upstream.*` (design section 7).
+//! Options of the transport: settings `upstream.*`.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 
-/// The most proxies that are taken: each has a connection pool of its own.
+/// Maximum number of proxies: each has its own connection pool.
 const PROXIES_MAX: usize = 256;
-/// The most requests at once, and the most tries of one.
+/// Maximum of concurrent requests, and of retries of one request.
 const CONCURRENCY_MAX: u32 = 4_096;
 const RETRIES_MAX: u32 = 10;
 
 /// Options of the transport.
 ///
 /// ```
-/// use upstream_reqwest::{Http, HttpOptions};
+/// use upstream_reqwest::{HttpOptions, HttpTransport};
 ///
 /// let options = HttpOptions { proxies: vec!["http://10.0.0.7:3128".to_owned()], ..HttpOptions::default() };
-/// let http = Http::new(options)?;
+/// let http = HttpTransport::new(options)?;
 /// # Ok::<(), transcript_core::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Proxies for every request, used in turn: `http://`, `https://` or `socks5://`, with
-    /// `user:password@` where needed. A SOCKS proxy resolves the names. None: requests leave directly.
+    /// Proxies for every request, in rotation. Empty: requests leave directly.
+    ///
+    /// The schemes are `http://`, `https://` and `socks5://`, with `user:password@` where needed. A SOCKS proxy
+    /// resolves the names.
     pub proxies: Vec<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// The longest that one attempt takes, from its start to the last byte of the answer.
+    /// Timeout of one attempt, from its start to the last byte of the response.
     pub timeout: Duration,
-    /// The longest that a connection takes to come about.
+    /// Timeout of a connection attempt.
     pub connect_timeout: Duration,
-    /// The longest silence while an answer is read.
+    /// Longest pause between bytes while a response is read.
     pub read_timeout: Duration,
-    /// How often a request that met a passing fault is tried again.
+    /// Number of retries of a request after a transient error.
     pub retries: u32,
-    /// How many requests are under way at once.
+    /// Maximum number of concurrent requests.
     pub concurrency: u32,
 }
 
 impl Default for HttpOptions {
-    /// No proxy, the system's certificates, 20 s an attempt (10 s to connect, 10 s of silence), 2 retries,
-    /// 32 requests at once.
+    /// No proxy, the system's certificates, 20 s per attempt, 2 retries, 32 concurrent requests.
+    ///
+    /// An attempt has 10 s to connect and 10 s between bytes.
     fn default() -> Self {
         Self {
             proxies: Vec::new(),
@@ -73,7 +76,7 @@ impl HttpOptions {
 }
 
 impl fmt::Debug for HttpOptions {
-    /// Without the proxies' addresses, which may hold credentials.
+    /// Omits the proxies' URLs, which may hold credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpOptions")
             .field("proxies", &self.proxies.len())
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_accepted_and_nonsense_is_not() {
+    fn options_out_of_range_are_rejected() {
         let default = HttpOptions::default();
         assert!(default.check().is_ok());
         for (options, named) in [
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_never_shown() {
+    fn options_debug_hides_credentials() {
         let options =
             HttpOptions { proxies: vec!["http://me:secret@proxy".to_owned()], ..Default::default() };
         assert!(!format!("{options:?}").contains("secret"));

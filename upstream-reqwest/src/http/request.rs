@@ -1,69 +1,73 @@
-//! What is asked and what is answered; and the rule about where a request may go.
+//! Requests and responses of the transport, and the rule which URLs are allowed.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::{Host, Url};
 
-use super::HttpFault;
+use super::HttpError;
 
-/// One request. It may be sent several times, so it is cheap to send again.
+/// One request. It is cheap to send several times.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
-    /// The hosts that this request may go to: its platform's. One that begins with a dot stands for every
-    /// host below that name.
+    /// Allowed hosts, all of one platform.
+    ///
+    /// An entry that begins with a dot matches every host below that name.
     pub(crate) hosts: &'static [&'static str],
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// How many bytes of the answer are read, after decompression. A longer answer is a fault; with 0 the
-    /// body is left unread, however long it is.
-    pub(crate) answer_max: usize,
-    /// Whether the platform throttles this kind of request apart from all others: a 429 then says nothing
-    /// of the exit, and is not tried again.
-    pub(crate) throttled_apart: bool,
+    /// Maximum length of the body in bytes, after decompression.
+    ///
+    /// A longer body is an error; with 0 the body is not read.
+    pub(crate) response_max: usize,
+    /// Whether the platform has a separate rate limit for this kind of request.
+    ///
+    /// A 429 then does not count against the egress route and is not retried.
+    pub(crate) has_own_rate_limit: bool,
 }
 
-impl Request {
-    /// The platform, by the first of its hosts.
+impl HttpRequest {
+    /// The platform, named by the first of its hosts.
     pub(super) fn platform(&self) -> &'static str {
         self.hosts.first().copied().unwrap_or_default()
     }
 
-    /// Refuses an address that is not one of the platform's own.
-    pub(super) fn check(&self) -> Result<(), HttpFault> {
-        if is_allowed(&self.url, self.hosts) { Ok(()) } else { Err(HttpFault::ForeignAddress) }
+    /// Rejects a URL outside the allowed hosts.
+    pub(super) fn check(&self) -> Result<(), HttpError> {
+        if is_allowed(&self.url, self.hosts) { Ok(()) } else { Err(HttpError::DisallowedHost) }
     }
 }
 
-/// Whether the address is one that we go to: https on its own port, a host of the list, nobody's name and
-/// password in it. Addresses come from the platforms' answers, so nothing is taken for granted.
+/// Whether a URL is allowed: https on the default port, a host of the list, no user name or password.
+///
+/// URLs come from the platforms' responses and are untrusted.
 pub(crate) fn is_allowed(url: &Url, hosts: &[&str]) -> bool {
     let known = match url.host() {
-        // A trailing dot, an address in numbers or another spelling is not on the list.
-        Some(Host::Domain(host)) => hosts.iter().any(|known| is_of(host, known)),
+        // A trailing dot, a numeric address or another spelling is not on the list.
+        Some(Host::Domain(host)) => hosts.iter().any(|known| matches_host(host, known)),
         _ => false,
     };
     let plain = url.username().is_empty() && url.password().is_none();
-    // `port` is none where the port is the scheme's own.
+    // `port` is `None` for the scheme's default port.
     url.scheme() == "https" && known && plain && url.port().is_none()
 }
 
-/// Whether a host is a known one, or lies below a known name that begins with a dot.
-fn is_of(host: &str, known: &str) -> bool {
+/// Whether a host equals a known one, or is below a known name that begins with a dot.
+fn matches_host(host: &str, known: &str) -> bool {
     match host.strip_suffix(known) {
         Some(below) => below.is_empty() != known.starts_with('.'),
         None => false,
     }
 }
 
-/// An answer, whatever its status; only 408, 429 and 5xx are faults of the transport.
+/// A response of any status; only 408, 429 and 5xx are transport errors.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
-    /// Where a redirect leads, made absolute. It is not followed.
+    /// Absolute target of a redirect. It is not followed.
     pub(crate) location: Option<Url>,
-    /// The cookies that it sets, as they are written. Nobody keeps them unless an errand does.
+    /// Raw `Set-Cookie` values. Only a [`crate::social::PlatformSession`] stores them.
     pub(crate) cookies: Vec<HeaderValue>,
     pub(crate) body: Bytes,
 }
@@ -73,20 +77,20 @@ mod tests {
     use super::*;
 
     fn check(url: &str) -> bool {
-        let request = Request {
+        let request = HttpRequest {
             method: Method::GET,
             url: Url::parse(url).unwrap(),
             hosts: &["www.youtube.com", "youtu.be"],
             headers: HeaderMap::new(),
             body: Bytes::new(),
-            answer_max: 1,
-            throttled_apart: false,
+            response_max: 1,
+            has_own_rate_limit: false,
         };
         request.check().is_ok()
     }
 
     #[test]
-    fn a_dot_stands_for_all_hosts_below_a_name() {
+    fn host_rule_leading_dot_matches_hosts_below() {
         for (host, expect) in [
             ("v16-webapp.tiktok.com", true),
             ("a.b.tiktok.com", true),
@@ -95,13 +99,17 @@ mod tests {
             (".tiktok.com", false),
             ("tiktok.com.evil.example", false),
         ] {
-            assert_eq!(is_of(host, ".tiktok.com"), expect, "{host}");
+            assert_eq!(matches_host(host, ".tiktok.com"), expect, "{host}");
         }
-        assert!(is_of("x.com", "x.com") && !is_of("a.x.com", "x.com") && !is_of("ax.com", "x.com"));
+        assert!(
+            matches_host("x.com", "x.com")
+                && !matches_host("a.x.com", "x.com")
+                && !matches_host("ax.com", "x.com")
+        );
     }
 
     #[test]
-    fn requests_go_to_known_hosts_only() {
+    fn request_unknown_host_is_rejected() {
         for allowed in
             ["https://www.youtube.com/a?b=c", "HTTPS://WWW.YouTube.com/", "https://www.youtube.com:443/"]
         {
@@ -126,10 +134,10 @@ mod tests {
             "file:///etc/passwd",
             "data:text/plain,x",
         ] {
-            // The one with a backslash is read as the known host with an odd path, which is as it should be.
-            let is_own =
+            // The URL with a backslash parses as the allowed host with an odd path, which is correct.
+            let is_allowed_host =
                 Url::parse(refused).unwrap().host_str() == Some("www.youtube.com") && refused.contains('\\');
-            assert_eq!(check(refused), is_own, "{refused}");
+            assert_eq!(check(refused), is_allowed_host, "{refused}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Names to addresses, where we resolve them ourselves: only public addresses count.
+//! Name resolution for direct connections: only public addresses are accepted.
 //!
-//! The list of hosts already keeps requests at home; this is the second lock, against a name server that
-//! lies and against names of the list that somebody points inwards.
+//! The host list already restricts requests. This check protects against a name server that lies and against
+//! listed names that point to private networks.
 
 use std::{
     fmt,
@@ -10,21 +10,21 @@ use std::{
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// A resolver that drops private, loopback, link-local, unique-local, multicast and reserved addresses.
+/// Resolver that drops private, loopback, link-local, unique-local, multicast and reserved addresses.
 #[derive(Debug)]
 pub(super) struct PublicOnly;
 
-/// All addresses of a name were such ones.
+/// Error of a name whose addresses are all non-public.
 #[derive(Debug)]
-pub(super) struct NotPublic;
+pub(super) struct PrivateAddressError;
 
-impl fmt::Display for NotPublic {
+impl fmt::Display for PrivateAddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name leads to addresses that are not public")
+        f.write_str("the name resolves to non-public addresses only")
     }
 }
 
-impl std::error::Error for NotPublic {}
+impl std::error::Error for PrivateAddressError {}
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
@@ -32,7 +32,7 @@ impl Resolve for PublicOnly {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let public: Vec<SocketAddr> = found.filter(|address| is_public(address.ip())).collect();
             if public.is_empty() {
-                return Err(NotPublic.into());
+                return Err(PrivateAddressError.into());
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })
@@ -49,11 +49,11 @@ fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let reserved = match (a, b, c) {
-        // "This network", and addresses shared by carriers (RFC 6598).
+        // "This network" (RFC 791) and shared carrier addresses (RFC 6598).
         (0, ..) | (100, 64..=127, _) => true,
-        // Protocol assignments, and the benchmarking networks (RFC 2544).
+        // Protocol assignments and benchmarking networks (RFC 2544).
         (192, 0, 0) | (198, 18..=19, _) => true,
-        // Reserved for the future, with the broadcast address.
+        // Reserved for future use, and the broadcast address.
         (240.., ..) => true,
         _ => false,
     };
@@ -72,11 +72,11 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match (a, b) {
-        // An IPv4 address behind a translator (RFC 6052): networks with IPv6 alone reach the world so.
+        // An IPv4 address behind a translator (RFC 6052): networks with only IPv6 reach IPv4 hosts this way.
         (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => embedded(g, h),
-        // 6to4 carries the IPv4 address next.
+        // 6to4 carries the IPv4 address in the next two segments.
         (0x2002, _) => embedded(b, c),
-        // Teredo (2001::/32) and documentation (2001:db8::/32, 3fff::/20) are nobody's web server.
+        // Teredo (2001::/32) and documentation (2001:db8::/32, 3fff::/20) host no web server.
         (0x2001, 0 | 0xdb8) | (0x3fff, 0..=0x0fff) => false,
         // Everything else outside the global unicast block is loopback, mapped, local or reserved.
         _ => a & 0xe000 == 0x2000,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_public_addresses_count() {
+    fn address_outside_public_range_is_rejected() {
         for address in
             ["142.250.1.1", "8.8.8.8", "100.63.0.1", "172.32.0.1", "2a00:1450:4001::8a", "64:ff9b::8.8.8.8"]
         {
@@ -128,10 +128,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_leads_home_is_refused() {
+    async fn resolver_private_name_is_refused() {
         let Err(error) = PublicOnly.resolve("localhost".parse().unwrap()).await else {
-            panic!("localhost was resolved")
+            panic!("localhost must not resolve")
         };
-        assert!(error.is::<NotPublic>());
+        assert!(error.is::<PrivateAddressError>());
     }
 }

@@ -1,6 +1,7 @@
-//! A small proxy on the loopback that plays a platform, for the tests of this crate: it accepts CONNECT
-//! for any host, speaks TLS under a certificate of its own authority, and answers as the test says.
-//! So the code under test is the code in production, to the URL.
+//! A local proxy that plays a platform in the tests of this crate.
+//!
+//! It accepts CONNECT for any host, speaks TLS with a certificate of a test authority, and sends scripted
+//! responses. The code under test is the production code, including its URLs.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +19,11 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{Http, HttpOptions};
+use super::{HttpOptions, HttpTransport};
 
-/// A request as the platform saw it.
+/// A request as the platform received it.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequest {
     pub(crate) host: String,
     /// Method, path and query.
     pub(crate) line: String,
@@ -31,49 +32,53 @@ pub(crate) struct Seen {
     pub(crate) body: String,
 }
 
-/// What the platform does for an answer, step by step; afterwards it closes the connection.
-pub(crate) enum Step {
+/// One step of a scripted response. After the last step the connection closes.
+pub(crate) enum ScriptStep {
     Write(Vec<u8>),
     Wait(Duration),
 }
 
-/// An answer with this status and body.
-pub(crate) fn answer(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<Step> {
+/// A response with this status and body.
+pub(crate) fn reply(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<ScriptStep> {
     let body = body.as_ref();
     let head = format!(
         "HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",
         body.len()
     );
-    vec![Step::Write([head.as_bytes(), body].concat())]
+    vec![ScriptStep::Write([head.as_bytes(), body].concat())]
 }
 
-type Script = dyn Fn(&Seen, usize) -> Vec<Step> + Send + Sync;
+type PlatformScript = dyn Fn(&SeenRequest, usize) -> Vec<ScriptStep> + Send + Sync;
 
-/// The proxy; it ends with the value.
-pub(crate) struct Platform {
+/// The proxy; it stops on drop.
+pub(crate) struct FakePlatform {
     address: SocketAddr,
     folder: tempfile::TempDir,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<SeenRequest>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Platform {
-    /// A platform that answers each request by `script`, which gets the request and how many came before.
-    pub(crate) async fn start(script: impl Fn(&Seen, usize) -> Vec<Step> + Send + Sync + 'static) -> Self {
+impl FakePlatform {
+    /// Starts a platform that runs `script` for each request.
+    ///
+    /// The script receives the request and the number of earlier ones.
+    pub(crate) async fn start(
+        script: impl Fn(&SeenRequest, usize) -> Vec<ScriptStep> + Send + Sync + 'static,
+    ) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), script).await
     }
 
     async fn start_in(
         folder: tempfile::TempDir,
-        script: impl Fn(&Seen, usize) -> Vec<Step> + Send + Sync + 'static,
+        script: impl Fn(&SeenRequest, usize) -> Vec<ScriptStep> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (pem, config) = authority();
         std::fs::write(folder.path().join("ca.pem"), pem).unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (script, log): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&seen));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (script, log): (Arc<PlatformScript>, _) = (Arc::new(script), Arc::clone(&requests));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
@@ -81,15 +86,15 @@ impl Platform {
                 connections.spawn(serve(stream, acceptor.clone(), Arc::clone(&script), Arc::clone(&log)));
             }
         });
-        Self { address, folder, seen, _tasks: tasks }
+        Self { address, folder, requests, _tasks: tasks }
     }
 
-    /// The proxy's address, for the options.
+    /// The proxy's URL, for the options.
     pub(crate) fn proxy(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Options that reach this platform quickly: short pauses are the transport's own.
+    /// Options that reach this platform.
     pub(crate) fn options(&self) -> HttpOptions {
         HttpOptions {
             proxies: vec![self.proxy()],
@@ -99,13 +104,13 @@ impl Platform {
     }
 
     /// A transport that reaches this platform.
-    pub(crate) fn http(&self) -> Arc<Http> {
-        Arc::new(Http::new(self.options()).unwrap())
+    pub(crate) fn http(&self) -> Arc<HttpTransport> {
+        Arc::new(HttpTransport::new(self.options()).unwrap())
     }
 
-    /// The requests that came, in order.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    /// The received requests, in order.
+    pub(crate) fn requests(&self) -> Vec<SeenRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
@@ -133,8 +138,8 @@ fn authority() -> (String, ServerConfig) {
 async fn serve(
     mut stream: TcpStream,
     acceptor: TlsAcceptor,
-    script: Arc<Script>,
-    log: Arc<Mutex<Vec<Seen>>>,
+    script: Arc<PlatformScript>,
+    log: Arc<Mutex<Vec<SeenRequest>>>,
 ) -> Option<()> {
     let (connect, _) = read_head(&mut stream).await?;
     let host = connect.strip_prefix("CONNECT ")?.split(' ').next()?.to_owned();
@@ -145,16 +150,16 @@ async fn serve(
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     let line = line.trim_end_matches(" HTTP/1.1").to_owned();
-    let seen = Seen { host, line, headers, body: String::from_utf8(body).unwrap() };
+    let request = SeenRequest { host, line, headers, body: String::from_utf8(body).unwrap() };
     let before = {
         let mut log = log.lock().unwrap();
-        log.push(seen.clone());
+        log.push(request.clone());
         log.len() - 1
     };
-    for step in script(&seen, before) {
+    for step in script(&request, before) {
         match step {
-            Step::Write(bytes) => stream.write_all(&bytes).await.ok()?,
-            Step::Wait(time) => tokio::time::sleep(time).await,
+            ScriptStep::Write(bytes) => stream.write_all(&bytes).await.ok()?,
+            ScriptStep::Wait(time) => tokio::time::sleep(time).await,
         }
         stream.flush().await.ok()?;
     }

@@ -1,8 +1,7 @@
-//! Whom we trust: the system's root certificates and those of the operator's file.
+//! TLS trust: the system's root certificates and those of the operator's file.
 //!
-//! On many systems the roots are some hundred files, and to read them takes longer than all else that is done
-//! before a server can answer. So they are read on a thread of their own, and the first connection that
-//! begins earlier waits for them.
+//! On many systems the roots are several hundred files, and reading them takes longer than the rest of the server
+//! start. A separate thread reads them, and a connection that starts earlier waits.
 
 use std::{
     path::Path,
@@ -17,21 +16,24 @@ use rustls::{
 };
 use transcript_core::{Error, ErrorKind, Result, Retry};
 
-/// The roots that are in use. Every client of a process that trusts the same ones shares them: they are read once.
-static SHARED: Mutex<Vec<Weak<Roots>>> = Mutex::new(Vec::new());
+/// Root certificates in use.
+///
+/// Clients of the process with the same roots share them, so they are read once.
+static SHARED: Mutex<Vec<Weak<RootSource>>> = Mutex::new(Vec::new());
 
-/// Makes TLS configurations: one for each proxy, so that no session resumed through one was begun
-/// through another. The host program's process-wide provider of cryptography is left as it is.
-pub(crate) struct Trust {
-    roots: Arc<Roots>,
+/// Creates TLS configurations: one per proxy, so that a session is never resumed through another proxy.
+///
+/// The process-wide cryptography provider of the host program is not changed.
+pub(crate) struct TlsConfigFactory {
+    roots: Arc<RootSource>,
 }
 
-impl Trust {
-    /// Trust in the system's certificates and those of a PEM file.
+impl TlsConfigFactory {
+    /// Trusts the system's certificates and those of a PEM file.
     ///
     /// # Errors
-    /// The file cannot be used. What is wrong with the system's certificates is said by
-    /// [`Trust::wait`], in the log, and by every connection.
+    /// The file cannot be read. Errors of the system's certificates are returned by
+    /// [`TlsConfigFactory::wait`] and by every connection, and are logged.
     pub(crate) fn new(ca_file: Option<&Path>) -> Result<Self> {
         let extra = ca_file.map(read_certificates).transpose()?.unwrap_or_default();
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,33 +42,33 @@ impl Trust {
             return Ok(Self { roots });
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = Arc::new(Roots { extra, provider, verifier: OnceLock::new() });
+        let roots = Arc::new(RootSource { extra, provider, verifier: OnceLock::new() });
         shared.push(Arc::downgrade(&roots));
         drop(shared);
         let reading = Arc::clone(&roots);
         let read = move || {
             if let Err(error) = reading.verifier() {
-                tracing::error!(%error, "no platform can be asked for anything");
+                tracing::error!(%error, "loading the root certificates failed");
             }
         };
-        // Without a thread they are read by the first connection.
+        // If the thread cannot start, the first connection reads them.
         std::thread::Builder::new().name("roots".to_owned()).spawn(read).ok();
         Ok(Self { roots })
     }
 
-    /// Waits until the system's certificates are read.
+    /// Waits until the system's certificates are loaded.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] when there are none, and none were given.
+    /// [`ErrorKind::Unsupported`] when the system has none and the file names none.
     pub(super) fn wait(&self) -> Result<()> {
         self.roots.verifier().map(drop)
     }
 
-    /// A new configuration, with a session cache of its own.
+    /// A new configuration with its own session cache.
     pub(crate) fn config(&self) -> Result<ClientConfig> {
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.roots.provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| Error::unexpected(format!("TLS cannot be set up: {error}")))?
+            .map_err(|error| Error::unexpected(format!("TLS cannot be configured: {error}")))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&self.roots) as _)
             .with_no_client_auth();
@@ -75,15 +77,15 @@ impl Trust {
     }
 }
 
-/// The system's verifier, from the moment at which it is there.
+/// The certificate verifier, available once the roots are loaded.
 #[derive(Debug)]
-struct Roots {
+struct RootSource {
     extra: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
     verifier: OnceLock<Result<Arc<dyn ServerCertVerifier>>>,
 }
 
-impl Roots {
+impl RootSource {
     fn verifier(&self) -> Result<&dyn ServerCertVerifier> {
         let read = || verifier(self.extra.clone(), Arc::clone(&self.provider));
         self.verifier.get_or_init(read).as_deref().map_err(Clone::clone)
@@ -94,7 +96,7 @@ impl Roots {
     }
 }
 
-impl ServerCertVerifier for Roots {
+impl ServerCertVerifier for RootSource {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -126,7 +128,7 @@ impl ServerCertVerifier for Roots {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        // What the verifiers of all systems say; this is asked before any of them need be there.
+        // The schemes that the verifiers of all systems report; rustls needs them before the roots are loaded.
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
@@ -152,8 +154,9 @@ fn verifier(
     }
 }
 
-/// The system's folder of roots is read like on other Unixes: the platform's own verifier would have to
-/// be given the app's Java context first, and fails hard without it.
+/// Reads the system's folder of roots, as on other Unixes.
+///
+/// The platform's own verifier needs the app's Java context and fails hard without it.
 #[cfg(target_os = "android")]
 fn verifier(
     extra: Vec<CertificateDer<'static>>,
@@ -176,7 +179,7 @@ fn no_roots(error: &dyn std::error::Error) -> Error {
         ErrorKind::Unsupported,
         Retry::Never,
         format!(
-            "there are no usable root certificates ({error}): install the system's, or name a PEM file in \
+            "no usable root certificates ({error}): install the system's, or set a PEM file in \
              upstream.ca_file"
         ),
     )
@@ -187,8 +190,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_roots_are_there_for_whoever_waits() {
-        let trust = Trust::new(None).unwrap();
+    fn roots_after_wait_are_loaded() {
+        let trust = TlsConfigFactory::new(None).unwrap();
         trust.wait().unwrap();
         let (config, verifier) = (trust.config().unwrap(), trust.roots.verifier().unwrap());
         assert_eq!(trust.roots.supported_verify_schemes(), verifier.supported_verify_schemes());
@@ -196,25 +199,26 @@ mod tests {
     }
 
     #[test]
-    fn who_trusts_the_same_reads_it_once() {
+    fn roots_same_content_are_shared() {
         let folder = tempfile::TempDir::new().unwrap();
         let file = folder.path().join("ca.pem");
         let made = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).unwrap();
         std::fs::write(&file, made.cert.pem()).unwrap();
-        let (first, second) = (Trust::new(Some(&file)).unwrap(), Trust::new(Some(&file)).unwrap());
+        let (first, second) =
+            (TlsConfigFactory::new(Some(&file)).unwrap(), TlsConfigFactory::new(Some(&file)).unwrap());
         assert!(Arc::ptr_eq(&first.roots, &second.roots));
-        let system = Trust::new(None).unwrap();
+        let system = TlsConfigFactory::new(None).unwrap();
         assert!(!Arc::ptr_eq(&first.roots, &system.roots));
-        // What the file holds counts, not its name.
+        // The content of the file is compared, not its name.
         let other = rcgen::generate_simple_self_signed(vec!["example.org".to_owned()]).unwrap();
         std::fs::write(&file, other.cert.pem()).unwrap();
-        assert!(!Arc::ptr_eq(&first.roots, &Trust::new(Some(&file)).unwrap().roots));
+        assert!(!Arc::ptr_eq(&first.roots, &TlsConfigFactory::new(Some(&file)).unwrap().roots));
     }
 
     #[test]
-    fn roots_that_are_not_there_are_told_to_every_connection() {
+    fn roots_missing_fail_every_connection() {
         let none = no_roots(&std::io::Error::other("no files"));
-        let roots = Roots {
+        let roots = RootSource {
             extra: Vec::new(),
             provider: Arc::new(rustls::crypto::ring::default_provider()),
             verifier: OnceLock::from(Err(none)),

@@ -1,83 +1,96 @@
-//! Instagram's videos, in one request. The platform shows captions to nobody, so there is nothing to read: this
-//! finds the file for whoever listens.
+//! Instagram's videos, in one request.
+//!
+//! Instagram publishes no captions, so this finds the file for speech-to-text.
 
+mod classify;
 mod page;
 mod post;
 pub(crate) mod request;
-mod signals;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::StatusCode;
 use transcript_core::{
-    supplier::{Ask, SupplyError, Watcher},
+    supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Clock,
     video::Platform,
 };
 
 use crate::{
-    http::Http,
-    social::{Errand, Media, MediaSource, Refusal},
+    http::HttpTransport,
+    social::{Media, MediaSource, PlatformSession, SocialFailure},
 };
 
-/// The most requests of one look-up: pages are what Instagram counts.
+/// Maximum number of requests per lookup: Instagram rate-limits pages.
 const REQUESTS_MAX: u32 = 8;
 
-/// Instagram's reels and video posts, as something to listen to.
+/// Media of Instagram's reels and video posts.
 ///
-/// It asks for the post's page as a browser would, once. What the page holds of other posts is left alone.
+/// It requests the post's page once, like a browser. Other posts on the page are ignored.
 #[derive(Debug)]
-pub struct InstagramVideos {
-    http: Arc<Http>,
+pub struct InstagramMedia {
+    http: Arc<HttpTransport>,
     clock: Arc<dyn Clock>,
 }
 
-impl InstagramVideos {
-    /// The videos, over this transport. The clock is the one that deadlines are given by.
-    pub fn new(http: Arc<Http>, clock: Arc<dyn Clock>) -> Self {
+impl InstagramMedia {
+    /// Creates the source over this transport. Deadlines refer to `clock`.
+    pub fn new(http: Arc<HttpTransport>, clock: Arc<dyn Clock>) -> Self {
         Self { http, clock }
     }
 }
 
 #[async_trait]
-impl MediaSource for InstagramVideos {
+impl MediaSource for InstagramMedia {
     fn platform(&self) -> Platform {
-        Platform::Reels
+        Platform::Instagram
     }
 
-    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
-        let mut errand = Errand::new(&self.http, self.clock.as_ref(), ask, watcher, REQUESTS_MAX);
+    async fn media(
+        &self,
+        request: &SupplyRequest,
+        monitor: &dyn SupplyMonitor,
+    ) -> Result<Media, SupplyError> {
+        let mut session =
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
         loop {
-            let refusal = match media(&mut errand, ask).await {
+            let failure = match media(&mut session, request).await {
                 Ok(media) => return Ok(media),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            tracing::debug!(video = %ask.video, ?refusal, "no video from Instagram");
-            if !errand.begins_anew(&refusal, request::PLATFORM) {
-                return Err(refusal.error(Platform::Reels));
+            tracing::debug!(video = %request.video, ?failure, "Instagram returned no video");
+            if !session.retry_elsewhere(&failure, request::PLATFORM) {
+                return Err(failure.error(Platform::Instagram));
             }
         }
     }
 }
 
-/// Asks for the page, and takes from it where the sound is.
-async fn media(errand: &mut Errand<'_>, ask: &Ask) -> Result<Media, Refusal> {
-    let request = request::page(&ask.video);
-    let request = request.ok_or_else(|| Refusal::Unreadable("the post has no address".to_owned()))?;
-    let answer = errand.follow(&request, signals::detour).await?;
-    let node = match answer.status {
-        StatusCode::NOT_FOUND => return Err(Refusal::Gone),
+/// Fetches the page and finds the video in it.
+async fn media(session: &mut PlatformSession<'_>, request: &SupplyRequest) -> Result<Media, SocialFailure> {
+    let page_request = request::page(&request.video);
+    let page_request =
+        page_request.ok_or_else(|| SocialFailure::Unreadable("the post has no URL".to_owned()))?;
+    let response = session.follow(&page_request, classify::classify_redirect).await?;
+    let node = match response.status {
+        StatusCode::NOT_FOUND => return Err(SocialFailure::Removed),
         status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-            return Err(Refusal::Forbidden(status.as_u16()));
+            return Err(SocialFailure::Forbidden(status.as_u16()));
         }
         status if !status.is_success() => {
-            return Err(Refusal::Unreadable(format!("it has the status HTTP {}", status.as_u16())));
+            return Err(SocialFailure::Unreadable(format!("it returned HTTP {}", status.as_u16())));
         }
-        _ => page::post(&answer.body, ask.video.id())?,
+        _ => page::post(&response.body, request.video.id())?,
     };
-    let post = post::read(&node, ask.video.id())?;
-    let found =
-        Media::found(errand, ask, post.details, post.addresses, request::FILES, &request::file_headers())?;
+    let post = post::read(&node, request.video.id())?;
+    let found = Media::found(
+        session,
+        request,
+        post.details,
+        post.addresses,
+        request::FILES,
+        &request::file_headers(),
+    )?;
     Ok(Media { has_audio: post.has_audio, ..found })
 }

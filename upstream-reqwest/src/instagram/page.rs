@@ -1,47 +1,49 @@
-//! From a post's page to what it says of the post. Pure and total.
+//! Extracts a post's data from its page. No I/O, and total.
 //!
-//! A page holds dozens of scripts of JSON, and in one of them the post, among a dozen others of its author.
+//! A page contains dozens of JSON scripts. One of them contains the post, among a dozen others of its author.
 
 use serde_json::Value;
 
-use super::signals;
-use crate::social::{Refusal, json::field};
+use super::classify;
+use crate::social::{SocialFailure, json::field};
 
-/// The longest script that is built up in memory, in bytes: that takes a hundred times its length. The one with
-/// the post has 20 to 200 KB.
+/// Maximum length of a script that is parsed, in bytes: it takes a hundred times its length in memory.
+///
+/// The one with the post has 20 to 200 KB.
 const SCRIPT_MAX: usize = 512 << 10;
-/// The most such scripts of a page that are looked into.
+/// Maximum number of such scripts per page.
 const SCRIPTS_MAX: usize = 8;
-/// The names under which a page holds a post: of today, and of the years before.
+/// Field names of a post, current and older.
 const NAMES: [&str; 3] = ["xig_polaris_media", "xdt_shortcode_media", "shortcode_media"];
 
-/// What a page says of the post with this code.
-pub(super) fn post(body: &[u8], code: &str) -> Result<Value, Refusal> {
+/// The data of the post with this code.
+pub(super) fn post(body: &[u8], code: &str) -> Result<Value, SocialFailure> {
     let text = String::from_utf8_lossy(body);
-    let mut refusal = None;
-    let mut looked_into = 0;
+    let mut failure = None;
+    let mut parsed = 0;
     for script in scripts(&text).filter(|script| NAMES.iter().any(|name| script.contains(name))) {
-        looked_into += 1;
-        if looked_into > SCRIPTS_MAX {
+        parsed += 1;
+        if parsed > SCRIPTS_MAX {
             break;
         }
         if script.len() > SCRIPT_MAX {
-            refusal.get_or_insert_with(|| Refusal::Unreadable("the post's data is too large".to_owned()));
+            failure
+                .get_or_insert_with(|| SocialFailure::Unreadable("the post's data is too large".to_owned()));
             continue;
         }
         let Ok(value) = serde_json::from_str::<Value>(script) else {
-            refusal.get_or_insert_with(|| Refusal::Unreadable("the post's data is damaged".to_owned()));
+            failure.get_or_insert_with(|| SocialFailure::Unreadable("the post's data is damaged".to_owned()));
             continue;
         };
         match find(value, code) {
             Some(Ok(post)) => return Ok(post),
             Some(Err(other)) => {
-                refusal.get_or_insert(other);
+                failure.get_or_insert(other);
             }
             None => {}
         }
     }
-    Err(refusal.unwrap_or_else(|| signals::page(&text)))
+    Err(failure.unwrap_or_else(|| classify::page(&text)))
 }
 
 /// The contents of the page's script elements.
@@ -52,14 +54,15 @@ fn scripts(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The post with this code in a value, or why it is not shown; none when there is nothing of it. The value's
-/// depth is bounded by what its parser takes.
-fn find(value: Value, code: &str) -> Option<Result<Value, Refusal>> {
+/// The post with this code in a value, or why it is hidden; `None` if it is absent.
+///
+/// The JSON parser bounds the depth of the value.
+fn find(value: Value, code: &str) -> Option<Result<Value, SocialFailure>> {
     match value {
         Value::Object(mut fields) => {
             for name in NAMES {
                 if let Some(found) = fields.get_mut(name) {
-                    return Some(shown(found.take(), code));
+                    return Some(unwrap_gate(found.take(), code));
                 }
             }
             first(fields.into_iter().map(|(_, value)| value), code)
@@ -69,13 +72,13 @@ fn find(value: Value, code: &str) -> Option<Result<Value, Refusal>> {
     }
 }
 
-fn first(values: impl Iterator<Item = Value>, code: &str) -> Option<Result<Value, Refusal>> {
+fn first(values: impl Iterator<Item = Value>, code: &str) -> Option<Result<Value, SocialFailure>> {
     let mut refused = None;
     for value in values {
         match find(value, code) {
             Some(Ok(post)) => return Some(Ok(post)),
-            Some(Err(refusal)) => {
-                refused.get_or_insert(Err(refusal));
+            Some(Err(failure)) => {
+                refused.get_or_insert(Err(failure));
             }
             None => {}
         }
@@ -83,24 +86,24 @@ fn first(values: impl Iterator<Item = Value>, code: &str) -> Option<Result<Value
     refused
 }
 
-/// What stands under a post's name: the post, behind a gate or not, or nothing.
-fn shown(mut found: Value, code: &str) -> Result<Value, Refusal> {
-    let own = |value: &Value| {
+/// Unwraps the value of a post: the post, with or without a gate, or a failure.
+fn unwrap_gate(mut found: Value, code: &str) -> Result<Value, SocialFailure> {
+    let matches_code = |value: &Value| {
         let named = field(value, "code").as_str().or_else(|| field(value, "shortcode").as_str());
         named.is_none_or(|named| named == code)
     };
     if found.is_null() {
-        // Removed, private, or for some viewers only: it says no more.
-        return Err(Refusal::Withheld(None));
+        // Removed, private, or restricted to some viewers: the page does not distinguish them.
+        return Err(SocialFailure::Withheld(None));
     }
-    if !own(&found) {
-        return Err(Refusal::OtherVideo);
+    if !matches_code(&found) {
+        return Err(SocialFailure::OtherVideo);
     }
     match found.get_mut("if_not_gated_logged_out").map(Value::take) {
         None => Ok(found),
-        Some(Value::Null) => Err(Refusal::Age),
-        Some(post) if own(&post) => Ok(post),
-        Some(_) => Err(Refusal::OtherVideo),
+        Some(Value::Null) => Err(SocialFailure::Age),
+        Some(post) if matches_code(&post) => Ok(post),
+        Some(_) => Err(SocialFailure::OtherVideo),
     }
 }
 
@@ -111,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn told(scripts: &[Value]) -> Result<Value, Refusal> {
+    fn read_post(scripts: &[Value]) -> Result<Value, SocialFailure> {
         let scripts: String = scripts
             .iter()
             .map(|json| format!("<script type=\"application/json\" data-sjs>{json}</script>"))
@@ -124,37 +127,37 @@ mod tests {
     }
 
     #[test]
-    fn the_post_is_found_wherever_it_lies() {
+    fn page_post_is_found_at_any_depth() {
         let inner = json!({"code": "Code1", "a": 1});
         let gated = nested(json!({"code": "Code1", "if_not_gated_logged_out": inner}));
-        assert_eq!(told(&[json!({"xig": 1}), gated.clone()]), Ok(inner));
+        assert_eq!(read_post(&[json!({"xig": 1}), gated.clone()]), Ok(inner));
         let older = json!({"data": {"xdt_shortcode_media": {"shortcode": "Code1"}}});
-        assert_eq!(told(&[older]), Ok(json!({"shortcode": "Code1"})));
+        assert_eq!(read_post(&[older]), Ok(json!({"shortcode": "Code1"})));
         let both = json!([{"shortcode_media": null}, gated]);
-        assert!(told(&[both]).is_ok(), "what is shown counts before what is not");
+        assert!(read_post(&[both]).is_ok(), "a visible post takes precedence over a hidden one");
     }
 
     #[test]
-    fn what_is_not_shown_says_why() {
+    fn page_hidden_post_is_classified() {
         let closed =
             nested(json!({"code": "Code1", "gating_ruling": {"x": 1}, "if_not_gated_logged_out": null}));
-        assert_eq!(told(&[closed]), Err(Refusal::Age));
-        assert_eq!(told(&[nested(json!(null))]), Err(Refusal::Withheld(None)));
-        assert_eq!(told(&[nested(json!({"code": "Code2"}))]), Err(Refusal::OtherVideo));
+        assert_eq!(read_post(&[closed]), Err(SocialFailure::Age));
+        assert_eq!(read_post(&[nested(json!(null))]), Err(SocialFailure::Withheld(None)));
+        assert_eq!(read_post(&[nested(json!({"code": "Code2"}))]), Err(SocialFailure::OtherVideo));
         let other = nested(json!({"if_not_gated_logged_out": {"code": "Code2"}}));
-        assert_eq!(told(&[other]), Err(Refusal::OtherVideo));
-        assert_eq!(told(&[json!({"a": 1})]), Err(Refusal::Shell));
+        assert_eq!(read_post(&[other]), Err(SocialFailure::OtherVideo));
+        assert_eq!(read_post(&[json!({"a": 1})]), Err(SocialFailure::EmptyPage));
         let of = |content: &str| post(format!("<script>{content}</script>").as_bytes(), "Code1");
-        assert!(matches!(of("xig_polaris_media = 5"), Err(Refusal::Unreadable(_))));
+        assert!(matches!(of("xig_polaris_media = 5"), Err(SocialFailure::Unreadable(_))));
         let long = format!("{{\"xig_polaris_media\":\"{}\"}}", "x".repeat(SCRIPT_MAX));
-        assert!(matches!(of(&long), Err(Refusal::Unreadable(_))));
+        assert!(matches!(of(&long), Err(SocialFailure::Unreadable(_))));
         let deep = format!("{{\"xig_polaris_media\":{}", "[".repeat(90_000));
-        assert!(matches!(of(&deep), Err(Refusal::Unreadable(_))));
+        assert!(matches!(of(&deep), Err(SocialFailure::Unreadable(_))));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_have_a_meaning(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn page_any_bytes_do_not_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
             let _ = post(&body, "Code1");
         }
     }

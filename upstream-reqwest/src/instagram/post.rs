@@ -1,35 +1,35 @@
-//! From what a page says of a post to its video. Pure.
+//! Reads the video from a post's data. No I/O.
 
 use base64::{Engine as _, engine::general_purpose};
 use serde_json::Value;
 use transcript_core::time::Timestamp;
 
 use crate::social::{
-    Details, MediaAddress, Refusal,
+    MediaAddress, SocialFailure, TrackDetails,
     json::{field, items, path, seconds_as_ms, text},
     title,
 };
 
-/// The most parts of a post, and files of one video, that are read.
+/// Maximum number of parts per post, and of files per video.
 const PARTS_MAX: usize = 20;
 const FILES_MAX: usize = 20;
-/// How much of a caption, a title and a name is looked at, in characters; the longest address, in bytes.
+/// Maximum lengths of a caption and a name in characters, and of a URL in bytes.
 const TEXT_MAX: usize = 2_200;
 const NAME_MAX: usize = 200;
 const ADDRESS_MAX: usize = 8_192;
 
 /// A post with a video.
 #[derive(Debug)]
-pub(super) struct Post {
-    pub(super) details: Details,
+pub(super) struct InstagramPost {
+    pub(super) details: TrackDetails,
     pub(super) has_audio: Option<bool>,
     pub(super) addresses: Vec<MediaAddress>,
 }
 
-/// The video of a post, in the form of today or in that of the years before.
-pub(super) fn read(node: &Value, code: &str) -> Result<Post, Refusal> {
+/// Reads the video of a post, in the current or the older format.
+pub(super) fn read(node: &Value, code: &str) -> Result<InstagramPost, SocialFailure> {
     if field(field(node, "owner"), "is_private").as_bool() == Some(true) && addresses(node).is_empty() {
-        return Err(Refusal::PrivateAccount);
+        return Err(SocialFailure::PrivateAccount);
     }
     let edges =
         items(field(node, "edge_sidecar_to_children"), "edges", PARTS_MAX).map(|edge| field(edge, "node"));
@@ -47,12 +47,12 @@ pub(super) fn read(node: &Value, code: &str) -> Result<Post, Refusal> {
         }
         let mut details = details(node, code);
         details.duration_ms = seconds_as_ms(field(part, "video_duration")).or_else(|| duration(&addresses));
-        return Ok(Post { details, has_audio, addresses });
+        return Ok(InstagramPost { details, has_audio, addresses });
     }
-    Err(if silent { Refusal::NoSound } else { Refusal::NoVideo })
+    Err(if silent { SocialFailure::NoAudio } else { SocialFailure::NoVideo })
 }
 
-fn details(node: &Value, code: &str) -> Details {
+fn details(node: &Value, code: &str) -> TrackDetails {
     let user = if field(node, "user").is_object() { field(node, "user") } else { field(node, "owner") };
     let name = text(field(user, "username"), NAME_MAX);
     let author = text(field(user, "full_name"), NAME_MAX).or_else(|| name.clone());
@@ -65,10 +65,10 @@ fn details(node: &Value, code: &str) -> Details {
         None => format!("Instagram video {code}"),
     };
     let named = text(field(node, "title"), NAME_MAX).or_else(|| caption.and_then(|caption| title(&caption)));
-    Details { title: named.or(Some(untitled)), author, duration_ms: None }
+    TrackDetails { title: named.or(Some(untitled)), author, duration_ms: None }
 }
 
-/// The addresses of one part's files, each once.
+/// URLs of one part's files, each once.
 fn addresses(part: &Value) -> Vec<MediaAddress> {
     let versions = items(part, "video_versions", FILES_MAX).map(|version| field(version, "url"));
     let mut found: Vec<MediaAddress> = Vec::new();
@@ -90,13 +90,13 @@ fn parameter(address: &MediaAddress, name: &str) -> Option<String> {
     address.url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// When an address runs out: seconds since 1970, in hexadecimal digits.
+/// Expiry of a URL: seconds since 1970, in hexadecimal digits.
 fn expiry(address: &MediaAddress) -> Option<Timestamp> {
     let seconds = i64::from_str_radix(&parameter(address, "oe")?, 16).ok()?;
     (0..1 << 40).contains(&seconds).then(|| Timestamp::from_millis(seconds * 1_000))
 }
 
-/// The length that an address tells of its file, where the post does not: in JSON, in base 64.
+/// Length of the video in its URL, if the post does not state it: JSON in base64.
 fn duration(addresses: &[MediaAddress]) -> Option<u64> {
     addresses.iter().find_map(|address| {
         let tag = parameter(address, "efg")?;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reel_is_read_in_the_form_of_today() {
+    fn reel_in_current_format_is_read() {
         let url = format!("https://a.fbcdn.net/v.mp4?efg={}&oe=6AC3D731", efg("{\"duration_s\":72}"));
         let reel = json!({
             "code": "C", "media_type": 2, "has_audio": true, "user": {"username": "rope.walk", "full_name": "Rope Walk"},
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn older_forms_and_galleries_are_read_too() {
+    fn older_format_and_gallery_are_read() {
         let old = json!({"shortcode": "C", "is_video": true, "video_url": "https://a.cdninstagram.com/v.mp4",
             "video_duration": 12.5, "owner": {"username": "rope.walk"},
             "edge_media_to_caption": {"edges": [{"node": {"text": "A splice"}}]}});
@@ -159,17 +159,20 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_listened_to_says_why() {
+    fn post_without_audio_is_classified() {
         let none = |node: Value| read(&node, "C").unwrap_err();
-        assert_eq!(none(json!({"media_type": 1})), Refusal::NoVideo);
-        assert_eq!(none(json!({"is_video": false})), Refusal::NoVideo);
-        assert_eq!(none(json!(null)), Refusal::NoVideo);
-        assert_eq!(none(json!({"has_audio": false, "video_url": "https://a.fbcdn.net/a"})), Refusal::NoSound);
-        assert_eq!(none(json!({"owner": {"is_private": true}})), Refusal::PrivateAccount);
+        assert_eq!(none(json!({"media_type": 1})), SocialFailure::NoVideo);
+        assert_eq!(none(json!({"is_video": false})), SocialFailure::NoVideo);
+        assert_eq!(none(json!(null)), SocialFailure::NoVideo);
+        assert_eq!(
+            none(json!({"has_audio": false, "video_url": "https://a.fbcdn.net/a"})),
+            SocialFailure::NoAudio
+        );
+        assert_eq!(none(json!({"owner": {"is_private": true}})), SocialFailure::PrivateAccount);
     }
 
     #[test]
-    fn what_an_address_says_of_itself_is_not_trusted_blindly() {
+    fn media_url_invalid_parameters_are_ignored() {
         for query in ["efg=%%", "efg=e30=", "oe=zz", "oe=-1", "oe=FFFFFFFFFFFFFFF", "efg=W10"] {
             let post = read(&json!({"video_url": format!("https://a.fbcdn.net/v?{query}")}), "C").unwrap();
             assert_eq!((post.details.duration_ms, post.addresses[0].expires), (None, None), "{query}");

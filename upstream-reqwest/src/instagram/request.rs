@@ -1,4 +1,4 @@
-//! What Instagram is asked: for a post's page, and for the file of its video.
+//! The requests to Instagram: a post's page, and its video file.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -6,22 +6,23 @@ use transcript_core::video::VideoId;
 use url::Url;
 
 use crate::{
-    http::Request,
+    http::HttpRequest,
     social::{BROWSER, BROWSER_BRANDS, headers},
 };
 
-/// The platform, as the transport tells platforms apart.
+/// The platform's name in the transport.
 pub(crate) const PLATFORM: &str = "www.instagram.com";
 const PAGES: &[&str] = &[PLATFORM];
-/// The hosts of files: its delivery networks have one in every town.
+/// The hosts of files: its delivery networks have many local hosts.
 pub(crate) const FILES: &[&str] = &["cdninstagram.com", ".cdninstagram.com", ".fbcdn.net"];
 
-/// The longest page that is read. Pages have 0.7 to 1 MB.
+/// Maximum length of a page. Pages have 0.7 to 1 MB.
 const PAGE_MAX: usize = 8 << 20;
 
-/// The question for a post's page. Without all that a browser says when somebody types an address, Instagram
-/// answers with an empty shell.
-pub(super) fn page(video: &VideoId) -> Option<Request> {
+/// The request for a post's page.
+///
+/// Without all headers of a browser navigation Instagram returns an empty shell.
+pub(super) fn page(video: &VideoId) -> Option<HttpRequest> {
     let headers = headers(&[
         ("user-agent", BROWSER),
         ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
@@ -35,18 +36,18 @@ pub(super) fn page(video: &VideoId) -> Option<Request> {
         ("sec-fetch-user", "?1"),
         ("upgrade-insecure-requests", "1"),
     ]);
-    Some(Request {
+    Some(HttpRequest {
         method: Method::GET,
         url: Url::parse(&video.address()).ok()?,
         hosts: PAGES,
         headers,
         body: Bytes::new(),
-        answer_max: PAGE_MAX,
-        throttled_apart: false,
+        response_max: PAGE_MAX,
+        has_own_rate_limit: false,
     })
 }
 
-/// What a request for a file says of who asks.
+/// The headers of a file request.
 pub(super) fn file_headers() -> HeaderMap {
     headers(&[("user-agent", BROWSER), ("accept", "*/*"), ("referer", "https://www.instagram.com/")])
 }
@@ -58,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_asked_for_as_a_browser_would() {
-        let request = page(&VideoId::new(Platform::Reels, "DdG4RIxIPyf").unwrap()).unwrap();
+    fn page_request_has_browser_headers() {
+        let request = page(&VideoId::new(Platform::Instagram, "DdG4RIxIPyf").unwrap()).unwrap();
         assert_eq!(request.url.as_str(), "https://www.instagram.com/reel/DdG4RIxIPyf/");
         assert_eq!(request.headers["sec-fetch-site"], "none");
         assert!(!request.headers.contains_key("cookie") && !request.headers.contains_key("referer"));

@@ -1,51 +1,53 @@
-//! Surface A: look-ups and their keys (specification 4, "Surface A").
+//! Client calls of the lookup API: transcripts and keys (specification 4.1 to 4.3).
 
 use http::{HeaderName, HeaderValue, Method};
 use transcript_core::{
-    lookup::{Reference, SourceTag},
+    lookup::{AttributionTag, VideoReference},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
     wire::{
-        lookup::{KeyCreated, KeyRequest, KeyStatus, TranscriptResult},
+        lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
         segments,
     },
 };
 
 use super::{
-    Answered, ServiceClient, ServiceError,
-    api::{Call, Repeat, TRANSCRIPT_MAX},
-    refusal::line,
+    ServiceClient, ServiceError, ServiceReply,
+    api::{RetrySafety, ServiceCall, TRANSCRIPT_MAX},
+    rejection::single_line,
 };
 
-/// The header with the proof of a paid plan (specification 3).
+/// The header with the signed proof of a paid plan (specification 5).
 const ENTITLEMENT: HeaderName = HeaderName::from_static("x-verbatim-entitlement");
-/// No transcript, and no transcript since the key's allowance is spent: answers, where text is asked for.
+/// Statuses of a text response without a transcript.
+///
+/// 404: none is available. 402: the key's allowance is used up.
 const NONE: u16 = 404;
-const SPENT: u16 = 402;
+const NO_CREDITS: u16 = 402;
 
-/// What is looked up.
+/// A video to look up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookupRequest {
-    /// The video: a link, or an id on the long-form site.
-    pub reference: Reference,
-    /// The attribution tag that the server puts into the watch address.
-    pub src: Option<SourceTag>,
+pub struct ServiceLookup {
+    /// The video: a link, or a YouTube id.
+    pub reference: VideoReference,
+    /// The attribution tag that the server adds to the watch URL.
+    pub src: Option<AttributionTag>,
 }
 
-impl LookupRequest {
-    /// The video that this link means.
+impl ServiceLookup {
+    /// Looks up the video of this link.
     pub fn url(url: impl Into<String>) -> Self {
-        Self { reference: Reference::Url(url.into()), src: None }
+        Self { reference: VideoReference::Url(url.into()), src: None }
     }
 
-    /// The video with this id on the long-form site.
+    /// Looks up the YouTube video with this id.
     pub fn id(id: impl Into<String>) -> Self {
-        Self { reference: Reference::Id(id.into()), src: None }
+        Self { reference: VideoReference::Id(id.into()), src: None }
     }
 
     fn query(&self, format: Option<TextFormat>) -> Vec<(&'static str, String)> {
         let value = match &self.reference {
-            Reference::Url(value) | Reference::Id(value) => value.clone(),
+            VideoReference::Url(value) | VideoReference::Id(value) => value.clone(),
         };
         let mut query = vec![(self.reference.parameter(), value)];
         query.extend(format.map(|format| ("format", format.as_str().to_owned())));
@@ -54,12 +56,12 @@ impl LookupRequest {
     }
 }
 
-/// The forms of a transcript beside JSON.
+/// Transcript formats other than JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextFormat {
-    /// `text`: plain prose.
+    /// `text`: plain text.
     Text,
-    /// `md`: Markdown with times.
+    /// `md`: Markdown with timestamps.
     Markdown,
     /// `srt`: SRT subtitles.
     Srt,
@@ -68,10 +70,10 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::Text, Self::Markdown, Self::Srt, Self::WebVtt];
 
-    /// The name on the wire.
+    /// The wire value.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -82,136 +84,150 @@ impl TextFormat {
     }
 }
 
-/// A transcript as text, or why there is none.
+/// A transcript as text, or the reason why there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextAnswer {
+pub enum TextResponse {
     /// The transcript.
     Text(String),
-    /// There is none (specification 4: 402 and 404).
+    /// No transcript (specification 4.1: 402 and 404).
     Missing {
-        /// Whether the key's allowance is spent.
+        /// Whether the key's allowance is used up.
         is_allowance_spent: bool,
-        /// Why, in the server's own sentence.
+        /// The reason, as the server wrote it.
         message: String,
-        /// Where a person can read the transcript: the server's last line as it came. Empty where the server
-        /// tells none.
+        /// Page where a person can read the transcript: the last line of the response, unchanged. Empty if the
+        /// server sent none.
         watch_url: String,
     },
 }
 
-impl Answered<TranscriptResult> {
-    /// Takes the transcript out of a look-up's answer, with what its headers say of it; none where there is none.
+impl ServiceReply<TranscriptResult> {
+    /// Moves the transcript out of a lookup response, with metadata of its headers.
+    ///
+    /// `None` if there is none.
     ///
     /// # Errors
-    /// [`ServiceError::Unreadable`] when its video or a time is none.
+    /// [`ServiceError::Unreadable`] when its video id or a timestamp is invalid.
     pub fn take_transcript(&mut self) -> Result<Option<Transcript>, ServiceError> {
-        let Self { body, facts } = self;
+        let Self { body, meta } = self;
         if !body.available {
             return Ok(None);
         }
-        let platform = Platform::from_wire(&body.platform).unwrap_or(Platform::VideoSite);
+        let platform = Platform::from_wire(&body.platform).unwrap_or(Platform::YouTube);
         let video = VideoId::new(platform, &body.video_id);
-        let segments = segments::timed(std::mem::take(&mut body.transcript));
-        let kind = if facts.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
+        let segments = segments::from_wire(std::mem::take(&mut body.transcript));
+        let kind = if meta.is_generated == Some(true) { TrackKind::Generated } else { TrackKind::Human };
         Ok(Some(Transcript {
-            video: video.map_err(|_| ServiceError::Unreadable("its video is none"))?,
+            video: video.map_err(|_| ServiceError::Unreadable("its video id is invalid"))?,
             title: None,
             author: None,
             duration_ms: None,
-            track: TrackInfo::new(facts.language.clone().unwrap_or_else(LanguageTag::unknown), kind),
+            track: TrackInfo::new(meta.language.clone().unwrap_or_else(LanguageTag::unknown), kind),
             source: body.source.clone().unwrap_or_default(),
-            segments: segments.ok_or(ServiceError::Unreadable("a time in it is none"))?,
+            segments: segments.ok_or(ServiceError::Unreadable("a timestamp in it is invalid"))?,
         }))
     }
 }
 
 impl ServiceClient {
-    /// Looks a transcript up in JSON (`GET /api/transcript`, operation getTranscript).
+    /// Looks up a transcript in JSON (`GET /api/transcript`, operation getTranscript).
     ///
-    /// Without a transcript it is an answer all the same: `available` is false, `failure_reason` says why, and
-    /// `watch_url` is the address for a person, as the server sent it. Without a key of the client's only what is
-    /// archived can be had. It is sent again after passing faults: a server fetches and charges a video once.
+    /// A response without a transcript is a success: `available` is false, `failure_reason` says why, and
+    /// `watch_url` is the page for a person, as the server sent it. A client without a key receives archived
+    /// transcripts only. Transient errors are retried: a server fetches and charges a video once.
     ///
     /// # Errors
-    /// [`ServiceError`]; 400 when the link or id is none.
-    pub async fn look_up(&self, request: &LookupRequest) -> Result<Answered<TranscriptResult>, ServiceError> {
-        self.api.ask(&lookup(request, None)).await?.read()
+    /// [`ServiceError`]; 400 when the link or id is invalid.
+    pub async fn look_up(
+        &self,
+        request: &ServiceLookup,
+    ) -> Result<ServiceReply<TranscriptResult>, ServiceError> {
+        self.api.execute(&lookup(request, None)).await?.read()
     }
 
-    /// The same as text, Markdown or subtitles.
+    /// Looks up a transcript as text, Markdown or subtitles.
     ///
     /// # Errors
-    /// As [`ServiceClient::look_up`]; that there is no transcript is an answer.
+    /// As [`ServiceClient::look_up`]; a missing transcript is a success.
     pub async fn look_up_text(
         &self,
-        request: &LookupRequest,
+        request: &ServiceLookup,
         format: TextFormat,
-    ) -> Result<Answered<TextAnswer>, ServiceError> {
-        let call = Call { answers: &[NONE, SPENT], ..lookup(request, Some(format)) };
-        let answer = self.api.ask(&call).await?;
-        let text =
-            std::str::from_utf8(&answer.body).map_err(|_| ServiceError::Unreadable("it is no text"))?;
-        let body = match answer.status.as_u16() {
-            status @ (NONE | SPENT) => missing(text, status == SPENT)?,
-            _ => TextAnswer::Text(text.to_owned()),
+    ) -> Result<ServiceReply<TextResponse>, ServiceError> {
+        let call = ServiceCall { answers: &[NONE, NO_CREDITS], ..lookup(request, Some(format)) };
+        let response = self.api.execute(&call).await?;
+        let text = std::str::from_utf8(&response.body)
+            .map_err(|_| ServiceError::Unreadable("it is not UTF-8 text"))?;
+        let body = match response.status.as_u16() {
+            status @ (NONE | NO_CREDITS) => parse_missing(text, status == NO_CREDITS)?,
+            _ => TextResponse::Text(text.to_owned()),
         };
-        Ok(Answered { body, facts: answer.facts })
+        Ok(ServiceReply { body, meta: response.meta })
     }
 
-    /// Makes a key for look-ups (`POST /api/keys`, operation createApiKey); `entitlement` is the proof of a paid
-    /// plan. The client's own key is not sent. It is never sent again by itself, since each one makes a key.
+    /// Creates a key of the lookup API (`POST /api/keys`, operation createApiKey).
+    ///
+    /// `entitlement` is the proof of a paid plan. The client's own key is not sent. The request is never retried,
+    /// since each one creates a key.
     ///
     /// # Errors
-    /// [`ServiceError`]; 429 when the network has made as many keys as it may, and [`ServiceError::Invalid`] for a
-    /// proof that no header can hold.
+    /// [`ServiceError`]; 429 when the network has created the maximum number of keys, and
+    /// [`ServiceError::Invalid`] for a proof that no header can hold.
     pub async fn create_key(
         &self,
         request: &KeyRequest,
         entitlement: Option<&str>,
-    ) -> Result<Answered<KeyCreated>, ServiceError> {
-        let call = Call::new(Method::POST, &["api", "keys"]).with_body(request)?;
-        let call = Call { is_keyed: false, repeat: Repeat::Never, ..call };
-        self.api.ask(&proven(call, entitlement)?).await?.read()
+    ) -> Result<ServiceReply<CreateKeyResponse>, ServiceError> {
+        let call = ServiceCall::new(Method::POST, &["api", "keys"]).with_body(request)?;
+        let call = ServiceCall { is_keyed: false, repeat: RetrySafety::Never, ..call };
+        self.api.execute(&with_entitlement(call, entitlement)?).await?.read()
     }
 
-    /// The plan and the remaining allowance of the client's key (`GET /api/keys/me`, operation getKeyStatus); a
-    /// proof of a paid plan renews it.
+    /// The plan and the remaining allowance of the client's key (`GET /api/keys/me`).
+    ///
+    /// The operation is getKeyStatus.
+    ///
+    /// A proof of a paid plan renews the key's entitlement.
     ///
     /// # Errors
     /// [`ServiceError`]; 401 when the server does not know the key.
-    pub async fn key_status(&self, entitlement: Option<&str>) -> Result<Answered<KeyStatus>, ServiceError> {
-        let call = Call::new(Method::GET, &["api", "keys", "me"]);
-        self.api.ask(&proven(call, entitlement)?).await?.read()
+    pub async fn key_status(
+        &self,
+        entitlement: Option<&str>,
+    ) -> Result<ServiceReply<KeyStatus>, ServiceError> {
+        let call = ServiceCall::new(Method::GET, &["api", "keys", "me"]);
+        self.api.execute(&with_entitlement(call, entitlement)?).await?.read()
     }
 }
 
-/// The call that looks something up.
-pub(super) fn lookup(request: &LookupRequest, format: Option<TextFormat>) -> Call {
-    let call = Call::new(Method::GET, &["api", "transcript"]);
-    Call { query: request.query(format), max: TRANSCRIPT_MAX, ..call }
+/// The call of a lookup.
+pub(super) fn lookup(request: &ServiceLookup, format: Option<TextFormat>) -> ServiceCall {
+    let call = ServiceCall::new(Method::GET, &["api", "transcript"]);
+    ServiceCall { query: request.query(format), max: TRANSCRIPT_MAX, ..call }
 }
 
-fn proven(mut call: Call, entitlement: Option<&str>) -> Result<Call, ServiceError> {
+fn with_entitlement(mut call: ServiceCall, entitlement: Option<&str>) -> Result<ServiceCall, ServiceError> {
     if let Some(proof) = entitlement {
         let value = HeaderValue::from_str(proof);
-        let mut value = value.map_err(|_| ServiceError::Invalid("its entitlement is no token"))?;
+        let mut value =
+            value.map_err(|_| ServiceError::Invalid("the entitlement is not a valid header value"))?;
         value.set_sensitive(true);
         call.headers.insert(ENTITLEMENT, value);
     }
     Ok(call)
 }
 
-/// A sentence, and alone on the last line the watch address.
-fn missing(text: &str, is_allowance_spent: bool) -> Result<TextAnswer, ServiceError> {
+/// Parses a text response without a transcript: a message, and the watch URL alone on the last line.
+fn parse_missing(text: &str, is_allowance_spent: bool) -> Result<TextResponse, ServiceError> {
     let (before, last) = text.trim_end().rsplit_once('\n').unwrap_or(("", text.trim_end()));
     let is_address = last.starts_with("https://") || last.starts_with("http://");
-    // A proxy's own page is no answer of the server's.
-    let none = || ServiceError::Unreadable("its watch address is missing");
+    // A proxy's error page is not a response of the server.
+    let none = || ServiceError::Unreadable("its watch URL is missing");
     if !is_address {
         return Err(none());
     }
-    let message = line(before).ok_or_else(none)?;
-    Ok(TextAnswer::Missing { is_allowance_spent, message, watch_url: last.to_owned() })
+    let message = single_line(before).ok_or_else(none)?;
+    Ok(TextResponse::Missing { is_allowance_spent, message, watch_url: last.to_owned() })
 }
 
 #[cfg(test)]
@@ -219,27 +235,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_miss_has_its_sentence_and_the_address_as_it_was_sent() {
+    fn missing_text_has_message_and_watch_url() {
         let address = "https://a.example/watch/video_site/x?src=mcp_other";
-        let read = missing(&format!("There are no captions.\n{address}\n"), false).unwrap();
-        let expect = TextAnswer::Missing {
+        let read = parse_missing(&format!("There are no captions.\n{address}\n"), false).unwrap();
+        let expect = TextResponse::Missing {
             is_allowance_spent: false,
             message: "There are no captions.".to_owned(),
             watch_url: address.to_owned(),
         };
         assert_eq!(read, expect);
         for page in ["", "Not Found", "<html>\n</html>", address, "\n"] {
-            assert!(missing(page, true).is_err(), "{page}");
+            assert!(parse_missing(page, true).is_err(), "{page}");
         }
     }
 
     #[test]
-    fn a_request_has_the_parameters_of_the_interface() {
+    fn lookup_query_has_api_parameters() {
         let request =
-            LookupRequest { src: Some(SourceTag::McpOther), ..LookupRequest::url("https://a/?b=c&d") };
+            ServiceLookup { src: Some(AttributionTag::McpOther), ..ServiceLookup::url("https://a/?b=c&d") };
         let query = lookup(&request, Some(TextFormat::Markdown)).query;
         let expect = [("url", "https://a/?b=c&d"), ("format", "md"), ("src", "mcp_other")];
         assert_eq!(query, expect.map(|(name, value)| (name, value.to_owned())));
-        assert_eq!(lookup(&LookupRequest::id("x"), None).query, [("v", "x".to_owned())]);
+        assert_eq!(lookup(&ServiceLookup::id("x"), None).query, [("v", "x".to_owned())]);
     }
 }

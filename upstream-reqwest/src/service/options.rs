@@ -1,36 +1,41 @@
-//! Which server is asked, and how patiently.
+//! Options of a [`ServiceClient`](super::ServiceClient).
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 use url::Url;
 
-/// The longest wait that [`ServiceOptions::named_wait_max`] may be.
+/// Upper bound of [`ServiceOptions::named_wait_max`].
 const WAIT_MAX: Duration = Duration::from_secs(300);
 
-/// Where a Verbatim server is, and with which key it is asked.
+/// Address, key and timeouts of a Verbatim server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServiceOptions {
-    /// The server's address, to which `/api/…` is added (`service.base_url`): http or https, without a query or a
-    /// user name.
+    /// The server's URL, to which `/api/…` is added (`service.base_url`).
+    ///
+    /// It is http or https, without a query or a user name.
     pub base_url: String,
-    /// A key: `vbk_…` for Surface A, `vba_…` for Surface B (`service.api_key`). Without one only what is archived
-    /// can be had, and what needs no key.
+    /// A key: `vbk_…` for the lookup API, `vba_…` for the v1 API (`service.api_key`).
+    ///
+    /// Without one only archived transcripts and endpoints without authentication are available.
     pub api_key: Option<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// How long one attempt may take, its answer included (`service.timeout`). A server takes its own time for
-    /// what is not archived: 25 s unless its operator chose otherwise.
+    /// Timeout of one attempt, including its response (`service.timeout`). A server needs up to 25 s for a
+    /// video that is not archived, unless its operator changed the default.
     pub timeout: Duration,
-    /// How often a request that failed in passing is sent again, where that is safe.
+    /// Number of retries after a transient error, where a retry is safe.
     pub retries: u32,
-    /// The longest wait that the server may name and that is waited for before a request is sent again; a longer
-    /// one is told to the caller at once.
+    /// The longest `Retry-After` that the client waits for before a retry.
+    ///
+    /// A longer one is returned to the caller immediately.
     pub named_wait_max: Duration,
 }
 
 impl ServiceOptions {
-    /// The server at this address, without a key: 60 s for an attempt, 2 retries, named waits of up to 10 s.
+    /// Options for the server at this URL, without a key.
+    ///
+    /// The defaults are 60 s per attempt, 2 retries and `Retry-After` up to 10 s.
     pub fn new(base_url: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
@@ -42,16 +47,16 @@ impl ServiceOptions {
         }
     }
 
-    /// The same, with this key.
+    /// The same options with this key.
     pub fn with_key(self, api_key: impl Into<String>) -> Self {
         Self { api_key: Some(api_key.into()), ..self }
     }
 
-    /// The address that paths are added to, when the options are sound.
+    /// Validates the options; returns the base URL.
     pub(super) fn check(&self) -> Result<Url> {
         let wrong = || {
             Error::invalid(
-                "service.base_url must be the address of a Verbatim server: http:// or https://, without a query \
+                "service.base_url must be the URL of a Verbatim server: http:// or https://, without a query \
                  or a user name",
             )
         };
@@ -67,7 +72,7 @@ impl ServiceOptions {
         }
         if self.timeout.is_zero() || self.named_wait_max > WAIT_MAX {
             return Err(Error::invalid(
-                "service.timeout must be more than zero, and named waits at most 5 minutes",
+                "service.timeout must be more than zero, and named_wait_max at most 5 minutes",
             ));
         }
         Ok(url)
@@ -75,7 +80,7 @@ impl ServiceOptions {
 }
 
 impl fmt::Debug for ServiceOptions {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServiceOptions")
             .field("base_url", &self.base_url)
@@ -91,9 +96,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_addresses_are_taken() {
-        for good in ["https://verbatim.example", "http://127.0.0.1:8080/", "https://a.example/under/this"] {
-            assert!(ServiceOptions::new(good).check().is_ok(), "{good}");
+    fn service_options_invalid_url_is_rejected() {
+        for valid in ["https://verbatim.example", "http://127.0.0.1:8080/", "https://a.example/under/this"] {
+            assert!(ServiceOptions::new(valid).check().is_ok(), "{valid}");
         }
         for bad in [
             "",
@@ -114,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_never_shown() {
+    fn service_options_debug_hides_key() {
         let options = ServiceOptions::new("https://a").with_key("vbk_hush");
         assert!(!format!("{options:?}").contains("hush"));
     }

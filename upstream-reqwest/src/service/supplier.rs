@@ -7,65 +7,70 @@ use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, sleep, timeout_at};
 use transcript_core::{
     Error, Result,
-    directory::key::Surface,
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    directory::api_key::ApiKind,
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     time::Clock,
     video::Platform,
 };
 
 use super::{
-    AskedByServers, HOP, LookupRequest, ServiceClient, ServiceError, ServiceOptions,
-    api::Call,
-    judgement::{Judged, failed, judge},
+    HOP, PeerRequests, ServiceClient, ServiceError, ServiceLookup, ServiceOptions,
+    api::ServiceCall,
+    classify::{SupplyDecision, classify_response, supply_error},
     lookup::lookup,
 };
 
 /// The supplier's name.
 pub const SERVICE_SUPPLIER: &str = "verbatim-service";
-/// The stage that whoever waits hears of.
+/// The stage that is reported to waiters.
 const STAGE: &str = "asking a server";
-/// How long before the caller's deadline it gives up.
-const MARGIN: Duration = Duration::from_millis(250);
+/// Safety margin before the caller's deadline.
+const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
 
 /// Another Verbatim server as a supplier named `verbatim-service`, for all four platforms.
 ///
-/// It asks Surface A with a key of that server, which fetches what it has not archived and bills the key. What
-/// comes back has its true source, and its language and kind as far as that server tells them. A failure has the
-/// reason that the server gave.
+/// It calls the lookup API with a key of that server, which fetches videos that it has not archived and charges the
+/// key. A transcript keeps its original source, and its language and kind if that server sends them. A failure has
+/// the reason that the server sent.
 pub struct ServiceSupplier {
     client: ServiceClient,
     clock: Arc<dyn Clock>,
-    asked: AskedByServers,
+    peer_requests: PeerRequests,
 }
 
 impl ServiceSupplier {
-    /// The supplier. The clock is the one that deadlines are given by; `asked` is where this server notes which
-    /// videos others ask it for.
+    /// Creates the supplier.
+    ///
+    /// Deadlines refer to `clock`; `peer_requests` holds the videos that other servers request from this one.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, or there is no key of Surface A among them.
-    pub fn new(options: &ServiceOptions, clock: Arc<dyn Clock>, asked: AskedByServers) -> Result<Self> {
+    /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, or the key is not one of the lookup API.
+    pub fn new(options: &ServiceOptions, clock: Arc<dyn Clock>, peer_requests: PeerRequests) -> Result<Self> {
         let client = ServiceClient::new(options)?;
         match options.api_key.as_deref() {
             None => Err(Error::invalid(
-                "service.api_key is missing: make a key of the server (POST /api/keys, or verbatim keys create there)",
+                "service.api_key is missing: create a key on the server (POST /api/keys, or verbatim keys create)",
             )),
-            Some(key) if key.starts_with(Surface::Account.prefix()) => Err(Error::invalid(
-                "service.api_key is a key of the v1 API: give one of the look-up API, which begins with vbk_",
+            Some(key) if key.starts_with(ApiKind::V1.prefix()) => Err(Error::invalid(
+                "service.api_key is a key of the v1 API: use one of the lookup API, which begins with vbk_",
             )),
-            Some(_) => Ok(Self { client, clock, asked }),
+            Some(_) => Ok(Self { client, clock, peer_requests }),
         }
     }
 
-    async fn ask(
+    async fn poll(
         &self,
-        call: &Call,
-        ask: &Ask,
+        call: &ServiceCall,
+        request: &SupplyRequest,
         deadline: Instant,
-    ) -> std::result::Result<Judged, SupplyError> {
-        let asking = timeout_at(deadline, self.client.api.ask(call)).await;
-        let answer = asking.unwrap_or(Err(ServiceError::Timeout)).and_then(super::api::Answer::read);
-        Ok(judge(answer.map_err(|error| failed(&error))?, ask, self.clock.now()))
+    ) -> std::result::Result<SupplyDecision, SupplyError> {
+        let response = timeout_at(deadline, self.client.api.execute(call)).await;
+        let answer =
+            response.unwrap_or(Err(ServiceError::Timeout)).and_then(super::api::ServiceResponse::read);
+        Ok(classify_response(answer.map_err(|error| supply_error(&error))?, request, self.clock.now()))
     }
 }
 
@@ -77,8 +82,8 @@ impl fmt::Debug for ServiceSupplier {
 
 #[async_trait]
 impl Supplier for ServiceSupplier {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: SERVICE_SUPPLIER.to_owned(),
             platforms: Platform::ALL.to_vec(),
             kind: SupplierKind::Remote,
@@ -87,35 +92,37 @@ impl Supplier for ServiceSupplier {
 
     async fn supply(
         &self,
-        ask: Ask,
-        watcher: Arc<dyn Watcher>,
-    ) -> std::result::Result<Supplied, SupplyError> {
-        let left = ask.deadline.since(self.clock.now());
-        let deadline = Instant::now() + left.saturating_sub(MARGIN);
-        let mut call = lookup(&LookupRequest::url(ask.video.address()), None);
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> std::result::Result<SupplyOutput, SupplyError> {
+        let left = request.deadline.since(self.clock.now());
+        let deadline = Instant::now() + left.saturating_sub(DEADLINE_MARGIN);
+        let mut call = lookup(&ServiceLookup::url(request.video.address()), None);
         call.headers.insert(HeaderName::from_static(HOP), HeaderValue::from_static("1"));
-        let mut told = None;
+        let mut last_failure = None;
         loop {
-            if watcher.cancelled() {
+            if monitor.is_cancelled() {
                 return Err(SupplyError::new(
                     SupplyReason::Cancelled,
-                    "Nobody waits for the transcript any more.",
+                    "No waiter is left for the transcript.",
                 ));
             }
-            if self.asked.is_asked(&ask.video) {
-                // Also between two questions: a server that waits for us is not waited for.
-                return Err(told.unwrap_or_else(in_a_circle));
+            if self.peer_requests.is_requested(&request.video) {
+                // Also checked between two polls: the other server may be waiting for this one.
+                return Err(last_failure.unwrap_or_else(request_loop));
             }
-            watcher.stage(STAGE, 0, 0);
-            match self.ask(&call, &ask, deadline).await? {
-                Judged::Supplied(supplied) => return Ok(supplied),
-                Judged::Failed(failure) => {
-                    tracing::debug!(video = %ask.video, error = %failure, "no transcript from the other server");
+            monitor.report_progress(STAGE, 0, 0);
+            match self.poll(&call, &request, deadline).await? {
+                SupplyDecision::Supplied(supplied) => return Ok(supplied),
+                SupplyDecision::Failed(failure) => {
+                    tracing::debug!(video = %request.video, error = %failure, "other server returned no transcript");
                     return Err(failure);
                 }
-                Judged::Later(wait, failure) if Instant::now() + wait >= deadline => return Err(failure),
-                Judged::Later(wait, failure) => {
-                    told = Some(failure);
+                SupplyDecision::Later(wait, failure) if Instant::now() + wait >= deadline => {
+                    return Err(failure);
+                }
+                SupplyDecision::Later(wait, failure) => {
+                    last_failure = Some(failure);
                     sleep(wait).await;
                 }
             }
@@ -123,7 +130,8 @@ impl Supplier for ServiceSupplier {
     }
 }
 
-fn in_a_circle() -> SupplyError {
-    let message = "Another Verbatim server asks this one for the video, so this one asks no third one.";
+fn request_loop() -> SupplyError {
+    let message =
+        "Another Verbatim server requests this video here, so the request is not forwarded to a third one.";
     SupplyError::declined(SupplyReason::Unreachable, message)
 }

@@ -1,18 +1,18 @@
-//! Fields of JSON from outside: what is missing or of another type counts as absent.
+//! Access to untrusted JSON: a field that is missing or of another type counts as absent.
 
 use serde_json::{Value, value::RawValue};
 
-/// A field of an object; null where there is none, or no object.
+/// A field of an object; null if it is absent or the value is not an object.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&Value::Null)
 }
 
-/// The value behind these fields, one inside the other; null where one is missing.
+/// The value at a path of nested fields; null if one is absent.
 pub(crate) fn path<'a>(value: &'a Value, names: &[&str]) -> &'a Value {
     names.iter().fold(value, |value, name| field(value, name))
 }
 
-/// The items of an array field, at most `max`; none where there is no array.
+/// The items of an array field, at most `max`; empty if it is not an array.
 pub(crate) fn items<'a>(
     value: &'a Value,
     name: &str,
@@ -21,26 +21,26 @@ pub(crate) fn items<'a>(
     field(value, name).as_array().into_iter().flatten().take(max)
 }
 
-/// A text without white space around it, at most `max` characters of it; none when it is empty.
+/// A trimmed text, at most `max` characters of it; `None` if empty.
 pub(crate) fn text(value: &Value, max: usize) -> Option<String> {
     let text: String = value.as_str()?.trim().chars().take(max).collect();
     let text = text.trim_end();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A whole number, or one in a string: the platforms write the same field both ways.
+/// A whole number, or one in a string: the platforms use both for the same field.
 pub(crate) fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-/// A duration in seconds as milliseconds; none when it is zero or longer than any video.
+/// A duration in seconds as milliseconds; `None` if zero or longer than two days.
 pub(crate) fn seconds_as_ms(value: &Value) -> Option<u64> {
     let seconds = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
-    // Two days; a cast of a float that is within bounds is exact enough.
+    // The value is bounded, so the cast is exact enough.
     (seconds > 0.0 && seconds <= 172_800.0).then(|| (seconds * 1_000.0).round() as u64)
 }
 
-/// A part of a larger text as a value; none when it is longer than `max` bytes or nested too deeply.
+/// Parses a part of a larger text; `None` if it is longer than `max` bytes or too deeply nested.
 pub(crate) fn part(text: &RawValue, max: usize) -> Option<Value> {
     (text.get().len() <= max).then(|| serde_json::from_str(text.get()).ok()).flatten()
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_types_count_as_absent() {
+    fn json_field_of_odd_type_is_absent() {
         let value = json!({"a": {"b": [1, "2"]}, "n": "17", "t": "  words  ", "s": "31.5", "z": 0});
         assert_eq!(path(&value, &["a", "b", "c"]), &Value::Null);
         assert_eq!(items(field(&value, "a"), "b", 1).count(), 1);

@@ -1,4 +1,4 @@
-//! Where the sound of a video is, for whoever listens to it.
+//! Media sources: URLs and downloads of videos, for speech-to-text.
 
 use std::{
     fmt,
@@ -16,104 +16,106 @@ use tokio::{
     time::Instant,
 };
 use transcript_core::{
-    supplier::{Ask, SupplyError, Watcher},
+    supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Timestamp,
     transcript::LanguageTag,
     video::{Platform, VideoId},
 };
 use url::Url;
 
-use super::{Details, Errand, Refusal};
-use crate::http::{Http, HttpFault, Request, Sink, Visit, is_allowed};
+use super::{PlatformSession, SocialFailure, TrackDetails};
+use crate::http::{BodySink, EgressSession, HttpError, HttpRequest, HttpTransport, is_allowed};
 
-/// The most addresses of one video that are kept, and requests of one download.
+/// Maximum number of URLs per video, and of requests per download.
 const ADDRESSES_MAX: usize = 6;
 const REQUESTS_MAX: u32 = 12;
-/// How many redirects of one address are followed.
+/// Maximum number of redirects per URL.
 const REDIRECTS_MAX: usize = 3;
-/// The name of the stage in which a file is fetched, and how many bytes come between two reports of it.
+/// Name of the download stage, and number of bytes between two progress reports.
 const STAGE: &str = "audio";
-const TELL_EVERY: u64 = 256 << 10;
-/// How much of a file's beginning is looked at.
+const REPORT_INTERVAL: u64 = 256 << 10;
+/// Number of leading bytes of a file that are checked.
 const HEAD_MAX: usize = 64;
 
-/// A platform's videos, as something to listen to.
+/// Source of the media of one platform's videos.
 #[async_trait]
 pub trait MediaSource: fmt::Debug + Send + Sync + 'static {
     /// The platform.
     fn platform(&self) -> Platform;
 
-    /// Finds where the sound of a video is. The wish does not matter.
+    /// Finds the audio of a video. The track selector is ignored.
     ///
     /// # Errors
-    /// [`SupplyError`], with the same reasons as a supplier's: there is no video, or none with sound, or
-    /// nobody may see it, or the platform does not answer.
-    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError>;
+    /// [`SupplyError`], with the reasons of a supplier: there is no video, it has no audio, access is restricted,
+    /// or the platform does not respond.
+    async fn media(&self, request: &SupplyRequest, monitor: &dyn SupplyMonitor)
+    -> Result<Media, SupplyError>;
 }
 
-/// A video that can be listened to.
+/// A video with media URLs.
 #[derive(Clone, Debug)]
 pub struct Media {
     /// The video.
     pub video: VideoId,
-    /// Its title, where it has one.
+    /// Its title, if it has one.
     pub title: Option<String>,
-    /// Who made it.
+    /// Its author.
     pub author: Option<String>,
-    /// How long it is, in milliseconds, where the platform says so.
+    /// Its length in milliseconds, if the platform states it.
     pub duration_ms: Option<u64>,
-    /// The language that is spoken, where the platform says so.
+    /// The spoken language, if the platform states it.
     pub language: Option<LanguageTag>,
-    /// Whether it has sound, where the platform says so. A video that is known to have none is a failure.
+    /// Whether it has audio, if the platform states it. A video known to be silent is an error instead.
     pub has_audio: Option<bool>,
-    /// Where it is: the smallest file first, all with the same sound.
+    /// URLs of its files: the smallest first, all with the same audio.
     pub addresses: Vec<MediaAddress>,
-    /// The hosts that these may lead to.
+    /// Allowed hosts of the URLs.
     pub(crate) hosts: &'static [&'static str],
-    /// The way out through which the platform told of it: addresses may be good for that one only.
-    pub(crate) exit: Option<usize>,
+    /// Egress route of the platform's response: the URLs may be valid for that route only.
+    pub(crate) route: Option<usize>,
 }
 
-/// One address of a video's file.
+/// A URL of a video's file.
 #[derive(Clone)]
 pub struct MediaAddress {
-    /// The address. It is signed, so it is nobody else's business.
+    /// The URL. It is signed, so it is a secret.
     pub url: Url,
-    /// The file's length in bytes, where the platform says so.
+    /// Size of the file in bytes, if the platform states it.
     pub bytes: Option<u64>,
-    /// Its bits a second, where the platform says so.
+    /// Bits per second, if the platform states it.
     pub bitrate: Option<u64>,
-    /// When it runs out, where it says so.
+    /// Expiry of the URL, if known.
     pub expires: Option<Timestamp>,
     pub(crate) headers: HeaderMap,
-    /// What comes after it in the same file, where a platform has it in parts only.
+    /// URLs of the following parts, if the platform splits the file.
     pub(crate) rest: Vec<Url>,
 }
 
 impl Media {
-    /// What was found on an errand. `addresses` come in the order in which they are asked; each gets these
-    /// headers, and the cookies of the errand that belong to it.
+    /// Creates the media from the URLs found in a session.
+    ///
+    /// `addresses` are in download order; each gets these headers and its cookies of the session.
     pub(crate) fn found(
-        errand: &Errand<'_>,
-        ask: &Ask,
-        details: Details,
+        session: &PlatformSession<'_>,
+        request: &SupplyRequest,
+        details: TrackDetails,
         addresses: Vec<MediaAddress>,
         hosts: &'static [&'static str],
         headers: &HeaderMap,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, SocialFailure> {
         let is_known = |address: &MediaAddress| address.all().all(|url| is_allowed(url, hosts));
         let mut addresses: Vec<_> = addresses.into_iter().filter(is_known).take(ADDRESSES_MAX).collect();
         for address in &mut addresses {
             address.headers = headers.clone();
-            if let Some(cookies) = errand.cookies_for(&address.url) {
+            if let Some(cookies) = session.cookies_for(&address.url) {
                 address.headers.insert(header::COOKIE, cookies);
             }
         }
         if addresses.is_empty() {
-            return Err(Refusal::Unreadable("it names no address of the video that is its own".to_owned()));
+            return Err(SocialFailure::Unreadable("it names no video URL on its own hosts".to_owned()));
         }
         Ok(Self {
-            video: ask.video.clone(),
+            video: request.video.clone(),
             title: details.title,
             author: details.author,
             duration_ms: details.duration_ms,
@@ -121,64 +123,65 @@ impl Media {
             has_audio: None,
             addresses,
             hosts,
-            exit: errand.exit(),
+            route: session.route(),
         })
     }
 
-    /// Fetches the video's file into `file`, which is emptied before, from the first address that gives it, and
-    /// returns its length in bytes. The watcher hears how far it is, in bytes, as the stage `audio`.
+    /// Downloads the video's file into `file`, which is truncated first, and returns its size in bytes.
+    ///
+    /// The URLs are tried in order. Progress is reported in bytes, as the stage `audio`.
     ///
     /// # Errors
-    /// [`SupplyError`]: what was wrong with the first address, when none gives a file of at most `bytes_max`
-    /// bytes within `patience`.
+    /// [`SupplyError`] of the first URL, when none provides a file of at most `bytes_max` bytes within
+    /// `timeout`.
     pub async fn download(
         &self,
-        http: &Arc<Http>,
-        watcher: &dyn Watcher,
+        http: &Arc<HttpTransport>,
+        monitor: &dyn SupplyMonitor,
         file: &mut File,
         bytes_max: u64,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<u64, SupplyError> {
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         let parts = self.addresses.iter().map(|address| address.rest.len()).max().unwrap_or(0);
         let requests_max = REQUESTS_MAX.saturating_add(u32::try_from(parts).unwrap_or(u32::MAX));
-        let mut visit = http.visit().at_most(requests_max).through(self.exit);
-        let mut told = None;
+        let mut egress = http.session().with_request_limit(requests_max).with_route(self.route);
+        let mut first_failure = None;
         for address in &self.addresses {
             let mut headers = address.headers.clone();
-            // What is poured into a file is not undone.
+            // Bodies that are streamed to a file are not decompressed.
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            let request = Request {
+            let request = HttpRequest {
                 method: Method::GET,
                 url: address.url.clone(),
                 hosts: self.hosts,
                 headers,
                 body: Bytes::new(),
-                answer_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
-                throttled_apart: false,
+                response_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
+                has_own_rate_limit: false,
             };
-            let mut filing = Filing::new(file, watcher, address.bytes);
-            match gather(&mut visit, request, &address.rest, deadline, &mut filing).await {
-                Ok(()) => return Ok(filing.written),
-                Err(refusal) => {
-                    tracing::debug!(video = %self.video, ?refusal, "no file at this address");
-                    told.get_or_insert(refusal);
+            let mut download = FileDownload::new(file, monitor, address.bytes);
+            match download_parts(&mut egress, request, &address.rest, deadline, &mut download).await {
+                Ok(()) => return Ok(download.written),
+                Err(failure) => {
+                    tracing::debug!(video = %self.video, ?failure, "media URL failed");
+                    first_failure.get_or_insert(failure);
                 }
             }
         }
-        let none = || Refusal::Unreadable("the video has no address".to_owned());
-        Err(told.unwrap_or_else(none).error(self.video.platform()))
+        let none = || SocialFailure::Unreadable("the video has no URL".to_owned());
+        Err(first_failure.unwrap_or_else(none).error(self.video.platform()))
     }
 }
 
 impl MediaAddress {
-    /// An address of which nothing else is known; none when it is none.
+    /// A URL without metadata; `None` if it is invalid.
     pub(crate) fn at(base: &str, address: &str) -> Option<Self> {
         let url = Url::parse(base).and_then(|base| base.join(address)).ok()?;
         Some(Self::in_parts(url, Vec::new()))
     }
 
-    /// The address of a file of which this is the first part, and these are the others.
+    /// The URL of a file's first part, with the URLs of its other parts.
     pub(crate) fn in_parts(url: Url, rest: Vec<Url>) -> Self {
         Self { url, bytes: None, bitrate: None, expires: None, headers: HeaderMap::new(), rest }
     }
@@ -188,139 +191,146 @@ impl MediaAddress {
     }
 }
 
-/// A file that is being fetched.
-struct Filing<'a> {
+/// A download in progress.
+struct FileDownload<'a> {
     file: &'a mut File,
-    watcher: &'a dyn Watcher,
-    /// How long it is to be, where somebody says so.
+    monitor: &'a dyn SupplyMonitor,
+    /// Expected size in bytes, if the platform states it.
     expected: Option<u64>,
     of: u64,
-    /// How much is there of the parts before this one.
+    /// Number of bytes of the previous parts.
     kept: u64,
     written: u64,
-    told: u64,
+    reported: u64,
     head: Vec<u8>,
 }
 
-impl<'a> Filing<'a> {
-    fn new(file: &'a mut File, watcher: &'a dyn Watcher, expected: Option<u64>) -> Self {
-        Self { file, watcher, expected, of: 0, kept: 0, written: 0, told: 0, head: Vec::new() }
+impl<'a> FileDownload<'a> {
+    fn new(file: &'a mut File, monitor: &'a dyn SupplyMonitor, expected: Option<u64>) -> Self {
+        Self { file, monitor, expected, of: 0, kept: 0, written: 0, reported: 0, head: Vec::new() }
     }
 
-    fn tell(&mut self) {
-        self.told = self.written;
-        self.watcher.stage(STAGE, self.written, self.of);
+    fn report(&mut self) {
+        self.reported = self.written;
+        self.monitor.report_progress(STAGE, self.written, self.of);
     }
 
-    /// The end of the file: everything is where it can be read, and is no page.
-    async fn finish(&mut self) -> Result<(), Refusal> {
-        self.file.flush().await.map_err(|error| Refusal::Fault(no_room(&error)))?;
-        self.tell();
-        is_file(&self.head)
+    /// Completes the file: flushes it and checks that it is not a page.
+    async fn finish(&mut self) -> Result<(), SocialFailure> {
+        self.file.flush().await.map_err(|error| SocialFailure::Transport(disk_full(&error)))?;
+        self.report();
+        check_head(&self.head)
     }
 }
 
 #[async_trait]
-impl Sink for Filing<'_> {
-    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpFault> {
-        // How long all parts are together nobody says.
+impl BodySink for FileDownload<'_> {
+    async fn begin(&mut self, of: Option<u64>) -> Result<(), HttpError> {
+        // The total size of all parts is unknown.
         self.of = of.or(self.expected).filter(|_| self.kept == 0).unwrap_or(0);
         self.written = self.kept;
         self.head.clear();
-        // What was written before may still be on its way.
-        self.file.flush().await.map_err(|error| no_room(&error))?;
-        self.file.set_len(self.kept).await.map_err(|error| no_room(&error))?;
-        self.file.seek(SeekFrom::Start(self.kept)).await.map_err(|error| no_room(&error))?;
-        self.tell();
+        // Earlier data may still be buffered.
+        self.file.flush().await.map_err(|error| disk_full(&error))?;
+        self.file.set_len(self.kept).await.map_err(|error| disk_full(&error))?;
+        self.file.seek(SeekFrom::Start(self.kept)).await.map_err(|error| disk_full(&error))?;
+        self.report();
         Ok(())
     }
 
-    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpFault> {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), HttpError> {
         let missing = HEAD_MAX.saturating_sub(self.head.len()).min(bytes.len());
         self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
-        self.file.write_all(&bytes).await.map_err(|error| no_room(&error))?;
+        self.file.write_all(&bytes).await.map_err(|error| disk_full(&error))?;
         self.written += bytes.len() as u64;
-        if self.written.abs_diff(self.told) >= TELL_EVERY {
-            self.tell();
+        if self.written.abs_diff(self.reported) >= REPORT_INTERVAL {
+            self.report();
         }
         Ok(())
     }
 }
 
-/// A file that cannot be written. What the system says of it names no path.
-fn no_room(error: &io::Error) -> HttpFault {
-    tracing::warn!(%error, "a file could not be put down");
-    HttpFault::NoRoom
+/// Reports a write error. The system's message contains no path.
+fn disk_full(error: &io::Error) -> HttpError {
+    tracing::warn!(%error, "media file write failed");
+    HttpError::DiskFull
 }
 
-/// Fetches a file in all its parts, one after the other. Together they have at most the bytes of the request.
-async fn gather(
-    visit: &mut Visit,
-    request: Request,
+/// Downloads a file in all its parts, in order. Together they have at most `response_max` bytes.
+async fn download_parts(
+    egress: &mut EgressSession,
+    request: HttpRequest,
     rest: &[Url],
     deadline: Instant,
-    filing: &mut Filing<'_>,
-) -> Result<(), Refusal> {
-    pour(visit, request.clone(), deadline, filing).await?;
+    download: &mut FileDownload<'_>,
+) -> Result<(), SocialFailure> {
+    download_file(egress, request.clone(), deadline, download).await?;
     for part in rest {
-        if filing.watcher.cancelled() {
-            return Err(Refusal::Cancelled);
+        if download.monitor.is_cancelled() {
+            return Err(SocialFailure::Cancelled);
         }
-        filing.kept = filing.written;
-        let kept = usize::try_from(filing.kept).unwrap_or(usize::MAX);
-        let answer_max = request.answer_max.saturating_sub(kept);
-        let request = Request { url: part.clone(), answer_max, ..request.clone() };
-        pour(visit, request, deadline, filing).await?;
+        download.kept = download.written;
+        let kept = usize::try_from(download.kept).unwrap_or(usize::MAX);
+        let response_max = request.response_max.saturating_sub(kept);
+        let request = HttpRequest { url: part.clone(), response_max, ..request.clone() };
+        download_file(egress, request, deadline, download).await?;
     }
     Ok(())
 }
 
-/// Fetches the file at an address; redirects are followed among the platform's own hosts.
-async fn pour(
-    visit: &mut Visit,
-    mut request: Request,
+/// Downloads the file at a URL; follows redirects among the platform's own hosts.
+async fn download_file(
+    egress: &mut EgressSession,
+    mut request: HttpRequest,
     deadline: Instant,
-    filing: &mut Filing<'_>,
-) -> Result<(), Refusal> {
+    download: &mut FileDownload<'_>,
+) -> Result<(), SocialFailure> {
     for _ in 0..=REDIRECTS_MAX {
-        let answer = visit.download(&request, deadline, filing).await.map_err(Refusal::Fault)?;
-        match answer.location.filter(|_| answer.status.is_redirection()) {
+        let response =
+            egress.download(&request, deadline, download).await.map_err(SocialFailure::Transport)?;
+        match response.location.filter(|_| response.status.is_redirection()) {
             Some(location) => {
                 if location.host_str() != request.url.host_str() {
-                    // They were the other host's.
+                    // The cookies belong to the previous host.
                     request.headers.remove(header::COOKIE);
                 }
                 request.url = location;
             }
             None => {
-                has_file(answer.status)?;
-                return filing.finish().await;
+                check_status(response.status)?;
+                return download.finish().await;
             }
         }
     }
-    Err(Refusal::Unreadable("it redirects again and again".to_owned()))
+    Err(SocialFailure::Unreadable("it sent too many redirects".to_owned()))
 }
 
-/// Whether an answer of this status is a whole file.
-fn has_file(status: StatusCode) -> Result<(), Refusal> {
+/// Checks that a response with this status is a complete file.
+fn check_status(status: StatusCode) -> Result<(), SocialFailure> {
     match status {
         StatusCode::OK => Ok(()),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Refusal::Forbidden(status.as_u16())),
-        status => Err(Refusal::Unreadable(format!("the video's address has HTTP {}", status.as_u16()))),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(SocialFailure::Forbidden(status.as_u16())),
+        status => {
+            Err(SocialFailure::Unreadable(format!("the video's URL returned HTTP {}", status.as_u16())))
+        }
     }
 }
 
-/// Whether a file begins as one. Pages of refusal come as answers, too, and no file of sound begins so.
-fn is_file(head: &[u8]) -> Result<(), Refusal> {
+/// Checks by its first bytes that the data is a media file.
+///
+/// Error pages may have status 200; no media file begins like a page.
+fn check_head(head: &[u8]) -> Result<(), SocialFailure> {
     match head.iter().find(|c| !c.is_ascii_whitespace()) {
-        None => Err(Refusal::Unreadable("the video is empty".to_owned())),
-        Some(b'<' | b'{' | b'#') => Err(Refusal::Unreadable("a page came in place of the video".to_owned())),
+        None => Err(SocialFailure::Unreadable("the video is empty".to_owned())),
+        Some(b'<' | b'{' | b'#') => {
+            Err(SocialFailure::Unreadable("a page arrived in place of the video".to_owned()))
+        }
         Some(_) => Ok(()),
     }
 }
 
 impl fmt::Debug for MediaAddress {
-    /// Without the query, which holds signatures, and without the headers, which hold cookies.
+    /// Omits the query, which holds signatures, and the headers, which hold cookies.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MediaAddress")
             .field("host", &self.url.host_str())
@@ -336,20 +346,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_and_cookies_are_not_shown() {
+    fn media_url_debug_hides_signature_and_cookies() {
         let mut address = MediaAddress::at("https://a.example", "/b?signature=hush").unwrap();
         address.headers.insert(header::COOKIE, "tt_chain_token=hush".parse().unwrap());
         assert!(!format!("{address:?}").contains("hush"));
     }
 
     #[test]
-    fn pages_are_no_files() {
-        assert!(is_file(b"\0\0\0\x20ftypisom").is_ok());
+    fn media_file_page_is_rejected() {
+        assert!(check_head(b"\0\0\0\x20ftypisom").is_ok());
         for head in [&b" <html>"[..], b"{\"a\":1}", b"#EXTM3U", b"", b" \n"] {
-            assert!(is_file(head).is_err(), "{head:?}");
+            assert!(check_head(head).is_err(), "{head:?}");
         }
         for (status, expect) in [(200, true), (206, false), (204, false), (403, false), (404, false)] {
-            assert_eq!(has_file(StatusCode::from_u16(status).unwrap()).is_ok(), expect, "{status}");
+            assert_eq!(check_status(StatusCode::from_u16(status).unwrap()).is_ok(), expect, "{status}");
         }
     }
 }

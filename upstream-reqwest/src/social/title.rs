@@ -1,9 +1,9 @@
-//! Titles for posts that have none: their first words. Pure.
+//! Titles of posts without one: their first words. No I/O.
 
-/// How much of a post's text is its title, in characters.
+/// Maximum length of a title in characters.
 const TITLE_MAX: usize = 72;
 
-/// The first words of a text, without the short links that X puts in the place of media and addresses.
+/// The first words of a text, without the short links that X inserts for media and URLs.
 pub(crate) fn title(text: &str) -> Option<String> {
     let is_link = |word: &&str| word.starts_with("https://t.co/") || word.starts_with("http://t.co/");
     let mut title = String::new();
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_are_the_first_words() {
+    fn title_has_first_words_without_short_links() {
         assert_eq!(title("a  b\nhttps://t.co/x c").as_deref(), Some("a b c"));
         assert_eq!(title("https://t.co/x"), None);
         let long = title(&"word ".repeat(50)).unwrap();

@@ -1,5 +1,6 @@
-//! Asking an OpenAI-compatible service what is said in a part. One host, the operator's; no proxy of the
-//! platforms' sees the key.
+//! Client of an OpenAI-compatible transcription service on one host, which the operator chose.
+//!
+//! It uses no proxy of the platforms, so no proxy sees the key.
 
 use std::{
     fmt::{self, Write as _},
@@ -20,45 +21,45 @@ use transcript_core::{Error, Result as CoreResult};
 use url::Url;
 
 use super::{
-    SoundFormat, SpeechOptions,
-    answer::{self, Said},
-    form::form,
-    refusal::Refusal,
+    AudioFormat, SpeechOptions,
+    failure::SpeechFailure,
+    multipart::form,
+    response::{self, Transcription},
 };
-use crate::http::{HttpFault, bearer, named_wait, own_client, pause, read_body};
+use crate::http::{HttpError, bearer, build_service_client, parse_retry_after, pause, read_body};
 
-/// The longest that a connection takes to come about.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The most that is read of an answer, and of a refusal. Ten minutes of speech have some 200 KB.
+/// Maximum length of a response and of an error response. Ten minutes of speech have about 200 KB.
 const ANSWER_MAX: usize = 4 << 20;
-const REFUSAL_MAX: usize = 64 << 10;
-/// The longest wait that a service may name and is waited for; and the shortest when it names none.
-const NAMED_MAX: Duration = Duration::from_secs(120);
+const ERROR_BODY_MAX: usize = 64 << 10;
+/// The longest `Retry-After` that is waited for, and the shortest pause without one.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 const THROTTLED_MIN: Duration = Duration::from_secs(1);
 
-/// A service.
-pub(super) struct Endpoint {
+/// A transcription service.
+pub(super) struct SpeechEndpoint {
     client: reqwest::Client,
     url: Url,
     authorization: Option<HeaderValue>,
     model: String,
-    format: SoundFormat,
+    format: AudioFormat,
     timeout: Duration,
     retries: u32,
     permits: Semaphore,
-    /// Until when it wants to be left alone.
-    closed_until: Mutex<Option<Instant>>,
-    /// Whether it has shown that it tells no times.
+    /// End of the pause that the service requested.
+    paused_until: Mutex<Option<Instant>>,
+    /// Whether the service has returned a transcription without times.
     is_untimed: AtomicBool,
 }
 
-impl Endpoint {
+impl SpeechEndpoint {
     pub(super) fn new(options: &SpeechOptions) -> CoreResult<Self> {
         let url = options.check()?;
         let authorization = options.api_key.as_deref().map(bearer).transpose();
-        let authorization =
-            authorization.map_err(|_| Error::invalid("speech.api_key holds what no key holds"))?;
-        let client = own_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
+        let authorization = authorization
+            .map_err(|_| Error::invalid("speech.api_key has a character that a header cannot hold"))?;
+        let client = build_service_client(options.ca_file.as_deref(), CONNECT_TIMEOUT, None)?;
         Ok(Self {
             client,
             url,
@@ -68,57 +69,57 @@ impl Endpoint {
             timeout: options.timeout,
             retries: options.retries,
             permits: Semaphore::new(options.concurrency as usize),
-            closed_until: Mutex::new(None),
+            paused_until: Mutex::new(None),
             is_untimed: AtomicBool::new(false),
         })
     }
 
-    /// Waits until a part may be sent.
+    /// Waits until a chunk may be sent.
     pub(super) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.permits.acquire().await.ok()
     }
 
-    /// Whether the service tells when the words of a part were spoken, as far as is known.
+    /// Whether the service returns the times of spans, as far as is known.
     pub(super) fn is_timed(&self) -> bool {
         !self.is_untimed.load(Ordering::Relaxed)
     }
 
-    /// Notes that it does not.
+    /// Records that the service returns no times.
     pub(super) fn set_untimed(&self) {
         self.is_untimed.store(true, Ordering::Relaxed);
     }
 
-    /// What is said in a part. Passing faults are tried again; `accept` says whether an answer is good.
+    /// Transcribes a chunk. Transient errors are retried; `accept` validates a response.
     ///
     /// # Errors
-    /// The last fault; [`Refusal::Untimed`] when times are wanted and the service cannot tell them.
+    /// The last error; [`SpeechFailure::Untimed`] when times are required and the service does not support them.
     pub(super) async fn transcribe<T>(
         &self,
-        sound: &[u8],
+        audio: &[u8],
         is_timed: bool,
-        accept: impl Fn(Said) -> Result<T, Refusal>,
-    ) -> Result<T, Refusal> {
+        accept: impl Fn(Transcription) -> Result<T, SpeechFailure>,
+    ) -> Result<T, SpeechFailure> {
         let boundary = boundary();
         let response_format = if is_timed { "verbose_json" } else { "json" };
         let fields = [("model", self.model.as_str()), ("response_format", response_format)];
-        let body = form(&boundary, &fields, self.format.file_name(), self.format.media_type(), sound);
+        let body = form(&boundary, &fields, self.format.file_name(), self.format.media_type(), audio);
         let media_type = format!("multipart/form-data; boundary={boundary}");
         let mut attempt = 0;
         loop {
-            self.wait_until_open().await;
-            let refusal = match self.attempt(&media_type, &body, is_timed).await.and_then(&accept) {
-                Ok(said) => return Ok(said),
-                Err(refusal) => refusal,
+            self.wait_for_pause().await;
+            let failure = match self.attempt(&media_type, &body, is_timed).await.and_then(&accept) {
+                Ok(transcription) => return Ok(transcription),
+                Err(failure) => failure,
             };
-            tracing::debug!(attempt, ?refusal, "a part was not heard");
-            if attempt >= self.retries || !refusal.is_passing() {
-                return Err(refusal);
+            tracing::debug!(attempt, ?failure, "chunk transcription failed");
+            if attempt >= self.retries || !failure.is_transient() {
+                return Err(failure);
             }
-            match &refusal {
-                Refusal::Throttled(Some(named)) if *named > NAMED_MAX => return Err(refusal),
-                Refusal::Throttled(named) => {
-                    self.close_for(named.unwrap_or_else(|| throttled_pause(attempt)))
+            match &failure {
+                SpeechFailure::Throttled(Some(named)) if *named > RETRY_AFTER_MAX => return Err(failure),
+                SpeechFailure::Throttled(named) => {
+                    self.pause_for(named.unwrap_or_else(|| throttled_pause(attempt)))
                 }
                 _ => sleep(pause(attempt, rand::random())).await,
             }
@@ -126,25 +127,30 @@ impl Endpoint {
         }
     }
 
-    /// Lets nobody send anything for a while.
-    fn close_for(&self, time: Duration) {
-        let until = Instant::now() + time;
-        let mut closed = self.closed_until.lock().unwrap_or_else(PoisonError::into_inner);
-        *closed = (*closed).max(Some(until));
+    /// Pauses all requests to the service.
+    fn pause_for(&self, time: Duration) {
+        let ends_at = Instant::now() + time;
+        let mut paused = self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
+        *paused = (*paused).max(Some(ends_at));
     }
 
-    async fn wait_until_open(&self) {
-        // Another part may be told to wait longer meanwhile.
+    async fn wait_for_pause(&self) {
+        // Another chunk may extend the pause while this one waits.
         loop {
-            let until = *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner);
-            match until {
-                Some(until) if until > Instant::now() => sleep_until(until).await,
+            let ends_at = *self.paused_until.lock().unwrap_or_else(PoisonError::into_inner);
+            match ends_at {
+                Some(ends_at) if ends_at > Instant::now() => sleep_until(ends_at).await,
                 _ => return,
             }
         }
     }
 
-    async fn attempt(&self, media_type: &str, body: &Bytes, is_timed: bool) -> Result<Said, Refusal> {
+    async fn attempt(
+        &self,
+        media_type: &str,
+        body: &Bytes,
+        is_timed: bool,
+    ) -> Result<Transcription, SpeechFailure> {
         let mut request =
             self.client.post(self.url.clone()).header(header::CONTENT_TYPE, media_type).body(body.clone());
         if let Some(authorization) = &self.authorization {
@@ -152,64 +158,64 @@ impl Endpoint {
         }
         let started = Instant::now();
         let result = timeout(self.timeout, send(request, is_timed)).await;
-        let result = result.unwrap_or(Err(Refusal::Away(HttpFault::Timeout)));
+        let result = result.unwrap_or(Err(SpeechFailure::Unreachable(HttpError::Timeout)));
         tracing::debug!(
             bytes = body.len(),
             elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            is_heard = result.is_ok(),
-            "asked for a transcription"
+            is_success = result.is_ok(),
+            "transcription request finished"
         );
         result
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for SpeechEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint").field("host", &self.url.host_str()).finish_non_exhaustive()
+        f.debug_struct("SpeechEndpoint").field("host", &self.url.host_str()).finish_non_exhaustive()
     }
 }
 
-async fn send(request: reqwest::RequestBuilder, is_timed: bool) -> Result<Said, Refusal> {
-    let fault = |error| Refusal::Away(HttpFault::of(&error));
+async fn send(request: reqwest::RequestBuilder, is_timed: bool) -> Result<Transcription, SpeechFailure> {
+    let fault = |error| SpeechFailure::Unreachable(HttpError::from_reqwest(&error));
     let response = request.send().await.map_err(fault)?;
     let status = response.status();
     if status.is_success() {
-        let body = read_body(response, ANSWER_MAX).await.map_err(Refusal::Away)?;
-        return answer::read(&body);
+        let body = read_body(response, ANSWER_MAX).await.map_err(SpeechFailure::Unreachable)?;
+        return response::read(&body);
     }
-    let wait = named_wait(response.headers());
-    // A refusal that cannot be read is one all the same.
-    let body = read_body(response, REFUSAL_MAX).await.unwrap_or_default();
-    Err(judge(status, wait, &body, is_timed))
+    let wait = parse_retry_after(response.headers());
+    // An error response is valid without a readable body.
+    let body = read_body(response, ERROR_BODY_MAX).await.unwrap_or_default();
+    Err(classify_error(status, wait, &body, is_timed))
 }
 
-/// What a refusal means. Its own words are looked at, but never told: they may name the key.
-fn judge(status: StatusCode, wait: Option<Duration>, body: &[u8], is_timed: bool) -> Refusal {
+/// Classifies an error response. Its text is inspected but never reported: it may contain the key.
+fn classify_error(status: StatusCode, wait: Option<Duration>, body: &[u8], is_timed: bool) -> SpeechFailure {
     let says = |word: &str| body.windows(word.len()).any(|window| window == word.as_bytes());
     match status.as_u16() {
-        401 | 403 => Refusal::Key,
-        402 => Refusal::UsedUp,
-        429 if says("insufficient_quota") => Refusal::UsedUp,
-        429 => Refusal::Throttled(wait),
-        404 | 405 => Refusal::Unknown,
-        413 => Refusal::PartTooLarge,
-        400 | 422 if is_timed && (says("response_format") || says("verbose_json")) => Refusal::Untimed,
-        503 if wait.is_some() => Refusal::Throttled(wait),
-        408 | 500.. => Refusal::Fault(status.as_u16()),
-        status => Refusal::Refused(status),
+        401 | 403 => SpeechFailure::Key,
+        402 => SpeechFailure::QuotaExceeded,
+        429 if says("insufficient_quota") => SpeechFailure::QuotaExceeded,
+        429 => SpeechFailure::Throttled(wait),
+        404 | 405 => SpeechFailure::Unknown,
+        413 => SpeechFailure::PartTooLarge,
+        400 | 422 if is_timed && (says("response_format") || says("verbose_json")) => SpeechFailure::Untimed,
+        503 if wait.is_some() => SpeechFailure::Throttled(wait),
+        408 | 500.. => SpeechFailure::ServerError(status.as_u16()),
+        status => SpeechFailure::Rejected(status),
     }
 }
 
-/// The pause before a service that names none is asked again: from one second on, doubling.
+/// The pause after throttling without a `Retry-After`: from 1 s, doubling.
 fn throttled_pause(attempt: u32) -> Duration {
     THROTTLED_MIN.saturating_mul(1 << attempt.min(6)) + pause(0, rand::random())
 }
 
-/// A boundary that no sound holds but by an accident of one in 2¹²⁸.
+/// A random boundary; it occurs in the audio with a probability of about 1 in 2¹²⁸.
 fn boundary() -> String {
     let mut text = String::from("verbatim-");
     for byte in rand::random::<[u8; 16]>() {
-        // Writing to a string never fails.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -220,30 +226,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn error_response_is_classified() {
         let wait = Some(Duration::from_secs(7));
         for (status, body, expect) in [
-            (401, "", Refusal::Key),
-            (402, "", Refusal::UsedUp),
-            (429, r#"{"error":{"code":"insufficient_quota"}}"#, Refusal::UsedUp),
-            (429, "slow down", Refusal::Throttled(wait)),
-            (503, "", Refusal::Throttled(wait)),
-            (502, "", Refusal::Fault(502)),
-            (404, "", Refusal::Unknown),
-            (413, "<html>", Refusal::PartTooLarge),
-            (400, r#"{"error":{"param":"response_format","code":"unsupported_value"}}"#, Refusal::Untimed),
-            (422, r#"{"detail":[{"loc":["body","file"]}]}"#, Refusal::Refused(422)),
-            (302, "", Refusal::Refused(302)),
+            (401, "", SpeechFailure::Key),
+            (402, "", SpeechFailure::QuotaExceeded),
+            (429, r#"{"error":{"code":"insufficient_quota"}}"#, SpeechFailure::QuotaExceeded),
+            (429, "slow down", SpeechFailure::Throttled(wait)),
+            (503, "", SpeechFailure::Throttled(wait)),
+            (502, "", SpeechFailure::ServerError(502)),
+            (404, "", SpeechFailure::Unknown),
+            (413, "<html>", SpeechFailure::PartTooLarge),
+            (
+                400,
+                r#"{"error":{"param":"response_format","code":"unsupported_value"}}"#,
+                SpeechFailure::Untimed,
+            ),
+            (422, r#"{"detail":[{"loc":["body","file"]}]}"#, SpeechFailure::Rejected(422)),
+            (302, "", SpeechFailure::Rejected(302)),
         ] {
             let status = StatusCode::from_u16(status).unwrap();
-            assert_eq!(judge(status, wait, body.as_bytes(), true), expect, "{status} {body}");
+            assert_eq!(classify_error(status, wait, body.as_bytes(), true), expect, "{status} {body}");
         }
-        assert_eq!(judge(StatusCode::BAD_REQUEST, None, b"response_format", false), Refusal::Refused(400));
-        assert_eq!(judge(StatusCode::SERVICE_UNAVAILABLE, None, b"", true), Refusal::Fault(503));
+        assert_eq!(
+            classify_error(StatusCode::BAD_REQUEST, None, b"response_format", false),
+            SpeechFailure::Rejected(400)
+        );
+        assert_eq!(
+            classify_error(StatusCode::SERVICE_UNAVAILABLE, None, b"", true),
+            SpeechFailure::ServerError(503)
+        );
     }
 
     #[test]
-    fn pauses_grow() {
+    fn throttled_pause_doubles_to_limit() {
         let pause = |attempt| throttled_pause(attempt).as_secs();
         assert_eq!((pause(0), pause(2), pause(99)), (1, 4, 64));
     }

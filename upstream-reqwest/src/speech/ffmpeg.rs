@@ -1,5 +1,4 @@
-//! Running ffmpeg: without a shell, with nothing but what it is given on its standard streams, for a limited
-//! time, and never for longer than somebody waits for it.
+//! Runs ffmpeg: without a shell, with standard streams only, with a time limit, and stopped on drop.
 
 use std::{
     ffi::OsStr,
@@ -16,14 +15,16 @@ use tokio::{
     time::timeout,
 };
 
-use super::refusal::Refusal;
-use crate::program::{Group, Room};
+use super::failure::SpeechFailure;
+use crate::process::{ProcessGroup, ResourceLimits};
 
-/// What it may see of our environment: where it and its libraries are.
+/// Environment variables that ffmpeg receives: the paths of the program and its libraries.
 const ENVIRONMENT: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"];
-/// What every run begins with: no questions, no greeting, no protocol but files and pipes, and no room for what
-/// a hostile file says that it needs.
-const MANNERS: [&str; 10] = [
+/// Arguments of every run.
+///
+/// They disable prompts, the banner and all protocols but files and pipes, and limit the memory that a malicious file
+/// can request.
+const BASE_ARGUMENTS: [&str; 10] = [
     "-nostdin",
     "-hide_banner",
     "-loglevel",
@@ -35,10 +36,10 @@ const MANNERS: [&str; 10] = [
     "-protocol_whitelist",
     "file,pipe",
 ];
-/// The memory that it may write to, in bytes; where the system keeps such limits.
+/// Limit of writable memory in bytes, on systems that support it.
 const MEMORY_MAX: u64 = 1 << 30;
-/// How much of its complaints is read.
-const COMPLAINT_MAX: u64 = 8 << 10;
+/// Maximum of error output that is kept, in bytes.
+const ERROR_OUTPUT_MAX: u64 = 8 << 10;
 
 /// The ffmpeg program.
 #[derive(Debug)]
@@ -49,83 +50,87 @@ impl Ffmpeg {
         Self(path.to_owned())
     }
 
-    /// Starts it with these arguments.
+    /// Starts ffmpeg with these arguments.
     ///
     /// # Errors
-    /// [`Refusal::NoProgram`] when there is none that can be run.
+    /// [`SpeechFailure::NoProgram`] when the program is missing or not executable.
     pub(super) fn start<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
         stdin: Stdio,
-    ) -> Result<Running, Refusal> {
+    ) -> Result<FfmpegHandle, SpeechFailure> {
         let mut command = Command::new(&self.0);
-        command.args(MANNERS).args(arguments).env_clear().env("LC_ALL", "C");
+        command.args(BASE_ARGUMENTS).args(arguments).env_clear().env("LC_ALL", "C");
         for name in ENVIRONMENT {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
             }
         }
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        // It writes no file at all.
-        let room = Room { memory: MEMORY_MAX, file: 0 };
-        let (child, group) = Group::spawn(&mut command, room).map_err(|error| {
-            tracing::warn!(%error, "ffmpeg cannot be run");
+        // ffmpeg writes no file.
+        let limits = ResourceLimits { memory: MEMORY_MAX, file: 0 };
+        let (child, group) = ProcessGroup::spawn(&mut command, limits).map_err(|error| {
+            tracing::warn!(%error, "ffmpeg start failed");
             match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Refusal::NoProgram,
-                _ => Refusal::ProgramFailed,
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => SpeechFailure::NoProgram,
+                _ => SpeechFailure::ProgramFailed,
             }
         })?;
-        Ok(Running { child, group })
+        Ok(FfmpegHandle { child, group })
     }
 }
 
-/// A run of it, which ends at the latest with this value.
+/// A running ffmpeg, which is stopped on drop.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct FfmpegHandle {
     child: Child,
-    group: Group,
+    group: ProcessGroup,
 }
 
 /// How a run ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct FfmpegExit {
     pub(super) status: ExitStatus,
-    /// What it complained about, in part.
-    pub(super) complaint: String,
+    /// The first part of its error output.
+    pub(super) error_output: String,
 }
 
-impl Running {
-    /// Lets it run to its end, which comes within `limit`, while `feed` writes its input and `take` reads its
-    /// output; `feed` gets nothing where it reads from elsewhere.
+impl FfmpegHandle {
+    /// Waits for the end of the run, at most `limit`.
+    ///
+    /// `feed` writes the input of the program and `take` reads its output. `feed` receives `None` if the input is a
+    /// file.
     ///
     /// # Errors
-    /// What `feed` and `take` say; [`Refusal::ProgramFailed`] when it takes too long.
+    /// The errors of `feed` and `take`; [`SpeechFailure::ProgramFailed`] after the time limit.
     pub(super) async fn end<T>(
         mut self,
         limit: Duration,
-        feed: impl AsyncFnOnce(Option<ChildStdin>) -> Result<(), Refusal>,
-        take: impl AsyncFnOnce(ChildStdout) -> Result<T, Refusal>,
-    ) -> Result<(T, Ended), Refusal> {
-        let failed = || Refusal::ProgramFailed;
+        feed: impl AsyncFnOnce(Option<ChildStdin>) -> Result<(), SpeechFailure>,
+        take: impl AsyncFnOnce(ChildStdout) -> Result<T, SpeechFailure>,
+    ) -> Result<(T, FfmpegExit), SpeechFailure> {
+        let failed = || SpeechFailure::ProgramFailed;
         let stdin = self.child.stdin.take();
         let stdout = self.child.stdout.take().ok_or_else(failed)?;
         let stderr = self.child.stderr.take().ok_or_else(failed)?;
         let run = async {
-            let streams = try_join3(feed(stdin), take(stdout), complaint(stderr));
-            let ((), taken, complaint) = streams.await?;
-            let status = self.child.wait().await.map_err(|_| Refusal::ProgramFailed)?;
+            let streams = try_join3(feed(stdin), take(stdout), error_output(stderr));
+            let ((), taken, error_output) = streams.await?;
+            let status = self.child.wait().await.map_err(|_| SpeechFailure::ProgramFailed)?;
             drop(self.group);
-            Ok((taken, Ended { status, complaint }))
+            Ok((taken, FfmpegExit { status, error_output }))
         };
         timeout(limit, run).await.unwrap_or_else(|_| Err(failed()))
     }
 }
 
-/// Its complaints: the beginning of them is kept, the rest is read so that it is never held up.
-async fn complaint(mut stderr: ChildStderr) -> Result<String, Refusal> {
-    let failed = |_| Refusal::ProgramFailed;
+/// Reads the error output and keeps its first part.
+///
+/// The remainder is drained so that ffmpeg does not block.
+async fn error_output(mut stderr: ChildStderr) -> Result<String, SpeechFailure> {
+    let failed = |_| SpeechFailure::ProgramFailed;
     let mut kept = Vec::new();
-    (&mut stderr).take(COMPLAINT_MAX).read_to_end(&mut kept).await.map_err(failed)?;
+    (&mut stderr).take(ERROR_OUTPUT_MAX).read_to_end(&mut kept).await.map_err(failed)?;
     drain(stderr).await.map_err(failed)?;
     Ok(String::from_utf8_lossy(&kept).into_owned())
 }

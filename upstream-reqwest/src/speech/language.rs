@@ -1,8 +1,8 @@
-//! Which language a service heard: some give a tag, some an English name. Pure.
+//! Parses the language in a response: some services return a tag, some an English name. No I/O.
 
 use transcript_core::transcript::LanguageTag;
 
-/// The names that the Whisper family has for languages, where they are not found by their tag.
+/// Language names of the Whisper family that are not tags.
 const NAMES: &[(&str, &str)] = &[
     ("afrikaans", "af"),
     ("albanian", "sq"),
@@ -121,19 +121,19 @@ const NAMES: &[(&str, &str)] = &[
     ("yoruba", "yo"),
 ];
 
-/// The language that a service named; none when the word is no language that is known here.
+/// The language that a service named; `None` if the word is unknown.
 pub(super) fn named(word: &str) -> Option<LanguageTag> {
     let word = word.trim().to_lowercase();
     if let Some((_, tag)) = NAMES.iter().find(|(name, _)| *name == word) {
         return LanguageTag::parse(tag).ok();
     }
-    // What is longer than a tag's first part is a name that happens to look like a tag.
+    // A longer first part is a name that happens to look like a tag.
     let first = word.split(['-', '_']).next().unwrap_or_default();
     let is_tag = (2..=3).contains(&first.len()) && first != "und";
     LanguageTag::parse(&word).ok().filter(|_| is_tag)
 }
 
-/// The language of most of the text; none when no part has one. Of equals it is the earlier one.
+/// The language of most of the text; `None` if no chunk has one. Of equals the earlier one wins.
 pub(super) fn most_spoken<'a>(
     parts: impl IntoIterator<Item = (Option<&'a LanguageTag>, usize)>,
 ) -> Option<LanguageTag> {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_tags_are_understood() {
+    fn language_name_or_tag_is_parsed() {
         for (word, expect) in [
             ("english", Some("en")),
             (" English ", Some("en")),
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn every_name_has_a_tag() {
+    fn language_table_every_tag_is_valid() {
         for (name, _) in NAMES {
             assert!(named(name).is_some(), "{name}");
         }
     }
 
     #[test]
-    fn the_language_of_most_of_the_text_counts() {
+    fn language_of_longest_text_wins() {
         let tag = |text: &str| LanguageTag::parse(text).unwrap();
         let (en, fr) = (tag("en"), tag("fr"));
         let most = |parts: &[(Option<&LanguageTag>, usize)]| most_spoken(parts.iter().copied());

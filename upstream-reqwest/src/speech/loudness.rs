@@ -1,19 +1,19 @@
-//! How loud sound is, 50 times a second: where it may be cut, and where nobody can have spoken. Pure.
+//! Measures loudness 50 times per second, to find split positions and silence. No I/O.
 
-/// Samples a second.
+/// Samples per second.
 pub(super) const RATE: u64 = 16_000;
 /// Bytes of one sample.
 pub(super) const SAMPLE: u64 = 2;
-/// The length of one frame, in milliseconds and samples.
+/// Length of one frame in milliseconds and samples.
 pub(super) const FRAME_MS: u64 = 20;
 const FRAME: u32 = 320;
-/// Below this nothing is heard: a thousandth of full scale, −60 dB. Quiet rooms are 20 times as loud.
+/// Threshold of silence: a thousandth of full scale, −60 dB. Quiet rooms are 20 times as loud.
 pub(super) const SILENCE: u16 = 32;
 
-/// The loudness of each frame, as the square root of the mean square of its samples.
+/// Measures the loudness of each frame as the root mean square of its samples.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
-    /// The first half of a sample whose other half has not come yet.
+pub(super) struct LoudnessMeter {
+    /// First byte of an incomplete sample.
     half: Option<u8>,
     squares: u64,
     count: u32,
@@ -21,8 +21,8 @@ pub(super) struct Meter {
     samples: u64,
 }
 
-impl Meter {
-    /// Takes the next bytes of 16-bit samples, the low byte first, wherever they were parted.
+impl LoudnessMeter {
+    /// Adds bytes of 16-bit little-endian samples, split at any position.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let mut bytes = bytes.iter().copied();
         loop {
@@ -47,7 +47,7 @@ impl Meter {
         (self.squares, self.count) = (0, 0);
     }
 
-    /// What was measured.
+    /// Ends the measurement.
     pub(super) fn finish(mut self) -> Loudness {
         if self.count > 0 {
             self.end_frame();
@@ -56,7 +56,7 @@ impl Meter {
     }
 }
 
-/// The loudness of a whole sound.
+/// Loudness of the whole audio.
 #[derive(Debug)]
 pub(super) struct Loudness {
     pub(super) frames: Vec<u16>,
@@ -64,29 +64,29 @@ pub(super) struct Loudness {
 }
 
 impl Loudness {
-    /// How long the sound is, in milliseconds.
+    /// Length of the audio in milliseconds.
     pub(super) fn length_ms(&self) -> u64 {
         self.samples * 1_000 / RATE
     }
 
-    /// Whether nothing is heard between these times, in milliseconds.
+    /// Whether the audio is silent between these times in milliseconds.
     pub(super) fn is_silent(&self, from_ms: u64, to_ms: u64) -> bool {
-        self.between(from_ms, to_ms).iter().all(|&frame| frame < SILENCE)
+        self.frames_between(from_ms, to_ms).iter().all(|&frame| frame < SILENCE)
     }
 
-    /// From where to where something is heard between these times, in milliseconds; none when nothing is.
-    pub(super) fn heard(&self, from_ms: u64, to_ms: u64) -> Option<(u64, u64)> {
+    /// The audible range between these times in milliseconds; `None` if all of it is silent.
+    pub(super) fn audible_range(&self, from_ms: u64, to_ms: u64) -> Option<(u64, u64)> {
         let first = from_ms / FRAME_MS;
-        let frames = self.between(from_ms, to_ms);
-        let is_heard = |frame: &u16| *frame >= SILENCE;
-        let start = frames.iter().position(is_heard)? as u64;
-        let end = frames.iter().rposition(is_heard)? as u64 + 1;
+        let frames = self.frames_between(from_ms, to_ms);
+        let is_audible = |frame: &u16| *frame >= SILENCE;
+        let start = frames.iter().position(is_audible)? as u64;
+        let end = frames.iter().rposition(is_audible)? as u64 + 1;
         Some((((first + start) * FRAME_MS).max(from_ms), ((first + end) * FRAME_MS).min(to_ms)))
     }
 
-    fn between(&self, from_ms: u64, to_ms: u64) -> &[u16] {
-        let place = |frame: u64| usize::try_from(frame).unwrap_or(usize::MAX).min(self.frames.len());
-        let (from, to) = (place(from_ms / FRAME_MS), place(to_ms.div_ceil(FRAME_MS)));
+    fn frames_between(&self, from_ms: u64, to_ms: u64) -> &[u16] {
+        let index = |frame: u64| usize::try_from(frame).unwrap_or(usize::MAX).min(self.frames.len());
+        let (from, to) = (index(from_ms / FRAME_MS), index(to_ms.div_ceil(FRAME_MS)));
         self.frames.get(from..to.max(from)).unwrap_or_default()
     }
 }
@@ -95,34 +95,34 @@ impl Loudness {
 mod tests {
     use super::*;
 
-    fn sound(parts: &[(i16, usize)]) -> Vec<u8> {
+    fn pcm(parts: &[(i16, usize)]) -> Vec<u8> {
         parts.iter().flat_map(|(sample, count)| sample.to_le_bytes().repeat(*count)).collect()
     }
 
     #[test]
-    fn loudness_is_the_same_however_the_bytes_come() {
-        let bytes = sound(&[(1_000, 320), (0, 320), (-300, 100)]);
+    fn loudness_is_independent_of_chunk_size() {
+        let bytes = pcm(&[(1_000, 320), (0, 320), (-300, 100)]);
         for step in [1, 3, 640, 7_777] {
-            let mut meter = Meter::default();
+            let mut meter = LoudnessMeter::default();
             bytes.chunks(step).for_each(|chunk| meter.take(chunk));
             let loudness = meter.finish();
             assert_eq!(loudness.frames, [1_000, 0, 300], "{step}");
             assert_eq!(loudness.length_ms(), 46);
         }
-        let mut loud = Meter::default();
-        loud.take(&sound(&[(i16::MIN, 320)]));
+        let mut loud = LoudnessMeter::default();
+        loud.take(&pcm(&[(i16::MIN, 320)]));
         assert_eq!(loud.finish().frames, [32_768]);
     }
 
     #[test]
-    fn where_something_is_heard_is_known() {
-        let mut meter = Meter::default();
-        meter.take(&sound(&[(0, 3_200), (500, 3_200), (3, 3_200)]));
+    fn loudness_audible_range_is_found() {
+        let mut meter = LoudnessMeter::default();
+        meter.take(&pcm(&[(0, 3_200), (500, 3_200), (3, 3_200)]));
         let loudness = meter.finish();
-        assert_eq!(loudness.heard(0, 600), Some((200, 400)));
-        assert_eq!(loudness.heard(250, 300), Some((250, 300)));
-        assert_eq!(loudness.heard(0, 200), None);
-        assert_eq!(loudness.heard(400, 9_000), None);
+        assert_eq!(loudness.audible_range(0, 600), Some((200, 400)));
+        assert_eq!(loudness.audible_range(250, 300), Some((250, 300)));
+        assert_eq!(loudness.audible_range(0, 200), None);
+        assert_eq!(loudness.audible_range(400, 9_000), None);
         for (from, to, expect) in
             [(0, 200, true), (0, 201, false), (400, 600, true), (700, 800, true), (9, 2, true)]
         {

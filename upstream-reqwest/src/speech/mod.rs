@@ -1,22 +1,22 @@
-//! Listening: the words of a video that has no captions, from its sound.
+//! Speech-to-text: transcribes a video without captions from its audio.
 //!
-//! The platform's file is fetched, turned into plain sound by the ffmpeg program, cut where it is quiet, and
-//! each part is sent to an OpenAI-compatible service. What that says is believed only as
-//! far as it can be true: where there is no sound there are no words, and no time lies outside its part.
+//! The platform's file is downloaded, converted to PCM samples by the ffmpeg program and split at quiet positions. Each
+//! chunk is sent to an OpenAI-compatible service. Its response is untrusted: text without audible sound and times
+//! outside the chunk are removed or rejected.
 
-mod answer;
-mod cutting;
+mod audio;
+mod chunking;
 mod endpoint;
+mod failure;
 mod ffmpeg;
-mod form;
-mod invented;
+mod hallucination;
 mod language;
-mod listening;
 mod loudness;
+mod multipart;
 mod options;
-mod refusal;
-mod sound;
-mod times;
+mod response;
+mod timestamps;
+mod transcribe;
 
 use std::sync::Arc;
 
@@ -24,54 +24,57 @@ use async_trait::async_trait;
 use tokio::time::{Instant, timeout_at};
 use transcript_core::{
     Result,
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     time::Clock,
     video::Platform,
 };
 
-pub use options::{SoundFormat, SpeechOptions};
+pub use options::{AudioFormat, SpeechOptions};
 
-use crate::{http::Http, social::MediaSource};
-use endpoint::Endpoint;
+use crate::{http::HttpTransport, social::MediaSource};
+use endpoint::SpeechEndpoint;
+use failure::SpeechFailure;
 use ffmpeg::Ffmpeg;
-use listening::Listening;
-use refusal::Refusal;
+use transcribe::TranscriptionJob;
 
 /// The supplier's name.
 const NAME: &str = "speech-to-text";
-/// How long before the caller's deadline it gives up, so that its own verdict still arrives.
-const MARGIN: std::time::Duration = std::time::Duration::from_millis(250);
+/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
+const DEADLINE_MARGIN: std::time::Duration = std::time::Duration::from_millis(250);
 
-/// What a speech-to-text service hears in videos, as a supplier named `speech-to-text`.
+/// Transcripts of a speech-to-text service, as a supplier named `speech-to-text`.
 ///
-/// It covers the platforms of its media sources. It tells the stages `audio` (bytes), `decoding` and
-/// `transcribing` (parts). It works on as many videos at once as it is asked for, each of which takes room on the disk:
-/// the engine bounds them (`Builder::at_once`). Dropping its future ends the programs that it runs; its files have no names, so
-/// nothing is left of them whatever ends the process.
+/// It covers the platforms of its media sources. It reports the stages `audio` (bytes), `decoding` and `transcribing`
+/// (chunks). It does not limit concurrent videos, each of which needs disk space: the engine does
+/// (`EngineBuilder::concurrency`). Dropping its future stops the programs that it runs. Its files have no names, so
+/// nothing remains of them however the process ends.
 #[derive(Debug)]
 pub struct SpeechToText {
-    http: Arc<Http>,
+    http: Arc<HttpTransport>,
     clock: Arc<dyn Clock>,
     sources: Vec<Arc<dyn MediaSource>>,
-    endpoint: Endpoint,
+    endpoint: SpeechEndpoint,
     ffmpeg: Ffmpeg,
     options: SpeechOptions,
 }
 
 impl SpeechToText {
-    /// The supplier. Files are fetched over this transport. A platform's sources are asked in this order, the next
-    /// one where one could not tell what a video is; the clock is the one that deadlines are given by.
+    /// Creates the supplier. Files are downloaded over this transport; deadlines refer to `clock`.
+    /// The media sources of a platform are tried in this order, until one has the audio or knows the video's state.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong, `Unsupported` when the system has no root
     /// certificates.
     pub fn new(
-        http: Arc<Http>,
+        http: Arc<HttpTransport>,
         options: SpeechOptions,
         clock: Arc<dyn Clock>,
         sources: Vec<Arc<dyn MediaSource>>,
     ) -> Result<Self> {
-        let endpoint = Endpoint::new(&options)?;
+        let endpoint = SpeechEndpoint::new(&options)?;
         let ffmpeg = Ffmpeg::new(&options.ffmpeg);
         Ok(Self { http, clock, sources, endpoint, ffmpeg, options })
     }
@@ -83,8 +86,8 @@ impl SpeechToText {
 
 #[async_trait]
 impl Supplier for SpeechToText {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: NAME.to_owned(),
             platforms: Platform::ALL
                 .into_iter()
@@ -94,15 +97,19 @@ impl Supplier for SpeechToText {
         }
     }
 
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        let sources: Vec<_> = self.sources_of(ask.video.platform()).collect();
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        let sources: Vec<_> = self.sources_of(request.video.platform()).collect();
         if sources.is_empty() {
-            let message = format!("{NAME} cannot listen to videos of {}.", ask.video.platform().name());
+            let message = format!("{NAME} does not support videos of {}.", request.video.platform().name());
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let left = ask.deadline.since(self.clock.now()).saturating_sub(MARGIN);
+        let left = request.deadline.since(self.clock.now()).saturating_sub(DEADLINE_MARGIN);
         let deadline = Instant::now() + left;
-        let listening = Listening { parts: self, ask: &ask, watcher: watcher.as_ref(), deadline };
-        timeout_at(deadline, listening.run(&sources)).await.unwrap_or_else(|_| Err(Refusal::TooSlow.error()))
+        let job = TranscriptionJob { speech: self, request: &request, monitor: monitor.as_ref(), deadline };
+        timeout_at(deadline, job.run(&sources)).await.unwrap_or_else(|_| Err(SpeechFailure::TooSlow.error()))
     }
 }

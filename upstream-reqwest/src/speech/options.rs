@@ -1,36 +1,36 @@
-//! The knobs of listening: settings `speech.*` (design section 7).
+//! Options of speech-to-text: settings `speech.*`.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result};
 use url::Url;
 
-/// The shortest part that sound is cut into.
+/// Minimum length of a chunk.
 const PART_MIN: Duration = Duration::from_secs(2);
 
-/// In which form a service is sent sound. All are one channel of 16,000 samples a second.
+/// Audio format of uploads. All have one channel with 16,000 samples per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SoundFormat {
-    /// Opus in Ogg: 11 MB an hour.
+pub enum AudioFormat {
+    /// Opus in Ogg: 11 MB per hour.
     #[default]
     Ogg,
-    /// Without loss: some 60 MB an hour.
+    /// Lossless: about 60 MB per hour.
     Flac,
-    /// As it is: 115 MB an hour; what whisper.cpp's own server reads without ffmpeg.
+    /// Uncompressed: 115 MB per hour. The server of whisper.cpp reads it without ffmpeg.
     Wav,
 }
 
-impl SoundFormat {
-    /// The most bytes of one second, its share of everything around it included.
-    fn bytes_a_second(self) -> u64 {
+impl AudioFormat {
+    /// Maximum bytes per second, including a share of the container.
+    fn bytes_per_second(self) -> u64 {
         match self {
-            // 24 kbit/s on average, and more where much is said.
+            // 24 kbit/s on average, and more for dense speech.
             Self::Ogg => 6_000,
             Self::Flac | Self::Wav => 33_000,
         }
     }
 
-    /// What a file of this form is called: services tell forms by the name.
+    /// File name of an upload: services detect the format by its extension.
     pub(super) fn file_name(self) -> &'static str {
         match self {
             Self::Ogg => "part.ogg",
@@ -52,37 +52,41 @@ impl SoundFormat {
 /// Options of [`super::SpeechToText`].
 #[derive(Clone)]
 pub struct SpeechOptions {
-    /// Where the service is, `/v1` included (`speech.base_url`). It is the operator's, so any host will do.
+    /// URL of the service, including `/v1` (`speech.base_url`).
+    ///
+    /// The operator chooses it, so any host is allowed.
     pub base_url: String,
-    /// Its model (`speech.model`).
+    /// The model (`speech.model`).
     pub model: String,
-    /// Its key, where it wants one (`speech.api_key`).
+    /// The API key, if the service needs one (`speech.api_key`).
     pub api_key: Option<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Longer videos are not listened to (`speech.max_duration`).
+    /// Maximum length of a video (`speech.max_duration`).
     pub max_duration: Duration,
-    /// The largest upload in bytes (`speech.max_bytes`).
+    /// Maximum size of an upload in bytes (`speech.max_bytes`).
     pub max_bytes: u64,
-    /// The largest file of a platform that is fetched, in bytes (`speech.max_download`).
+    /// Maximum size of a downloaded file in bytes (`speech.max_download`).
     pub max_download: u64,
-    /// The longest part that is sent at once (`speech.part`); shorter where `max_bytes` wants it.
+    /// Maximum length of a chunk (`speech.part`); `max_bytes` may reduce it.
     pub part: Duration,
-    /// In which form parts are sent (`speech.format`).
-    pub format: SoundFormat,
-    /// How long the service may take for one part (`speech.timeout`).
+    /// Audio format of uploads (`speech.format`).
+    pub format: AudioFormat,
+    /// Timeout of the service for one chunk (`speech.timeout`).
     pub timeout: Duration,
-    /// How often a part that failed in passing is sent again (`speech.retries`).
+    /// Number of retries of a chunk after a transient error (`speech.retries`).
     pub retries: u32,
-    /// How many parts are sent at once, of all videos together (`speech.concurrency`).
+    /// Maximum number of concurrent uploads, over all videos (`speech.concurrency`).
     pub concurrency: u32,
-    /// The ffmpeg program: a path, or a name that is looked for in `PATH` (`speech.ffmpeg`).
+    /// The ffmpeg program: a path, or a name that is searched in `PATH` (`speech.ffmpeg`).
     pub ffmpeg: PathBuf,
 }
 
 impl Default for SpeechOptions {
-    /// No service and no model; 4 h, uploads of 25 MB, files of 1 GB, parts of 10 min in Ogg, 10 min for a part,
-    /// 3 retries, 2 parts at once, `ffmpeg`.
+    /// No service and no model.
+    ///
+    /// 4 h, uploads of 25 MB, downloads of 1 GB, chunks of 10 min in Ogg, 10 min per chunk, 3 retries, 2 concurrent
+    /// uploads, `ffmpeg`.
     fn default() -> Self {
         Self {
             base_url: String::new(),
@@ -93,7 +97,7 @@ impl Default for SpeechOptions {
             max_bytes: 25_000_000,
             max_download: 1_000_000_000,
             part: Duration::from_secs(600),
-            format: SoundFormat::Ogg,
+            format: AudioFormat::Ogg,
             timeout: Duration::from_secs(600),
             retries: 3,
             concurrency: 2,
@@ -103,7 +107,7 @@ impl Default for SpeechOptions {
 }
 
 impl SpeechOptions {
-    /// The address that parts are sent to, when the options are sound.
+    /// Validates the options; returns the URL for uploads.
     pub(super) fn check(&self) -> Result<Url> {
         let wrong = || {
             Error::invalid(
@@ -132,26 +136,26 @@ impl SpeechOptions {
         if self.concurrency == 0 || self.part < PART_MIN {
             return Err(Error::invalid("speech.concurrency must be at least 1, speech.part at least 2s"));
         }
-        if self.part() < PART_MIN {
-            return Err(Error::invalid("speech.max_bytes has no room for two seconds of sound"));
+        if self.chunk_duration() < PART_MIN {
+            return Err(Error::invalid("speech.max_bytes must fit two seconds of audio"));
         }
         Ok(url)
     }
 
-    /// The longest part that may be sent.
-    pub(super) fn part(&self) -> Duration {
-        self.part.min(Duration::from_secs(self.max_bytes / self.format.bytes_a_second()))
+    /// The effective maximum length of a chunk.
+    pub(super) fn chunk_duration(&self) -> Duration {
+        self.part.min(Duration::from_secs(self.max_bytes / self.format.bytes_per_second()))
     }
 }
 
 impl fmt::Debug for SpeechOptions {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpeechOptions")
             .field("base_url", &self.base_url)
             .field("model", &self.model)
             .field("has_key", &self.api_key.is_some())
-            .field("part", &self.part())
+            .field("part", &self.chunk_duration())
             .field("format", &self.format)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_sent_below_the_base() {
+    fn speech_url_is_below_base_url() {
         for (base, expect) in [
             ("https://api.openai.com/v1", "https://api.openai.com/v1/audio/transcriptions"),
             ("http://10.0.0.3:8000/v1/", "http://10.0.0.3:8000/v1/audio/transcriptions"),
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn speech_options_invalid_value_is_named() {
         let good = options("https://a/v1");
         for (options, named) in [
             (SpeechOptions { model: " ".to_owned(), ..good.clone() }, "model"),
@@ -196,18 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn parts_fit_into_an_upload() {
+    fn chunk_length_fits_upload_limit() {
         let part = |format, max_bytes| {
-            SpeechOptions { format, max_bytes, ..options("https://a/v1") }.part().as_secs()
+            SpeechOptions { format, max_bytes, ..options("https://a/v1") }.chunk_duration().as_secs()
         };
-        assert_eq!(part(SoundFormat::Ogg, 25_000_000), 600);
-        assert_eq!(part(SoundFormat::Wav, 25_000_000), 600);
-        assert_eq!(part(SoundFormat::Wav, 15_000_000), 454);
-        assert_eq!(part(SoundFormat::Ogg, 600_000), 100);
+        assert_eq!(part(AudioFormat::Ogg, 25_000_000), 600);
+        assert_eq!(part(AudioFormat::Wav, 25_000_000), 600);
+        assert_eq!(part(AudioFormat::Wav, 15_000_000), 454);
+        assert_eq!(part(AudioFormat::Ogg, 600_000), 100);
     }
 
     #[test]
-    fn the_key_is_never_shown() {
+    fn speech_options_debug_hides_key() {
         let options = SpeechOptions { api_key: Some("sk-hush".to_owned()), ..options("https://a/v1") };
         assert!(!format!("{options:?}").contains("hush"));
     }

@@ -1,14 +1,14 @@
-//! What a verified event is about. Nothing else of it is read: the thing itself is asked about.
+//! Extracts the object id of a verified event. All other data is read from the API.
 
 use serde_json::Value;
 use transcript_core::{
     Error, Result,
-    accounts::payments::{Heard, Subject},
+    accounts::payments::{ProviderObject, WebhookOutcome},
 };
 
 use super::api::is_id;
 
-/// The kinds of events that can change what somebody has bought; all others are heard and left.
+/// Prefixes of event types that can change a purchase; all others are acknowledged and ignored.
 const KINDS: [&str; 7] = [
     "charge.dispute.",
     "charge.refund",
@@ -19,49 +19,49 @@ const KINDS: [&str; 7] = [
     "refund.",
 ];
 
-/// What the event in this body is about. Stripe signed it.
+/// The subject (the object to re-read) of the event in this body, whose signature was verified.
 ///
 /// # Errors
-/// [`transcript_core::ErrorKind::Unexpected`] when it is of a kind that matters and does not tell what it is about.
-/// Stripe keeps it for days, tells the operator, and makes the call again: a newer version may read it.
-pub(super) fn subjects(body: &[u8]) -> Result<Heard> {
+/// [`transcript_core::ErrorKind::Unexpected`] when a relevant event has no readable subject. Stripe retries it for
+/// days and notifies the operator: a newer version may read it.
+pub(super) fn webhook_subjects(body: &[u8]) -> Result<WebhookOutcome> {
     let Ok(event) = serde_json::from_slice::<Value>(body) else {
-        // It would be the same the next time.
-        tracing::warn!(bytes = body.len(), "a signed event is no JSON");
-        return Ok(Heard::About(Vec::new()));
+        // A retry would send the same body.
+        tracing::warn!(bytes = body.len(), "signed event is not JSON");
+        return Ok(WebhookOutcome::Events(Vec::new()));
     };
     subjects_of(&event)
 }
 
-/// What an event is about, which Stripe sent or told.
+/// The subject of an event from a webhook or from the event list.
 ///
 /// # Errors
-/// As [`subjects`].
-pub(super) fn subjects_of(event: &Value) -> Result<Heard> {
-    let nothing = Ok(Heard::About(Vec::new()));
+/// As [`webhook_subjects`].
+pub(super) fn subjects_of(event: &Value) -> Result<WebhookOutcome> {
+    let nothing = Ok(WebhookOutcome::Events(Vec::new()));
     let kind = event["type"].as_str().unwrap_or_default();
     if !KINDS.iter().any(|start| kind.starts_with(start)) {
         return nothing;
     }
     let object = &event["data"]["object"];
-    let name = match object["object"].as_str() {
-        Some("checkout.session" | "invoice" | "subscription") => name(object),
-        // What became of the money is told of the payment. One without is not of our making.
+    let object_id = match object["object"].as_str() {
+        Some("checkout.session" | "invoice" | "subscription") => object_id(object),
+        // Refunds and disputes are read from the payment. One without a payment was not created by this server.
         Some("charge" | "refund" | "dispute") if object["payment_intent"].is_null() => return nothing,
-        Some("charge" | "refund" | "dispute") => name(&object["payment_intent"]),
+        Some("charge" | "refund" | "dispute") => object_id(&object["payment_intent"]),
         _ => None,
     };
-    let Some(name) = name else {
-        tracing::warn!(kind, "an event of Stripe's does not tell what it is about");
-        return Err(Error::unexpected("an event of Stripe's does not tell what it is about"));
+    let Some(object_id) = object_id else {
+        tracing::warn!(kind, "Stripe event has no readable subject");
+        return Err(Error::unexpected("a Stripe event has no readable subject"));
     };
-    let subject = Subject { object: name, customer: self::name(&object["customer"]) };
-    Ok(Heard::About(vec![subject]))
+    let subject = ProviderObject { object: object_id, customer: self::object_id(&object["customer"]) };
+    Ok(WebhookOutcome::Events(vec![subject]))
 }
 
-/// The name of a thing, which may come whole.
-fn name(thing: &Value) -> Option<String> {
-    thing.as_str().or_else(|| thing["id"].as_str()).filter(|name| is_id(name)).map(str::to_owned)
+/// The id of an object that may be expanded.
+fn object_id(thing: &Value) -> Option<String> {
+    thing.as_str().or_else(|| thing["id"].as_str()).filter(|object_id| is_id(object_id)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -71,19 +71,19 @@ mod tests {
     fn check(kind: &str, object: &str, expect: Option<(&str, Option<&str>)>) {
         let body =
             format!("{{\"object\": \"event\", \"type\": \"{kind}\", \"data\": {{\"object\": {object}}}}}");
-        let expect = expect.map(|(object, customer)| Subject {
+        let expect = expect.map(|(object, customer)| ProviderObject {
             object: object.to_owned(),
             customer: customer.map(str::to_owned),
         });
         assert_eq!(
-            subjects(body.as_bytes()).unwrap(),
-            Heard::About(expect.into_iter().collect()),
+            webhook_subjects(body.as_bytes()).unwrap(),
+            WebhookOutcome::Events(expect.into_iter().collect()),
             "{kind} {object}"
         );
     }
 
     #[test]
-    fn an_event_is_about_one_thing_or_none() {
+    fn event_has_one_subject_or_none() {
         let session =
             r#"{"object": "checkout.session", "id": "cs_1", "customer": "cus_1", "amount_total": 5}"#;
         for kind in ["completed", "async_payment_succeeded", "async_payment_failed", "expired"] {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_tell_what_it_is_about_has_to_come_again() {
+    fn event_without_subject_is_error_for_retry() {
         for id in ["", "../v1/charges", "cs_1/expire", "cs_1?x", "cs 1", "cs_\u{e9}", &"c".repeat(300)] {
             let id = serde_json::to_string(id).unwrap();
             let object = format!("{{\"object\": \"checkout.session\", \"id\": {id}}}");
@@ -129,22 +129,26 @@ mod tests {
         ] {
             unread("checkout.session.completed", object);
         }
-        // What is not needed may be of any kind.
+        // Unused fields may have any type.
         let odd = r#"{"object": "checkout.session", "id": "cs_1", "customer": 7}"#;
         check("checkout.session.completed", odd, Some(("cs_1", None)));
     }
 
     fn unread(kind: &str, object: &str) {
         let body = format!("{{\"type\": \"{kind}\", \"data\": {{\"object\": {object}}}}}");
-        assert!(subjects(body.as_bytes()).is_err(), "{object}");
+        assert!(webhook_subjects(body.as_bytes()).is_err(), "{object}");
     }
 
     #[test]
-    fn what_is_no_such_event_is_about_nothing() {
+    fn event_unknown_is_ignored() {
         for body in
             ["", "{}", "[]", "null", "{\"type\": 7}", r#"{"object": "v2.core.event", "type": "x"}"#, "\u{0}"]
         {
-            assert_eq!(subjects(body.as_bytes()).unwrap(), Heard::About(Vec::new()), "{body}");
+            assert_eq!(
+                webhook_subjects(body.as_bytes()).unwrap(),
+                WebhookOutcome::Events(Vec::new()),
+                "{body}"
+            );
         }
     }
 }

@@ -1,90 +1,93 @@
-//! Stripe as the port [`Checkout`]: hosted pages, signed events, and what Stripe says when it is asked again.
+//! Stripe as a [`PaymentProvider`]: hosted pages, signed events, and snapshots of Stripe's state.
 //!
-//! Nothing of an event is believed but which thing it is about: that thing is read anew. Requests go to
-//! Stripe's own host (or `stripe.api_url`) and never through the platforms' proxies. What is created carries
-//! an idempotency key, so that a request whose answer was lost can be repeated.
+//! Of an event only the object id is used: the object is then read from the API. Requests go to Stripe's own host (or
+//! `stripe.api_url`) and never through the platforms' proxies. Requests that create something carry an idempotency
+//! key, so that they can be repeated when a response is lost.
 //!
-//! Stripe's objects are typed by hand, with the fields that are used: [0012](../docs/decisions) tells why.
+//! Stripe's objects are hand-written types with the used fields only (decision 0012).
 
 mod api;
-mod catalogue;
+mod cancel;
+mod catalog;
 mod event;
-mod facts;
 mod form;
 mod objects;
-mod open;
 mod options;
-mod returned;
+mod refunds;
+mod sessions;
 mod signature;
-mod stop;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 
 use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
-    accounts::payments::{Checkout, CheckoutPage, Heard, PaymentFact, Sale, Subject, WebhookCall},
+    accounts::payments::{
+        CheckoutRequest, CheckoutSession, PaymentProvider, PaymentSnapshot, ProviderObject, WebhookOutcome,
+        WebhookRequest,
+    },
 };
 
-use api::Api;
-use catalogue::Catalogue;
+use api::StripeApi;
+use catalog::StripeCatalog;
 pub use options::StripeOptions;
 
-/// The version of Stripe's interface that is spoken, whatever the account's default is.
+/// Version of Stripe's API, sent with every request, whatever the account's default is.
 const API_VERSION: &str = "2026-08-26.dahlia";
 
-/// Stripe.
+/// The payment provider Stripe.
 #[derive(Debug)]
-pub struct StripeCheckout {
-    api: Api,
+pub struct StripeProvider {
+    api: StripeApi,
     options: StripeOptions,
-    catalogue: Catalogue,
+    catalog: StripeCatalog,
 }
 
-impl StripeCheckout {
-    /// Stripe with these options; asks nobody.
+impl StripeProvider {
+    /// Creates a provider with these options; sends no request.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when an option is wrong;
-    /// [`transcript_core::ErrorKind::Unsupported`] when the system trusts no certificate at all.
+    /// [`transcript_core::ErrorKind::Unsupported`] when the system has no trusted certificates.
     pub fn new(options: StripeOptions) -> Result<Self> {
-        let api = Api::new(&options)?;
-        Ok(Self { api, options, catalogue: Catalogue::default() })
+        let api = StripeApi::new(&options)?;
+        Ok(Self { api, options, catalog: StripeCatalog::default() })
     }
 }
 
 #[async_trait]
-impl Checkout for StripeCheckout {
-    async fn open(&self, sale: Sale) -> Result<CheckoutPage> {
-        Ok(self.open_page(sale).await?)
+impl PaymentProvider for StripeProvider {
+    async fn create_checkout(&self, sale: CheckoutRequest) -> Result<CheckoutSession> {
+        Ok(self.create_page(sale).await?)
     }
 
-    async fn hear(&self, call: WebhookCall, now: Timestamp) -> Result<Heard> {
+    async fn parse_webhook(&self, call: WebhookRequest, now: Timestamp) -> Result<WebhookOutcome> {
         let secrets = &self.options.webhook_secrets;
         let signature = call.signature.as_deref();
         Ok(match signature::verify(signature, &call.body, secrets, now) {
-            Ok(()) => event::subjects(&call.body)?,
-            Err(forged) => Heard::Refused { why: forged.to_string() },
+            Ok(()) => event::webhook_subjects(&call.body)?,
+            Err(forged) => WebhookOutcome::Rejected { reason: forged.to_string() },
         })
     }
 
-    async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
-        Ok(self.facts_of(&subject.object).await?)
+    async fn snapshots(&self, subject: &ProviderObject) -> Result<Vec<PaymentSnapshot>> {
+        Ok(self.read_snapshots(&subject.object).await?)
     }
 
-    async fn returned(&self, since: Timestamp) -> Result<Vec<Subject>> {
-        Ok(self.returned_since(since).await?)
+    async fn list_refunds(&self, since: Timestamp) -> Result<Vec<ProviderObject>> {
+        Ok(self.refunds_since(since).await?)
     }
 
-    async fn stop(&self, subscription: &str) -> Result<()> {
-        Ok(self.stop_renewing(subscription).await?)
+    async fn cancel_at_period_end(&self, subscription: &str) -> Result<()> {
+        Ok(self.cancel_renewal(subscription).await?)
     }
 
-    async fn close(&self, payment: &str) -> Result<()> {
+    async fn expire_checkout(&self, payment: &str) -> Result<()> {
         Ok(self.close_page(payment).await?)
     }
 
-    fn knows(&self, name: &str) -> bool {
+    fn owns(&self, name: &str) -> bool {
         let prefixes = ["cs_", "cus_", "in_", "pi_", "sub_"];
         api::is_id(name) && prefixes.iter().any(|prefix| name.starts_with(prefix))
     }

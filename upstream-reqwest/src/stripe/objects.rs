@@ -1,29 +1,31 @@
-//! Stripe's objects, with the fields that are used. Others are left, so that a new one breaks nothing.
+//! Stripe's objects, with the used fields only.
+//!
+//! Unknown fields are ignored, so that new ones break nothing.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{catalogue::plan_of, open::ORDER};
+use super::{catalog::plan_for_product, sessions::ORDER};
 
-/// Texts that somebody attached to an object.
-pub(super) type Metadata = BTreeMap<String, String>;
+/// Metadata of an object.
+pub(super) type StripeMetadata = BTreeMap<String, String>;
 
-/// Another object: by its name, or whole where that was asked for.
+/// A reference to another object: its id, or the object itself if expanded.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Link<T> {
+pub(super) enum Expandable<T> {
     Id(String),
     Whole(Box<T>),
 }
 
-/// An object of which only the name is used.
+/// An object of which only the id is used.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Named {
+pub(super) struct ObjectRef {
     pub(super) id: String,
 }
 
-impl Link<Named> {
+impl Expandable<ObjectRef> {
     pub(super) fn id(&self) -> &str {
         match self {
             Self::Id(id) => id,
@@ -33,12 +35,12 @@ impl Link<Named> {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct List<T> {
+pub(super) struct StripeList<T> {
     pub(super) data: Vec<T>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Session {
+pub(super) struct StripeSession {
     pub(super) id: String,
     pub(super) mode: String,
     /// `open`, `complete` or `expired`
@@ -49,156 +51,158 @@ pub(super) struct Session {
     pub(super) currency: Option<String>,
     pub(super) client_reference_id: Option<String>,
     pub(super) url: Option<String>,
-    pub(super) payment_intent: Option<Link<PaymentIntent>>,
-    pub(super) subscription: Option<Link<Named>>,
+    pub(super) payment_intent: Option<Expandable<StripePaymentIntent>>,
+    pub(super) subscription: Option<Expandable<ObjectRef>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct PaymentIntent {
+pub(super) struct StripePaymentIntent {
     pub(super) id: String,
     pub(super) status: String,
     #[serde(default)]
-    pub(super) metadata: Metadata,
+    pub(super) metadata: StripeMetadata,
     pub(super) amount_received: Option<i64>,
     pub(super) currency: String,
-    pub(super) latest_charge: Option<Link<Charge>>,
+    pub(super) latest_charge: Option<Expandable<StripeCharge>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Charge {
+pub(super) struct StripeCharge {
     pub(super) amount_captured: i64,
     pub(super) amount_refunded: i64,
     pub(super) disputed: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Dispute {
+pub(super) struct StripeDispute {
     pub(super) status: String,
     pub(super) amount: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Subscription {
+pub(super) struct StripeSubscription {
     pub(super) id: String,
     pub(super) status: String,
-    pub(super) customer: Link<Named>,
+    pub(super) customer: Expandable<ObjectRef>,
     pub(super) billing_cycle_anchor: i64,
     #[serde(default)]
-    pub(super) metadata: Metadata,
-    pub(super) items: List<SubscriptionItem>,
-    pub(super) latest_invoice: Option<Link<Named>>,
+    pub(super) metadata: StripeMetadata,
+    pub(super) items: StripeList<StripeSubscriptionItem>,
+    pub(super) latest_invoice: Option<Expandable<ObjectRef>>,
     #[serde(default)]
     pub(super) cancel_at_period_end: bool,
-    /// What changes it later, such as at the month's end.
-    pub(super) schedule: Option<Link<Named>>,
+    /// A scheduled change, such as a downgrade at the end of the period.
+    pub(super) schedule: Option<Expandable<ObjectRef>>,
 }
 
-impl Subscription {
-    /// Whether nothing will be paid for it any more.
+impl StripeSubscription {
+    /// Whether no more payments will occur.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.status.as_str(), "canceled" | "incomplete_expired")
     }
 
-    /// Whether a plan of ours is sold by it, or was. Operators may make one by hand.
+    /// Whether the subscription is for a plan of this server, by its metadata or its product.
+    ///
+    /// Operators may create a subscription manually, without this metadata.
     pub(super) fn is_ours(&self) -> bool {
         self.metadata.keys().any(|name| name.starts_with(ORDER))
-            || self.items.data.iter().any(|item| plan_of(item.price.product.id()).is_some())
+            || self.items.data.iter().any(|item| plan_for_product(item.price.product.id()).is_some())
     }
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct SubscriptionItem {
+pub(super) struct StripeSubscriptionItem {
     pub(super) id: String,
-    pub(super) price: Price,
+    pub(super) price: StripePrice,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Price {
+pub(super) struct StripePrice {
     pub(super) id: String,
-    pub(super) product: Link<Named>,
+    pub(super) product: Expandable<ObjectRef>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Invoice {
+pub(super) struct StripeInvoice {
     pub(super) id: String,
     pub(super) status: Option<String>,
     pub(super) billing_reason: Option<String>,
     pub(super) created: i64,
-    pub(super) parent: Option<InvoiceParent>,
-    pub(super) lines: List<Line>,
-    pub(super) payments: Option<List<InvoicePayment>>,
+    pub(super) parent: Option<StripeInvoiceParent>,
+    pub(super) lines: StripeList<StripeInvoiceLine>,
+    pub(super) payments: Option<StripeList<StripeInvoicePayment>>,
     pub(super) hosted_invoice_url: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct InvoiceParent {
-    pub(super) subscription_details: Option<SubscriptionDetails>,
+pub(super) struct StripeInvoiceParent {
+    pub(super) subscription_details: Option<StripeSubscriptionDetails>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct SubscriptionDetails {
-    pub(super) subscription: Link<Named>,
-    /// The subscription's, as it was when the invoice was made out.
-    pub(super) metadata: Option<Metadata>,
+pub(super) struct StripeSubscriptionDetails {
+    pub(super) subscription: Expandable<ObjectRef>,
+    /// The subscription's metadata at invoice time.
+    pub(super) metadata: Option<StripeMetadata>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Line {
+pub(super) struct StripeInvoiceLine {
     pub(super) amount: i64,
     pub(super) currency: String,
     pub(super) quantity: Option<i64>,
-    pub(super) period: Period,
-    pub(super) pricing: Option<Pricing>,
-    pub(super) discount_amounts: Option<Vec<DiscountAmount>>,
+    pub(super) period: StripePeriod,
+    pub(super) pricing: Option<StripePricing>,
+    pub(super) discount_amounts: Option<Vec<StripeDiscountAmount>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Period {
+pub(super) struct StripePeriod {
     pub(super) start: i64,
     pub(super) end: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Pricing {
-    pub(super) price_details: Option<PriceDetails>,
+pub(super) struct StripePricing {
+    pub(super) price_details: Option<StripePriceDetails>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct PriceDetails {
+pub(super) struct StripePriceDetails {
     pub(super) product: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct DiscountAmount {
+pub(super) struct StripeDiscountAmount {
     pub(super) amount: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct InvoicePayment {
+pub(super) struct StripeInvoicePayment {
     pub(super) status: String,
-    pub(super) payment: AssociatedPayment,
+    pub(super) payment: StripeAssociatedPayment,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct AssociatedPayment {
-    pub(super) payment_intent: Option<Link<Named>>,
+pub(super) struct StripeAssociatedPayment {
+    pub(super) payment_intent: Option<Expandable<ObjectRef>>,
 }
 
-/// Which invoice a payment is for.
+/// The invoice of a payment.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct PaidInvoice {
-    pub(super) invoice: Link<Named>,
+pub(super) struct StripePaidInvoice {
+    pub(super) invoice: Expandable<ObjectRef>,
 }
 
-/// A page of the portal.
+/// A portal session.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct PortalSession {
+pub(super) struct StripePortalSession {
     pub(super) url: String,
 }
 
-/// How the portal is set up.
+/// A portal configuration.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct PortalConfiguration {
+pub(super) struct StripePortalConfiguration {
     pub(super) id: String,
-    pub(super) metadata: Option<Metadata>,
+    pub(super) metadata: Option<StripeMetadata>,
 }

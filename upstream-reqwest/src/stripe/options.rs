@@ -1,36 +1,36 @@
-//! The knobs of Stripe: settings `stripe.*` (design section 7).
+//! Options of Stripe: settings `stripe.*`.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use transcript_core::{Error, Result, accounts::PlanTable};
 use url::{Host, Url};
 
-/// Where Stripe's interface is.
+/// Base URL of Stripe's API.
 const API_URL: &str = "https://api.stripe.com";
 
-/// Options of [`super::StripeCheckout`].
+/// Options of [`super::StripeProvider`].
 #[derive(Clone)]
 pub struct StripeOptions {
     /// The secret key (`stripe.secret_key`).
     pub secret_key: String,
-    /// What events are signed with (`stripe.webhook_secrets`); several during a rotation.
+    /// The signing secrets of events (`stripe.webhook_secrets`); several during a rotation.
     pub webhook_secrets: Vec<String>,
-    /// Where the interface is; none: at Stripe's own address (`stripe.api_url`).
+    /// Base URL of the API; `None`: Stripe's own (`stripe.api_url`).
     pub api_url: Option<String>,
-    /// A PEM file with root certificates that are trusted beside the system's.
+    /// A PEM file with root certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Where the pages of this service are, without a slash at its end: buyers come back there.
+    /// Base URL of this service's pages, without a trailing slash: buyers return there.
     pub base_url: String,
     /// The plans and their prices.
     pub plans: PlanTable,
-    /// The longest that one attempt takes.
+    /// Timeout of one attempt.
     pub timeout: Duration,
-    /// How often a request that failed in passing is repeated.
+    /// Number of retries after a transient error.
     pub retries: u32,
 }
 
 impl Default for StripeOptions {
-    /// No key and no secret; 10 s an attempt, 2 retries.
+    /// No key and no secret; 10 s per attempt, 2 retries.
     fn default() -> Self {
         Self {
             secret_key: String::new(),
@@ -46,7 +46,7 @@ impl Default for StripeOptions {
 }
 
 impl StripeOptions {
-    /// The address of the interface, when the options are sound.
+    /// Validates the options; returns the API's base URL.
     pub(super) fn check(&self) -> Result<Url> {
         let printable = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         if !printable(&self.secret_key) {
@@ -78,7 +78,7 @@ impl StripeOptions {
 }
 
 impl fmt::Debug for StripeOptions {
-    /// Without the key and the secrets.
+    /// Omits the key and the secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StripeOptions")
             .field("webhook_secrets", &self.webhook_secrets.len())
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_key_goes_to_safe_places_only() {
+    fn api_url_unsafe_is_rejected() {
         assert_eq!(options().check().unwrap().as_str(), "https://api.stripe.com/");
         for (url, is_safe) in [
             ("https://stripe.example", true),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_and_nothing_is_shown() {
+    fn stripe_options_missing_value_is_named_without_secret() {
         let no_key = StripeOptions { secret_key: String::new(), ..options() };
         let no_secret = StripeOptions { webhook_secrets: Vec::new(), ..options() };
         let odd = StripeOptions { webhook_secrets: vec!["whsec_\n".to_owned()], ..options() };

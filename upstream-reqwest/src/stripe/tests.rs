@@ -1,4 +1,4 @@
-//! How Stripe is asked: what leaves, what is repeated, and what is said when it does not work.
+//! Tests of the Stripe client: requests, retries and error messages.
 
 use std::{
     collections::BTreeMap,
@@ -13,37 +13,41 @@ use tokio::{
 };
 use transcript_core::{
     ErrorKind,
-    accounts::{Item, Order, OrderState, payments::Subject},
+    accounts::{Order, OrderItem, OrderState, payments::ProviderObject},
     ids::{AccountId, OrderId},
 };
 
 use super::*;
 
-/// A request as Stripe saw it.
+/// A request as Stripe received it.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenRequest {
     line: String,
     headers: BTreeMap<String, String>,
     body: String,
 }
 
-/// What is played for Stripe; it ends with the value.
-struct Fake {
+/// A fake Stripe server; it stops on drop.
+struct FakeStripe {
     url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<SeenRequest>>>,
     _task: JoinSet<()>,
 }
 
-/// An answer: status, further header lines, body.
-type Answer = (u16, &'static str, String);
+/// A response: status, additional header lines, body.
+type FakeStripeResponse = (u16, &'static str, String);
 
-impl Fake {
-    /// Plays Stripe by a script, which gets the request and how many came before. None: it hangs up.
-    async fn start(script: impl Fn(&Seen, usize) -> Option<Answer> + Send + Sync + 'static) -> Self {
+impl FakeStripe {
+    /// Starts a server that runs `script` with each request and the number of earlier ones.
+    ///
+    /// `None` hangs up.
+    async fn start(
+        script: impl Fn(&SeenRequest, usize) -> Option<FakeStripeResponse> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
         let mut task = JoinSet::new();
         task.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -62,11 +66,11 @@ impl Fake {
                 stream.write_all(answer.as_bytes()).await.unwrap();
             }
         });
-        Self { url, seen, _task: task }
+        Self { url, requests, _task: task }
     }
 
-    fn stripe(&self) -> StripeCheckout {
-        StripeCheckout::new(StripeOptions {
+    fn stripe(&self) -> StripeProvider {
+        StripeProvider::new(StripeOptions {
             secret_key: "sk_test_hush".to_owned(),
             webhook_secrets: vec!["whsec_hush".to_owned()],
             api_url: Some(self.url.clone()),
@@ -76,12 +80,12 @@ impl Fake {
         .unwrap()
     }
 
-    fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    fn requests(&self) -> Vec<SeenRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Seen {
+async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> SeenRequest {
     let (mut line, mut headers) = (String::new(), BTreeMap::new());
     stream.read_line(&mut line).await.unwrap();
     loop {
@@ -94,22 +98,22 @@ async fn read(stream: &mut BufReader<tokio::net::TcpStream>) -> Seen {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
     let line = line.trim_end_matches("\r\n").trim_end_matches(" HTTP/1.1").to_owned();
-    Seen { line, headers, body: String::from_utf8(body).unwrap() }
+    SeenRequest { line, headers, body: String::from_utf8(body).unwrap() }
 }
 
-fn sale() -> Sale {
-    Sale {
+fn sale() -> CheckoutRequest {
+    CheckoutRequest {
         order: Order {
             id: OrderId::new("order-1"),
             version: 1,
             account: AccountId::new("account-1"),
-            item: Item::Pack("1k".to_owned()),
+            item: OrderItem::Pack("1k".to_owned()),
             credits: 1_000,
             amount_minor: 1_200,
             currency: "usd".to_owned(),
             state: OrderState::Open,
             payment: None,
-            taken_back: Vec::new(),
+            refunded_credits: Vec::new(),
             created_at: Timestamp::from_millis(0),
         },
         email: "ann@example.org".to_owned(),
@@ -130,13 +134,13 @@ fn error(code: &str, param: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_checkout_is_asked_for_with_the_orders_id() {
-    let fake = Fake::start(|_, _| Some((200, "", SESSION.to_owned()))).await;
-    let page = fake.stripe().open(sale()).await.unwrap();
+async fn checkout_request_has_order_id() {
+    let fake = FakeStripe::start(|_, _| Some((200, "", SESSION.to_owned()))).await;
+    let page = fake.stripe().create_checkout(sale()).await.unwrap();
     assert_eq!(page.url, "https://checkout.stripe.example/c/pay/cs_1#secret");
     assert_eq!((page.payment.as_deref(), page.customer.as_deref()), (Some("cs_1"), Some("cus_1")));
-    assert!(!format!("{page:?}").contains("https"), "whoever has the address may act for the buyer");
-    let [request] = fake.seen().try_into().unwrap();
+    assert!(!format!("{page:?}").contains("https"), "the URL authorizes its holder, so it is not logged");
+    let [request] = fake.requests().try_into().unwrap();
     assert_eq!(request.line, "POST /v1/checkout/sessions");
     for (name, value) in [
         ("authorization", "Bearer sk_test_hush"),
@@ -162,44 +166,45 @@ async fn a_checkout_is_asked_for_with_the_orders_id() {
 }
 
 #[tokio::test]
-async fn what_fails_in_passing_is_repeated_with_the_same_key() {
-    let fake = Fake::start(|_, before| match before {
+async fn checkout_transient_error_is_retried_with_same_key() {
+    let fake = FakeStripe::start(|_, before| match before {
         0 => None,
         1 => Some((500, "", String::new())),
         _ => Some((200, "", SESSION.to_owned())),
     })
     .await;
-    fake.stripe().open(sale()).await.unwrap();
-    let keys: Vec<_> = fake.seen().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    fake.stripe().create_checkout(sale()).await.unwrap();
+    let keys: Vec<_> =
+        fake.requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
     assert_eq!(keys, ["order-1"; 3]);
 }
 
-/// How often a request is sent that is always answered so, and what is said of it.
+/// Checks the number of attempts and the error for a repeated response.
 async fn check_fault(
     status: u16,
     headers: &'static str,
     body: String,
     times: usize,
     kind: ErrorKind,
-    says: &str,
+    expected_text: &str,
 ) {
-    let fake = Fake::start(move |_, _| Some((status, headers, body.clone()))).await;
-    let error = fake.stripe().open(sale()).await.unwrap_err();
-    let told = format!("{error} {error:?}");
-    assert_eq!((error.kind(), fake.seen().len()), (kind, times), "{told}");
-    assert!(told.contains(says), "{told}");
+    let fake = FakeStripe::start(move |_, _| Some((status, headers, body.clone()))).await;
+    let error = fake.stripe().create_checkout(sale()).await.unwrap_err();
+    let text = format!("{error} {error:?}");
+    assert_eq!((error.kind(), fake.requests().len()), (kind, times), "{text}");
+    assert!(text.contains(expected_text), "{text}");
     for secret in ["hush", "ann@", "https://", "127.0.0.1"] {
-        assert!(!told.contains(secret), "{secret}: {told}");
+        assert!(!text.contains(secret), "{secret}: {text}");
     }
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_fault_names_no_secret() {
+async fn error_contains_no_secret() {
     let missing = || error("resource_missing", "price");
     check_fault(400, "", missing(), 1, ErrorKind::Unexpected, "HTTP 400, resource_missing, price, req_7")
         .await;
     check_fault(400, "", "<html>".to_owned(), 1, ErrorKind::Unexpected, "HTTP 400, req_7").await;
-    check_fault(401, "", missing(), 1, ErrorKind::Unexpected, "does not accept stripe.secret_key").await;
+    check_fault(401, "", missing(), 1, ErrorKind::Unexpected, "rejected stripe.secret_key").await;
     check_fault(403, "", missing(), 1, ErrorKind::Unexpected, "rights").await;
     check_fault(409, "", missing(), 3, ErrorKind::Unavailable, "HTTP 409").await;
     check_fault(429, "", missing(), 3, ErrorKind::Unavailable, "HTTP 429").await;
@@ -208,17 +213,17 @@ async fn what_is_said_of_a_fault_names_no_secret() {
     check_fault(503, never, missing(), 1, ErrorKind::Unavailable, "HTTP 503").await;
     let always = "stripe-should-retry: true\r\n";
     check_fault(400, always, missing(), 3, ErrorKind::Unexpected, "HTTP 400").await;
-    let elsewhere = "location: https://evil.example/\r\n";
-    check_fault(302, elsewhere, String::new(), 1, ErrorKind::Unexpected, "HTTP 302").await;
+    let other_site_message = "location: https://evil.example/\r\n";
+    check_fault(302, other_site_message, String::new(), 1, ErrorKind::Unexpected, "HTTP 302").await;
     check_fault(200, "", "{\"id\": \"ann@\"}".to_owned(), 1, ErrorKind::Unexpected, "a field is missing")
         .await;
-    check_fault(200, "", "x".repeat(3 << 20), 3, ErrorKind::Unavailable, "larger").await;
+    check_fault(200, "", "x".repeat(3 << 20), 3, ErrorKind::Unavailable, "too large").await;
     let odd = error("sk_test_hush ann@example.org", "https://evil.example");
     check_fault(400, "", odd, 1, ErrorKind::Unexpected, "(HTTP 400, req_7)").await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_or_silent_is_away() {
+async fn server_missing_or_silent_is_unavailable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = format!("http://{}", listener.local_addr().unwrap());
     let options = StripeOptions {
@@ -229,17 +234,20 @@ async fn a_server_that_is_not_there_or_silent_is_away() {
         retries: 0,
         ..StripeOptions::default()
     };
-    let stripe = StripeCheckout::new(options).unwrap();
-    let error = stripe.open(sale()).await.unwrap_err();
+    let stripe = StripeProvider::new(options).unwrap();
+    let error = stripe.create_checkout(sale()).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Unavailable && error.message().contains("too long"), "{error}");
     drop(listener);
-    let error = stripe.open(sale()).await.unwrap_err();
-    assert!(error.kind() == ErrorKind::Unavailable && error.message().contains("no connection"), "{error}");
+    let error = stripe.create_checkout(sale()).await.unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::Unavailable && error.message().contains("the connection failed"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
-async fn a_buyer_gets_a_name_once_and_another_when_it_is_gone() {
-    let fake = Fake::start(|request, _| {
+async fn customer_missing_is_created_again() {
+    let fake = FakeStripe::start(|request, _| {
         let is_old = request.body.contains("customer=cus_1");
         Some(match request.line.as_str() {
             "POST /v1/customers" => (200, "", "{\"id\": \"cus_2\"}".to_owned()),
@@ -249,10 +257,11 @@ async fn a_buyer_gets_a_name_once_and_another_when_it_is_gone() {
     })
     .await;
     let stripe = fake.stripe();
-    let new = stripe.open(Sale { customer: None, ..sale() }).await.unwrap();
-    let anew = stripe.open(sale()).await.unwrap();
-    assert_eq!((new.customer.as_deref(), anew.customer.as_deref()), (Some("cus_2"), Some("cus_2")));
-    let keys: Vec<_> = fake.seen().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    let new = stripe.create_checkout(CheckoutRequest { customer: None, ..sale() }).await.unwrap();
+    let recreated = stripe.create_checkout(sale()).await.unwrap();
+    assert_eq!((new.customer.as_deref(), recreated.customer.as_deref()), (Some("cus_2"), Some("cus_2")));
+    let keys: Vec<_> =
+        fake.requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
     assert_eq!(
         keys,
         ["customer-account-1", "order-1", "order-1", "customer-account-1-after-cus_1", "order-1-anew"]
@@ -260,8 +269,8 @@ async fn a_buyer_gets_a_name_once_and_another_when_it_is_gone() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_or_of_others_says_nothing() {
-    let fake = Fake::start(|request, _| {
+async fn snapshots_of_unknown_or_foreign_object_are_empty() {
+    let fake = FakeStripe::start(|request, _| {
         Some(match request.line.contains("cs_other") {
             true => (200, "", SESSION.replace("\"order-1\"", "null")),
             false => (404, "", error("resource_missing", "id")),
@@ -270,33 +279,35 @@ async fn what_is_unknown_or_of_others_says_nothing() {
     .await;
     let stripe = fake.stripe();
     for object in ["cs_gone", "in_gone", "pi_gone", "sub_gone", "cs_other"] {
-        assert_eq!(stripe.facts(&Subject::new(object)).await.unwrap(), [], "{object}");
+        assert_eq!(stripe.snapshots(&ProviderObject::new(object)).await.unwrap(), [], "{object}");
     }
-    let asked = fake.seen().len();
-    // No request is made of what cannot be a name.
+    let request_count = fake.requests().len();
+    // No request is sent for an invalid id.
     for object in ["", "cs", "x_1", "cs_1/expire", "cs_../../v1/charges", "cs_1?a=b", "cs_\u{0}"] {
-        assert_eq!(stripe.facts(&Subject::new(object)).await.unwrap(), [], "{object:?}");
-        assert!(!stripe.knows(object));
+        assert_eq!(stripe.snapshots(&ProviderObject::new(object)).await.unwrap(), [], "{object:?}");
+        assert!(!stripe.owns(object));
     }
-    assert_eq!((asked, fake.seen().len()), (5, 5));
-    assert!(stripe.knows("cs_test_a1B2") && stripe.knows("sub_1") && !stripe.knows("sandbox-order-1"));
+    assert_eq!((request_count, fake.requests().len()), (5, 5));
+    assert!(stripe.owns("cs_test_a1B2") && stripe.owns("sub_1") && !stripe.owns("sandbox-order-1"));
 }
 
 #[tokio::test]
-async fn only_a_signed_call_is_heard() {
-    let fake = Fake::start(|_, _| None).await;
+async fn webhook_without_valid_signature_is_rejected() {
+    let fake = FakeStripe::start(|_, _| None).await;
     let stripe = fake.stripe();
     let body = br#"{"type": "checkout.session.completed", "data": {"object": {"object": "checkout.session",
         "id": "cs_1", "customer": "cus_1"}}}"#;
     let now = Timestamp::from_millis(1_795_176_000_000);
-    let hear = async |signature: Option<String>| {
-        stripe.hear(WebhookCall { signature, body: body.to_vec() }, now).await.unwrap()
+    let parse_call = async |signature: Option<String>| {
+        stripe.parse_webhook(WebhookRequest { signature, body: body.to_vec() }, now).await.unwrap()
     };
-    let subject = Subject { object: "cs_1".to_owned(), customer: Some("cus_1".to_owned()) };
+    let subject = ProviderObject { object: "cs_1".to_owned(), customer: Some("cus_1".to_owned()) };
     let signed = signature::sign(body, "whsec_hush", 1_795_176_000);
-    assert_eq!(hear(Some(signed)).await, Heard::About(vec![subject]));
+    assert_eq!(parse_call(Some(signed)).await, WebhookOutcome::Events(vec![subject]));
     for forged in [None, Some(signature::sign(body, "whsec_other", 1_795_176_000)), Some("t=1".to_owned())] {
-        let Heard::Refused { why } = hear(forged).await else { panic!("it is forged") };
-        assert!(why.contains("signature") || why.contains("Stripe-Signature"), "{why}");
+        let WebhookOutcome::Rejected { reason } = parse_call(forged).await else {
+            panic!("a forged signature must be rejected")
+        };
+        assert!(reason.contains("signature") || reason.contains("Stripe-Signature"), "{reason}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a TikTok video's file is. Pure.
+//! Finds the media URLs of a TikTok video. No I/O.
 
 use serde_json::Value;
 use transcript_core::time::Timestamp;
@@ -8,13 +8,13 @@ use crate::social::{
     json::{field, items, number, path},
 };
 
-/// The most forms of a video, and addresses of one form, that are read. Five to ten, and three, are usual.
+/// Maximum number of formats, and of URLs per format. Five to ten, and three, are usual.
 const FORMS_MAX: usize = 50;
 const ADDRESSES_MAX: usize = 4;
-/// The longest address, in bytes.
+/// Maximum length of a URL in bytes.
 const ADDRESS_MAX: usize = 8_192;
 
-/// The addresses of a post's video, the smallest form first: all have the same sound.
+/// URLs of a post's video, the smallest format first: all have the same audio.
 pub(super) fn addresses(video: &Value) -> Vec<MediaAddress> {
     let mut forms: Vec<_> = items(video, "bitrateInfo", FORMS_MAX).filter(|form| is_playable(form)).collect();
     forms.sort_by_key(|form| number(field(form, "Bitrate")).unwrap_or(u64::MAX));
@@ -33,7 +33,7 @@ pub(super) fn addresses(video: &Value) -> Vec<MediaAddress> {
     found
 }
 
-/// Whether a form is one that others than TikTok's own player read.
+/// Whether a format can be decoded outside TikTok's own player.
 fn is_playable(form: &Value) -> bool {
     !path(form, &["PlayAddr", "UrlKey"]).as_str().is_some_and(|key| key.contains("bytevc2"))
 }
@@ -43,7 +43,7 @@ fn add(found: &mut Vec<MediaAddress>, address: &Value, bitrate: Option<u64>, byt
     let Some(mut address) = text.and_then(|text| MediaAddress::at("https://www.tiktok.com/", text)) else {
         return;
     };
-    // Those of the site itself give nothing, and those of the last kind have no sound.
+    // URLs on the site itself return no file, and those with this path have no audio.
     let is_site = address.url.host_str() == Some("www.tiktok.com");
     if is_site || address.url.path().ends_with("/media-video-hvc1/") {
         return;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_form_that_can_be_played_comes_first() {
+    fn media_urls_smallest_playable_comes_first() {
         let form = |bitrate: u64, key: &str, urls: Value| {
             json!({"Bitrate": bitrate, "PlayAddr":
             {"UrlKey": key, "DataSize": "99", "UrlList": urls}})

@@ -1,10 +1,12 @@
-//! TikTok's captions, in two requests: the post's page, whose state lists them, and the words of one.
+//! TikTok captions in two requests.
+//!
+//! The first one loads the post's page, whose state lists the tracks. The second one loads the captions of a track.
 
-mod call;
+mod classify;
+mod fetch;
 mod media;
 mod page;
 pub(crate) mod request;
-mod signals;
 mod state;
 mod subtitles;
 
@@ -12,63 +14,71 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     time::Clock,
     video::Platform,
 };
 
 use crate::{
-    http::Http,
-    social::{Errand, Media, MediaSource},
+    http::HttpTransport,
+    social::{Media, MediaSource, PlatformSession},
 };
 
 /// The supplier's name.
 const NAME: &str = "tiktok-captions";
-/// The most requests of one look-up, over all exits, redirects and addresses of captions.
+/// Maximum number of requests per lookup, over all routes, redirects and caption URLs.
 const REQUESTS_MAX: u32 = 12;
 
-/// The captions that TikTok has, as a supplier named `tiktok-captions`.
+/// The captions of TikTok, as a supplier named `tiktok-captions`.
 ///
-/// It asks for the post's page as a browser would, and then for the captions at the addresses found in the
-/// page's state, with the cookies that the page set. A page that wants a proof of being human is told as such.
+/// It requests the post's page like a browser, and then the captions at the URLs in the page's state, with the cookies
+/// that the page set. A page with a bot check is reported as such.
 #[derive(Debug)]
 pub struct TikTokCaptions {
-    http: Arc<Http>,
+    http: Arc<HttpTransport>,
     clock: Arc<dyn Clock>,
 }
 
 impl TikTokCaptions {
-    /// The supplier, over this transport. The clock is the one that deadlines are given by.
-    pub fn new(http: Arc<Http>, clock: Arc<dyn Clock>) -> Self {
+    /// Creates the supplier over this transport. Deadlines refer to `clock`.
+    pub fn new(http: Arc<HttpTransport>, clock: Arc<dyn Clock>) -> Self {
         Self { http, clock }
     }
 }
 
 #[async_trait]
 impl Supplier for TikTokCaptions {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: NAME.to_owned(),
-            platforms: vec![Platform::ShortVideo],
+            platforms: vec![Platform::TikTok],
             kind: SupplierKind::Captions,
         }
     }
 
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        if ask.video.platform() != Platform::ShortVideo {
-            let message = format!("{NAME} has captions of TikTok only.");
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        if request.video.platform() != Platform::TikTok {
+            let message = format!("{NAME} supports TikTok only.");
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let watcher = watcher.as_ref();
-        let mut errand = Errand::new(&self.http, self.clock.as_ref(), &ask, watcher, REQUESTS_MAX);
+        let monitor = monitor.as_ref();
+        let mut session =
+            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, REQUESTS_MAX);
         loop {
-            let refusal = match call::supply(&mut errand, &ask).await {
+            let failure = match fetch::supply(&mut session, &request).await {
                 Ok(supplied) => return Ok(supplied),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            tracing::debug!(video = %ask.video, ?refusal, "no captions from TikTok");
-            if !errand.begins_anew(&refusal, request::PLATFORM) {
-                return Err(refusal.error(Platform::ShortVideo));
+            tracing::debug!(video = %request.video, ?failure, "TikTok returned no captions");
+            if !session.retry_elsewhere(&failure, request::PLATFORM) {
+                return Err(failure.error(Platform::TikTok));
             }
         }
     }
@@ -77,18 +87,23 @@ impl Supplier for TikTokCaptions {
 #[async_trait]
 impl MediaSource for TikTokCaptions {
     fn platform(&self) -> Platform {
-        Platform::ShortVideo
+        Platform::TikTok
     }
 
-    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
-        let mut errand = Errand::new(&self.http, self.clock.as_ref(), ask, watcher, REQUESTS_MAX);
+    async fn media(
+        &self,
+        request: &SupplyRequest,
+        monitor: &dyn SupplyMonitor,
+    ) -> Result<Media, SupplyError> {
+        let mut session =
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
         loop {
-            let refusal = match call::media(&mut errand, ask).await {
+            let failure = match fetch::media(&mut session, request).await {
                 Ok(media) => return Ok(media),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            if !errand.begins_anew(&refusal, request::PLATFORM) {
-                return Err(refusal.error(Platform::ShortVideo));
+            if !session.retry_elsewhere(&failure, request::PLATFORM) {
+                return Err(failure.error(Platform::TikTok));
             }
         }
     }

@@ -1,78 +1,80 @@
-//! From a post's page to the part of its state that is about the post. Pure and total.
+//! Extracts the state of a post from its page. No I/O, and total.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::social::{Refusal, json};
+use crate::social::{SocialFailure, json};
 
-/// The script element that holds a page's state.
+/// Id of the script element with the page's state.
 const STATE: &str = "__UNIVERSAL_DATA_FOR_REHYDRATION__";
-/// The longest part about a post that is read, in bytes. JSON that is built up in memory may take a hundred
-/// times its length there. Posts have 15 to 40 KB.
+/// Maximum length of a post's data in bytes.
+///
+/// JSON in memory may take a hundred times its length. Posts have 15 to 40 KB.
 const DETAIL_MAX: usize = 512 << 10;
-/// How far into a page without state its kind is looked for, in bytes. A page with a puzzle has some KB.
-const SIGNS_MAX: usize = 64 << 10;
+/// Number of bytes of a page without state that are searched. A challenge page has a few KB.
+const SEARCHED_BYTES_MAX: usize = 64 << 10;
 
-/// The parts of the state that matter; the rest, which is most of it, is skipped.
+/// The relevant parts of the state; the remainder, which is most of it, is skipped.
 #[derive(Deserialize)]
-struct State<'a> {
+struct TikTokPageState<'a> {
     #[serde(borrow, rename = "__DEFAULT_SCOPE__")]
-    scope: Option<Scope<'a>>,
+    scope: Option<TikTokScope<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Scope<'a> {
+struct TikTokScope<'a> {
     #[serde(borrow, rename = "webapp.video-detail")]
     desktop: Option<&'a RawValue>,
-    /// The same on pages for telephones.
+    /// The same on mobile pages.
     #[serde(borrow, rename = "webapp.reflow.video.detail")]
     mobile: Option<&'a RawValue>,
 }
 
-/// What a page says of its post: the value with `statusCode` and `itemInfo`.
-pub(super) fn detail(body: &[u8]) -> Result<Value, Refusal> {
+/// The post's data in a page: the value with `statusCode` and `itemInfo`.
+pub(super) fn detail(body: &[u8]) -> Result<Value, SocialFailure> {
     let text = String::from_utf8_lossy(body);
-    let Some(state) = state(&text) else { return Err(without_state(&text)) };
-    let state: State<'_> = serde_json::from_str(state)
-        .map_err(|_| Refusal::Unreadable("the page's state is damaged".to_owned()))?;
-    let Some(scope) = state.scope else { return Err(Refusal::Shell) };
-    let detail = scope.desktop.or(scope.mobile).ok_or(Refusal::Shell)?;
+    let Some(state) = state(&text) else { return Err(classify_without_state(&text)) };
+    let state: TikTokPageState<'_> = serde_json::from_str(state)
+        .map_err(|_| SocialFailure::Unreadable("the page's state is damaged".to_owned()))?;
+    let Some(scope) = state.scope else { return Err(SocialFailure::EmptyPage) };
+    let detail = scope.desktop.or(scope.mobile).ok_or(SocialFailure::EmptyPage)?;
     let detail = json::part(detail, DETAIL_MAX);
     let detail =
-        detail.ok_or_else(|| Refusal::Unreadable("the page's state is too large to be read".to_owned()))?;
-    if detail.is_object() { Ok(detail) } else { Err(Refusal::Shell) }
+        detail.ok_or_else(|| SocialFailure::Unreadable("the page's state is too large".to_owned()))?;
+    if detail.is_object() { Ok(detail) } else { Err(SocialFailure::EmptyPage) }
 }
 
 /// The text of the script element with the state.
 fn state(page: &str) -> Option<&str> {
-    page.match_indices(STATE).find_map(|(place, _)| {
-        // The attributes come in any order, so the element begins somewhere before the name.
-        let tag = page.get(..place)?.rfind('<')?;
+    page.match_indices(STATE).find_map(|(offset, _)| {
+        // The attributes have any order, so the element begins somewhere before its id.
+        let tag = page.get(..offset)?.rfind('<')?;
         let is_script = page.get(tag..)?.starts_with("<script");
         let (attributes, rest) = page.get(tag..).filter(|_| is_script)?.split_once('>')?;
-        // The page's own scripts name the element too.
+        // The page's own scripts contain the id too.
         let content = rest.split_once("</script").map(|(content, _)| content);
         content.filter(|_| attributes.contains("id="))
     })
 }
 
-/// What a page without state is.
-fn without_state(page: &str) -> Refusal {
-    let end = (0..=SIGNS_MAX.min(page.len())).rev().find(|&end| page.is_char_boundary(end)).unwrap_or(0);
+/// Classifies a page without state.
+fn classify_without_state(page: &str) -> SocialFailure {
+    let end =
+        (0..=SEARCHED_BYTES_MAX.min(page.len())).rev().find(|&end| page.is_char_boundary(end)).unwrap_or(0);
     let head = page.get(..end).unwrap_or(page);
     let has = |sign: &str| head.contains(sign);
-    // The bare word "captcha" stands on good pages, too.
+    // The plain word "captcha" occurs on normal pages, too.
     let captcha = ["captcha-init", "oec-ttweb-captcha", "secsdk-captcha", "captcha_container"];
     let puzzle = ["id=\"wci\"", "id=\"rci\"", "id=\"cs\"", "id=\"rs\""];
     if captcha.iter().any(|sign| has(sign))
         || puzzle.iter().filter(|sign| has(sign)).count() >= 2
         || has("Please wait...")
     {
-        Refusal::BotCheck
+        SocialFailure::BotCheck
     } else if page.trim().is_empty() {
-        Refusal::Unreadable("it is empty".to_owned())
+        SocialFailure::Unreadable("it is empty".to_owned())
     } else {
-        Refusal::Shell
+        SocialFailure::EmptyPage
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_is_found_in_any_page() {
+    fn page_state_is_found_for_any_attribute_order() {
         let id = format!("id=\"{STATE}\"");
         for attributes in [
             format!("{id} type=\"application/json\""),
@@ -103,33 +105,36 @@ mod tests {
     }
 
     #[test]
-    fn pages_without_a_post_are_told_apart() {
+    fn page_without_post_is_classified() {
         let id = format!("id=\"{STATE}\"");
         let of = |state: &str| detail(page(&id, state).as_bytes());
-        assert_eq!(of("{\"__DEFAULT_SCOPE__\":{\"webapp.app-context\":{}}}"), Err(Refusal::Shell));
-        assert_eq!(of("{}"), Err(Refusal::Shell));
-        assert_eq!(of("{\"__DEFAULT_SCOPE__\":{\"webapp.video-detail\":null}}"), Err(Refusal::Shell));
-        assert_eq!(of("{\"__DEFAULT_SCOPE__\":{\"webapp.video-detail\":[]}}"), Err(Refusal::Shell));
-        assert!(matches!(of("{\"__DEFAULT"), Err(Refusal::Unreadable(_))));
+        assert_eq!(of("{\"__DEFAULT_SCOPE__\":{\"webapp.app-context\":{}}}"), Err(SocialFailure::EmptyPage));
+        assert_eq!(of("{}"), Err(SocialFailure::EmptyPage));
+        assert_eq!(
+            of("{\"__DEFAULT_SCOPE__\":{\"webapp.video-detail\":null}}"),
+            Err(SocialFailure::EmptyPage)
+        );
+        assert_eq!(of("{\"__DEFAULT_SCOPE__\":{\"webapp.video-detail\":[]}}"), Err(SocialFailure::EmptyPage));
+        assert!(matches!(of("{\"__DEFAULT"), Err(SocialFailure::Unreadable(_))));
         let deep =
             format!("{{\"__DEFAULT_SCOPE__\":{{\"webapp.video-detail\":{{\"a\":{}}}}}}}", "[".repeat(90_000));
-        assert!(matches!(of(&deep), Err(Refusal::Unreadable(_))));
+        assert!(matches!(of(&deep), Err(SocialFailure::Unreadable(_))));
         let long = format!(
             "{{\"__DEFAULT_SCOPE__\":{{\"webapp.video-detail\":{{\"a\":\"{}\"}}}}}}",
             "x".repeat(DETAIL_MAX)
         );
-        assert!(matches!(of(&long), Err(Refusal::Unreadable(_))));
+        assert!(matches!(of(&long), Err(SocialFailure::Unreadable(_))));
         let bare = |page: &str| detail(page.as_bytes());
-        assert_eq!(bare("<p id=\"cs\"></p><p id=\"wci\"></p>"), Err(Refusal::BotCheck));
-        assert_eq!(bare("<title>Please wait...</title>"), Err(Refusal::BotCheck));
-        assert_eq!(bare("<div class=\"captcha_container\">"), Err(Refusal::BotCheck));
-        assert_eq!(bare("<p>what a captcha is</p>"), Err(Refusal::Shell));
-        assert!(matches!(bare(" "), Err(Refusal::Unreadable(_))));
+        assert_eq!(bare("<p id=\"cs\"></p><p id=\"wci\"></p>"), Err(SocialFailure::BotCheck));
+        assert_eq!(bare("<title>Please wait...</title>"), Err(SocialFailure::BotCheck));
+        assert_eq!(bare("<div class=\"captcha_container\">"), Err(SocialFailure::BotCheck));
+        assert_eq!(bare("<p>what a captcha is</p>"), Err(SocialFailure::EmptyPage));
+        assert!(matches!(bare(" "), Err(SocialFailure::Unreadable(_))));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_have_a_meaning(body in proptest::collection::vec(any::<u8>(), 0..300), cut in 0usize..200) {
+        fn page_any_bytes_do_not_panic(body in proptest::collection::vec(any::<u8>(), 0..300), cut in 0usize..200) {
             let _ = detail(&body);
             let page = page(&format!("id=\"{STATE}\""), "{\"__DEFAULT_SCOPE__\":{\"webapp.video-detail\":{}}}");
             let _ = detail(page.get(..cut).unwrap_or("").as_bytes());

@@ -1,4 +1,4 @@
-//! The two requests: for a post's page, and for what its state names.
+//! The two requests: a post's page, and a file in its state.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -6,15 +6,15 @@ use transcript_core::video::VideoId;
 use url::Url;
 
 use crate::{
-    http::Request,
+    http::HttpRequest,
     social::{BROWSER, BROWSER_BRANDS, headers},
 };
 
-/// The platform that these hosts belong to, as the transport tells platforms apart.
+/// The platform's name in the transport.
 pub(crate) const PLATFORM: &str = "www.tiktok.com";
 /// The hosts of pages.
 const PAGES: &[&str] = &[PLATFORM, "m.tiktok.com"];
-/// The hosts of captions: TikTok's own, and those of its delivery networks.
+/// The hosts of captions: TikTok's own and its delivery networks.
 pub(crate) const FILES: &[&str] = &[
     PLATFORM,
     ".tiktok.com",
@@ -28,13 +28,14 @@ pub(crate) const FILES: &[&str] = &[
 ];
 const ORIGIN: &str = "https://www.tiktok.com/";
 
-/// The longest answers that are read. Pages have 0.2 to 1 MB, captions some KB for each minute.
+/// Maximum lengths of responses. Pages have 0.2 to 1 MB, captions a few KB per minute.
 const PAGE_MAX: usize = 8 << 20;
 const CAPTIONS_MAX: usize = 10 << 20;
 
-/// The question for a post's page, as a browser asks when somebody types the address. A slide show's page has
-/// no state under its own address, but has one under that of a video; whose post it is does not matter.
-pub(super) fn page(video: &VideoId) -> Option<Request> {
+/// The request for a post's page, like a browser's for a typed URL.
+///
+/// A slide show's page has no state at its own URL, but has one at that of a video. The account in the URL is ignored.
+pub(super) fn page(video: &VideoId) -> Option<HttpRequest> {
     let url = Url::parse(&video.address()).ok()?;
     let headers = headers(&[
         ("user-agent", BROWSER),
@@ -52,14 +53,14 @@ pub(super) fn page(video: &VideoId) -> Option<Request> {
     Some(request(url, PAGES, headers, PAGE_MAX))
 }
 
-/// The question for captions at an address of the page's state; none when the address is none.
-pub(super) fn captions(address: &str) -> Option<Request> {
-    // Some addresses leave the scheme out.
+/// The request for captions at a URL in the page's state; `None` if the URL is invalid.
+pub(super) fn captions(address: &str) -> Option<HttpRequest> {
+    // Some URLs have no scheme.
     let url = Url::parse(ORIGIN).and_then(|base| base.join(address)).ok()?;
     Some(request(url, FILES, file_headers(), CAPTIONS_MAX))
 }
 
-/// What a request for a file says of who asks.
+/// The headers of a file request.
 pub(super) fn file_headers() -> HeaderMap {
     headers(&[
         ("user-agent", BROWSER),
@@ -69,15 +70,15 @@ pub(super) fn file_headers() -> HeaderMap {
     ])
 }
 
-fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, answer_max: usize) -> Request {
-    Request {
+fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, response_max: usize) -> HttpRequest {
+    HttpRequest {
         method: Method::GET,
         url,
         hosts,
         headers,
         body: Bytes::new(),
-        answer_max,
-        throttled_apart: false,
+        response_max,
+        has_own_rate_limit: false,
     }
 }
 
@@ -88,8 +89,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_asked_for_as_a_browser_would() {
-        let video = VideoId::new(Platform::ShortVideo, "7524919459643919624").unwrap();
+    fn page_request_has_browser_headers() {
+        let video = VideoId::new(Platform::TikTok, "7524919459643919624").unwrap();
         let request = page(&video).unwrap();
         assert_eq!(request.url.as_str(), "https://www.tiktok.com/@_/video/7524919459643919624");
         assert_eq!(request.headers["sec-fetch-mode"], "navigate");
@@ -97,13 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn captions_are_asked_for_at_their_address() {
-        let ask = |address| captions(address).map(|request| request.url.to_string());
+    fn caption_request_resolves_relative_url() {
+        let url_of = |address| captions(address).map(|request| request.url.to_string());
         let full = "https://v16-webapp.tiktok.com/a/?b=c";
-        assert_eq!(ask(full).as_deref(), Some(full));
-        assert_eq!(ask("//v16-webapp.tiktok.com/a/?b=c").as_deref(), Some(full));
-        assert_eq!(ask("/aweme/v1/play/?x=1").as_deref(), Some("https://www.tiktok.com/aweme/v1/play/?x=1"));
-        assert_eq!(ask("https://["), None);
+        assert_eq!(url_of(full).as_deref(), Some(full));
+        assert_eq!(url_of("//v16-webapp.tiktok.com/a/?b=c").as_deref(), Some(full));
+        assert_eq!(
+            url_of("/aweme/v1/play/?x=1").as_deref(),
+            Some("https://www.tiktok.com/aweme/v1/play/?x=1")
+        );
+        assert_eq!(url_of("https://["), None);
         assert_eq!(captions(full).unwrap().headers["referer"], ORIGIN);
     }
 }

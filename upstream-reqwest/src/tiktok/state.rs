@@ -1,66 +1,66 @@
-//! From the part of a page's state that is about a post to its details and tracks. Pure.
+//! Reads metadata and tracks from a post's data. No I/O.
 
 use serde_json::Value;
 use transcript_core::video::VideoId;
 
-use super::{signals, subtitles};
+use super::{classify, subtitles};
 use crate::social::{
-    Details, Refusal, Tracks,
+    SocialFailure, SocialTracks, TrackDetails,
     json::{field, items, number, path, seconds_as_ms, text},
 };
 
-/// How much of a title and a name is taken, in characters.
+/// Maximum length of a title and a name in characters.
 const TITLE_MAX: usize = 500;
 const AUTHOR_MAX: usize = 200;
 
-/// A post that has a video with captions.
+/// A post with captions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Post {
-    pub(super) details: Details,
-    pub(super) tracks: Tracks,
+pub(super) struct TikTokPost {
+    pub(super) details: TrackDetails,
+    pub(super) tracks: SocialTracks,
 }
 
-/// What the state says of the post `requested`.
-pub(super) fn interpret<'a>(detail: &'a Value, requested: &VideoId) -> Result<&'a Value, Refusal> {
-    if let Some(refusal) = signals::status(detail) {
-        return Err(refusal);
+/// Validates the data of the post `requested`.
+pub(super) fn interpret<'a>(detail: &'a Value, requested: &VideoId) -> Result<&'a Value, SocialFailure> {
+    if let Some(failure) = classify::status(detail) {
+        return Err(failure);
     }
     let item = path(detail, &["itemInfo", "itemStruct"]);
     if !item.is_object() {
-        return Err(Refusal::Shell);
+        return Err(SocialFailure::EmptyPage);
     }
     match number(field(item, "id")) {
         Some(id) if requested.id().trim_start_matches('0').parse() == Ok(id) => {}
-        Some(_) => return Err(Refusal::OtherVideo),
-        None => return Err(Refusal::Unreadable("it does not say which post it is about".to_owned())),
+        Some(_) => return Err(SocialFailure::OtherVideo),
+        None => return Err(SocialFailure::Unreadable("it names no post id".to_owned())),
     }
-    match signals::post(item) {
-        Some(refusal) => Err(refusal),
+    match classify::post(item) {
+        Some(failure) => Err(failure),
         None => Ok(item),
     }
 }
 
-/// A post's details and tracks, or why it has none.
-pub(super) fn post(item: &Value) -> Result<Post, Refusal> {
+/// A post's metadata and tracks, or why it has none.
+pub(super) fn post(item: &Value) -> Result<TikTokPost, SocialFailure> {
     let tracks = subtitles::read(field(item, "video"));
     if tracks.0.is_empty() {
-        return Err(if is_slide_show(item) { Refusal::NoVideo } else { Refusal::NoCaptions });
+        return Err(if is_slide_show(item) { SocialFailure::NoVideo } else { SocialFailure::NoCaptions });
     }
-    Ok(Post { details: details(item), tracks })
+    Ok(TikTokPost { details: details(item), tracks })
 }
 
-/// Whether a post is pictures, with music at best.
+/// Whether a post is a slide show, possibly with music.
 pub(super) fn is_slide_show(item: &Value) -> bool {
     items(field(item, "imagePost"), "images", 1).next().is_some()
 }
 
-/// What is known of a post beside its captions.
-pub(super) fn details(item: &Value) -> Details {
+/// Metadata of a post.
+pub(super) fn details(item: &Value) -> TrackDetails {
     let author = field(item, "author");
     let duration = seconds_as_ms(path(item, &["video", "duration"]));
     let id = field(item, "id").as_str().map(|id| format!("TikTok video #{id}"));
-    Details {
-        // What stands under a video is all the title that it has.
+    TrackDetails {
+        // The description is the only title of a video.
         title: text(field(item, "desc"), TITLE_MAX).or(id),
         author: text(field(author, "nickname"), AUTHOR_MAX)
             .or_else(|| text(field(author, "uniqueId"), AUTHOR_MAX)),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn video(id: &str) -> VideoId {
-        VideoId::new(Platform::ShortVideo, id).unwrap()
+        VideoId::new(Platform::TikTok, id).unwrap()
     }
 
     fn detail(item: Value) -> Value {
@@ -84,24 +84,24 @@ mod tests {
     }
 
     #[test]
-    fn only_the_post_that_was_asked_for_counts() {
-        let told = |item: Value| interpret(&detail(item), &video("7100000000000000001")).map(drop);
-        assert_eq!(told(json!({"id": "7100000000000000001"})), Ok(()));
-        assert_eq!(told(json!({"id": 7_100_000_000_000_000_001_u64})), Ok(()));
-        assert_eq!(told(json!({"id": "7100000000000000002"})), Err(Refusal::OtherVideo));
-        assert!(matches!(told(json!({"id": null})), Err(Refusal::Unreadable(_))));
-        assert_eq!(told(json!("a post")), Err(Refusal::Shell));
-        assert_eq!(told(json!({"id": "7100000000000000001", "takeDown": 1})), Err(Refusal::Gone));
+    fn state_of_other_post_is_rejected() {
+        let result = |item: Value| interpret(&detail(item), &video("7100000000000000001")).map(drop);
+        assert_eq!(result(json!({"id": "7100000000000000001"})), Ok(()));
+        assert_eq!(result(json!({"id": 7_100_000_000_000_000_001_u64})), Ok(()));
+        assert_eq!(result(json!({"id": "7100000000000000002"})), Err(SocialFailure::OtherVideo));
+        assert!(matches!(result(json!({"id": null})), Err(SocialFailure::Unreadable(_))));
+        assert_eq!(result(json!("a post")), Err(SocialFailure::EmptyPage));
+        assert_eq!(result(json!({"id": "7100000000000000001", "takeDown": 1})), Err(SocialFailure::Removed));
     }
 
     #[test]
-    fn details_are_told_as_far_as_they_are_known() {
-        let told = details(&json!({
+    fn post_metadata_has_fallbacks() {
+        let result = details(&json!({
             "id": "71", "desc": " How rope is made \n", "author": {"uniqueId": "rope.maker", "nickname": "Rope Walk"},
             "video": {"duration": 31},
         }));
-        assert_eq!(told.title.as_deref(), Some("How rope is made"));
-        assert_eq!((told.author.as_deref(), told.duration_ms), (Some("Rope Walk"), Some(31_000)));
+        assert_eq!(result.title.as_deref(), Some("How rope is made"));
+        assert_eq!((result.author.as_deref(), result.duration_ms), (Some("Rope Walk"), Some(31_000)));
         let bare =
             details(&json!({"id": "71", "desc": "", "video": {"duration": 0}, "music": {"duration": 9}}));
         assert_eq!(bare.title.as_deref(), Some("TikTok video #71"));
@@ -109,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn a_post_without_captions_says_why() {
+    fn post_without_captions_is_classified() {
         let none = |item: Value| post(&item).unwrap_err();
-        assert_eq!(none(json!({"video": {"subtitleInfos": []}})), Refusal::NoCaptions);
-        assert_eq!(none(json!({"video": {}, "imagePost": {"images": [{}]}})), Refusal::NoVideo);
-        assert_eq!(none(json!(null)), Refusal::NoCaptions);
+        assert_eq!(none(json!({"video": {"subtitleInfos": []}})), SocialFailure::NoCaptions);
+        assert_eq!(none(json!({"video": {}, "imagePost": {"images": [{}]}})), SocialFailure::NoVideo);
+        assert_eq!(none(json!(null)), SocialFailure::NoCaptions);
     }
 }

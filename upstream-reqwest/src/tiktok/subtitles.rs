@@ -1,24 +1,24 @@
-//! The caption tracks of a TikTok video: two lists that tell of the same files, each something else. Pure.
+//! The caption tracks of a TikTok video: two lists of the same files with different metadata. No I/O.
 
 use serde_json::Value;
 use transcript_core::transcript::{LanguageTag, TrackInfo, TrackKind};
 
 use crate::social::{
-    Track, Tracks,
+    SocialTrack, SocialTracks,
     json::{field, items, path},
 };
 
-/// The most tracks and addresses of one track that are read. One to five, and three, are usual.
+/// Maximum number of tracks, and of URLs per track. One to five, and three, are usual.
 const TRACKS_MAX: usize = 100;
 const ADDRESSES_MAX: usize = 4;
-/// The longest address, in bytes.
+/// Maximum length of a URL in bytes.
 const ADDRESS_MAX: usize = 8_192;
 
-/// The tracks of a post's video, in TikTok's order, which means nothing.
-pub(super) fn read(video: &Value) -> Tracks {
+/// The tracks of a post's video, in TikTok's order, which has no meaning.
+pub(super) fn read(video: &Value) -> SocialTracks {
     let info = field(video, "claInfo");
-    let captions: Vec<_> = items(info, "captionInfos", TRACKS_MAX).filter_map(Caption::read).collect();
-    let mut tracks: Vec<Track> = Vec::new();
+    let captions: Vec<_> = items(info, "captionInfos", TRACKS_MAX).filter_map(TikTokCaption::read).collect();
+    let mut tracks: Vec<SocialTrack> = Vec::new();
     for subtitle in items(video, "subtitleInfos", TRACKS_MAX) {
         let Some(address) = address(field(subtitle, "Url")) else { continue };
         let code = field(subtitle, "LanguageCodeName").as_str().unwrap_or("");
@@ -36,24 +36,24 @@ pub(super) fn read(video: &Value) -> Tracks {
     }
     if let Some(spoken) = spoken_language(info, &tracks) {
         for track in &mut tracks {
-            // A translation back into the spoken language is not what was said.
+            // A translation back into the spoken language is not the original.
             track.info.original =
                 track.info.kind != TrackKind::Translated && spoken.matches(&track.info.language);
         }
     }
-    Tracks(tracks)
+    SocialTracks(tracks)
 }
 
-/// Adds a track, or its addresses to the track that is the same.
-fn add(tracks: &mut Vec<Track>, info: TrackInfo, addresses: Vec<String>) {
-    let place = match tracks.iter().position(|track| track.info.is_same(&info)) {
-        Some(place) => place,
+/// Adds a track, or its URLs to an equal track.
+fn add(tracks: &mut Vec<SocialTrack>, info: TrackInfo, addresses: Vec<String>) {
+    let index = match tracks.iter().position(|track| track.info.is_same(&info)) {
+        Some(index) => index,
         None => {
-            tracks.push(Track { info, addresses: Vec::new() });
+            tracks.push(SocialTrack { info, addresses: Vec::new() });
             tracks.len() - 1
         }
     };
-    let Some(track) = tracks.get_mut(place) else { return };
+    let Some(track) = tracks.get_mut(index) else { return };
     for address in addresses {
         if track.addresses.len() < ADDRESSES_MAX && !track.addresses.contains(&address) {
             track.addresses.push(address);
@@ -61,16 +61,16 @@ fn add(tracks: &mut Vec<Track>, info: TrackInfo, addresses: Vec<String>) {
     }
 }
 
-/// One entry of the newer list.
-struct Caption {
+/// An entry of the newer list.
+struct TikTokCaption {
     code: String,
-    /// The language in two letters, where it has such a name.
+    /// The two-letter code of the language, if it has one.
     short: Option<String>,
     kind: TrackKind,
     addresses: Vec<String>,
 }
 
-impl Caption {
+impl TikTokCaption {
     fn read(value: &Value) -> Option<Self> {
         let first = address(field(value, "url"));
         let others = items(value, "urlList", ADDRESSES_MAX).filter_map(address);
@@ -98,7 +98,7 @@ fn address(value: &Value) -> Option<String> {
     value.as_str().filter(|text| !text.is_empty() && text.len() <= ADDRESS_MAX).map(str::to_owned)
 }
 
-/// How the words of a source came to be: speech recognition, machine translation, or the creator's own.
+/// The origin of a track: speech recognition, machine translation, or the creator.
 fn kind(source: &str) -> Option<TrackKind> {
     match source {
         "ASR" => Some(TrackKind::Generated),
@@ -108,35 +108,36 @@ fn kind(source: &str) -> Option<TrackKind> {
     }
 }
 
-/// A language that TikTok writes as `vie-VN`, in three letters and with a region that says nothing; `short` is
-/// its name in two letters, where TikTok gives one.
+/// Parses a language that TikTok writes as `vie-VN`, with three letters and a meaningless region.
+///
+/// `short` is its two-letter code, if TikTok states it.
 fn language(code: &str, short: Option<&str>) -> LanguageTag {
     let short = short.and_then(|short| LanguageTag::parse(short).ok());
     let Ok(long) = LanguageTag::parse(code).map(|tag| tag.without_likely_region()) else {
         return short.unwrap_or_else(LanguageTag::unknown);
     };
     match short {
-        // Where a region is left, the short name is without it; a script is worth keeping.
+        // Where a region remains, the short code has none; a script is kept.
         Some(short) if short.as_str() == long.primary() && long.matches(&short) => short,
         _ => long,
     }
 }
 
-/// The language that TikTok says is spoken.
+/// The spoken language according to TikTok.
 pub(super) fn original_language(info: &Value) -> Option<LanguageTag> {
     let original = |name| path(info, &["originalLanguageInfo", name]).as_str();
     let code = original("language").or_else(|| original("languageCode"))?;
     Some(language(code, original("languageCode")))
 }
 
-/// The language that is spoken, as far as the lists tell it.
-fn spoken_language(info: &Value, tracks: &[Track]) -> Option<LanguageTag> {
+/// The spoken language, as far as the lists show it.
+fn spoken_language(info: &Value, tracks: &[SocialTrack]) -> Option<LanguageTag> {
     if let Some(original) = original_language(info) {
         return Some(original);
     }
-    let mut heard = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
-    let first = heard.next()?;
-    heard.all(|track| track.info.language == first.info.language).then(|| first.info.language.clone())
+    let mut generated = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
+    let first = generated.next()?;
+    generated.all(|track| track.info.language == first.info.language).then(|| first.info.language.clone())
 }
 
 #[cfg(test)]
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn both_lists_tell_of_the_same_tracks() {
+    fn track_lists_are_merged() {
         let captions = json!([
             {"language": "vie-VN", "languageCode": "vi", "url": "v", "urlList": ["v", "v2", "v3"],
              "isAutoGen": true, "isOriginalCaption": true},
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_creator_wrote_is_human_made() {
+    fn creator_captions_are_human() {
         check(
             json!({
                 "subtitleInfos": [subtitle("eng-US", "ASR", "a"), subtitle("eng-US", "LC", "l")],
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out_and_what_is_unknown_is_a_machines() {
+    fn malformed_track_is_skipped_and_unknown_is_generated() {
         check(
             json!({
                 "subtitleInfos": [
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn languages_are_written_as_everybody_does() {
+    fn language_codes_are_normalized() {
         for (code, short, expect) in [
             ("eng-US", Some("en"), "en"),
             ("vie-VN", None, "vi"),

@@ -1,55 +1,61 @@
-//! The video of a post, among what else it shows. Pure.
+//! The video among the media of a post. No I/O.
 
 use serde_json::Value;
 
 use crate::social::{
-    Details, Refusal,
+    SocialFailure, TrackDetails,
     json::{field, items, path, text},
 };
 
-/// The most media of a post, and variants of a video, that are read. Four, and eight, are usual.
+/// Maximum number of media per post, and of variants per video. Four, and eight, are usual.
 pub(super) const MEDIA_MAX: usize = 16;
 const VARIANTS_MAX: usize = 32;
-/// The longest address, in bytes.
+/// Maximum length of a URL in bytes.
 const ADDRESS_MAX: usize = 4_096;
-/// Longer than any video, in milliseconds.
+/// Upper bound of a video's length in milliseconds.
 const DURATION_MAX_MS: u64 = 48 * 3_600 * 1_000;
 
 /// A post with a video.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Post {
-    pub(super) details: Details,
-    /// The playlist of its forms, where its captions are; not every video has one.
+pub(super) struct XPost {
+    pub(super) details: TrackDetails,
+    /// The playlist of its variants, which lists the captions; not every video has one.
     pub(super) playlist: Option<String>,
-    /// The addresses of its files, with their bits a second; the smallest first.
+    /// URLs of its files with their bits per second; the smallest first.
     pub(super) files: Vec<(u64, String)>,
 }
 
-/// Whether a medium is a video with sound, as far as its kind tells.
+/// Whether a medium is a video with audio, according to its type.
 pub(super) fn is_video(medium: &Value) -> bool {
     field(medium, "type").as_str() == Some("video")
 }
 
-/// The first video of these media that can be had. `quoted` is the post that is quoted, where that has one.
-pub(super) fn choose(media: &[&Value], details: Details, quoted: Option<String>) -> Result<Post, Refusal> {
+/// The first available video of these media.
+///
+/// `quoted` is the id of the quoted post, if that has a video.
+pub(super) fn choose(
+    media: &[&Value],
+    details: TrackDetails,
+    quoted: Option<String>,
+) -> Result<XPost, SocialFailure> {
     let mut withheld = None;
     for medium in media.iter().filter(|medium| is_video(medium)) {
         match unavailable(medium) {
-            Some(refusal) => withheld = withheld.or(Some(refusal)),
+            Some(failure) => withheld = withheld.or(Some(failure)),
             None => return Ok(post(medium, details)),
         }
     }
     let is_animation = |medium: &&&Value| field(medium, "type").as_str() == Some("animated_gif");
     Err(match (withheld, quoted) {
-        (Some(refusal), _) => refusal,
-        (None, Some(quoted)) => Refusal::Quoted(quoted),
-        (None, None) if media.iter().any(|medium| is_animation(&medium)) => Refusal::NoSound,
-        (None, None) => Refusal::NoVideo,
+        (Some(failure), _) => failure,
+        (None, Some(quoted)) => SocialFailure::Quoted(quoted),
+        (None, None) if media.iter().any(|medium| is_animation(&medium)) => SocialFailure::NoAudio,
+        (None, None) => SocialFailure::NoVideo,
     })
 }
 
-/// Why a medium cannot be had, where it says so.
-fn unavailable(medium: &Value) -> Option<Refusal> {
+/// Why a medium is unavailable, if it states a reason.
+fn unavailable(medium: &Value) -> Option<SocialFailure> {
     let availability = field(medium, "ext_media_availability");
     let status = field(availability, "status").as_str()?;
     if status.eq_ignore_ascii_case("available") {
@@ -57,15 +63,15 @@ fn unavailable(medium: &Value) -> Option<Refusal> {
     }
     let reason = field(availability, "reason").as_str().unwrap_or("").to_ascii_lowercase();
     Some(if reason.contains("geo") {
-        Refusal::Region
+        SocialFailure::Region
     } else if reason.contains("dmca") || reason.contains("copyright") {
-        Refusal::Gone
+        SocialFailure::Removed
     } else {
-        Refusal::quoting(&format!("{status} {reason}"))
+        SocialFailure::from_platform_message(&format!("{status} {reason}"))
     })
 }
 
-fn post(medium: &Value, details: Details) -> Post {
+fn post(medium: &Value, details: TrackDetails) -> XPost {
     let info = field(medium, "video_info");
     let duration = field(info, "duration_millis").as_u64();
     let is_playlist = |variant: &&Value| {
@@ -80,9 +86,9 @@ fn post(medium: &Value, details: Details) -> Post {
     let files = items(info, "variants", VARIANTS_MAX).filter(is_file);
     let mut files: Vec<_> = files.filter_map(|variant| Some((bitrate(variant), address(variant)?))).collect();
     files.sort_by_key(|(bitrate, _)| *bitrate);
-    Post {
+    XPost {
         files,
-        details: Details {
+        details: TrackDetails {
             duration_ms: duration.filter(|duration| (1..=DURATION_MAX_MS).contains(duration)),
             ..details
         },
@@ -90,7 +96,7 @@ fn post(medium: &Value, details: Details) -> Post {
     }
 }
 
-/// The videos of a card that X puts together of several parts: they are in a JSON text of their own.
+/// The videos of a unified card, which are in an embedded JSON text.
 pub(super) fn of_card(card: &Value) -> Vec<Value> {
     let values = items(path(card, &["legacy"]), "binding_values", 100);
     let unified = values.filter(|value| field(value, "key").as_str() == Some("unified_card"));
@@ -119,12 +125,12 @@ mod tests {
         video
     }
 
-    fn chosen(media: &[Value], quoted: Option<&str>) -> Result<Post, Refusal> {
-        choose(&media.iter().collect::<Vec<_>>(), Details::default(), quoted.map(str::to_owned))
+    fn chosen(media: &[Value], quoted: Option<&str>) -> Result<XPost, SocialFailure> {
+        choose(&media.iter().collect::<Vec<_>>(), TrackDetails::default(), quoted.map(str::to_owned))
     }
 
     #[test]
-    fn the_first_video_that_can_be_had_counts() {
+    fn media_first_available_video_is_chosen() {
         let blocked = |reason: &str| {
             video(json!({"ext_media_availability": {"status": "Unavailable", "reason": reason}}))
         };
@@ -134,26 +140,26 @@ mod tests {
         assert_eq!(post.details.duration_ms, Some(2_500));
         assert_eq!(post.files, [(256_000, "https://video.twimg.com/a.mp4".to_owned())]);
         assert_eq!(chosen(&[good], Some("19")).unwrap().playlist, post.playlist);
-        assert_eq!(chosen(&[blocked("Geoblocked")], None), Err(Refusal::Region));
-        assert_eq!(chosen(&[blocked("Dmcaed")], Some("19")), Err(Refusal::Gone));
-        assert_eq!(chosen(&[blocked("New")], None), Err(Refusal::Other("Unavailable new".to_owned())));
+        assert_eq!(chosen(&[blocked("Geoblocked")], None), Err(SocialFailure::Region));
+        assert_eq!(chosen(&[blocked("Dmcaed")], Some("19")), Err(SocialFailure::Removed));
+        assert_eq!(chosen(&[blocked("New")], None), Err(SocialFailure::Other("Unavailable new".to_owned())));
     }
 
     #[test]
-    fn what_is_no_video_is_said() {
-        assert_eq!(chosen(&[], None), Err(Refusal::NoVideo));
-        assert_eq!(chosen(&[json!({"type": "photo"}), json!(5)], None), Err(Refusal::NoVideo));
-        assert_eq!(chosen(&[json!({"type": "animated_gif"})], None), Err(Refusal::NoSound));
-        assert_eq!(chosen(&[], Some("19")), Err(Refusal::Quoted("19".to_owned())));
+    fn media_without_video_is_classified() {
+        assert_eq!(chosen(&[], None), Err(SocialFailure::NoVideo));
+        assert_eq!(chosen(&[json!({"type": "photo"}), json!(5)], None), Err(SocialFailure::NoVideo));
+        assert_eq!(chosen(&[json!({"type": "animated_gif"})], None), Err(SocialFailure::NoAudio));
+        assert_eq!(chosen(&[], Some("19")), Err(SocialFailure::Quoted("19".to_owned())));
         let odd = chosen(
             &[json!({"type": "video", "video_info": {"variants": [{"url": 5}], "duration_millis": "x"}})],
             None,
         );
-        assert_eq!(odd, Ok(Post::default()));
+        assert_eq!(odd, Ok(XPost::default()));
     }
 
     #[test]
-    fn videos_in_cards_are_found() {
+    fn media_video_in_card_is_found() {
         let inner = json!({"media_entities": {"7_1": video(json!({}))}}).to_string();
         let card = |text: &str| {
             json!({"legacy": {"binding_values": [

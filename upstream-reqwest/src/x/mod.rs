@@ -1,13 +1,13 @@
-//! X's captions: the post, the playlist of its video, and the captions that this names.
+//! X captions: the post, the playlist of its video, and the captions in the playlist.
 
-mod call;
-mod guest;
+mod audio;
+mod classify;
+mod fetch;
+mod guest_token;
 mod media;
 mod options;
 mod playlist;
 pub(crate) mod request;
-mod signals;
-mod sound;
 mod syndication;
 pub(crate) mod tweet;
 
@@ -15,7 +15,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use transcript_core::{
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     time::Clock,
     video::Platform,
 };
@@ -23,61 +26,63 @@ use transcript_core::{
 pub use options::XOptions;
 
 use crate::{
-    http::Http,
-    social::{Errand, Media, MediaSource},
+    http::HttpTransport,
+    social::{Media, MediaSource, PlatformSession},
 };
-use guest::GuestPass;
+use guest_token::GuestTokenCache;
 
 /// The supplier's name.
 const NAME: &str = "x-captions";
-/// The most requests of one look-up, over all exits and the parts of captions.
+/// Maximum number of requests per lookup, over all routes and caption parts.
 const REQUESTS_MAX: u32 = 40;
 
-/// The captions that X has, as a supplier named `x-captions`.
+/// The captions of X, as a supplier named `x-captions`.
 ///
-/// It asks for the post as a guest of X's own pages, with a pass that all look-ups share, and where X does not
-/// answer guests, as other sites' pages are told of it. What X wrote down itself is marked as generated. A
-/// post that only quotes one with a video has none.
+/// It requests the post as a guest of X's own pages, with a token that all lookups share. If X does not answer guests,
+/// it uses the syndication service for other sites. X's own captions count as generated. A post that only quotes one
+/// with a video has none.
 #[derive(Debug)]
 pub struct XCaptions {
-    http: Arc<Http>,
+    http: Arc<HttpTransport>,
     options: XOptions,
     clock: Arc<dyn Clock>,
-    pass: GuestPass,
+    guest_tokens: GuestTokenCache,
 }
 
 impl XCaptions {
-    /// The supplier, over this transport. The clock is the one that deadlines are given by.
-    pub fn new(http: Arc<Http>, options: XOptions, clock: Arc<dyn Clock>) -> Self {
-        Self { http, options, clock, pass: GuestPass::default() }
+    /// Creates the supplier over this transport. Deadlines refer to `clock`.
+    pub fn new(http: Arc<HttpTransport>, options: XOptions, clock: Arc<dyn Clock>) -> Self {
+        Self { http, options, clock, guest_tokens: GuestTokenCache::default() }
     }
 }
 
 #[async_trait]
 impl Supplier for XCaptions {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
-            name: NAME.to_owned(),
-            platforms: vec![Platform::Microblog],
-            kind: SupplierKind::Captions,
-        }
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo { name: NAME.to_owned(), platforms: vec![Platform::X], kind: SupplierKind::Captions }
     }
 
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        if ask.video.platform() != Platform::Microblog {
-            let message = format!("{NAME} has captions of X only.");
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        if request.video.platform() != Platform::X {
+            let message = format!("{NAME} supports X only.");
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let watcher = watcher.as_ref();
-        let mut errand = Errand::new(&self.http, self.clock.as_ref(), &ask, watcher, REQUESTS_MAX);
+        let monitor = monitor.as_ref();
+        let mut session =
+            PlatformSession::new(&self.http, self.clock.as_ref(), &request, monitor, REQUESTS_MAX);
         loop {
-            let refusal = match call::supply(&mut errand, &ask, &self.options, &self.pass).await {
+            let failure = match fetch::supply(&mut session, &request, &self.options, &self.guest_tokens).await
+            {
                 Ok(supplied) => return Ok(supplied),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            tracing::debug!(video = %ask.video, ?refusal, "no captions from X");
-            if !errand.begins_anew(&refusal, request::PLATFORM) {
-                return Err(refusal.error(Platform::Microblog));
+            tracing::debug!(video = %request.video, ?failure, "X returned no captions");
+            if !session.retry_elsewhere(&failure, request::PLATFORM) {
+                return Err(failure.error(Platform::X));
             }
         }
     }
@@ -86,18 +91,23 @@ impl Supplier for XCaptions {
 #[async_trait]
 impl MediaSource for XCaptions {
     fn platform(&self) -> Platform {
-        Platform::Microblog
+        Platform::X
     }
 
-    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
-        let mut errand = Errand::new(&self.http, self.clock.as_ref(), ask, watcher, REQUESTS_MAX);
+    async fn media(
+        &self,
+        request: &SupplyRequest,
+        monitor: &dyn SupplyMonitor,
+    ) -> Result<Media, SupplyError> {
+        let mut session =
+            PlatformSession::new(&self.http, self.clock.as_ref(), request, monitor, REQUESTS_MAX);
         loop {
-            let refusal = match call::media(&mut errand, ask, &self.options, &self.pass).await {
+            let failure = match fetch::media(&mut session, request, &self.options, &self.guest_tokens).await {
                 Ok(media) => return Ok(media),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            if !errand.begins_anew(&refusal, request::PLATFORM) {
-                return Err(refusal.error(Platform::Microblog));
+            if !session.retry_elsewhere(&failure, request::PLATFORM) {
+                return Err(failure.error(Platform::X));
             }
         }
     }

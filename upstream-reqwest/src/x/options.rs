@@ -1,10 +1,10 @@
-//! How X is asked: settings `x.*`, because what its servers understand changes every few months.
+//! Options of X: settings `x.*`. They exist because X changes its API every few months.
 
 use transcript_core::{Error, Result};
 
-/// The query that gives one post, as X's own pages ask for it in autumn 2026.
+/// Id of the query for one post, as X's own pages used it in autumn 2026.
 const QUERY_ID: &str = "2ICDjqPd81tulZcYrtpTuQ";
-/// The switches that this query wants to be set, one way or the other.
+/// Feature flags that this query requires, set to true or false.
 const FEATURES: [&str; 19] = [
     "creator_subscriptions_tweet_preview_api_enabled",
     "tweetypie_unmention_optimization_enabled",
@@ -27,7 +27,7 @@ const FEATURES: [&str; 19] = [
     "responsive_web_enhance_cards_enabled=false",
 ];
 
-/// The most switches, and the longest name of one or of a query, in bytes.
+/// Maximum number of feature flags, and maximum length of a flag's name or query id in bytes.
 const FEATURES_MAX: usize = 200;
 const NAME_MAX: usize = 100;
 
@@ -43,24 +43,27 @@ const NAME_MAX: usize = 100;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XOptions {
-    /// The id of the query that gives one post.
+    /// Id of the query for one post.
     pub query_id: String,
-    /// The switches that the query is asked with, and whether they are on.
+    /// Feature flags of the query, with their values.
     pub features: Vec<(String, bool)>,
 }
 
 impl XOptions {
-    /// Options with this query and these switches; what is not given is built in. A switch is its name, or its
-    /// name with `=true` or `=false`.
+    /// Options with this query and these feature flags; `None` selects the built-in value.
+    ///
+    /// A flag is a name, or a name with `=true` or `=false`.
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`], naming the setting: an id or a name with other characters than
-    /// letters, digits, `-` and `_`; another value; more than 200 switches.
+    /// [`transcript_core::ErrorKind::Invalid`], naming the setting: an id or a name with other characters than letters,
+    /// digits, `-` and `_`; another value; more than 200 flags.
     pub fn new<T: AsRef<str>>(query_id: Option<&str>, features: Option<&[T]>) -> Result<Self> {
         let built_in = Self::default();
         let query_id = query_id.map_or(built_in.query_id, str::to_owned);
         if !is_name(&query_id) {
-            return Err(Error::invalid("x.query_id is no id of a query, such as 2ICDjqPd81tulZcYrtpTuQ"));
+            return Err(Error::invalid(
+                "x.query_id must be the id of a query, such as 2ICDjqPd81tulZcYrtpTuQ",
+            ));
         }
         let features = match features {
             None => built_in.features,
@@ -74,7 +77,7 @@ impl XOptions {
 }
 
 impl Default for XOptions {
-    /// What X's own pages used in autumn 2026.
+    /// The values that X's own pages used in autumn 2026.
     fn default() -> Self {
         let features = FEATURES.iter().filter_map(|text| feature(text).ok()).collect();
         Self { query_id: QUERY_ID.to_owned(), features }
@@ -99,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_are_read_and_nonsense_is_named() {
+    fn feature_flag_invalid_is_named() {
         let built_in = XOptions::default();
         assert_eq!(built_in.features.len(), FEATURES.len());
         assert_eq!(built_in.features.iter().filter(|(_, on)| !on).count(), 6);

@@ -1,59 +1,60 @@
-//! HLS playlists (RFC 8216), as far as captions need them. Pure and total.
+//! HLS playlists (RFC 8216), as far as captions need them. No I/O, and total.
 
 use transcript_core::transcript::{LanguageTag, TrackInfo, TrackKind};
 
-use crate::social::{Refusal, Track, Tracks};
+use crate::social::{SocialFailure, SocialTrack, SocialTracks};
 
-/// The most lines of a playlist, renditions, and parts of one rendition. A video of two hours in parts of four
-/// seconds has 1,800 parts, but X puts the captions of a whole video into one.
+/// Maximum number of lines per playlist, of renditions, and of parts per rendition.
+///
+/// A video of two hours in parts of four seconds has 1,800 parts, but X puts the captions of a whole video into one.
 const LINES_MAX: usize = 20_000;
 const RENDITIONS_MAX: usize = 100;
 const PARTS_MAX: usize = 24;
 
-/// The caption tracks of a master playlist, each at the address of its own playlist.
-pub(super) fn tracks(text: &str) -> Result<Tracks, Refusal> {
-    let mut tracks: Vec<Track> = Vec::new();
+/// The caption tracks of a master playlist, each with the URL of its playlist.
+pub(super) fn tracks(text: &str) -> Result<SocialTracks, SocialFailure> {
+    let mut tracks: Vec<SocialTrack> = Vec::new();
     for line in lines(text).ok_or_else(no_playlist)? {
         let Some(attributes) = line.strip_prefix("#EXT-X-MEDIA:") else { continue };
-        let attributes = Attributes::read(attributes);
+        let attributes = PlaylistAttributes::read(attributes);
         let (Some("SUBTITLES"), Some(uri)) = (attributes.value("TYPE"), attributes.value("URI")) else {
             continue;
         };
-        // Each group of renditions may name the same file again.
+        // Several groups of renditions may name the same file.
         let is_new = !tracks.iter().any(|track| track.addresses.iter().any(|address| address == uri));
         if is_new && tracks.len() < RENDITIONS_MAX {
             let name = attributes.value("NAME").unwrap_or("");
             let language = language(attributes.value("LANGUAGE").unwrap_or(""), name);
             let info = TrackInfo::new(language, kind(name));
-            tracks.push(Track { info, addresses: vec![uri.to_owned()] });
+            tracks.push(SocialTrack { info, addresses: vec![uri.to_owned()] });
         }
     }
     mark_original(&mut tracks);
-    Ok(Tracks(tracks))
+    Ok(SocialTracks(tracks))
 }
 
-/// The addresses of the parts of a rendition's own playlist, in order.
-pub(super) fn parts(text: &str) -> Result<Vec<&str>, Refusal> {
+/// URLs of the parts in a rendition's playlist, in order.
+pub(super) fn parts(text: &str) -> Result<Vec<&str>, SocialFailure> {
     let lines = lines(text).ok_or_else(no_playlist)?;
     let parts: Vec<_> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     match parts.len() {
-        0 => Err(Refusal::NoWords),
+        0 => Err(SocialFailure::EmptyCaptions),
         1..=PARTS_MAX => Ok(parts),
-        _ => Err(Refusal::UnreadableCaptions("they are in too many parts".to_owned())),
+        _ => Err(SocialFailure::UnreadableCaptions("they are in too many parts".to_owned())),
     }
 }
 
-/// The lines of a playlist; none when the text is no playlist.
+/// The lines of a playlist; `None` if the text is not a playlist.
 pub(super) fn lines(text: &str) -> Option<impl Iterator<Item = &str>> {
     let text = text.trim_start_matches('\u{FEFF}').trim_start();
     text.starts_with("#EXTM3U").then(|| text.lines().map(str::trim).take(LINES_MAX))
 }
 
-fn no_playlist() -> Refusal {
-    Refusal::UnreadableCaptions("their playlist is none".to_owned())
+fn no_playlist() -> SocialFailure {
+    SocialFailure::UnreadableCaptions("their playlist is invalid".to_owned())
 }
 
-/// The language of a rendition; X leaves it out at times, and then writes it into the name of the file.
+/// The language of a rendition; sometimes X omits it and includes it in the file name.
 fn language(code: &str, name: &str) -> LanguageTag {
     if let Ok(tag) = LanguageTag::parse(code) {
         return tag;
@@ -63,18 +64,18 @@ fn language(code: &str, name: &str) -> LanguageTag {
     codes.filter_map(|word| LanguageTag::parse(word).ok()).next().unwrap_or_else(LanguageTag::unknown)
 }
 
-/// How the words came to be: X's own come from a machine, those of a file that was uploaded from a person.
+/// The origin of a track: X's own captions are generated, uploaded files are written by a person.
 fn kind(name: &str) -> TrackKind {
     let name = name.to_ascii_lowercase();
     let is_file = [".srt", ".vtt"].iter().any(|end| name.ends_with(end));
     if is_file && !name.contains("auto") { TrackKind::Human } else { TrackKind::Generated }
 }
 
-/// What a machine heard is the spoken language, where it heard one.
-fn mark_original(tracks: &mut [Track]) {
-    let mut heard = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
-    let Some(spoken) = heard.next().map(|track| track.info.language.clone()) else { return };
-    if heard.any(|track| track.info.language != spoken) {
+/// Marks the language of generated captions as the original, if there is only one.
+fn mark_original(tracks: &mut [SocialTrack]) {
+    let mut generated = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
+    let Some(spoken) = generated.next().map(|track| track.info.language.clone()) else { return };
+    if generated.any(|track| track.info.language != spoken) {
         return;
     }
     for track in tracks {
@@ -82,16 +83,16 @@ fn mark_original(tracks: &mut [Track]) {
     }
 }
 
-/// The attributes of a tag: names and values, of which some are in quotation marks.
-pub(super) struct Attributes<'a>(Vec<(&'a str, &'a str)>);
+/// The attributes of a tag: names and values, some of them quoted.
+pub(super) struct PlaylistAttributes<'a>(Vec<(&'a str, &'a str)>);
 
-impl<'a> Attributes<'a> {
+impl<'a> PlaylistAttributes<'a> {
     pub(super) fn read(text: &'a str) -> Self {
         let mut found = Vec::new();
         let mut rest = text;
         while let Some((name, after)) = rest.split_once('=') {
             let (value, after) = match after.strip_prefix('"') {
-                // A comma inside quotation marks parts nothing.
+                // A comma inside quotation marks is part of the value.
                 Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
                 None => after.split_at_checked(after.find(',').unwrap_or(after.len())).unwrap_or((after, "")),
             };
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn subtitles_are_found_whatever_the_order_of_their_attributes() {
+    fn playlist_attributes_in_any_order_are_read() {
         check(
             "#EXT-X-MEDIA:NAME=\"Audio\",TYPE=AUDIO,GROUP-ID=\"a\",URI=\"/a.m3u8\"\n\
              #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"subs\",NAME=\"English, of sorts\",DEFAULT=YES,LANGUAGE=\"en\",URI=\"/s.m3u8\"\n\
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_language_that_is_left_out_is_taken_from_the_name() {
+    fn playlist_missing_language_is_taken_from_name() {
         let line = |name: &str| format!("#EXT-X-MEDIA:TYPE=SUBTITLES,NAME=\"{name}\",URI=\"u\"");
         check(&line("en (auto-generated)"), &[("en", "generated", true, "u")]);
         check(&line("captions.en.srt"), &[("en", "human", false, "u")]);
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_left_out() {
+    fn playlist_malformed_rendition_is_skipped() {
         check(
             "#EXT-X-MEDIA:TYPE=SUBTITLES\n#EXT-X-MEDIA:TYPE=SUBTITLES,URI=\"\"\n#EXT-X-MEDIA:\n\
              #EXT-X-MEDIA:TYPE=SUBTITLES,URI=\"open,LANGUAGE=x\n#EXT-X-MEDIA:=,=",
@@ -163,22 +164,22 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_bounded() {
+    fn playlist_part_count_is_bounded() {
         assert_eq!(
             parts("#EXTM3U\n#EXTINF:5,\n/a.vtt\n\n#EXTINF:5,\nb.vtt\n#EXT-X-ENDLIST").unwrap(),
             ["/a.vtt", "b.vtt"]
         );
-        assert_eq!(parts("#EXTM3U\n"), Err(Refusal::NoWords));
+        assert_eq!(parts("#EXTM3U\n"), Err(SocialFailure::EmptyCaptions));
         assert!(matches!(
             parts(&format!("#EXTM3U\n{}", "/a\n".repeat(25))),
-            Err(Refusal::UnreadableCaptions(_))
+            Err(SocialFailure::UnreadableCaptions(_))
         ));
-        assert!(matches!(parts("WEBVTT\n"), Err(Refusal::UnreadableCaptions(_))));
+        assert!(matches!(parts("WEBVTT\n"), Err(SocialFailure::UnreadableCaptions(_))));
     }
 
     proptest! {
         #[test]
-        fn any_text_has_a_meaning(text in "\\PC{0,80}", line in "[A-Z=\",#]{0,60}") {
+        fn playlist_any_text_does_not_panic(text in "\\PC{0,80}", line in "[A-Z=\",#]{0,60}") {
             let _ = tracks(&text);
             let _ = tracks(&format!("#EXTM3U\n#EXT-X-MEDIA:{line}"));
             let _ = parts(&text);

@@ -1,4 +1,4 @@
-//! What X is asked: for a guest's pass, for a post in two ways, and for the files of a video.
+//! The requests to X: a guest token, a post in two ways, and the files of a video.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -8,36 +8,38 @@ use url::Url;
 
 use super::{options::XOptions, syndication};
 use crate::{
-    http::Request,
+    http::HttpRequest,
     social::{BROWSER, headers},
 };
 
-/// The platform that the API's hosts belong to, as the transport tells platforms apart.
+/// The platform's name in the transport, for the API's hosts.
 pub(crate) const PLATFORM: &str = "x.com";
 const API: &[&str] = &[PLATFORM, "api.x.com"];
-/// The service for pages that show a post: another platform to the transport, since X throttles it apart.
+/// The syndication service, a separate platform in the transport, since X throttles it separately.
 pub(super) const SYNDICATION: &[&str] = &["cdn.syndication.twimg.com"];
 /// The host of videos and their captions.
 pub(crate) const VIDEO: &[&str] = &["video.twimg.com"];
 
-/// What X's own pages give as their right to ask: the same for every visitor of the site.
+/// Authorization of X's own pages: the same for every visitor of the site.
 const BEARER: &str = "Bearer AAAAAAAAAAAAAAAAAAAAANRILgAAAAAAnNwIzUejRCOuH5E6I8xnZz4puTs%3D1Zv7ttfk8LF81IUq16c\
                       HjhLTvJu4FA33AGWWjCpTnA";
 
-/// The longest answers that are read. A post has 5 to 30 KB, a playlist 1 to 5 KB, captions some KB a minute.
-const PASS_MAX: usize = 64 << 10;
+/// Maximum lengths of responses.
+///
+/// A post has 5 to 30 KB, a playlist 1 to 5 KB, captions a few KB per minute.
+const TOKEN_MAX: usize = 64 << 10;
 const POST_MAX: usize = 4 << 20;
 const FILE_MAX: usize = 10 << 20;
 
-/// The question for a guest's pass.
-pub(super) fn activate() -> Request {
-    let url = fixed("https://api.x.com/1.1/guest/activate.json");
-    Request { method: Method::POST, ..request(url, API, api_headers(None), PASS_MAX) }
+/// The request for a guest token.
+pub(super) fn activate() -> HttpRequest {
+    let url = parse_constant("https://api.x.com/1.1/guest/activate.json");
+    HttpRequest { method: Method::POST, ..request(url, API, api_headers(None), TOKEN_MAX) }
 }
 
-/// The question for a post, as a guest with this pass.
-pub(super) fn post(video: &VideoId, token: &str, options: &XOptions) -> Request {
-    let mut url = fixed("https://x.com/i/api/graphql/");
+/// The request for a post with this guest token.
+pub(super) fn post(video: &VideoId, token: &str, options: &XOptions) -> HttpRequest {
+    let mut url = parse_constant("https://x.com/i/api/graphql/");
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().push(&options.query_id).push("TweetResultByRestId");
     }
@@ -56,9 +58,9 @@ pub(super) fn post(video: &VideoId, token: &str, options: &XOptions) -> Request 
     request(url, API, api_headers(Some(token)), POST_MAX)
 }
 
-/// The question for a post to the service for other sites' pages, which wants no pass.
-pub(super) fn syndicated(video: &VideoId) -> Request {
-    let mut url = fixed("https://cdn.syndication.twimg.com/tweet-result");
+/// The request for a post to the syndication service, which needs no guest token.
+pub(super) fn syndicated(video: &VideoId) -> HttpRequest {
+    let mut url = parse_constant("https://cdn.syndication.twimg.com/tweet-result");
     url.query_pairs_mut()
         .append_pair("id", video.id())
         .append_pair("lang", "en")
@@ -68,12 +70,12 @@ pub(super) fn syndicated(video: &VideoId) -> Request {
     request(url, SYNDICATION, headers, POST_MAX)
 }
 
-/// The question for a playlist or captions.
-pub(super) fn file(url: Url) -> Request {
+/// The request for a playlist or captions.
+pub(super) fn file(url: Url) -> HttpRequest {
     request(url, VIDEO, file_headers(), FILE_MAX)
 }
 
-/// What a request for a file says of who asks.
+/// The headers of a file request.
 pub(super) fn file_headers() -> HeaderMap {
     headers(&[("user-agent", BROWSER), ("accept", "*/*"), ("referer", "https://x.com/")])
 }
@@ -86,7 +88,7 @@ fn api_headers(token: Option<&str>) -> HeaderMap {
         ("authorization", BEARER),
         ("content-type", "application/json"),
         ("x-twitter-active-user", "yes"),
-        // Some failures can only be told by their sentences.
+        // Some failures can be recognized by their English messages only.
         ("x-twitter-client-language", "en"),
     ]);
     if let Some(token) = token {
@@ -95,20 +97,20 @@ fn api_headers(token: Option<&str>) -> HeaderMap {
     headers
 }
 
-fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, answer_max: usize) -> Request {
-    Request {
+fn request(url: Url, hosts: &'static [&'static str], headers: HeaderMap, response_max: usize) -> HttpRequest {
+    HttpRequest {
         method: Method::GET,
         url,
         hosts,
         headers,
         body: Bytes::new(),
-        answer_max,
-        throttled_apart: false,
+        response_max,
+        has_own_rate_limit: false,
     }
 }
 
-fn fixed(address: &'static str) -> Url {
-    Url::parse(address).expect("invariant: a constant of this file is an address")
+fn parse_constant(address: &'static str) -> Url {
+    Url::parse(address).expect("invariant: constants of this file are valid URLs")
 }
 
 #[cfg(test)]
@@ -118,8 +120,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_post_is_asked_for_with_all_that_the_query_wants() {
-        let video = VideoId::new(Platform::Microblog, "1585341984679469056").unwrap();
+    fn post_request_has_query_parameters() {
+        let video = VideoId::new(Platform::X, "1585341984679469056").unwrap();
         let request = post(&video, "77", &XOptions::new(Some("Qq-1"), Some(&["a", "b=false"])).unwrap());
         assert_eq!(request.url.path(), "/i/api/graphql/Qq-1/TweetResultByRestId");
         let query: std::collections::BTreeMap<_, _> = request.url.query_pairs().collect();

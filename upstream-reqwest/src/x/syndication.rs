@@ -1,21 +1,22 @@
-//! The service that shows posts on other sites' pages: the token that it wants, and its form of a post. Pure.
+//! The syndication service for posts on other sites: its token, and its format of a post. No I/O.
 
 use serde_json::Value;
 use transcript_core::video::VideoId;
 
 use super::{
-    media::{self, MEDIA_MAX, Post},
-    signals, tweet,
+    classify,
+    media::{self, MEDIA_MAX, XPost},
+    tweet,
 };
 use crate::social::{
-    Refusal,
+    SocialFailure,
     json::{field, items, path, text},
 };
 
-/// The digits of the token.
+/// Digits of the token.
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The token for a post: `((id / 1e15) * π).toString(36)` of JavaScript without its zeros and its point.
+/// The token of a post: `((id / 1e15) * π).toString(36)` in JavaScript, without zeros and the point.
 pub(super) fn token(id: &str) -> String {
     let number: f64 = id.parse().unwrap_or(0.0);
     let mut digits = in_base_36(number / 1e15 * std::f64::consts::PI);
@@ -23,8 +24,11 @@ pub(super) fn token(id: &str) -> String {
     digits
 }
 
-/// A number as JavaScript writes it in base 36: as many digits behind the point as tell it from its neighbours,
-/// the last one rounded. For numbers from 0 to some millions.
+/// Formats a number like JavaScript in base 36.
+///
+/// The fraction is the shortest one that identifies the number, with the last digit rounded.
+///
+/// Valid for numbers from 0 to a few millions.
 fn in_base_36(value: f64) -> String {
     const BASE: f64 = 36.0;
     let mut whole = value.floor();
@@ -34,7 +38,7 @@ fn in_base_36(value: f64) -> String {
     while rest >= delta {
         rest *= BASE;
         delta *= BASE;
-        // From 0 to 35: the rest was below one.
+        // From 0 to 35, since the remainder was below one.
         let digit = rest as u8;
         fraction.push(digit);
         rest -= f64::from(digit);
@@ -45,18 +49,18 @@ fn in_base_36(value: f64) -> String {
         }
     }
     let mut text = String::new();
-    // A number below 2^53 is whole exactly.
+    // Below 2^53 the whole part is exact.
     let mut left = whole as u64;
     while left > 0 {
         text.insert(0, digit(left % 36));
         left /= 36;
     }
     text.push('.');
-    text.extend(fraction.iter().map(|&place| digit(u64::from(place))));
+    text.extend(fraction.iter().map(|&index| digit(u64::from(index))));
     text
 }
 
-/// Adds one to the last digit; returns what is carried over to the whole part.
+/// Adds one to the last digit; returns the carry into the whole part.
 fn carry(fraction: &mut Vec<u8>) -> f64 {
     while let Some(last) = fraction.pop() {
         if last < 35 {
@@ -68,28 +72,28 @@ fn carry(fraction: &mut Vec<u8>) -> f64 {
 }
 
 fn digit(value: u64) -> char {
-    let digit = usize::try_from(value).ok().and_then(|place| DIGITS.get(place));
+    let digit = usize::try_from(value).ok().and_then(|index| DIGITS.get(index));
     digit.map_or('0', |&digit| char::from(digit))
 }
 
-/// What this service's answer says of the post `requested`.
-pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<Post, Refusal> {
-    let unreadable = || Refusal::Unreadable("it is no post".to_owned());
-    let value: Value = signals::bounded(body).ok_or_else(unreadable)?;
+/// Parses the service's response for the post `requested`.
+pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Result<XPost, SocialFailure> {
+    let unreadable = || SocialFailure::Unreadable("it is not a post".to_owned());
+    let value: Value = classify::parse_bounded(body).ok_or_else(unreadable)?;
     if value.as_object().is_some_and(serde_json::Map::is_empty) {
-        return Err(Refusal::Gone);
+        return Err(SocialFailure::Removed);
     }
     match field(&value, "__typename").as_str() {
-        Some("TweetTombstone") => return Err(signals::tombstone(&value)),
+        Some("TweetTombstone") => return Err(classify::tombstone(&value)),
         Some("Tweet") => {}
         _ => return Err(unreadable()),
     }
     if field(&value, "id_str").as_str() != Some(requested.id()) {
-        return Err(Refusal::OtherVideo);
+        return Err(SocialFailure::OtherVideo);
     }
     let user = field(&value, "user");
     if !user.is_object() {
-        return Err(Refusal::AccountGone);
+        return Err(SocialFailure::AccountRemoved);
     }
     let details = tweet::details(field(&value, "text"), field(user, "name"), field(user, "screen_name"));
     let list: Vec<_> = items(&value, "mediaDetails", MEDIA_MAX).collect();
@@ -107,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_those_of_javascript() {
+    fn token_matches_javascript() {
         for (id, expect) in [
             ("20", "6dq1a2xwd93"),
             ("1234567890123456789", "2zqic77uqyk"),
@@ -122,46 +126,52 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_token() {
+    fn token_any_number_is_alphanumeric() {
         for id in ["0", "1", "18446744073709551615", "9007199254740993", "no number", "", "1e400"] {
             let token = token(id);
             assert!(token.bytes().all(|c| c.is_ascii_alphanumeric()) && token.len() < 40, "{id}: {token}");
         }
     }
 
-    fn told(value: &Value) -> Result<Post, Refusal> {
-        interpret(value.to_string().as_bytes(), &VideoId::new(Platform::Microblog, "20").unwrap())
+    fn read_post(value: &Value) -> Result<XPost, SocialFailure> {
+        interpret(value.to_string().as_bytes(), &VideoId::new(Platform::X, "20").unwrap())
     }
 
     #[test]
-    fn a_post_is_read_in_this_form_too() {
+    fn syndicated_post_is_read() {
         let video = json!({"type": "video", "video_info": {"duration_millis": 1_500, "variants": [
             {"content_type": "application/x-mpegURL", "url": "https://video.twimg.com/a.m3u8"}]}});
         let post = json!({"__typename": "Tweet", "id_str": "20", "text": "Slack water https://t.co/a",
             "user": {"name": "Tide", "screen_name": "tide"}, "mediaDetails": [{"type": "photo"}, video]});
-        let read = told(&post).unwrap();
+        let read = read_post(&post).unwrap();
         assert_eq!(read.details.title.as_deref(), Some("Slack water"));
         assert_eq!(read.playlist.as_deref(), Some("https://video.twimg.com/a.m3u8"));
         let mut quoting = post.clone();
         quoting["mediaDetails"] = json!([]);
         quoting["quoted_tweet"] = json!({"id_str": "19", "mediaDetails": [video]});
-        assert_eq!(told(&quoting), Err(Refusal::Quoted("19".to_owned())));
+        assert_eq!(read_post(&quoting), Err(SocialFailure::Quoted("19".to_owned())));
         let mut without = post.clone();
         without["user"] = json!(null);
-        assert_eq!(told(&without), Err(Refusal::AccountGone));
+        assert_eq!(read_post(&without), Err(SocialFailure::AccountRemoved));
         let mut other = post;
         other["id_str"] = json!("21");
-        assert_eq!(told(&other), Err(Refusal::OtherVideo));
+        assert_eq!(read_post(&other), Err(SocialFailure::OtherVideo));
     }
 
     #[test]
-    fn refusals_are_told_apart() {
-        assert_eq!(told(&json!({})), Err(Refusal::Gone));
-        assert_eq!(told(&json!({"__typename": "TweetTombstone", "tombstone": {}})), Err(Refusal::Age));
+    fn syndicated_failure_is_classified() {
+        assert_eq!(read_post(&json!({})), Err(SocialFailure::Removed));
+        assert_eq!(
+            read_post(&json!({"__typename": "TweetTombstone", "tombstone": {}})),
+            Err(SocialFailure::Age)
+        );
         let deleted = json!({"text": {"text": "This Post was deleted by the Post author. Learn more"}});
-        assert_eq!(told(&json!({"__typename": "TweetTombstone", "tombstone": deleted})), Err(Refusal::Gone));
+        assert_eq!(
+            read_post(&json!({"__typename": "TweetTombstone", "tombstone": deleted})),
+            Err(SocialFailure::Removed)
+        );
         for odd in [json!([]), json!(7), json!({"__typename": "New"}), json!({"a": 1})] {
-            assert!(matches!(told(&odd), Err(Refusal::Unreadable(_))), "{odd}");
+            assert!(matches!(read_post(&odd), Err(SocialFailure::Unreadable(_))), "{odd}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a track's address to its segments.
+//! From a track's URL to its segments.
 
 use http::StatusCode;
 use tokio::time::Instant;
@@ -8,99 +8,104 @@ use transcript_core::{
 };
 
 use super::{
-    call::Call,
+    classify,
     clients::ClientIdentity,
-    refusal::Refusal,
-    request, signals,
-    tracks::{Choice, Format},
+    failure::YouTubeFailure,
+    fetch::YouTubeFetch,
+    request,
+    tracks::{TrackChoice, TrackFormat},
 };
-use crate::http::{Answer, HttpFault, Request};
+use crate::http::{HttpError, HttpRequest, HttpResponse};
 
-/// What one caption body turned out to be.
-enum Body {
+/// Result of parsing one caption response.
+enum CaptionBody {
     Segments(Vec<Segment>),
-    /// No captions in any form that we read: another form may do. The text says what was wrong.
+    /// No supported caption format; another format may work. The text says what was wrong.
     Unreadable(String),
 }
 
-impl Call<'_> {
-    /// Fetches a track's captions, in the form that is safest to read; in others where that one can't be.
+impl YouTubeFetch<'_> {
+    /// Fetches a track's captions in the most reliable format; in other formats if it is unreadable.
     pub(super) async fn captions(
         &mut self,
         client: &ClientIdentity,
-        choice: &Choice,
-    ) -> Result<Vec<Segment>, Refusal> {
+        choice: &TrackChoice,
+    ) -> Result<Vec<Segment>, YouTubeFailure> {
         let mut wrong = String::new();
-        for format in Format::ALL {
+        for format in TrackFormat::ALL {
             self.check_cancelled()?;
-            let answer = self.send(&question(client, choice, format)?).await;
-            match read(&answer.map_err(|refusal| of_translation(refusal, choice))?)? {
-                Body::Segments(segments) => return Ok(segments),
-                Body::Unreadable(what) => wrong = what,
+            let response = self.send(&caption_request(client, choice, format)?).await;
+            match read(&response.map_err(|failure| translation_failure(failure, choice))?)? {
+                CaptionBody::Segments(segments) => return Ok(segments),
+                CaptionBody::Unreadable(what) => wrong = what,
             }
         }
-        Err(Refusal::UnreadableCaptions(wrong))
+        Err(YouTubeFailure::UnreadableCaptions(wrong))
     }
 
-    /// Fetches a track's captions in one request, before this moment.
-    pub(super) async fn captions_at_once(
+    /// Fetches a track's captions in one request, until `end`.
+    pub(super) async fn fetch_captions_once(
         &mut self,
         client: &ClientIdentity,
-        choice: &Choice,
+        choice: &TrackChoice,
         end: Instant,
-    ) -> Result<Vec<Segment>, Refusal> {
+    ) -> Result<Vec<Segment>, YouTubeFailure> {
         self.check_cancelled()?;
-        let request = question(client, choice, Format::Json3)?;
-        match read(&self.visit.send_once(&request, end).await.map_err(Refusal::Fault)?)? {
-            Body::Segments(segments) => Ok(segments),
-            Body::Unreadable(what) => Err(Refusal::UnreadableCaptions(what)),
+        let request = caption_request(client, choice, TrackFormat::Json3)?;
+        match read(&self.session.send_once(&request, end).await.map_err(YouTubeFailure::Transport)?)? {
+            CaptionBody::Segments(segments) => Ok(segments),
+            CaptionBody::Unreadable(what) => Err(YouTubeFailure::UnreadableCaptions(what)),
         }
     }
 }
 
-fn question(client: &ClientIdentity, choice: &Choice, format: Format) -> Result<Request, Refusal> {
+fn caption_request(
+    client: &ClientIdentity,
+    choice: &TrackChoice,
+    format: TrackFormat,
+) -> Result<HttpRequest, YouTubeFailure> {
     request::captions(client, &choice.address, format, choice.translate_to.as_deref())
-        .ok_or_else(|| Refusal::UnreadableCaptions("their address is none".to_owned()))
+        .ok_or_else(|| YouTubeFailure::UnreadableCaptions("their URL is invalid".to_owned()))
 }
 
-/// YouTube throttles translations apart from all else, and much sooner.
-fn of_translation(refusal: Refusal, choice: &Choice) -> Refusal {
-    match refusal {
-        Refusal::Fault(HttpFault::Throttled(named)) if choice.translate_to.is_some() => {
-            Refusal::TranslationsThrottled(named)
+/// YouTube throttles translations separately from other requests, and much sooner.
+fn translation_failure(failure: YouTubeFailure, choice: &TrackChoice) -> YouTubeFailure {
+    match failure {
+        YouTubeFailure::Transport(HttpError::Throttled(named)) if choice.translate_to.is_some() => {
+            YouTubeFailure::TranslationsThrottled(named)
         }
         other => other,
     }
 }
 
-fn read(answer: &Answer) -> Result<Body, Refusal> {
-    if let Some(refusal) = answer.location.as_ref().and_then(signals::detour) {
-        return Err(refusal);
+fn read(response: &HttpResponse) -> Result<CaptionBody, YouTubeFailure> {
+    if let Some(failure) = response.location.as_ref().and_then(classify::classify_redirect) {
+        return Err(failure);
     }
-    match answer.status {
+    match response.status {
         StatusCode::OK => {}
-        StatusCode::FORBIDDEN => return Err(Refusal::Forbidden),
-        status => return Err(Refusal::UnreadableCaptions(format!("YouTube answered with HTTP {status}"))),
+        StatusCode::FORBIDDEN => return Err(YouTubeFailure::Forbidden),
+        status => return Err(YouTubeFailure::UnreadableCaptions(format!("YouTube returned HTTP {status}"))),
     }
-    match captions::parse(&answer.body) {
-        Ok(segments) => Ok(Body::Segments(segments)),
+    match captions::parse(&response.body) {
+        Ok(segments) => Ok(CaptionBody::Segments(segments)),
         Err(error) => match error.kind() {
-            // A missing proof of origin shows as nothing at all, whatever the form.
-            CaptionErrorKind::Empty => Err(Refusal::Gated),
-            CaptionErrorKind::NoCues => Err(Refusal::NoWords),
-            CaptionErrorKind::TooLarge => Err(Refusal::UnreadableCaptions(clause(&error.to_string()))),
-            // A page comes whatever the form. Captions are never taken for one, even where they are about
-            // such pages.
-            CaptionErrorKind::NotCaptions if signals::is_markup(&answer.body) => {
-                let unreadable = || Refusal::UnreadableCaptions(clause(&error.to_string()));
-                Err(signals::page(&answer.body).unwrap_or_else(unreadable))
+            // A missing proof-of-origin token yields an empty body in every format.
+            CaptionErrorKind::Empty => Err(YouTubeFailure::Gated),
+            CaptionErrorKind::NoCues => Err(YouTubeFailure::EmptyCaptions),
+            CaptionErrorKind::TooLarge => Err(YouTubeFailure::UnreadableCaptions(clause(&error.to_string()))),
+            // A page is returned for every format. Captions are never classified as a page, even if their text
+            // mentions such pages.
+            CaptionErrorKind::NotCaptions if classify::is_markup(&response.body) => {
+                let unreadable = || YouTubeFailure::UnreadableCaptions(clause(&error.to_string()));
+                Err(classify::page(&response.body).unwrap_or_else(unreadable))
             }
-            _ => Ok(Body::Unreadable(clause(&error.to_string()))),
+            _ => Ok(CaptionBody::Unreadable(clause(&error.to_string()))),
         },
     }
 }
 
-/// A sentence as a part of another one.
+/// A sentence as a part of another one: without its final stop.
 fn clause(sentence: &str) -> String {
     sentence.trim_end_matches('.').to_owned()
 }
@@ -112,21 +117,21 @@ mod tests {
 
     use super::*;
 
-    fn check(status: u16, location: Option<&str>, body: &str) -> Result<usize, Refusal> {
-        let answer = Answer {
+    fn check(status: u16, location: Option<&str>, body: &str) -> Result<usize, YouTubeFailure> {
+        let response = HttpResponse {
             status: StatusCode::from_u16(status).unwrap(),
             location: location.map(|to| Url::parse(to).unwrap()),
             cookies: Vec::new(),
             body: Bytes::copy_from_slice(body.as_bytes()),
         };
-        read(&answer).map(|body| match body {
-            Body::Segments(segments) => segments.len(),
-            Body::Unreadable(_) => 0,
+        read(&response).map(|body| match body {
+            CaptionBody::Segments(segments) => segments.len(),
+            CaptionBody::Unreadable(_) => 0,
         })
     }
 
     #[test]
-    fn bodies_are_told_apart() {
+    fn caption_response_is_classified() {
         let words = r#"{"events":[{"tStartMs":0,"dDurationMs":900,"segs":[{"utf8":"hello"}]}]}"#;
         let captcha = r#"<html><body><div class="g-recaptcha"></div></body></html>"#;
         let consent = r#"<form action="https://consent.youtube.com/s">"#;
@@ -134,20 +139,28 @@ mod tests {
         let about_pages = format!(r#"<transcript><text start="0" dur="1">{about_pages}</text></transcript>"#);
         for (status, location, body, expect) in [
             (200, None, words, Ok(1)),
-            (200, None, "", Err(Refusal::Gated)),
+            (200, None, "", Err(YouTubeFailure::Gated)),
             (200, None, &about_pages, Ok(1)),
             (200, None, "<transcript><text start=\"0\">g-recaptcha", Ok(0)),
-            (200, None, consent, Err(Refusal::Consent)),
+            (200, None, consent, Err(YouTubeFailure::Consent)),
             (200, None, "no captions at all", Ok(0)),
-            (200, None, captcha, Err(Refusal::Captcha)),
-            (200, None, r#"<?xml version="1.0"?><transcript></transcript>"#, Err(Refusal::NoWords)),
-            (403, None, "", Err(Refusal::Forbidden)),
-            (302, Some("https://www.google.com/sorry/index?continue=x"), "", Err(Refusal::Captcha)),
+            (200, None, captcha, Err(YouTubeFailure::Captcha)),
+            (
+                200,
+                None,
+                r#"<?xml version="1.0"?><transcript></transcript>"#,
+                Err(YouTubeFailure::EmptyCaptions),
+            ),
+            (403, None, "", Err(YouTubeFailure::Forbidden)),
+            (302, Some("https://www.google.com/sorry/index?continue=x"), "", Err(YouTubeFailure::Captcha)),
         ] {
             assert_eq!(check(status, location, body), expect, "{status} {body}");
         }
         for (status, body) in [(404, words), (200, "<!DOCTYPE html><title>Error</title>")] {
-            assert!(matches!(check(status, None, body), Err(Refusal::UnreadableCaptions(_))), "{body}");
+            assert!(
+                matches!(check(status, None, body), Err(YouTubeFailure::UnreadableCaptions(_))),
+                "{body}"
+            );
         }
     }
 }

@@ -1,40 +1,40 @@
-//! The identities under which YouTube is asked. This is the one file with their versions.
+//! The identities under which YouTube is called. Only this file contains their versions.
 //!
-//! Which client asks decides what YouTube gives: some clients' caption addresses want a proof of origin
-//! that we don't have, some don't play videos made for children, and a version that has become too old is
-//! refused. So there are several, asked in order, and their versions are settings.
+//! The response depends on the client: the caption URLs of some need a proof-of-origin token, which Verbatim does not
+//! have, some do not play videos made for children, and outdated versions are rejected. So several clients are tried
+//! in order, and their versions are settings.
 
 use std::fmt;
 
 use transcript_core::{Error, Result};
 
-/// The longest version that is taken, in bytes.
+/// Maximum length of a version in bytes.
 const VERSION_MAX: usize = 32;
 
-/// What is fixed about a known client.
-struct Known {
+/// Fixed properties of a known client.
+struct KnownClient {
     name: &'static str,
     context_name: &'static str,
     number: u32,
     version: &'static str,
-    /// With `{version}` where the version stands.
+    /// `{version}` marks the position of the version.
     user_agent: &'static str,
-    device: Device,
+    device: ClientDevice,
 }
 
-/// The clients that are known, in the order in which they are asked by default.
+/// The known clients, in their default order.
 ///
-/// All three give caption addresses that need no proof of origin. Context numbers, versions and device
+/// All three return caption URLs that need no proof-of-origin token. Context numbers, versions and device
 /// fields are those that the clients themselves sent in the summer of 2026.
-const KNOWN: [Known; 3] = [
-    Known {
+const KNOWN: [KnownClient; 3] = [
+    KnownClient {
         name: "visionos",
         context_name: "VISIONOS",
         number: 101,
         version: "1.02",
         user_agent: "Mozilla/5.0 (Macintosh; Intel Mac OS X 15_7_3) AppleWebKit/605.1.15 \
                      (KHTML, like Gecko) Version/26.0 Safari/605.1.15",
-        device: Device {
+        device: ClientDevice {
             make: Some("Apple"),
             model: Some("RealityDevice17,1"),
             os_name: "visionOS",
@@ -42,13 +42,13 @@ const KNOWN: [Known; 3] = [
             android_sdk: None,
         },
     },
-    Known {
+    KnownClient {
         name: "android",
         context_name: "ANDROID",
         number: 3,
         version: "21.26.364",
         user_agent: "com.google.android.youtube/{version} (Linux; U; Android 11) gzip",
-        device: Device {
+        device: ClientDevice {
             make: None,
             model: None,
             os_name: "Android",
@@ -56,13 +56,13 @@ const KNOWN: [Known; 3] = [
             android_sdk: Some(30),
         },
     },
-    Known {
+    KnownClient {
         name: "ios",
         context_name: "IOS",
         number: 5,
         version: "21.26.4",
         user_agent: "com.google.ios.youtube/{version} (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)",
-        device: Device {
+        device: ClientDevice {
             make: Some("Apple"),
             model: Some("iPhone16,2"),
             os_name: "iPhone",
@@ -72,9 +72,9 @@ const KNOWN: [Known; 3] = [
     },
 ];
 
-/// The device that a client runs on, as its requests describe it.
+/// The device of a client, as its requests describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Device {
+pub(super) struct ClientDevice {
     pub(super) make: Option<&'static str>,
     pub(super) model: Option<&'static str>,
     pub(super) os_name: &'static str,
@@ -82,7 +82,7 @@ pub(super) struct Device {
     pub(super) android_sdk: Option<u32>,
 }
 
-/// One of YouTube's own clients, in one version: under its name YouTube is asked.
+/// One of YouTube's own clients in one version, used as the identity of requests to YouTube.
 ///
 /// ```
 /// use upstream_reqwest::ClientIdentity;
@@ -99,16 +99,18 @@ pub struct ClientIdentity {
     number: u32,
     version: String,
     user_agent: String,
-    device: Device,
+    device: ClientDevice,
 }
 
 impl ClientIdentity {
-    /// Reads a client of the setting `youtube.clients`: `visionos`, `android` or `ios`, in the version that
-    /// is known to work or, as in `android@21.30.100`, in another one. The user agent keeps in step.
+    /// Parses an entry of the setting `youtube.clients`.
+    ///
+    /// It is `visionos`, `android` or `ios`, in the version that is known to work or, as in `android@21.30.100`, in
+    /// another one. The user agent contains the same version.
     ///
     /// # Errors
     /// [`transcript_core::ErrorKind::Invalid`] when the client is unknown (the message lists the known
-    /// ones) or the version is not made of digits and dots.
+    /// ones) or the version has other characters than digits and dots.
     pub fn parse(text: &str) -> Result<Self> {
         let (name, version) = match text.trim().split_once('@') {
             Some((name, version)) => (name, Some(version)),
@@ -122,15 +124,15 @@ impl ClientIdentity {
                 known.name, known.version
             )));
         }
-        Ok(Self::of(known, version))
+        Ok(Self::new(known, version))
     }
 
-    /// The clients that are asked by default, in order.
+    /// The default clients, in order.
     pub fn defaults() -> Vec<Self> {
-        KNOWN.iter().map(|known| Self::of(known, known.version)).collect()
+        KNOWN.iter().map(|known| Self::new(known, known.version)).collect()
     }
 
-    fn of(known: &Known, version: &str) -> Self {
+    fn new(known: &KnownClient, version: &str) -> Self {
         Self {
             name: known.name,
             context_name: known.context_name,
@@ -151,7 +153,7 @@ impl ClientIdentity {
         &self.version
     }
 
-    /// The user agent of all its requests.
+    /// The user agent of all requests of this client.
     pub fn user_agent(&self) -> &str {
         &self.user_agent
     }
@@ -161,18 +163,18 @@ impl ClientIdentity {
         self.context_name
     }
 
-    /// The number that stands for the name in headers.
+    /// The number of the client in headers.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
 
-    pub(super) fn device(&self) -> Device {
+    pub(super) fn device(&self) -> ClientDevice {
         self.device
     }
 }
 
 impl fmt::Display for ClientIdentity {
-    /// As in the setting, with the version.
+    /// Formats the client as in the setting, with the version.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.name, self.version)
     }
@@ -189,25 +191,25 @@ fn unknown() -> Error {
     Error::invalid(format!("youtube.clients: unknown client; known are {}", known.join(", ")))
 }
 
-/// Options of the YouTube supplier: settings `youtube.*` (design section 7).
+/// Options of the YouTube supplier: settings `youtube.*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YouTubeOptions {
-    /// The client identities to ask under, in order; at least one.
+    /// The client identities, in order; at least one.
     pub clients: Vec<ClientIdentity>,
 }
 
 impl Default for YouTubeOptions {
-    /// All known clients, in the versions that are known to work.
+    /// All known clients, in the versions known to work.
     fn default() -> Self {
         Self { clients: ClientIdentity::defaults() }
     }
 }
 
 impl YouTubeOptions {
-    /// Options with the clients of a setting's list, each as [`ClientIdentity::parse`] reads it.
+    /// Options with the entries of the setting, each parsed by [`ClientIdentity::parse`].
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when the list is empty or one of it cannot be read.
+    /// [`transcript_core::ErrorKind::Invalid`] when the list is empty or an entry is invalid.
     pub fn with_clients<T: AsRef<str>>(clients: &[T]) -> Result<Self> {
         if clients.is_empty() {
             return Err(Error::invalid("youtube.clients must name at least one client"));
@@ -222,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_read_from_settings() {
+    fn client_setting_is_parsed() {
         for (text, expect) in
             [("visionos", "visionos@1.02"), (" Android ", "android@21.26.364"), ("ios@22.1.0", "ios@22.1.0")]
         {
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_agent_keeps_in_step_with_the_version() {
+    fn user_agent_contains_client_version() {
         for client in ClientIdentity::defaults() {
             assert!(!client.user_agent().contains('{'));
         }
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_are_named() {
+    fn client_setting_invalid_is_named() {
         for (text, word) in [
             ("web", "visionos, android, ios"),
             ("", "known are"),

@@ -1,34 +1,34 @@
-//! Where the sound of a video is: among the forms that player data lists with a plain address. Most clients are
-//! told addresses that only YouTube's own players can make good; those are left alone.
+//! Finds audio URLs in player data.
+//!
+//! Only plain URLs are used. Most clients receive URLs that only YouTube's own players can decode.
 
 use async_trait::async_trait;
 use http::StatusCode;
 use serde_json::Value;
 use tokio::time::Instant;
 use transcript_core::{
-    supplier::{Ask, SupplyError, Watcher},
+    supplier::{SupplyError, SupplyMonitor, SupplyRequest},
     time::Timestamp,
     video::Platform,
 };
 
 use super::{
-    REQUESTS_MAX, YouTubeCaptions,
-    call::{Call, Refused, more_telling},
+    REQUESTS_MAX, YouTubeCaptions, classify,
     clients::ClientIdentity,
-    parts::Data,
-    patience,
-    player::{self, Details, field, items},
-    refusal::Refusal,
-    request, signals,
+    failure::YouTubeFailure,
+    fetch::{AttemptFailure, YouTubeFetch, higher_weight},
+    player::{self, VideoDetails, field, items},
+    player_data::StreamingData,
+    request, time_limit,
 };
 use crate::{
     http::is_allowed,
     social::{Media, MediaAddress, MediaSource, json::number},
 };
 
-/// The hosts of files.
+/// The hosts of media files.
 pub(crate) const FILES: &[&str] = &[".googlevideo.com"];
-/// The most forms that are looked at, and addresses that are kept; the longest address, in bytes.
+/// Maximum number of formats read and URLs kept, and maximum length of a URL in bytes.
 const FORMS_MAX: usize = 500;
 const ADDRESSES_MAX: usize = 6;
 const ADDRESS_MAX: usize = 8_192;
@@ -36,89 +36,95 @@ const ADDRESS_MAX: usize = 8_192;
 #[async_trait]
 impl MediaSource for YouTubeCaptions {
     fn platform(&self) -> Platform {
-        Platform::VideoSite
+        Platform::YouTube
     }
 
-    async fn media(&self, ask: &Ask, watcher: &dyn Watcher) -> Result<Media, SupplyError> {
-        let deadline = Instant::now() + patience(ask.deadline.since(self.clock.now()));
-        let visit = self.http.visit().at_most(REQUESTS_MAX);
+    async fn media(
+        &self,
+        request: &SupplyRequest,
+        monitor: &dyn SupplyMonitor,
+    ) -> Result<Media, SupplyError> {
+        let deadline = Instant::now() + time_limit(request.deadline.since(self.clock.now()));
+        let session = self.http.session().with_request_limit(REQUESTS_MAX);
         let clients = &self.options.clients;
-        let mut call = Call { ask, watcher, clients, deadline, visit, visitor: None };
+        let mut fetch = YouTubeFetch { request, monitor, clients, deadline, session, visitor: None };
         let mut attempt = 0;
         loop {
-            let refused = match call.media().await {
+            let attempt_failure = match fetch.media().await {
                 Ok(media) => return Ok(media),
-                Err(refused) => refused,
+                Err(attempt_failure) => attempt_failure,
             };
-            let others = call.is_distrusted(&refused);
-            if !others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(refused.refusal.error());
+            let has_others = fetch.cool_down_if_blocked(&attempt_failure);
+            if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
+                return Err(attempt_failure.failure.error());
             }
-            call.visitor = None;
+            fetch.visitor = None;
             attempt += 1;
         }
     }
 }
 
-impl Call<'_> {
-    /// Asks the clients in order, until one is told a plain address.
-    async fn media(&mut self) -> Result<Media, Refused> {
-        let mut told: Option<Refused> = None;
+impl YouTubeFetch<'_> {
+    /// Tries the clients in order, until one receives a plain URL.
+    async fn media(&mut self) -> Result<Media, AttemptFailure> {
+        let mut best_failure: Option<AttemptFailure> = None;
         for client in self.clients {
-            let refusal = match self.media_as(client).await {
+            let failure = match self.media_for_client(client).await {
                 Ok(media) => return Ok(media),
-                Err(refusal) => refusal,
+                Err(failure) => failure,
             };
-            tracing::debug!(client = %client, video = %self.ask.video, ?refusal, "no sound from this client");
-            let refused = self.refused(refusal);
-            if refused.refusal.is_conclusive() {
-                return Err(refused);
+            tracing::debug!(client = %client, video = %self.request.video, ?failure, "client returned no audio");
+            let attempt_failure = self.attempt_failure(failure);
+            if attempt_failure.failure.is_conclusive() {
+                return Err(attempt_failure);
             }
-            told = Some(match told {
-                Some(told) => more_telling(told, refused),
-                None => refused,
+            best_failure = Some(match best_failure {
+                Some(best_failure) => higher_weight(best_failure, attempt_failure),
+                None => attempt_failure,
             });
         }
-        Err(told.unwrap_or_else(|| self.refused(Refusal::TooOld)))
+        Err(best_failure.unwrap_or_else(|| self.attempt_failure(YouTubeFailure::TooOld)))
     }
 
-    async fn media_as(&mut self, client: &ClientIdentity) -> Result<Media, Refusal> {
+    async fn media_for_client(&mut self, client: &ClientIdentity) -> Result<Media, YouTubeFailure> {
         self.check_cancelled()?;
-        let request = request::player(client, &self.ask.video, self.visitor.as_deref());
-        let answer = self.send(&request).await?;
-        if let Some(refusal) = answer.location.as_ref().and_then(signals::detour) {
-            return Err(refusal);
+        let request = request::player(client, &self.request.video, self.visitor.as_deref());
+        let response = self.send(&request).await?;
+        if let Some(failure) = response.location.as_ref().and_then(classify::classify_redirect) {
+            return Err(failure);
         }
-        let text = String::from_utf8_lossy(&answer.body);
-        let none = || signals::page(&answer.body).unwrap_or(Refusal::NotPlayerData);
-        let data = Data::read(&text).ok_or_else(none);
-        let details = data.and_then(|data| player::playable(&data, &self.ask.video));
-        let details = details.map_err(|refusal| match (&refusal, answer.status) {
-            (Refusal::NotPlayerData, StatusCode::FORBIDDEN) => Refusal::Forbidden,
-            (Refusal::NotPlayerData, status) if !status.is_success() => Refusal::BadRequest(status.as_u16()),
-            _ => refusal,
+        let text = String::from_utf8_lossy(&response.body);
+        let none = || classify::page(&response.body).unwrap_or(YouTubeFailure::NotPlayerData);
+        let data = StreamingData::read(&text).ok_or_else(none);
+        let details = data.and_then(|data| player::playable(&data, &self.request.video));
+        let details = details.map_err(|failure| match (&failure, response.status) {
+            (YouTubeFailure::NotPlayerData, StatusCode::FORBIDDEN) => YouTubeFailure::Forbidden,
+            (YouTubeFailure::NotPlayerData, status) if !status.is_success() => {
+                YouTubeFailure::BadRequest(status.as_u16())
+            }
+            _ => failure,
         })?;
-        let mut addresses = addresses(&Data::streams(&text));
+        let mut addresses = addresses(&StreamingData::streams(&text));
         if addresses.is_empty() {
-            return Err(Refusal::NoPlainSound);
+            return Err(YouTubeFailure::NoPlainSound);
         }
         for address in &mut addresses {
             address.headers = request::headers(client);
         }
-        let Details { title, author, duration_ms, .. } = details;
-        let exit = self.visit.exit();
-        let video = self.ask.video.clone();
+        let VideoDetails { title, author, duration_ms, .. } = details;
+        let route = self.session.route();
+        let video = self.request.video.clone();
         let (language, has_audio) = (None, Some(true));
-        Ok(Media { video, title, author, duration_ms, language, has_audio, addresses, hosts: FILES, exit })
+        Ok(Media { video, title, author, duration_ms, language, has_audio, addresses, hosts: FILES, route })
     }
 }
 
-/// The addresses of forms with the original sound, the smallest first; forms with a picture only where there is
-/// none without.
+/// URLs of formats with the original audio, the smallest first; formats with video only if there is no
+/// audio-only format.
 fn addresses(streams: &Value) -> Vec<MediaAddress> {
     let sound =
         |form: &&Value| field(form, "mimeType").as_str().is_some_and(|kind| kind.starts_with("audio/"));
-    // Of a dubbed video all but one are in languages that nobody speaks in it.
+    // Of a dubbed video all audio tracks but one are in other languages than the original.
     let is_default =
         |form: &&Value| field(field(form, "audioTrack"), "audioIsDefault").as_bool() != Some(false);
     let mut found: Vec<_> = items(streams, "adaptiveFormats")
@@ -135,7 +141,7 @@ fn addresses(streams: &Value) -> Vec<MediaAddress> {
     found
 }
 
-/// The address of a form; none when it is locked, or not of YouTube's own files.
+/// The URL of a format; `None` if it is encrypted or not on a host of YouTube's files.
 fn address(form: &Value) -> Option<MediaAddress> {
     let text = field(form, "url").as_str().filter(|text| text.len() <= ADDRESS_MAX)?;
     let found = MediaAddress::at("https://www.youtube.com/", text)?;
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_original_sound_comes_first() {
+    fn audio_urls_smallest_original_comes_first() {
         let file = |name: &str| format!("https://rr1---sn-a.googlevideo.com/{name}?expire=1795000000");
         let mut dub = form("audio/mp4", 10, &file("dub"));
         dub["audioTrack"] = json!({"audioIsDefault": false});
@@ -193,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_found_bare_and_wrapped() {
+    fn streams_bare_or_wrapped_are_found() {
         let bare = json!({"streamingData": {"formats": [1]}});
         let wrapped = json!({"playerResponse": bare});
         for data in [&bare, &wrapped] {
-            assert_eq!(Data::streams(&data.to_string()), json!({"formats": [1]}));
+            assert_eq!(StreamingData::streams(&data.to_string()), json!({"formats": [1]}));
         }
         for odd in ["", "{}", "[]", "{\"streamingData\": 5}"] {
-            assert!(!Data::streams(odd).is_object(), "{odd}");
+            assert!(!StreamingData::streams(odd).is_object(), "{odd}");
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Captions of the long-form site, in two requests: what tracks a video has, and the words of one.
+//! YouTube captions in two requests: one for the video's tracks, one for a track's captions.
 
-mod call;
 mod captions;
+mod classify;
 mod clients;
+mod failure;
+mod fetch;
 mod media;
-mod parts;
 mod player;
+mod player_data;
 #[cfg(test)]
 mod recordings;
-mod refusal;
 pub(crate) mod request;
-mod signals;
 #[cfg(test)]
 mod tests;
 mod tracks;
@@ -23,87 +23,100 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use tokio::time::Instant;
 use transcript_core::{
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, SupplyReason, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyReason,
+        SupplyRequest,
+    },
     time::Clock,
     video::Platform,
 };
 
 pub use clients::{ClientIdentity, YouTubeOptions};
 
-use crate::http::Http;
-use call::Call;
-use refusal::Refusal;
+use crate::http::HttpTransport;
+use failure::YouTubeFailure;
+use fetch::YouTubeFetch;
 
 /// The supplier's name.
 const NAME: &str = "youtube-captions";
-/// How long before the caller's deadline it gives up, so that its own verdict still arrives.
-const MARGIN: Duration = Duration::from_millis(250);
-/// The longest that one look-up takes, and the most requests that it makes, over all clients and exits:
-/// whoever asks again and again when YouTube does not want to answer is soon not answered at all.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
+const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
+/// Time and request limits of one lookup, over all clients and routes.
+///
+/// YouTube soon blocks an address that repeats requests which it does not want to answer.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 const REQUESTS_MAX: u32 = 12;
 
-/// The captions that YouTube has, as a supplier named `youtube-captions`.
+/// The captions of YouTube, as a supplier named `youtube-captions`.
 ///
-/// It asks for the video's player data as one of YouTube's own clients, and then for the captions at the
-/// address found there. Where one client is refused it asks as the next; where YouTube distrusts the
-/// address that we ask from it stops, or goes on through another proxy.
+/// It requests the video's player data as one of YouTube's own clients, then the captions at the URL in it. If
+/// YouTube rejects a client, the next one is used. If YouTube blocks the egress route, the supplier stops or
+/// continues over another proxy.
 #[derive(Debug)]
 pub struct YouTubeCaptions {
-    http: Arc<Http>,
+    http: Arc<HttpTransport>,
     options: YouTubeOptions,
     clock: Arc<dyn Clock>,
 }
 
 impl YouTubeCaptions {
-    /// The supplier, over this transport. The clock is the one that deadlines are given by.
-    pub fn new(http: Arc<Http>, options: YouTubeOptions, clock: Arc<dyn Clock>) -> Self {
+    /// Creates the supplier over this transport. Deadlines refer to `clock`.
+    pub fn new(http: Arc<HttpTransport>, options: YouTubeOptions, clock: Arc<dyn Clock>) -> Self {
         Self { http, options, clock }
     }
 
-    async fn calls(&self, ask: &Ask, watcher: &dyn Watcher, deadline: Instant) -> Result<Supplied, Refusal> {
+    async fn fetch_with_retries(
+        &self,
+        request: &SupplyRequest,
+        monitor: &dyn SupplyMonitor,
+        deadline: Instant,
+    ) -> Result<SupplyOutput, YouTubeFailure> {
         let clients = &self.options.clients;
-        let visit = self.http.visit().at_most(REQUESTS_MAX);
-        let mut call = Call { ask, watcher, clients, deadline, visit, visitor: None };
+        let session = self.http.session().with_request_limit(REQUESTS_MAX);
+        let mut fetch = YouTubeFetch { request, monitor, clients, deadline, session, visitor: None };
         let mut attempt = 0;
         loop {
-            let refused = match call.run().await {
+            let attempt_failure = match fetch.run().await {
                 Ok(supplied) => return Ok(supplied),
-                Err(refused) => refused,
+                Err(attempt_failure) => attempt_failure,
             };
-            let others = call.is_distrusted(&refused);
-            if !others || attempt >= self.http.retries() || Instant::now() >= deadline {
-                return Err(refused.refusal);
+            let has_others = fetch.cool_down_if_blocked(&attempt_failure);
+            if !has_others || attempt >= self.http.retries() || Instant::now() >= deadline {
+                return Err(attempt_failure.failure);
             }
-            // Whoever comes from another address is somebody else.
-            call.visitor = None;
+            // A visitor id is not reused over another address.
+            fetch.visitor = None;
             attempt += 1;
         }
     }
 }
 
-/// How long a look-up may take when its caller waits for `left`.
-fn patience(left: Duration) -> Duration {
-    left.saturating_sub(MARGIN).min(PATIENCE)
+/// Time limit of a lookup whose caller waits for `left`.
+fn time_limit(left: Duration) -> Duration {
+    left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT)
 }
 
 #[async_trait]
 impl Supplier for YouTubeCaptions {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: NAME.to_owned(),
-            platforms: vec![Platform::VideoSite],
+            platforms: vec![Platform::YouTube],
             kind: SupplierKind::Captions,
         }
     }
 
-    async fn supply(&self, ask: Ask, watcher: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        if ask.video.platform() != Platform::VideoSite {
-            let message = format!("{NAME} has captions of YouTube only.");
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        monitor: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        if request.video.platform() != Platform::YouTube {
+            let message = format!("{NAME} supports YouTube only.");
             return Err(SupplyError::new(SupplyReason::Misconfigured, message));
         }
-        let left = ask.deadline.since(self.clock.now());
-        let deadline = Instant::now() + patience(left);
-        self.calls(&ask, watcher.as_ref(), deadline).await.map_err(|refusal| refusal.error())
+        let left = request.deadline.since(self.clock.now());
+        let deadline = Instant::now() + time_limit(left);
+        self.fetch_with_retries(&request, monitor.as_ref(), deadline).await.map_err(|failure| failure.error())
     }
 }

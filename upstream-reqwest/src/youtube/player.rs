@@ -1,4 +1,4 @@
-//! From the bytes of a player answer to what they mean. Pure and total: any bytes have a meaning.
+//! Parses a player response. No I/O, and total: every byte sequence has a result.
 
 use std::borrow::Cow;
 
@@ -6,131 +6,131 @@ use serde_json::Value;
 use transcript_core::video::VideoId;
 
 use super::{
-    parts::Data,
-    refusal::Refusal,
-    signals::{self, Signals},
-    tracks::TrackList,
+    classify::{self, Playability},
+    failure::YouTubeFailure,
+    player_data::StreamingData,
+    tracks::YouTubeTrackList,
 };
 
-/// How much of a title, a name and a visitor's mark is taken, in characters.
+/// Maximum length of a title, a channel name and a visitor id, in characters.
 const TITLE_MAX: usize = 500;
 const AUTHOR_MAX: usize = 200;
 const VISITOR_MAX: usize = 1_024;
-/// Longer than any video, in seconds: a year of live stream.
+/// Upper bound of a video's length in seconds: a year of live stream.
 const LENGTH_MAX_S: u64 = 366 * 86_400;
 
-/// What the player data says of the video itself.
+/// Metadata of the video in the player data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Details {
-    /// The identifier, where the answer names one.
+pub(super) struct VideoDetails {
+    /// The id, if the response contains one.
     pub(super) video: Option<String>,
     pub(super) title: Option<String>,
     pub(super) author: Option<String>,
     pub(super) duration_ms: Option<u64>,
     is_live: bool,
     is_upcoming: bool,
-    /// A live stream that is over and still being turned into a video.
+    /// A finished live stream that is still being processed.
     is_ended: bool,
 }
 
-/// What a player answer means.
+/// The outcome of a player response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum PlayerOutcome {
     /// The video plays and has caption tracks.
     Tracks {
         /// The video's title, author and length.
-        details: Details,
+        details: VideoDetails,
         /// At least one track.
-        tracks: TrackList,
+        tracks: YouTubeTrackList,
     },
-    /// It has none for us, for this reason.
-    Refused(Refusal),
+    /// No usable tracks, for this reason.
+    Failed(YouTubeFailure),
 }
 
-/// A player answer, understood.
+/// A parsed player response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    pub(super) verdict: Verdict,
-    /// The mark by which YouTube knows who asked, to be shown with the next question.
+pub(super) struct PlayerResponse {
+    pub(super) outcome: PlayerOutcome,
+    /// The visitor id that YouTube assigned, to be sent with the next request.
     pub(super) visitor: Option<String>,
 }
 
-/// What an answer to the question about the video `requested` means.
-pub(super) fn interpret(body: &[u8], requested: &VideoId) -> Told {
-    // Nearly every body is UTF-8 throughout, and to see that takes far less than to replace what is not.
+/// Parses the response to a request for the video `requested`.
+pub(super) fn interpret(body: &[u8], requested: &VideoId) -> PlayerResponse {
+    // Nearly every body is valid UTF-8, and checking that is much cheaper than a lossy conversion.
     let text = std::str::from_utf8(body).map_or_else(|_| String::from_utf8_lossy(body), Cow::Borrowed);
-    let refused = |refusal| Told { verdict: Verdict::Refused(refusal), visitor: None };
-    let Some(data) = Data::read(&text) else {
-        return refused(signals::page(body).unwrap_or(Refusal::NotPlayerData));
+    let failed = |failure| PlayerResponse { outcome: PlayerOutcome::Failed(failure), visitor: None };
+    let Some(data) = StreamingData::read(&text) else {
+        return failed(classify::page(body).unwrap_or(YouTubeFailure::NotPlayerData));
     };
     if data.playability_status.is_null() && text.trim() == "{}" {
-        // What some endpoints say of an identifier that no video has.
-        return refused(Refusal::Unavailable);
+        // The response of some endpoints to an id that does not exist.
+        return failed(YouTubeFailure::Unavailable);
     }
     let visitor = self::text(field(&data.response_context, "visitorData"), VISITOR_MAX + 1);
     let visitor = visitor.filter(|visitor| visitor.chars().count() <= VISITOR_MAX);
-    Told { verdict: verdict(&data, requested), visitor }
+    PlayerResponse { outcome: outcome(&data, requested), visitor }
 }
 
-fn verdict(data: &Data, requested: &VideoId) -> Verdict {
-    let refused = Verdict::Refused;
+fn outcome(data: &StreamingData, requested: &VideoId) -> PlayerOutcome {
+    let failed = PlayerOutcome::Failed;
     let details = match playable(data, requested) {
         Ok(details) => details,
-        Err(refusal) => return refused(refusal),
+        Err(failure) => return failed(failure),
     };
-    let Some(captions) = &data.captions else { return refused(Refusal::NotPlayerData) };
-    let tracks = TrackList::read(captions);
+    let Some(captions) = &data.captions else { return failed(YouTubeFailure::NotPlayerData) };
+    let tracks = YouTubeTrackList::read(captions);
     match (tracks.is_empty(), details.is_ended) {
-        (false, _) => Verdict::Tracks { details, tracks },
-        (true, true) => refused(Refusal::JustEnded),
-        (true, false) => refused(Refusal::NoCaptions),
+        (false, _) => PlayerOutcome::Tracks { details, tracks },
+        (true, true) => failed(YouTubeFailure::JustEnded),
+        (true, false) => failed(YouTubeFailure::NoCaptions),
     }
 }
 
-/// What is said of a video that plays, whatever captions it has.
-pub(super) fn playable(data: &Data, requested: &VideoId) -> Result<Details, Refusal> {
+/// The metadata of a playable video, whether or not it has captions.
+pub(super) fn playable(data: &StreamingData, requested: &VideoId) -> Result<VideoDetails, YouTubeFailure> {
     if data.playability_status.is_null() {
         return Err(error(&data.error));
     }
-    let details = Details::read(&data.video_details);
-    let signals = Signals::new(&data.playability_status, &details);
-    if let Some(distrust) = signals.distrust() {
-        return Err(distrust);
+    let details = VideoDetails::read(&data.video_details);
+    let signals = Playability::new(&data.playability_status, &details);
+    if let Some(block) = signals.block() {
+        return Err(block);
     }
     if details.video.as_deref().is_some_and(|video| !is_same(video, requested.id())) {
-        return Err(Refusal::OtherVideo);
+        return Err(YouTubeFailure::OtherVideo);
     }
     if !signals.is_ok() {
-        return Err(signals.refusal());
+        return Err(signals.failure());
     }
     if details.video.is_none() {
-        // It may be about anything.
-        return Err(Refusal::NotPlayerData);
+        // Without an id the response may concern any video.
+        return Err(YouTubeFailure::NotPlayerData);
     }
     if details.is_upcoming {
         return Err(signals.upcoming());
     }
     if details.is_live {
-        // Even where there are captions already, most of them are still to come.
-        return Err(Refusal::Live);
+        // A live stream may have some captions already, but most are still to come.
+        return Err(YouTubeFailure::Live);
     }
     Ok(details)
 }
 
-/// The meaning of an error object, which comes in place of player data.
-fn error(error: &Value) -> Refusal {
+/// Classifies an error object, which some responses contain instead of player data.
+fn error(error: &Value) -> YouTubeFailure {
     let code = field(error, "code").as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(0);
     match (field(error, "status").as_str(), code) {
-        (Some("FAILED_PRECONDITION"), _) => Refusal::TooOld,
-        (Some("RESOURCE_EXHAUSTED"), _) => Refusal::SessionLimit,
-        (Some("PERMISSION_DENIED"), _) | (_, 403) => Refusal::Forbidden,
-        (Some(_), code) if error.is_object() => Refusal::BadRequest(code),
-        (None, code) if code > 0 => Refusal::BadRequest(code),
-        _ => Refusal::NotPlayerData,
+        (Some("FAILED_PRECONDITION"), _) => YouTubeFailure::TooOld,
+        (Some("RESOURCE_EXHAUSTED"), _) => YouTubeFailure::SessionLimit,
+        (Some("PERMISSION_DENIED"), _) | (_, 403) => YouTubeFailure::Forbidden,
+        (Some(_), code) if error.is_object() => YouTubeFailure::BadRequest(code),
+        (None, code) if code > 0 => YouTubeFailure::BadRequest(code),
+        _ => YouTubeFailure::NotPlayerData,
     }
 }
 
-impl Details {
+impl VideoDetails {
     fn read(value: &Value) -> Self {
         let flag = |name| field(value, name).as_bool().unwrap_or(false);
         let length = field(value, "lengthSeconds");
@@ -148,11 +148,11 @@ impl Details {
     }
 }
 
-/// Whether two identifiers name the same video.
+/// Whether two ids name the same video.
 ///
-/// An identifier is 64 bits in 11 characters of base64, so of the last one only four bits count: YouTube
-/// takes all four spellings, and answers with its own.
-fn is_same(told: &str, requested: &str) -> bool {
+/// An id is 64 bits in 11 characters of base64, so of the last one only four bits count: YouTube accepts all four
+/// spellings and returns its own.
+fn is_same(actual: &str, requested: &str) -> bool {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
@@ -161,27 +161,26 @@ fn is_same(told: &str, requested: &str) -> bool {
         b'_' => Some(63),
         _ => None,
     };
-    match (told.as_bytes().split_last(), requested.as_bytes().split_last()) {
-        (Some((a, told)), Some((b, requested))) => {
-            told == requested
+    match (actual.as_bytes().split_last(), requested.as_bytes().split_last()) {
+        (Some((a, actual)), Some((b, requested))) => {
+            actual == requested
                 && (a == b || matches!((value(*a), value(*b)), (Some(a), Some(b)) if a >> 2 == b >> 2))
         }
         _ => false,
     }
 }
 
-/// A field of an object; null where there is none, or no object.
+/// A field of an object; null if it is absent or the value is not an object.
 pub(super) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&Value::Null)
 }
 
-/// The items of an array field; none where there is none.
+/// The items of an array field; empty if it is not an array.
 pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     field(value, name).as_array().into_iter().flatten()
 }
 
-/// A text in one of the forms that YouTube has for texts, at most `max` characters of it; none when it is
-/// empty.
+/// The text in one of YouTube's text formats, at most `max` characters of it; `None` if empty.
 pub(super) fn text(value: &Value, max: usize) -> Option<String> {
     let whole = match value {
         Value::String(text) => text.clone(),
@@ -202,22 +201,22 @@ mod tests {
     use transcript_core::{time::Timestamp, video::Platform};
 
     use super::{
-        super::parts::{CAPTIONS_MAX, PART_MAX},
+        super::player_data::{CAPTIONS_MAX, PART_MAX},
         *,
     };
 
     const ID: &str = "vb-player-0";
 
     fn video(id: &str) -> VideoId {
-        VideoId::new(Platform::VideoSite, id).unwrap()
+        VideoId::new(Platform::YouTube, id).unwrap()
     }
 
-    fn verdict(body: &str) -> Verdict {
-        interpret(body.as_bytes(), &video(ID)).verdict
+    fn outcome(body: &str) -> PlayerOutcome {
+        interpret(body.as_bytes(), &video(ID)).outcome
     }
 
-    fn check(body: &Value, expect: Refusal) {
-        assert_eq!(verdict(&body.to_string()), Verdict::Refused(expect), "{body}");
+    fn check(body: &Value, expect: YouTubeFailure) {
+        assert_eq!(outcome(&body.to_string()), PlayerOutcome::Failed(expect), "{body}");
     }
 
     fn details(more: Value) -> Value {
@@ -227,7 +226,7 @@ mod tests {
         details
     }
 
-    fn ok(more: Value, captions: Value) -> Value {
+    fn playable_response(more: Value, captions: Value) -> Value {
         json!({"playabilityStatus": {"status": "OK"}, "videoDetails": details(more), "captions": captions})
     }
 
@@ -238,36 +237,40 @@ mod tests {
     }
 
     #[test]
-    fn tracks_come_with_the_details() {
-        let Verdict::Tracks { details, tracks } = verdict(&ok(json!({}), captions()).to_string()) else {
+    fn player_tracks_have_details() {
+        let PlayerOutcome::Tracks { details, tracks } =
+            outcome(&playable_response(json!({}), captions()).to_string())
+        else {
             panic!("no tracks")
         };
         assert_eq!((details.title.as_deref(), details.author.as_deref()), (Some("A mill"), Some("Miller")));
         assert_eq!(details.duration_ms, Some(90_000));
         assert_eq!(tracks.infos().len(), 1);
-        // In the wrapper of some endpoints it means the same, and a wrong type spoils only itself.
-        let wrapped = json!({"playerResponse": ok(json!({"title": 5, "lengthSeconds": "0"}), captions())});
-        let Verdict::Tracks { details, .. } = verdict(&wrapped.to_string()) else { panic!("no tracks") };
+        // The wrapper of some endpoints changes nothing, and a wrong type affects only itself.
+        let wrapped = json!({"playerResponse": playable_response(json!({"title": 5, "lengthSeconds": "0"}), captions())});
+        let PlayerOutcome::Tracks { details, .. } = outcome(&wrapped.to_string()) else {
+            panic!("no tracks")
+        };
         assert_eq!((details.title, details.duration_ms), (None, None));
     }
 
     #[test]
-    fn the_visitor_is_learnt() {
-        let mut body = ok(json!({}), captions());
+    fn player_visitor_id_is_returned() {
+        let mut body = playable_response(json!({}), captions());
         for (mark, expect) in
             [(json!("Cgs3"), Some("Cgs3")), (json!("x".repeat(2_000)), None), (json!(3), None)]
         {
             body["responseContext"] = json!({"visitorData": mark});
-            let told = interpret(body.to_string().as_bytes(), &video(ID));
-            assert_eq!(told.visitor.as_deref(), expect);
+            let response = interpret(body.to_string().as_bytes(), &video(ID));
+            assert_eq!(response.visitor.as_deref(), expect);
         }
     }
 
     #[test]
-    fn reasons_are_told_by_their_sentences() {
-        use Refusal::{
-            Age, BotCheck, Gone, JustEnded, Members, MusicPremium, Payment, Private, RecordingGone, Region,
-            SessionLimit, TooOld, Unavailable, WrongClient,
+    fn failure_is_classified_by_sentence() {
+        use YouTubeFailure::{
+            Age, BotCheck, JustEnded, Members, MusicPremium, Payment, Private, RecordingRemoved, Region,
+            Removed, SessionLimit, TooOld, Unavailable, WrongClient,
         };
         for (status, reason, expect) in [
             ("LOGIN_REQUIRED", "Sign in to confirm you\u{2019}re not a bot", BotCheck),
@@ -288,11 +291,11 @@ mod tests {
             ("UNPLAYABLE", "This video requires payment to watch.", Payment),
             ("UNPLAYABLE", "The uploader has not made this video available in your country", Region),
             ("UNPLAYABLE", "It contains content from X, who has blocked it in your country", Region),
-            ("UNPLAYABLE", "This live stream recording is not available.", RecordingGone),
+            ("UNPLAYABLE", "This live stream recording is not available.", RecordingRemoved),
             ("LIVE_STREAM_OFFLINE", "This live event has ended.", JustEnded),
-            ("ERROR", "This video has been removed by the uploader", Gone),
-            ("ERROR", "No longer available: the account has been terminated.", Gone),
-            ("ERROR", "This video is not available due to a copyright claim", Gone),
+            ("ERROR", "This video has been removed by the uploader", Removed),
+            ("ERROR", "No longer available: the account has been terminated.", Removed),
+            ("ERROR", "This video is not available due to a copyright claim", Removed),
             ("UNPLAYABLE", "Watch on the latest version of YouTube.", TooOld),
             ("UNPLAYABLE", "YouTube is no longer supported in this application or device", TooOld),
             ("ERROR", "This video is unavailable", Unavailable),
@@ -301,18 +304,18 @@ mod tests {
             ("UNPLAYABLE", "This video is not available", WrongClient),
             ("UNPLAYABLE", "Video unavailable", WrongClient),
             ("UNPLAYABLE", "", WrongClient),
-            ("LOGIN_REQUIRED", "Please sign in", Refusal::Login),
-            ("CONTENT_CHECK_REQUIRED", "The following content may upset", Refusal::Login),
-            ("UNPLAYABLE", "Some new reason.", Refusal::Other("Some new reason".to_owned())),
-            ("CUSTOM", "Line\none \"two\"", Refusal::Other("Line one  two".to_owned())),
-            ("CUSTOM", "", Refusal::Other("CUSTOM".to_owned())),
+            ("LOGIN_REQUIRED", "Please sign in", YouTubeFailure::Login),
+            ("CONTENT_CHECK_REQUIRED", "The following content may upset", YouTubeFailure::Login),
+            ("UNPLAYABLE", "Some new reason.", YouTubeFailure::Other("Some new reason".to_owned())),
+            ("CUSTOM", "Line\none \"two\"", YouTubeFailure::Other("Line one  two".to_owned())),
+            ("CUSTOM", "", YouTubeFailure::Other("CUSTOM".to_owned())),
         ] {
             let body = |playability: Value| json!({"playabilityStatus": playability});
             check(&body(json!({"status": status, "reason": reason})), expect.clone());
-            if matches!(expect, Refusal::Other(_)) || status == "UNPLAYABLE" {
+            if matches!(expect, YouTubeFailure::Other(_)) || status == "UNPLAYABLE" {
                 continue;
             }
-            // The same sentence in the other places, and in the other forms of text.
+            // The same sentence in the other fields and text formats.
             let screen =
                 |name: &str, screen: Value| body(json!({"status": status, "errorScreen": {name: screen}}));
             let runs = json!({"runs": [{"text": reason}]});
@@ -333,64 +336,67 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_by_structure_in_any_language() {
+    fn failure_is_classified_by_structure_in_any_language() {
         let body = |playability: Value| json!({"playabilityStatus": playability});
         let sign_in = "Đăng nhập để xác nhận";
         let help = json!({"runs": [{"text": "?", "navigationEndpoint": {"urlEndpoint": {
             "url": "https://support.google.com/youtube/answer/3037019#zippy=x"}}}]});
         check(
             &body(json!({"status": "LOGIN_REQUIRED", "reason": sign_in, "desktopLegacyAgeGateReason": 1})),
-            Refusal::Age,
+            YouTubeFailure::Age,
         );
         let mut gated = body(json!({"status": "LOGIN_REQUIRED", "reason": sign_in}));
-        check(&gated, Refusal::Login);
+        check(&gated, YouTubeFailure::Login);
         gated["videoDetails"] = details(json!({}));
-        check(&gated, Refusal::Age);
+        check(&gated, YouTubeFailure::Age);
         check(
             &body(json!({"status": "LOGIN_REQUIRED", "reason": sign_in,
                 "errorScreen": {"playerErrorMessageRenderer": {"subreason": help}}})),
-            Refusal::BotCheck,
+            YouTubeFailure::BotCheck,
         );
         check(
             &body(json!({"status": "LOGIN_REQUIRED", "errorScreen": {"playerCaptchaViewModel": {}}})),
-            Refusal::Captcha,
+            YouTubeFailure::Captcha,
         );
         check(
             &body(json!({"status": "UNPLAYABLE", "reason": "?",
                 "errorScreen": {"playerLegacyDesktopYpcOfferRenderer": {"offerId": "1"}}})),
-            Refusal::Payment,
+            YouTubeFailure::Payment,
         );
     }
 
     #[test]
-    fn what_starts_later_or_is_live_is_told() {
+    fn failure_upcoming_and_live_are_classified() {
         let slate = |start: Value| {
             json!({"playabilityStatus": {"status": "LIVE_STREAM_OFFLINE", "reason": "Soon.",
                 "liveStreamability": {"liveStreamabilityRenderer": {"offlineSlate": {
                     "liveStreamOfflineSlateRenderer": {"scheduledStartTime": start}}}}}})
         };
         let start = Some(Timestamp::from_millis(1_677_592_800_000));
-        check(&slate(json!("1677592800")), Refusal::Upcoming(start));
-        check(&slate(json!(1_677_592_800)), Refusal::Upcoming(start));
-        check(&slate(json!("soon")), Refusal::Upcoming(None));
-        check(&slate(json!(-5)), Refusal::Upcoming(None));
-        check(&ok(json!({"isUpcoming": true}), json!(null)), Refusal::Upcoming(None));
-        check(&ok(json!({"isLive": true, "lengthSeconds": "0"}), json!(null)), Refusal::Live);
-        check(&ok(json!({"isLive": true}), captions()), Refusal::Live);
-        check(&ok(json!({"isPostLiveDvr": true}), json!(null)), Refusal::JustEnded);
-        check(&ok(json!({"isLiveContent": true}), json!(null)), Refusal::NoCaptions);
+        check(&slate(json!("1677592800")), YouTubeFailure::Upcoming(start));
+        check(&slate(json!(1_677_592_800)), YouTubeFailure::Upcoming(start));
+        check(&slate(json!("soon")), YouTubeFailure::Upcoming(None));
+        check(&slate(json!(-5)), YouTubeFailure::Upcoming(None));
+        check(&playable_response(json!({"isUpcoming": true}), json!(null)), YouTubeFailure::Upcoming(None));
+        check(
+            &playable_response(json!({"isLive": true, "lengthSeconds": "0"}), json!(null)),
+            YouTubeFailure::Live,
+        );
+        check(&playable_response(json!({"isLive": true}), captions()), YouTubeFailure::Live);
+        check(&playable_response(json!({"isPostLiveDvr": true}), json!(null)), YouTubeFailure::JustEnded);
+        check(&playable_response(json!({"isLiveContent": true}), json!(null)), YouTubeFailure::NoCaptions);
     }
 
     #[test]
-    fn an_answer_about_another_video_counts_for_nothing() {
+    fn player_other_video_is_rejected() {
         let other = json!({"videoId": "vb-others-0"});
-        check(&ok(other.clone(), captions()), Refusal::OtherVideo);
+        check(&playable_response(other.clone(), captions()), YouTubeFailure::OtherVideo);
         check(
             &json!({"playabilityStatus": {"status": "ERROR", "reason": "Private video"}, "videoDetails": other}),
-            Refusal::OtherVideo,
+            YouTubeFailure::OtherVideo,
         );
-        check(&ok(json!({"videoId": null}), captions()), Refusal::NotPlayerData);
-        for (told, requested, expect) in [
+        check(&playable_response(json!({"videoId": null}), captions()), YouTubeFailure::NotPlayerData);
+        for (actual, requested, expect) in [
             ("DJztXj2GPfk", "DJztXj2GPfk", true),
             // Of the last character only four bits count.
             ("DJztXj2GPfk", "DJztXj2GPfl", true),
@@ -401,52 +407,58 @@ mod tests {
             ("", "DJztXj2GPfk", false),
             ("DJztXj2GPfé", "DJztXj2GPfk", false),
         ] {
-            assert_eq!(is_same(told, requested), expect, "{told} {requested}");
+            assert_eq!(is_same(actual, requested), expect, "{actual} {requested}");
         }
     }
 
     #[test]
-    fn whatever_else_comes_has_a_meaning() {
+    fn player_unknown_response_is_classified() {
         let error = |error: Value| json!({"error": error}).to_string();
         for (body, expect) in [
-            (error(json!({"code": 400, "status": "FAILED_PRECONDITION"})), Refusal::TooOld),
-            (error(json!({"code": 429, "status": "RESOURCE_EXHAUSTED"})), Refusal::SessionLimit),
-            (error(json!({"code": 403, "status": "PERMISSION_DENIED"})), Refusal::Forbidden),
-            (error(json!({"code": 400, "status": "INVALID_ARGUMENT"})), Refusal::BadRequest(400)),
-            (error(json!({"code": 404})), Refusal::BadRequest(404)),
-            (error(json!("?")), Refusal::NotPlayerData),
-            ("{}".to_owned(), Refusal::Unavailable),
-            (" {} \n".to_owned(), Refusal::Unavailable),
-            (r#"{"responseContext":{}}"#.to_owned(), Refusal::NotPlayerData),
-            (r#"{"playerResponse":{}}"#.to_owned(), Refusal::NotPlayerData),
-            (r#"{"playabilityStatus":"OK"}"#.to_owned(), Refusal::Other(String::new())),
-            (String::new(), Refusal::NotPlayerData),
-            ("[]".to_owned(), Refusal::NotPlayerData),
-            ("<html><b>hello".to_owned(), Refusal::NotPlayerData),
-            (r#" <div class="g-recaptcha">"#.to_owned(), Refusal::Captcha),
-            (r#"<form action="https://consent.youtube.com/s">"#.to_owned(), Refusal::Consent),
-            ("[".repeat(100_000), Refusal::NotPlayerData),
-            (format!("{{\"captions\":{}", "[".repeat(100_000)), Refusal::NotPlayerData),
+            (error(json!({"code": 400, "status": "FAILED_PRECONDITION"})), YouTubeFailure::TooOld),
+            (error(json!({"code": 429, "status": "RESOURCE_EXHAUSTED"})), YouTubeFailure::SessionLimit),
+            (error(json!({"code": 403, "status": "PERMISSION_DENIED"})), YouTubeFailure::Forbidden),
+            (error(json!({"code": 400, "status": "INVALID_ARGUMENT"})), YouTubeFailure::BadRequest(400)),
+            (error(json!({"code": 404})), YouTubeFailure::BadRequest(404)),
+            (error(json!("?")), YouTubeFailure::NotPlayerData),
+            ("{}".to_owned(), YouTubeFailure::Unavailable),
+            (" {} \n".to_owned(), YouTubeFailure::Unavailable),
+            (r#"{"responseContext":{}}"#.to_owned(), YouTubeFailure::NotPlayerData),
+            (r#"{"playerResponse":{}}"#.to_owned(), YouTubeFailure::NotPlayerData),
+            (r#"{"playabilityStatus":"OK"}"#.to_owned(), YouTubeFailure::Other(String::new())),
+            (String::new(), YouTubeFailure::NotPlayerData),
+            ("[]".to_owned(), YouTubeFailure::NotPlayerData),
+            ("<html><b>hello".to_owned(), YouTubeFailure::NotPlayerData),
+            (r#" <div class="g-recaptcha">"#.to_owned(), YouTubeFailure::Captcha),
+            (r#"<form action="https://consent.youtube.com/s">"#.to_owned(), YouTubeFailure::Consent),
+            ("[".repeat(100_000), YouTubeFailure::NotPlayerData),
+            (format!("{{\"captions\":{}", "[".repeat(100_000)), YouTubeFailure::NotPlayerData),
         ] {
-            assert_eq!(verdict(&body), Verdict::Refused(expect), "{}", &body[..body.len().min(80)]);
+            assert_eq!(outcome(&body), PlayerOutcome::Failed(expect), "{}", &body[..body.len().min(80)]);
         }
-        check(&ok(json!({}), json!(null)), Refusal::NoCaptions);
-        check(&ok(json!({}), json!({"playerCaptionsTracklistRenderer": {}})), Refusal::NoCaptions);
+        check(&playable_response(json!({}), json!(null)), YouTubeFailure::NoCaptions);
+        check(
+            &playable_response(json!({}), json!({"playerCaptionsTracklistRenderer": {}})),
+            YouTubeFailure::NoCaptions,
+        );
     }
 
     #[test]
-    fn what_would_fill_the_memory_is_not_read() {
+    fn player_oversized_part_is_not_read() {
         let filling = |length: usize| json!(vec![json!({}); length / 3]);
-        check(&ok(json!({}), filling(CAPTIONS_MAX + 100)), Refusal::NotPlayerData);
-        check(&ok(json!({}), filling(CAPTIONS_MAX - 100)), Refusal::NoCaptions);
-        check(&ok(json!({"keywords": filling(PART_MAX)}), captions()), Refusal::NotPlayerData);
+        check(&playable_response(json!({}), filling(CAPTIONS_MAX + 100)), YouTubeFailure::NotPlayerData);
+        check(&playable_response(json!({}), filling(CAPTIONS_MAX - 100)), YouTubeFailure::NoCaptions);
+        check(
+            &playable_response(json!({"keywords": filling(PART_MAX)}), captions()),
+            YouTubeFailure::NotPlayerData,
+        );
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        let body = ok(json!({}), json!("DEEP")).to_string().replace("\"DEEP\"", &deep);
-        assert_eq!(verdict(&body), Verdict::Refused(Refusal::NotPlayerData));
-        // What is not read at all may be of any size.
-        let mut body = ok(json!({}), captions());
+        let body = playable_response(json!({}), json!("DEEP")).to_string().replace("\"DEEP\"", &deep);
+        assert_eq!(outcome(&body), PlayerOutcome::Failed(YouTubeFailure::NotPlayerData));
+        // Skipped parts may be of any size.
+        let mut body = playable_response(json!({}), captions());
         body["streamingData"] = filling(4 * CAPTIONS_MAX);
-        assert!(matches!(verdict(&body.to_string()), Verdict::Tracks { .. }));
+        assert!(matches!(outcome(&body.to_string()), PlayerOutcome::Tracks { .. }));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -471,15 +483,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn player_any_bytes_do_not_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
             interpret(&body, &video(ID));
         }
 
         #[test]
-        fn no_json_panics(body in any_json()) {
-            let told = interpret(body.to_string().as_bytes(), &video(ID));
-            if let Verdict::Refused(refusal) = told.verdict {
-                prop_assert!(!refusal.error().message().is_empty());
+        fn player_any_json_does_not_panic(body in any_json()) {
+            let response = interpret(body.to_string().as_bytes(), &video(ID));
+            if let PlayerOutcome::Failed(failure) = response.outcome {
+                prop_assert!(!failure.error().message().is_empty());
             }
         }
     }

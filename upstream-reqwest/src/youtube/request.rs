@@ -1,4 +1,4 @@
-//! The two requests: for a video's player data, and for the captions of a track.
+//! The two requests: a video's player data, and the captions of a track.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -6,26 +6,27 @@ use serde_json::{Map, Value, json};
 use transcript_core::video::VideoId;
 use url::Url;
 
-use super::{clients::ClientIdentity, tracks::Format};
-use crate::http::Request;
+use super::{clients::ClientIdentity, tracks::TrackFormat};
+use crate::http::HttpRequest;
 
-/// The hosts that this supplier goes to. YouTube's answers name no other for captions.
+/// The hosts of this supplier. YouTube's caption URLs are on no other host.
 pub(crate) const HOSTS: &[&str] = &[PLATFORM];
-/// The platform that these hosts belong to, as the transport tells platforms apart.
+/// The platform's name in the transport.
 pub(crate) const PLATFORM: &str = "www.youtube.com";
 const ORIGIN: &str = "https://www.youtube.com";
 const PLAYER: &str = "https://www.youtube.com/youtubei/v1/player?prettyPrint=false";
 
-/// The longest answers that are read. Player data is 2 to 400 KB; a caption body has some 16 KB for each
-/// minute of speech, so this is enough for 24 hours.
+/// Maximum lengths of responses.
+///
+/// Player data has 2 to 400 KB; captions have about 16 KB per minute of speech, so this suffices for 24 hours.
 const PLAYER_MAX: usize = 8 << 20;
 const CAPTIONS_MAX: usize = 32 << 20;
 
-/// The question for a video's player data, asked as this client.
+/// The request for a video's player data, as this client.
 ///
-/// `visitor` is the mark that YouTube gave to the one who asks in an earlier answer, if there was one.
-/// The language is English because some failures can only be told by their sentences.
-pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&str>) -> Request {
+/// `visitor` is the visitor id of an earlier response, if any. The language is English because some failures can be
+/// recognized by their sentences only.
+pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&str>) -> HttpRequest {
     let mut headers = headers(client);
     insert(&mut headers, header::CONTENT_TYPE, "application/json");
     insert(&mut headers, header::ORIGIN, ORIGIN);
@@ -37,44 +38,44 @@ pub(super) fn player(client: &ClientIdentity, video: &VideoId, visitor: Option<&
     let body = json!({
         "context": {"client": context(client, visitor)},
         "videoId": video.id(),
-        // The viewer has seen the warnings that come before some videos.
+        // Skips the content warnings of some videos.
         "contentCheckOk": true,
         "racyCheckOk": true,
     });
-    Request {
+    HttpRequest {
         method: Method::POST,
-        url: fixed(PLAYER),
+        url: parse_constant(PLAYER),
         hosts: HOSTS,
         headers,
         body: Bytes::from(body.to_string()),
-        answer_max: PLAYER_MAX,
-        throttled_apart: false,
+        response_max: PLAYER_MAX,
+        has_own_rate_limit: false,
     }
 }
 
-/// The question for the captions behind a track's address, in a format; translated where that is wished.
+/// The request for captions at a track's URL in a format, with an optional translation.
 ///
-/// None when the address is none.
+/// `None` if the URL is invalid.
 pub(super) fn captions(
     client: &ClientIdentity,
     address: &str,
-    format: Format,
+    format: TrackFormat,
     translate_to: Option<&str>,
-) -> Option<Request> {
-    // Addresses are absolute nowadays; once they were relative to the site.
+) -> Option<HttpRequest> {
+    // URLs are absolute; they used to be relative.
     let url = Url::parse(ORIGIN).and_then(|base| base.join(address)).ok()?;
-    Some(Request {
+    Some(HttpRequest {
         method: Method::GET,
         url: super::tracks::caption_url(url, format, translate_to),
         hosts: HOSTS,
         headers: headers(client),
         body: Bytes::new(),
-        answer_max: CAPTIONS_MAX,
-        throttled_apart: translate_to.is_some(),
+        response_max: CAPTIONS_MAX,
+        has_own_rate_limit: translate_to.is_some(),
     })
 }
 
-/// What every request says of who asks.
+/// Headers that identify the client in every request.
 pub(super) fn headers(client: &ClientIdentity) -> HeaderMap {
     let mut headers = HeaderMap::new();
     insert(&mut headers, header::USER_AGENT, client.user_agent());
@@ -82,7 +83,7 @@ pub(super) fn headers(client: &ClientIdentity) -> HeaderMap {
     headers
 }
 
-/// Sets a header; a value that cannot be one is left out, since it came from outside.
+/// Sets a header; an invalid value, which comes from outside, is skipped.
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
@@ -109,8 +110,8 @@ fn context(client: &ClientIdentity, visitor: Option<&str>) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-fn fixed(address: &'static str) -> Url {
-    Url::parse(address).expect("invariant: a constant of this file is an address")
+fn parse_constant(address: &'static str) -> Url {
+    Url::parse(address).expect("invariant: constants of this file are valid URLs")
 }
 
 #[cfg(test)]
@@ -119,17 +120,17 @@ mod tests {
 
     use super::*;
 
-    fn ask(client: &str, visitor: Option<&str>) -> (Request, Value) {
+    fn client_request(client: &str, visitor: Option<&str>) -> (HttpRequest, Value) {
         let client = ClientIdentity::parse(client).unwrap();
-        let video = VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap();
+        let video = VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap();
         let request = player(&client, &video, visitor);
         let body = serde_json::from_slice(&request.body).unwrap();
         (request, body)
     }
 
     #[test]
-    fn the_player_is_asked_as_the_client_would() {
-        let (request, body) = ask("android@22.1.2", None);
+    fn player_request_has_client_identity() {
+        let (request, body) = client_request("android@22.1.2", None);
         assert_eq!(request.url.as_str(), "https://www.youtube.com/youtubei/v1/player?prettyPrint=false");
         let header = |name: &str| request.headers.get(name).and_then(|value| value.to_str().ok());
         assert_eq!(header("x-youtube-client-name"), Some("3"));
@@ -151,20 +152,24 @@ mod tests {
     }
 
     #[test]
-    fn a_visitor_is_remembered_in_both_places_unless_it_is_no_header() {
-        let (request, body) = ask("visionos", Some("Cgs3%3D"));
+    fn player_request_valid_visitor_id_is_sent_twice() {
+        let (request, body) = client_request("visionos", Some("Cgs3%3D"));
         assert_eq!(request.headers["x-goog-visitor-id"], "Cgs3%3D");
         assert_eq!(body["context"]["client"]["visitorData"], "Cgs3%3D");
-        let (request, _) = ask("visionos", Some("a\r\nb: c"));
+        let (request, _) = client_request("visionos", Some("a\r\nb: c"));
         assert!(!request.headers.contains_key("x-goog-visitor-id"));
     }
 
     #[test]
-    fn captions_are_asked_for_at_their_address() {
+    fn caption_request_resolves_relative_url() {
         let client = ClientIdentity::parse("ios").unwrap();
-        let ask = |address| captions(&client, address, Format::Json3, None).map(|r| r.url.to_string());
-        assert_eq!(ask("/api/timedtext?v=x").unwrap(), "https://www.youtube.com/api/timedtext?v=x&fmt=json3");
-        assert_eq!(ask("https://evil.example/?a").unwrap(), "https://evil.example/?a&fmt=json3");
-        assert_eq!(ask("https://["), None);
+        let url_of =
+            |address| captions(&client, address, TrackFormat::Json3, None).map(|r| r.url.to_string());
+        assert_eq!(
+            url_of("/api/timedtext?v=x").unwrap(),
+            "https://www.youtube.com/api/timedtext?v=x&fmt=json3"
+        );
+        assert_eq!(url_of("https://evil.example/?a").unwrap(), "https://evil.example/?a&fmt=json3");
+        assert_eq!(url_of("https://["), None);
     }
 }

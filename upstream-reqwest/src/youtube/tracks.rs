@@ -1,34 +1,34 @@
-//! The caption tracks of a video: what the player data says of them, and which one answers a wish. Pure.
+//! The caption tracks of a video in its player data, and the choice for a track selector. No I/O.
 
 use serde_json::Value;
 use transcript_core::{
-    archive::Wish,
+    archive::TrackSelector,
     transcript::{LanguageTag, TrackInfo, TrackKind, best_track},
 };
 use url::{Url, form_urlencoded};
 
 use super::player::{field, items, text};
 
-/// The most tracks and translations that are read. Some 40 and 160 are usual.
+/// Maximum number of tracks and translations read. About 40 and 160 are usual.
 const TRACKS_MAX: usize = 500;
 const TRANSLATIONS_MAX: usize = 1_000;
-/// The longest address and track name, in bytes and characters.
+/// Maximum length of a URL in bytes, and of a track name in characters.
 const ADDRESS_MAX: usize = 8_192;
 const NAME_MAX: usize = 200;
 
-/// A form in which YouTube gives captions.
+/// A caption format of YouTube.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    /// JSON with milliseconds: the least to misread.
+pub(super) enum TrackFormat {
+    /// JSON with milliseconds: the least ambiguous format.
     Json3,
     /// XML with milliseconds.
     Srv3,
-    /// XML with seconds: what comes when no format is named.
+    /// XML with seconds: the default without a format parameter.
     Classic,
 }
 
-impl Format {
-    /// In the order in which they are asked for.
+impl TrackFormat {
+    /// All formats, in order of preference.
     pub(super) const ALL: [Self; 3] = [Self::Json3, Self::Srv3, Self::Classic];
 
     fn name(self) -> Option<&'static str> {
@@ -42,35 +42,37 @@ impl Format {
 
 /// One track.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Track {
+pub(super) struct YouTubeTrack {
     pub(super) info: TrackInfo,
     /// The language as YouTube writes it.
     code: String,
-    /// Where its captions are. Signed, and valid for some hours.
+    /// URL of the captions. It is signed, and valid for some hours.
     pub(super) address: String,
     translatable: bool,
-    /// Whether the address wants a proof of origin, which we don't have: it would answer with nothing.
+    /// Whether the URL needs a proof-of-origin token.
+    ///
+    /// Verbatim has none, so the response would be empty.
     pub(super) gated: bool,
 }
 
 /// A language that YouTube translates tracks into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Translation {
+struct TranslationLanguage {
     language: LanguageTag,
     code: String,
 }
 
-/// All tracks of a video, as one client was told.
+/// All tracks of a video, as one client received them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TrackList {
-    tracks: Vec<Track>,
-    translations: Vec<Translation>,
+pub(super) struct YouTubeTrackList {
+    tracks: Vec<YouTubeTrack>,
+    translations: Vec<TranslationLanguage>,
 }
 
-/// The answer to a wish: a track, and the language to translate it into, if any.
+/// The choice for a selector: a track, and the language to translate it into, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    /// What comes out of it.
+pub(super) struct TrackChoice {
+    /// The resulting track.
     pub(super) info: TrackInfo,
     pub(super) address: String,
     pub(super) gated: bool,
@@ -78,19 +80,19 @@ pub(super) struct Choice {
     pub(super) translate_to: Option<String>,
 }
 
-impl TrackList {
-    /// Reads the value of `captions` in the player data. What is malformed is left out.
+impl YouTubeTrackList {
+    /// Reads the value of `captions` in the player data. Malformed entries are skipped.
     pub(super) fn read(captions: &Value) -> Self {
         let list = field(captions, "playerCaptionsTracklistRenderer");
         let mut tracks: Vec<_> =
-            items(list, "captionTracks").take(TRACKS_MAX).filter_map(Track::read).collect();
+            items(list, "captionTracks").take(TRACKS_MAX).filter_map(YouTubeTrack::read).collect();
         if let Some(spoken) = spoken_language(list, &tracks) {
             for track in &mut tracks {
                 track.info.original = spoken.matches(&track.info.language);
             }
         }
         let translations = items(list, "translationLanguages").take(TRANSLATIONS_MAX);
-        let translations = translations.filter_map(Translation::read).collect();
+        let translations = translations.filter_map(TranslationLanguage::read).collect();
         Self { tracks, translations }
     }
 
@@ -98,12 +100,12 @@ impl TrackList {
         self.tracks.is_empty()
     }
 
-    /// All real tracks.
+    /// All original tracks.
     pub(super) fn infos(&self) -> Vec<TrackInfo> {
         self.tracks.iter().map(|track| track.info.clone()).collect()
     }
 
-    /// The languages of all real tracks, each once.
+    /// The languages of all original tracks, each once.
     pub(super) fn languages(&self) -> Vec<LanguageTag> {
         let mut languages: Vec<LanguageTag> = Vec::new();
         for track in &self.tracks {
@@ -114,46 +116,52 @@ impl TrackList {
         languages
     }
 
-    /// What answers a wish best; a machine translation only where no real track does and the language was
-    /// wished by its exact tag.
-    pub(super) fn choose(&self, wish: &Wish) -> Option<Choice> {
-        self.choose_among(&self.tracks, wish)
+    /// The best choice for a selector.
+    ///
+    /// A machine translation only if no original track matches and the selector has its exact tag.
+    pub(super) fn choose(&self, selector: &TrackSelector) -> Option<TrackChoice> {
+        self.choose_among(&self.tracks, selector)
     }
 
-    /// What answers a wish in place of the best track, among those that suit: one in its language, and no
-    /// translation. Whatever is found is archived for good as the answer to the wish, so it must be what
-    /// the wish means, too.
-    pub(super) fn choose_instead(&self, wish: &Wish, suits: impl Fn(&Track) -> bool) -> Option<Choice> {
-        let best = self.choose(wish).filter(|best| best.translate_to.is_none())?;
+    /// A substitute for the best track, among those that `suits` accepts.
+    ///
+    /// It has the same language and is not translated. It also matches the selector, because it is archived permanently
+    /// for the selector.
+    pub(super) fn choose_instead(
+        &self,
+        selector: &TrackSelector,
+        suits: impl Fn(&YouTubeTrack) -> bool,
+    ) -> Option<TrackChoice> {
+        let best = self.choose(selector).filter(|best| best.translate_to.is_none())?;
         let language = &best.info.language;
         let tracks =
             self.tracks.iter().filter(|track| suits(track) && language.matches(&track.info.language));
         let tracks: Vec<_> = tracks.cloned().collect();
-        self.choose_among(&tracks, wish).filter(|choice| choice.translate_to.is_none())
+        self.choose_among(&tracks, selector).filter(|choice| choice.translate_to.is_none())
     }
 
-    fn choose_among(&self, tracks: &[Track], wish: &Wish) -> Option<Choice> {
-        let best = best_track(tracks.iter().map(|track| &track.info), wish);
-        match (best.and_then(|place| tracks.get(place)), wish) {
-            (Some(track), _) => Some(Choice {
+    fn choose_among(&self, tracks: &[YouTubeTrack], selector: &TrackSelector) -> Option<TrackChoice> {
+        let best = best_track(tracks.iter().map(|track| &track.info), selector);
+        match (best.and_then(|index| tracks.get(index)), selector) {
+            (Some(track), _) => Some(TrackChoice {
                 info: track.info.clone(),
                 address: track.address.clone(),
                 gated: track.gated,
                 translate_to: None,
             }),
-            (None, Wish::Language(language)) => self.translate(tracks, language),
-            (None, Wish::Default) => None,
+            (None, TrackSelector::Language(language)) => self.translate(tracks, language),
+            (None, TrackSelector::Default) => None,
         }
     }
 
-    fn translate(&self, tracks: &[Track], language: &LanguageTag) -> Option<Choice> {
+    fn translate(&self, tracks: &[YouTubeTrack], language: &LanguageTag) -> Option<TrackChoice> {
         let to = self.translations.iter().find(|to| to.language == *language)?;
         // Translating a track into its own language damages it.
         let sources: Vec<_> =
             tracks.iter().filter(|from| from.translatable && from.code != to.code).collect();
-        let best = best_track(sources.iter().map(|track| &track.info), &Wish::Default)?;
+        let best = best_track(sources.iter().map(|track| &track.info), &TrackSelector::Default)?;
         let source = sources.get(best)?;
-        Some(Choice {
+        Some(TrackChoice {
             info: TrackInfo::new(language.clone(), TrackKind::Translated),
             address: source.address.clone(),
             gated: source.gated,
@@ -162,7 +170,7 @@ impl TrackList {
     }
 }
 
-impl Track {
+impl YouTubeTrack {
     fn read(value: &Value) -> Option<Self> {
         let address = field(value, "baseUrl").as_str().filter(|address| address.len() <= ADDRESS_MAX)?;
         let code = field(value, "languageCode").as_str()?;
@@ -176,24 +184,24 @@ impl Track {
             code: code.to_owned(),
             address: address.to_owned(),
             translatable: field(value, "isTranslatable").as_bool().unwrap_or(false),
-            gated: wants_proof(address),
+            gated: needs_token(address),
         })
     }
 }
 
-impl Translation {
+impl TranslationLanguage {
     fn read(value: &Value) -> Option<Self> {
         let code = field(value, "languageCode").as_str()?;
         Some(Self { language: LanguageTag::parse(code).ok()?, code: code.to_owned() })
     }
 }
 
-/// The language that is spoken, as far as the list of tracks tells it.
+/// The spoken language, as far as the track list shows it.
 ///
-/// Surest is the audio track that is marked as the original among dubbed ones (its id ends in `.4`); then
-/// what speech recognition heard, where it heard one language; then the track that YouTube shows by
-/// itself, which is a guess only, since it also depends on who asks.
-fn spoken_language(list: &Value, tracks: &[Track]) -> Option<LanguageTag> {
+/// Most reliable is the audio track marked as the original among dubbed ones (its id ends in `.4`); then the language
+/// of generated captions, if there is only one; then the track that YouTube shows by default, which is a guess, since
+/// it also depends on the client.
+fn spoken_language(list: &Value, tracks: &[YouTubeTrack]) -> Option<LanguageTag> {
     let audio = |value: &Value| {
         let (code, kind) = field(value, "audioTrackId").as_str()?.rsplit_once('.')?;
         (kind == "4").then(|| LanguageTag::parse(code).ok()).flatten()
@@ -201,31 +209,32 @@ fn spoken_language(list: &Value, tracks: &[Track]) -> Option<LanguageTag> {
     if let Some(original) = items(list, "audioTracks").take(TRACKS_MAX).find_map(audio) {
         return Some(original);
     }
-    let mut heard = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
-    if let Some(first) = heard.next() {
-        let one = heard.all(|track| track.info.language == first.info.language);
+    let mut generated = tracks.iter().filter(|track| track.info.kind == TrackKind::Generated);
+    if let Some(first) = generated.next() {
+        let one = generated.all(|track| track.info.language == first.info.language);
         return one.then(|| first.info.language.clone());
     }
-    let place =
-        |value: &Value, name| field(value, name).as_u64().and_then(|place| usize::try_from(place).ok());
-    let audio = items(list, "audioTracks").nth(place(list, "defaultAudioTrackIndex").unwrap_or(0))?;
-    let shown = tracks.get(place(audio, "defaultCaptionTrackIndex")?)?;
+    let index =
+        |value: &Value, name| field(value, name).as_u64().and_then(|index| usize::try_from(index).ok());
+    let audio = items(list, "audioTracks").nth(index(list, "defaultAudioTrackIndex").unwrap_or(0))?;
+    let shown = tracks.get(index(audio, "defaultCaptionTrackIndex")?)?;
     Some(shown.info.language.clone())
 }
 
-/// Whether an address gives its captions only with a proof of origin: its `exp` names such an experiment.
-fn wants_proof(address: &str) -> bool {
+/// Whether a URL returns captions only with a proof-of-origin token.
+///
+/// Its `exp` then names such an experiment.
+fn needs_token(address: &str) -> bool {
     let query = address.split_once('?').map_or("", |(_, query)| query);
     form_urlencoded::parse(query.as_bytes())
         .any(|(name, value)| name == "exp" && (value.contains("xpe") || value.contains("xpv")))
 }
 
-/// A track's address, asking for a format and, where wished, a translation.
+/// A track's URL with a format and an optional translation.
 ///
-/// What it says already of format (`fmt`), positions (`xosf`, which puts junk into the text) and
-/// translation (`tlang`) goes; parameters that are signed (those that `sparams` lists) stay as they are,
-/// and all others as they are written.
-pub(super) fn caption_url(mut url: Url, format: Format, translate_to: Option<&str>) -> Url {
+/// Existing parameters for format (`fmt`), positions (`xosf`, which adds noise to the text) and translation
+/// (`tlang`) are removed. Signed parameters (listed in `sparams`) stay, and all others keep their spelling.
+pub(super) fn caption_url(mut url: Url, format: TrackFormat, translate_to: Option<&str>) -> Url {
     let query = url.query().unwrap_or("").to_owned();
     let signed = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "sparams");
     let signed = signed.map(|(_, names)| names.into_owned()).unwrap_or_default();
@@ -255,18 +264,18 @@ mod tests {
         json!({"baseUrl": address, "languageCode": code, "kind": kind, "isTranslatable": true})
     }
 
-    fn list(tracks: Value, more: Value) -> TrackList {
+    fn list(tracks: Value, more: Value) -> YouTubeTrackList {
         let mut renderer = json!({"captionTracks": tracks});
         renderer.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        TrackList::read(&json!({"playerCaptionsTracklistRenderer": renderer}))
+        YouTubeTrackList::read(&json!({"playerCaptionsTracklistRenderer": renderer}))
     }
 
-    fn wish(tag: &str) -> Wish {
-        Wish::Language(LanguageTag::parse(tag).unwrap())
+    fn selector(tag: &str) -> TrackSelector {
+        TrackSelector::Language(LanguageTag::parse(tag).unwrap())
     }
 
     #[test]
-    fn tracks_are_read_and_malformed_ones_left_out() {
+    fn track_list_malformed_entry_is_skipped() {
         let list = list(
             json!([
                 {"baseUrl": "u1", "languageCode": "iw", "trackName": "Director"},
@@ -298,12 +307,12 @@ mod tests {
         for captions in
             [json!(null), json!([]), json!({"playerCaptionsTracklistRenderer": {"captionTracks": 7}})]
         {
-            assert!(TrackList::read(&captions).is_empty(), "{captions}");
+            assert!(YouTubeTrackList::read(&captions).is_empty(), "{captions}");
         }
     }
 
     #[test]
-    fn the_spoken_language_is_told_as_far_as_it_is_known() {
+    fn spoken_language_is_detected_from_track_list() {
         let check = |tracks: Value, more: Value, expect: &[&str]| {
             let list = list(tracks, more.clone());
             let original = list.tracks.iter().filter(|track| track.info.original);
@@ -325,40 +334,40 @@ mod tests {
     }
 
     #[test]
-    fn a_translation_is_made_only_when_asked_for_by_name() {
+    fn translation_needs_exact_tag() {
         let list = list(
-            json!([track("de", "", "human"), track("fr", "asr", "heard")]),
+            json!([track("de", "", "human"), track("fr", "asr", "speech")]),
             json!({"translationLanguages": [
                 {"languageCode": "en"}, {"languageCode": "de"}, {"languageCode": "iw"}, {"languageCode": 1},
             ]}),
         );
-        let chosen = |wish: &Wish| {
-            let choice = list.choose(wish)?;
+        let chosen = |selector: &TrackSelector| {
+            let choice = list.choose(selector)?;
             Some((choice.address, choice.info.kind, choice.translate_to))
         };
         let translated =
-            |code: &str| Some(("heard".to_owned(), TrackKind::Translated, Some(code.to_owned())));
-        assert_eq!(chosen(&Wish::Default), Some(("heard".to_owned(), TrackKind::Generated, None)));
-        assert_eq!(chosen(&wish("en")), translated("en"));
-        assert_eq!(chosen(&wish("he")), translated("iw"), "YouTube's own code goes into the request");
-        assert_eq!(chosen(&wish("en-GB")), None);
-        assert_eq!(chosen(&wish("de-AT")), Some(("human".to_owned(), TrackKind::Human, None)));
-        assert_eq!(chosen(&wish("ja")), None);
+            |code: &str| Some(("speech".to_owned(), TrackKind::Translated, Some(code.to_owned())));
+        assert_eq!(chosen(&TrackSelector::Default), Some(("speech".to_owned(), TrackKind::Generated, None)));
+        assert_eq!(chosen(&selector("en")), translated("en"));
+        assert_eq!(chosen(&selector("he")), translated("iw"), "the request has YouTube's own code");
+        assert_eq!(chosen(&selector("en-GB")), None);
+        assert_eq!(chosen(&selector("de-AT")), Some(("human".to_owned(), TrackKind::Human, None)));
+        assert_eq!(chosen(&selector("ja")), None);
     }
 
     #[test]
-    fn no_track_is_translated_into_its_own_language() {
-        // The language of the only track cannot be read, but its code is that of the first translation.
+    fn translation_into_own_language_is_not_chosen() {
+        // The language of the only track is invalid, but its code equals that of the first translation.
         let list = list(
             json!([{"baseUrl": "u", "languageCode": "zz-bad tag", "isTranslatable": true}]),
             json!({"translationLanguages": [{"languageCode": "zz-bad tag"}, {"languageCode": "en"}]}),
         );
-        assert!(list.choose(&wish("zz")).is_none());
-        assert_eq!(list.choose(&wish("en")).unwrap().translate_to.as_deref(), Some("en"));
+        assert!(list.choose(&selector("zz")).is_none());
+        assert_eq!(list.choose(&selector("en")).unwrap().translate_to.as_deref(), Some("en"));
     }
 
     #[test]
-    fn gated_tracks_are_told_by_their_experiments() {
+    fn gated_track_is_detected_by_experiment() {
         for (address, expect) in [
             ("https://x/?v=1&exp=xpe&lang=en", true),
             ("https://x/?exp=xbt,xpv", true),
@@ -368,62 +377,62 @@ mod tests {
             ("https://x/exp=xpe", false),
             ("", false),
         ] {
-            assert_eq!(wants_proof(address), expect, "{address}");
+            assert_eq!(needs_token(address), expect, "{address}");
         }
         let list = list(
             json!([track("en", "", "https://x/?exp=xpe"), track("en", "asr", "https://x/?")]),
             json!({}),
         );
-        assert!(list.choose(&Wish::Default).unwrap().gated);
-        assert_eq!(open(&list, &Wish::Default).unwrap().info.kind, TrackKind::Generated);
+        assert!(list.choose(&TrackSelector::Default).unwrap().gated);
+        assert_eq!(open(&list, &TrackSelector::Default).unwrap().info.kind, TrackKind::Generated);
     }
 
-    fn open(list: &TrackList, wish: &Wish) -> Option<Choice> {
-        list.choose_instead(wish, |track| !track.gated)
+    fn open(list: &YouTubeTrackList, selector: &TrackSelector) -> Option<TrackChoice> {
+        list.choose_instead(selector, |track| !track.gated)
     }
 
     #[test]
-    fn what_is_taken_in_place_of_a_gated_track_means_the_same() {
+    fn substitute_of_gated_track_has_same_language() {
         let gated = "https://x/?exp=xpe";
-        for (gated_code, open_code, wished, expect) in [
+        for (gated_code, open_code, selected, expect) in [
             ("en", "en", None, Some("en")),
             ("en-GB", "en", None, Some("en")),
             ("en", "en-US", Some("en"), Some("en-US")),
-            // German for English, a translation for the words, another script.
+            // English to German, original to translation, another script.
             ("en", "de", None, None),
             ("fr", "en", Some("fr"), None),
             ("zh-Hans", "zh-Hant", Some("zh-CN"), None),
-            // The best answer is a translation of what is gated.
+            // The best choice is a translation of a gated track.
             ("en", "de", Some("fr"), None),
         ] {
             let list = list(
                 json!([track(gated_code, "", gated), track(open_code, "asr", "https://x/?")]),
                 json!({"translationLanguages": [{"languageCode": "fr"}, {"languageCode": "zh-Hans"}]}),
             );
-            let wish = wished.map_or(Wish::Default, wish);
-            let chosen = open(&list, &wish).map(|choice| choice.info);
+            let selector = selected.map_or(TrackSelector::Default, selector);
+            let chosen = open(&list, &selector).map(|choice| choice.info);
             let chosen = chosen.as_ref().map(|info| info.language.as_str());
-            assert_eq!(chosen, expect, "{gated_code} {open_code} {wished:?}");
+            assert_eq!(chosen, expect, "{gated_code} {open_code} {selected:?}");
         }
     }
 
     #[test]
-    fn addresses_keep_what_is_signed() {
+    fn caption_url_keeps_signed_parameters() {
         for (address, format, to, expect) in [
-            ("https://x/t?v=a&fmt=srv3&lang=en", Format::Json3, None, "v=a&lang=en&fmt=json3"),
-            ("https://x/t?v=a&xosf=1&tlang=de&lang=en", Format::Srv3, None, "v=a&lang=en&fmt=srv3"),
-            ("https://x/t?v=a&fmt=srv3", Format::Classic, None, "v=a"),
-            ("https://x/t?v=a", Format::Json3, Some("zh-Hans"), "v=a&tlang=zh-Hans&fmt=json3"),
-            ("https://x/t?v=a", Format::Json3, Some("a&b"), "v=a&tlang=a%26b&fmt=json3"),
-            // Written as it was written: signatures may be over the text.
+            ("https://x/t?v=a&fmt=srv3&lang=en", TrackFormat::Json3, None, "v=a&lang=en&fmt=json3"),
+            ("https://x/t?v=a&xosf=1&tlang=de&lang=en", TrackFormat::Srv3, None, "v=a&lang=en&fmt=srv3"),
+            ("https://x/t?v=a&fmt=srv3", TrackFormat::Classic, None, "v=a"),
+            ("https://x/t?v=a", TrackFormat::Json3, Some("zh-Hans"), "v=a&tlang=zh-Hans&fmt=json3"),
+            ("https://x/t?v=a", TrackFormat::Json3, Some("a&b"), "v=a&tlang=a%26b&fmt=json3"),
+            // The spelling is kept: signatures may cover the text.
             (
                 "https://x/t?sparams=ip%2Cxosf,v&xosf=1&name=A+B%20C&v=%41",
-                Format::Json3,
+                TrackFormat::Json3,
                 None,
                 "sparams=ip%2Cxosf,v&xosf=1&name=A+B%20C&v=%41&fmt=json3",
             ),
-            ("https://x/t?sparams=fmt&fmt=srv3", Format::Json3, None, "sparams=fmt&fmt=srv3"),
-            ("https://x/t", Format::Json3, None, "fmt=json3"),
+            ("https://x/t?sparams=fmt&fmt=srv3", TrackFormat::Json3, None, "sparams=fmt&fmt=srv3"),
+            ("https://x/t", TrackFormat::Json3, None, "fmt=json3"),
         ] {
             let url = caption_url(Url::parse(address).unwrap(), format, to);
             assert_eq!(url.query().unwrap_or(""), expect, "{address}");

@@ -1,4 +1,4 @@
-//! How yt-dlp is run: its arguments, environment and limits.
+//! The command line, environment and limits of yt-dlp.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,19 +9,19 @@ use tokio::time::Instant;
 use transcript_core::video::{Platform, VideoId};
 
 use crate::{
-    http::Egress,
-    program::{Program, Room},
+    http::ProgramEgress,
+    process::{ProgramCommand, ResourceLimits},
 };
 
-/// The most that it may print, in bytes: what it knows of a video with hundreds of tracks is 5 MB.
+/// Maximum output in bytes: the metadata of a video with hundreds of tracks is 5 MB.
 const OUTPUT_MAX: u64 = 32 << 20;
-/// The memory that it may write to, in bytes: it takes 100 MB, and more where it runs a page's scripts.
+/// Limit of writable memory in bytes: yt-dlp needs 100 MB, and more when it runs a page's scripts.
 const MEMORY_MAX: u64 = 1 << 30;
-/// The largest file that it may write, in bytes: captions, and what it is given to read.
+/// Maximum size of a file that yt-dlp writes, in bytes: captions, and the metadata that it is given.
 const FILE_MAX: u64 = 64 << 20;
 
-/// What each run is told: nothing of the user's own is read or run, and nothing is kept.
-const ALWAYS: [&str; 14] = [
+/// Arguments of every run: no configuration or code of the user is read, and nothing is cached.
+const COMMON_ARGUMENTS: [&str; 14] = [
     "--ignore-config",
     "--no-plugin-dirs",
     "--no-cache-dir",
@@ -38,42 +38,47 @@ const ALWAYS: [&str; 14] = [
     "--sub-format=json3/vtt/srt/ttml/best",
 ];
 
-/// The extractors that may open a platform's videos. Without the generic one no other address is opened.
+/// The allowed extractors of a platform. Without the generic one no other URL is opened.
 fn extractors(platform: Platform) -> &'static str {
     match platform {
-        Platform::VideoSite => "--use-extractors=youtube",
-        Platform::ShortVideo => "--use-extractors=TikTok",
-        Platform::Reels => "--use-extractors=Instagram",
-        Platform::Microblog => "--use-extractors=twitter",
+        Platform::YouTube => "--use-extractors=youtube",
+        Platform::TikTok => "--use-extractors=TikTok",
+        Platform::Instagram => "--use-extractors=Instagram",
+        Platform::X => "--use-extractors=twitter",
     }
 }
 
-/// Finds out what there is of a video; prints it as JSON. Of a video of which it knows neither files nor captions its
-/// warnings say why: it is to end well all the same, since there may be captions without files.
-pub(super) fn ask(
+/// The command that prints the metadata of a video as JSON.
+///
+/// For a video without files and captions, the reason is in the warnings. The run must succeed without files, since a
+/// video may have captions without files.
+pub(super) fn info_command(
     program: &Path,
-    egress: &Egress,
+    egress: &ProgramEgress,
     folder: &Path,
     video: &VideoId,
     deadline: Instant,
-) -> Program {
-    let own =
+) -> ProgramCommand {
+    let arguments_of_run =
         [extractors(video.platform()), "--dump-single-json", "--", &video.address()].map(OsString::from);
-    with(program, egress, folder, own.into(), deadline)
+    build_command(program, egress, folder, arguments_of_run.into(), deadline)
 }
 
-/// Fetches the captions of these languages, each into a file of its own, for what is told of a video in a file. The
-/// first that fails ends it.
-pub(super) fn fetch(
+/// The command that fetches the captions of these keys from the metadata in a file.
+///
+/// Each track is written to its own file.
+///
+/// The first error ends the run.
+pub(super) fn captions_command(
     program: &Path,
-    egress: &Egress,
+    egress: &ProgramEgress,
     folder: &Path,
     video: &VideoId,
     info: &Path,
     keys: &[&str],
     deadline: Instant,
-) -> Program {
-    let own = vec![
+) -> ProgramCommand {
+    let arguments_of_run = vec![
         extractors(video.platform()).into(),
         "--no-warnings".into(),
         "--abort-on-error".into(),
@@ -83,19 +88,25 @@ pub(super) fn fetch(
         "--load-info-json".into(),
         info.into(),
     ];
-    with(program, egress, folder, own, deadline)
+    build_command(program, egress, folder, arguments_of_run, deadline)
 }
 
-fn with(program: &Path, egress: &Egress, folder: &Path, own: Vec<OsString>, deadline: Instant) -> Program {
-    let mut arguments: Vec<OsString> = ALWAYS.map(OsString::from).into();
+fn build_command(
+    program: &Path,
+    egress: &ProgramEgress,
+    folder: &Path,
+    arguments_of_run: Vec<OsString>,
+    deadline: Instant,
+) -> ProgramCommand {
+    let mut arguments: Vec<OsString> = COMMON_ARGUMENTS.map(OsString::from).into();
     let mut environment: Vec<(OsString, OsString)> = Vec::new();
-    let mut set = |name: &str, value: &OsStr| environment.push((name.into(), value.into()));
-    // It finds its interpreter and ffmpeg there.
+    let mut set_variable = |name: &str, value: &OsStr| environment.push((name.into(), value.into()));
+    // The folders of its interpreter and of ffmpeg.
     if let Some(path) = std::env::var_os("PATH") {
-        set("PATH", &path);
+        set_variable("PATH", &path);
     }
     for home in ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
-        set(home, folder.as_os_str());
+        set_variable(home, folder.as_os_str());
     }
     for (name, value) in [
         ("LANG", "C.UTF-8"),
@@ -103,27 +114,27 @@ fn with(program: &Path, egress: &Egress, folder: &Path, own: Vec<OsString>, dead
         ("PYTHONNOUSERSITE", "1"),
         ("PYTHONDONTWRITEBYTECODE", "1"),
     ] {
-        set(name, OsStr::new(value));
+        set_variable(name, OsStr::new(value));
     }
-    // Not as an argument: those can be read by everybody on the machine, and a proxy's address may hold a password.
+    // Not as an argument: arguments are visible to all users of the machine, and a proxy's URL may hold a password.
     if let Some(proxy) = &egress.proxy {
         for name in ["http_proxy", "https_proxy", "all_proxy"] {
-            set(name, OsStr::new(proxy));
+            set_variable(name, OsStr::new(proxy));
         }
     }
     if let Some(file) = &egress.ca_file {
-        // Its own list of certificates would come before the file.
+        // The bundled certificate list would take precedence over the file.
         arguments.push("--compat-options=no-certifi".into());
-        set("SSL_CERT_FILE", file.as_os_str());
+        set_variable("SSL_CERT_FILE", file.as_os_str());
     }
-    arguments.extend(own);
-    Program {
+    arguments.extend(arguments_of_run);
+    ProgramCommand {
         path: program.to_owned(),
         arguments,
         environment,
         folder: folder.to_owned(),
         deadline,
         output_max: OUTPUT_MAX,
-        room: Room { memory: MEMORY_MAX, file: FILE_MAX },
+        room: ResourceLimits { memory: MEMORY_MAX, file: FILE_MAX },
     }
 }

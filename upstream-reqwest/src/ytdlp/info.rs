@@ -1,4 +1,4 @@
-//! What yt-dlp says of a video: whether it is the one, and which captions it has. Pure.
+//! Metadata that yt-dlp prints: identity of the video, and its captions. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use transcript_core::{
 };
 use url::Url;
 
-use super::sound;
+use super::audio;
 use crate::{
     http::is_allowed,
-    social::{Details, MediaAddress},
-    x::tweet::unescaped,
+    social::{MediaAddress, TrackDetails},
+    x::tweet::decode_entities,
 };
 
-/// The most tracks that are looked at: YouTube translates into about 160 languages.
+/// Maximum number of tracks read: YouTube translates into about 160 languages.
 const TRACKS_MAX: usize = 1_000;
-/// The longest name of a language.
+/// Maximum length of a track key.
 const KEY_MAX: usize = 40;
-/// The longest title and name that is kept, in characters.
+/// Maximum length of a title or name in characters.
 const TEXT_MAX: usize = 500;
 
-/// What yt-dlp knows of a video. What is of another type than expected is as if it were not there.
+/// Metadata of a video. A field of an unexpected type counts as absent.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Info {
+pub(super) struct YtDlpInfo {
     id: Value,
     display_id: Value,
     title: Value,
@@ -45,78 +45,80 @@ pub(super) struct Info {
     entries: Vec<Value>,
 }
 
-/// A track, and by which name yt-dlp fetches it.
+/// A track, with the key under which yt-dlp fetches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Track {
+pub(super) struct YtDlpTrack {
     pub(super) info: TrackInfo,
     pub(super) key: String,
-    /// Whether it is one of the automatic captions.
+    /// Whether it is in the list of automatic captions.
     is_automatic: bool,
 }
 
-/// Where a live stream is.
+/// State of a live stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Liveness {
-    /// It is no stream, or one that is over.
+pub(super) enum LiveStatus {
+    /// Not a live stream, or a finished one.
     Past,
     Now,
-    /// It begins at this moment, in seconds since 1970 UTC, where that is known.
+    /// An upcoming stream, with its start in seconds since 1970 UTC if known.
     Later(Option<i64>),
 }
 
-impl Info {
-    /// Reads what yt-dlp printed. A post with several videos is its first one.
+impl YtDlpInfo {
+    /// Parses the output of yt-dlp. Of a post with several videos the first one is used.
     pub(super) fn read(printed: &[u8]) -> Result<Self, serde_json::Error> {
-        // As an object: a list would be read as its fields in their order.
+        // Parsed as an object first: serde would accept a list as the fields in order.
         let object: Map<String, Value> = serde_json::from_slice(printed)?;
         let info: Self = serde_json::from_value(Value::Object(object))?;
         match info.entries.first() {
             Some(first) => {
                 let first: Self = serde_json::from_value(first.clone())?;
-                // The post's own number is with the whole.
+                // The id of the post is in the outer object.
                 Ok(Self { display_id: info.id, ..first })
             }
             None => Ok(info),
         }
     }
 
-    /// Whether it is this video. X's videos have numbers of their own beside their post's.
+    /// Whether the metadata is of this video.
+    ///
+    /// Videos on X have ids of their own in addition to their post's.
     pub(super) fn is_of(&self, video: &VideoId) -> bool {
         [&self.id, &self.display_id].iter().any(|id| id.as_str() == Some(video.id()))
     }
 
-    /// Its title, author and length.
-    pub(super) fn details(&self, platform: Platform) -> Details {
+    /// Title, author and length.
+    pub(super) fn details(&self, platform: Platform) -> TrackDetails {
         let text = |values: [&Value; 2]| {
             let text =
                 values.into_iter().filter_map(Value::as_str).map(str::trim).find(|text| !text.is_empty())?;
             let text = match platform {
-                // As X writes it: yt-dlp leaves that.
-                Platform::Microblog => unescaped(text),
+                // HTML entities of X, which yt-dlp does not decode.
+                Platform::X => decode_entities(text),
                 _ => text.to_owned(),
             };
             Some(text.chars().take(TEXT_MAX).collect::<String>())
         };
-        Details {
+        TrackDetails {
             title: text([&self.fulltitle, &self.title]),
             author: text([&self.channel, &self.uploader]),
             duration_ms: self.duration.as_f64().filter(|s| (0.0..=1e9).contains(s)).map(milliseconds),
         }
     }
 
-    /// Whether it is a live stream that has no words yet.
-    pub(super) fn liveness(&self) -> Liveness {
+    /// Whether it is a live stream without captions yet.
+    pub(super) fn live_status_kind(&self) -> LiveStatus {
         match self.live_status.as_str() {
-            Some("is_live") => Liveness::Now,
-            Some("is_upcoming") => Liveness::Later(self.release_timestamp.as_i64()),
-            _ => Liveness::Past,
+            Some("is_live") => LiveStatus::Now,
+            Some("is_upcoming") => LiveStatus::Later(self.release_timestamp.as_i64()),
+            _ => LiveStatus::Past,
         }
     }
 
-    /// Its tracks, those that people wrote first.
-    pub(super) fn tracks(&self, platform: Platform) -> Vec<Track> {
+    /// The tracks, those written by people first.
+    pub(super) fn tracks(&self, platform: Platform) -> Vec<YtDlpTrack> {
         let spoken = self.spoken_language();
-        let mut tracks: Vec<Track> = Vec::new();
+        let mut tracks: Vec<YtDlpTrack> = Vec::new();
         let lists = [(&self.subtitles, false), (&self.automatic_captions, true)];
         for (list, is_automatic) in lists {
             for (key, forms) in list.as_object().into_iter().flatten().take(TRACKS_MAX) {
@@ -126,17 +128,18 @@ impl Info {
                     kind == TrackKind::Generated && is_automatic || spoken.as_ref() == Some(&language);
                 let info = TrackInfo { original, ..TrackInfo::new(language, kind) };
                 if !tracks.iter().any(|track| track.info.is_same(&info)) {
-                    tracks.push(Track { info, key: key.clone(), is_automatic });
+                    tracks.push(YtDlpTrack { info, key: key.clone(), is_automatic });
                 }
             }
         }
         tracks
     }
 
-    /// The same for yt-dlp to go on with: these tracks, as far as their addresses are of known hosts, and nothing
-    /// else. None when no address of one of them is. With the video's own address yt-dlp would begin anew where the
-    /// tracks fail, and fetch whatever it is told of then.
-    pub(super) fn only(&self, video: &VideoId, tracks: &[&Track], hosts: &[&str]) -> Option<Value> {
+    /// Metadata with only these tracks and URLs on known hosts, as input for yt-dlp.
+    ///
+    /// `None` if a track has no such URL. The video's own URL is omitted: with it yt-dlp would start again when the
+    /// tracks fail, and fetch any URL in the new metadata.
+    pub(super) fn to_input(&self, video: &VideoId, tracks: &[&YtDlpTrack], hosts: &[&str]) -> Option<Value> {
         let mut lists: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for track in tracks {
             let (name, list) = match track.is_automatic {
@@ -164,8 +167,8 @@ impl Info {
         }))
     }
 
-    /// Whether it has neither files nor captions.
-    pub(super) fn is_bare(&self) -> bool {
+    /// Whether there are neither files nor captions.
+    pub(super) fn has_no_media(&self) -> bool {
         let is_none = |list: &Value| match list {
             Value::Array(list) => list.is_empty(),
             Value::Object(list) => list.is_empty(),
@@ -174,12 +177,12 @@ impl Info {
         [&self.formats, &self.subtitles, &self.automatic_captions].into_iter().all(is_none)
     }
 
-    /// Where its sound is, the smallest form first; only at these hosts.
-    pub(super) fn sound(&self, platform: Platform, hosts: &[&str]) -> Vec<MediaAddress> {
-        sound::addresses(platform, &self.formats, hosts)
+    /// URLs of the audio on these hosts, the smallest format first.
+    pub(super) fn audio_urls(&self, platform: Platform, hosts: &[&str]) -> Vec<MediaAddress> {
+        audio::addresses(platform, &self.formats, hosts)
     }
 
-    /// The language that is spoken, where yt-dlp tells it or its automatic captions do.
+    /// The spoken language, from the metadata or the automatic captions.
     fn spoken_language(&self) -> Option<LanguageTag> {
         if let Some(language) = self.language.as_str().and_then(|tag| LanguageTag::parse(tag).ok()) {
             return Some(language);
@@ -189,42 +192,46 @@ impl Info {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within 0 and 1e9 seconds")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is within 0 and 1e9 seconds"
+)]
 fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1_000.0).round() as u64
 }
 
-/// How the words of a track came to be; none for what is no captions.
+/// The origin of a track; `None` if it is not a caption track.
 fn kind(platform: Platform, key: &str, forms: &Value, is_automatic: bool) -> Option<TrackKind> {
     let forms = forms.as_array()?;
     let first = forms.iter().find_map(|form| form.get("url").and_then(Value::as_str));
-    // The name is an argument, and a pattern there: whatever has a meaning in patterns is no language's name.
+    // The key is an argument and a pattern there, so characters with a meaning in patterns are rejected.
     let is_name = |key: &str| {
         let ends_well = key.bytes().next().is_some_and(|c| c.is_ascii_alphanumeric());
         ends_well
             && key.len() <= KEY_MAX
             && key.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-".contains(&c))
     };
-    // `all` stands for every track.
+    // `all` selects every track.
     if !is_name(key) || matches!(key, "all" | "live_chat") {
         return None;
     }
     match platform {
-        Platform::VideoSite if is_automatic => {
+        Platform::YouTube if is_automatic => {
             let url = Url::parse(first?).ok()?;
             let is_translated = url.query_pairs().any(|(name, _)| name == "tlang");
             Some(if is_translated { TrackKind::Translated } else { TrackKind::Generated })
         }
-        Platform::VideoSite => Some(TrackKind::Human),
-        // yt-dlp does not tell the creator's captions from those of a machine there.
-        Platform::ShortVideo | Platform::Reels | Platform::Microblog => Some(TrackKind::Generated),
+        Platform::YouTube => Some(TrackKind::Human),
+        // yt-dlp does not distinguish the creator's captions from generated ones there.
+        Platform::TikTok | Platform::Instagram | Platform::X => Some(TrackKind::Generated),
     }
 }
 
 fn language(platform: Platform, key: &str) -> Option<LanguageTag> {
     let tag = LanguageTag::parse(key.strip_suffix("-orig").unwrap_or(key)).ok()?;
-    // TikTok puts a region behind every language, whoever speaks.
-    Some(if platform == Platform::ShortVideo { tag.without_likely_region() } else { tag })
+    // TikTok adds a region to every language, whatever the speaker's.
+    Some(if platform == Platform::TikTok { tag.without_likely_region() } else { tag })
 }
 
 fn is_known(form: &Value, hosts: &[&str]) -> bool {
@@ -244,8 +251,8 @@ mod tests {
         json!([{"ext": "json3", "url": url}])
     }
 
-    fn names(info: &Info, platform: Platform) -> Vec<(String, &'static str, bool, String)> {
-        let of = |track: &Track| {
+    fn names(info: &YtDlpInfo, platform: Platform) -> Vec<(String, &'static str, bool, String)> {
+        let of = |track: &YtDlpTrack| {
             (
                 track.info.language.to_string(),
                 track.info.kind.as_str(),
@@ -256,12 +263,12 @@ mod tests {
         info.tracks(platform).iter().map(of).collect()
     }
 
-    fn read(value: &Value) -> Info {
-        Info::read(value.to_string().as_bytes()).unwrap()
+    fn read(value: &Value) -> YtDlpInfo {
+        YtDlpInfo::read(value.to_string().as_bytes()).unwrap()
     }
 
     #[test]
-    fn youtubes_translations_are_told_from_what_was_heard() {
+    fn youtube_translation_differs_from_generated() {
         let at = |query: &str| form(&format!("https://www.youtube.com/api/timedtext?v=x&{query}"));
         let info = read(&json!({
             "id": "vb-tracks-0",
@@ -279,11 +286,11 @@ mod tests {
         ];
         let expect =
             expect.map(|(tag, kind, original, key)| (tag.to_owned(), kind, original, key.to_owned()));
-        assert_eq!(names(&info, Platform::VideoSite), expect);
+        assert_eq!(names(&info, Platform::YouTube), expect);
     }
 
     #[test]
-    fn names_that_mean_something_to_yt_dlp_are_no_tracks() {
+    fn track_key_with_pattern_characters_is_skipped() {
         let at = || form("https://video.twimg.com/a.m3u8");
         let keys = [
             "all",
@@ -304,17 +311,14 @@ mod tests {
         let info = read(
             &json!({"id": "1", "subtitles": list, "automatic_captions": 7, "title": 5, "duration": "x"}),
         );
-        assert_eq!(
-            names(&info, Platform::Microblog),
-            [("en".to_owned(), "generated", false, "en".to_owned())]
-        );
-        assert_eq!(info.details(Platform::Microblog), Details::default());
+        assert_eq!(names(&info, Platform::X), [("en".to_owned(), "generated", false, "en".to_owned())]);
+        assert_eq!(info.details(Platform::X), TrackDetails::default());
     }
 
     #[test]
-    fn only_captions_at_known_hosts_are_fetched() {
+    fn captions_at_foreign_host_are_not_fetched() {
         let hosts = ["video.twimg.com"];
-        let post = video(Platform::Microblog, "20");
+        let post = video(Platform::X, "20");
         for (url, expect) in [
             ("https://video.twimg.com/a.m3u8", true),
             ("http://video.twimg.com/a.m3u8", false),
@@ -323,27 +327,32 @@ mod tests {
             ("nonsense", false),
         ] {
             let info = read(&json!({"id": "9", "display_id": "20", "subtitles": {"en": form(url)}}));
-            assert!(info.is_of(&post) && !info.is_of(&video(Platform::Microblog, "21")));
-            let tracks = info.tracks(Platform::Microblog);
-            let only = info.only(&post, &tracks.iter().collect::<Vec<_>>(), &hosts);
-            assert_eq!(only.is_some(), expect, "{url}");
+            assert!(info.is_of(&post) && !info.is_of(&video(Platform::X, "21")));
+            let tracks = info.tracks(Platform::X);
+            let to_input = info.to_input(&post, &tracks.iter().collect::<Vec<_>>(), &hosts);
+            assert_eq!(to_input.is_some(), expect, "{url}");
         }
     }
 
     #[test]
-    fn the_first_of_several_videos_counts_and_streams_are_told() {
+    fn info_first_of_several_videos_is_used() {
         let info = read(&json!({"_type": "playlist", "id": "20", "entries": [
             {"id": "1", "title": "a &amp; b", "uploader": " ", "channel": null, "duration": 1.2345}, {"id": "2"}]}));
-        assert!(info.is_of(&video(Platform::Microblog, "20")));
-        let details = Details { title: Some("a & b".to_owned()), author: None, duration_ms: Some(1_235) };
-        assert_eq!(info.details(Platform::Microblog), details);
-        let of = |value: Value| read(&value).liveness();
-        assert_eq!(of(json!({"live_status": "is_live"})), Liveness::Now);
+        assert!(info.is_of(&video(Platform::X, "20")));
+        let details =
+            TrackDetails { title: Some("a & b".to_owned()), author: None, duration_ms: Some(1_235) };
+        assert_eq!(info.details(Platform::X), details);
+        let of = |value: Value| read(&value).live_status_kind();
+        assert_eq!(of(json!({"live_status": "is_live"})), LiveStatus::Now);
         assert_eq!(
             of(json!({"live_status": "is_upcoming", "release_timestamp": 7})),
-            Liveness::Later(Some(7))
+            LiveStatus::Later(Some(7))
         );
-        assert_eq!(of(json!({"live_status": "was_live"})), Liveness::Past);
-        assert!(Info::read(b"null").is_err() && Info::read(b"[]").is_err() && Info::read(b"").is_err());
+        assert_eq!(of(json!({"live_status": "was_live"})), LiveStatus::Past);
+        assert!(
+            YtDlpInfo::read(b"null").is_err()
+                && YtDlpInfo::read(b"[]").is_err()
+                && YtDlpInfo::read(b"").is_err()
+        );
     }
 }

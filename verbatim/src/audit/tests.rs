@@ -8,8 +8,8 @@ use transcript_core::{
     Error, Timestamp,
     ids::{GrantId, HoldId},
     ledger::{
-        BalanceSince, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Leg, PoolBalance, Revoke,
-        RevokeOutcome, Settle, SettleOutcome,
+        GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Leg, PeriodBalance, PoolBalance,
+        RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest,
     },
     memory::MemoryLedger,
     page::Page,
@@ -17,11 +17,11 @@ use transcript_core::{
 
 use super::*;
 
-/// A ledger that tells untruths about balances, or gets a grant each time that a balance was read.
+/// A ledger that falsifies balances, or adds a grant after each balance read.
 #[derive(Debug)]
-struct Odd {
+struct InconsistentLedger {
     inner: Arc<MemoryLedger>,
-    lie: u64,
+    extra_spent: u64,
     grants: AtomicU32,
 }
 
@@ -30,17 +30,22 @@ fn at() -> Timestamp {
 }
 
 async fn grant(ledger: &MemoryLedger, id: &str, amount: u64) {
-    let grant =
-        Grant { id: GrantId::new(id), wallet: WalletId::new("w"), amount, now: at(), memo: String::new() };
+    let grant = GrantRequest {
+        id: GrantId::new(id),
+        wallet: WalletId::new("w"),
+        amount,
+        now: at(),
+        memo: String::new(),
+    };
     ledger.grant(grant).await.unwrap();
 }
 
 #[async_trait]
-impl Ledger for Odd {
+impl Ledger for InconsistentLedger {
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         let mut balance = self.inner.balance(wallet, terms).await?;
         for pool in &mut balance.pools {
-            pool.spent += self.lie;
+            pool.spent += self.extra_spent;
         }
         let left = self.grants.load(Ordering::Relaxed);
         if left > 0 {
@@ -70,15 +75,15 @@ impl Ledger for Odd {
         Err(read_only())
     }
 
-    async fn settle(&self, _: Settle) -> Result<SettleOutcome> {
+    async fn settle(&self, _: SettleRequest) -> Result<SettleOutcome> {
         Err(read_only())
     }
 
-    async fn grant(&self, _: Grant) -> Result<GrantOutcome> {
+    async fn grant(&self, _: GrantRequest) -> Result<GrantOutcome> {
         Err(read_only())
     }
 
-    async fn revoke(&self, _: Revoke) -> Result<RevokeOutcome> {
+    async fn revoke(&self, _: RevokeRequest) -> Result<RevokeOutcome> {
         Err(read_only())
     }
 
@@ -87,7 +92,7 @@ impl Ledger for Odd {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         self.inner.balance_since(wallet, terms, since).await
     }
 
@@ -97,49 +102,50 @@ impl Ledger for Odd {
 }
 
 fn read_only() -> Error {
-    Error::unexpected("an audit changes nothing")
+    Error::unexpected("an audit does not write")
 }
 
-/// A ledger with 10 grants, one settled hold and one open one in the wallet.
-async fn ledger(lie: u64, grants: u32) -> Odd {
+/// A ledger with 10 grants, one settled hold and one open hold in the wallet.
+async fn ledger(extra_spent: u64, grants: u32) -> InconsistentLedger {
     let inner = Arc::new(MemoryLedger::default());
     for number in 0..10 {
         grant(&inner, &format!("g{number}"), 2).await;
     }
     for id in ["closed", "open"] {
         let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
-        let ask = HoldRequest {
+        let hold_request = HoldRequest {
             id: HoldId::new(id),
             legs: vec![Leg { wallet: WalletId::new("w"), terms, amount: 3 }],
             now: at(),
             expires_at: Timestamp::from_millis(60_000),
             memo: String::new(),
         };
-        inner.hold(ask).await.unwrap();
+        inner.hold(hold_request).await.unwrap();
     }
-    inner.settle(Settle { id: HoldId::new("closed"), spent: vec![1], now: at() }).await.unwrap();
-    Odd { inner, lie, grants: AtomicU32::new(grants) }
+    inner.settle(SettleRequest { id: HoldId::new("closed"), spent: vec![1], now: at() }).await.unwrap();
+    InconsistentLedger { inner, extra_spent, grants: AtomicU32::new(grants) }
 }
 
-async fn read(odd: &Odd) -> (Vec<Disagreement>, u64, usize) {
-    let wallets = odd.wallets(PageRequest::first()).await.unwrap().items;
-    let mut reading = Reading::new(odd, &wallets[0]);
-    let found = reading.run().await.unwrap();
-    (found.disagreements, reading.entries, reading.open.len())
+async fn read(inconsistent: &InconsistentLedger) -> (Vec<AuditFinding>, u64, usize) {
+    let wallets = inconsistent.wallets(PageRequest::first()).await.unwrap().items;
+    let mut scan = WalletScan::new(inconsistent, &wallets[0]);
+    let found = scan.run().await.unwrap();
+    (found.disagreements, scan.entries, scan.open.len())
 }
 
 #[tokio::test]
-async fn a_sound_wallet_agrees() {
+async fn audit_consistent_wallet_has_no_findings() {
     assert_eq!(read(&ledger(0, 0).await).await, (vec![], 14, 1));
 }
 
-/// The service's wallet gets a bucket a day.
+/// The wallet of the service gets one bucket a day.
 #[tokio::test]
-async fn a_wallet_with_a_bucket_for_every_day_is_read_whole() {
-    let odd = Odd { inner: Arc::default(), lie: 0, grants: AtomicU32::new(0) };
+async fn audit_wallet_with_30_buckets_is_read_completely() {
+    let inconsistent =
+        InconsistentLedger { inner: Arc::default(), extra_spent: 0, grants: AtomicU32::new(0) };
     for day in 0..30 {
         let pools = vec![Pool::Allowance { bucket: format!("day/{day:02}"), limit: 5 }];
-        let ask = HoldRequest {
+        let hold_request = HoldRequest {
             id: HoldId::new(format!("h{day}")),
             legs: vec![Leg {
                 wallet: WalletId::new("w"),
@@ -150,25 +156,25 @@ async fn a_wallet_with_a_bucket_for_every_day_is_read_whole() {
             expires_at: Timestamp::from_millis(60_000),
             memo: String::new(),
         };
-        odd.inner.spend(ask).await.unwrap();
+        inconsistent.inner.spend(hold_request).await.unwrap();
     }
-    assert_eq!(read(&odd).await, (vec![], 30, 0));
+    assert_eq!(read(&inconsistent).await, (vec![], 30, 0));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wallet_that_changes_is_read_until_it_is_at_rest() {
+async fn audit_changing_wallet_is_read_until_stable() {
     assert_eq!(read(&ledger(0, 20).await).await, (vec![], 34, 1));
     let (found, _, _) = read(&ledger(0, 1_000).await).await;
-    assert_eq!(found, vec![Disagreement::Restless { wallet: WalletId::new("w") }]);
+    assert_eq!(found, vec![AuditFinding::Unstable { wallet: WalletId::new("w") }]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_difference_is_found_also_in_a_wallet_that_changes() {
+async fn audit_mismatch_is_found_in_changing_wallet() {
     for grants in [0, 5] {
         let (found, _, _) = read(&ledger(1, grants).await).await;
         let side =
             |spent| PoolBalance { pool: Pool::Purchased, spent, held: 3, granted: 20 + u64::from(grants) };
-        let difference = Difference { stored: Some(side(2)), recomputed: Some(side(1)) };
-        assert_eq!(found, vec![Disagreement::Balance { wallet: WalletId::new("w"), difference }]);
+        let difference = BalanceMismatch { stored: Some(side(2)), recomputed: Some(side(1)) };
+        assert_eq!(found, vec![AuditFinding::Balance { wallet: WalletId::new("w"), difference }]);
     }
 }

@@ -1,4 +1,4 @@
-//! The keys that may sign entitlements, each with the one algorithm that it is for.
+//! Keys that may sign entitlements, each with exactly one algorithm.
 
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation, jwk::Jwk};
 use serde::Deserialize as _;
@@ -7,55 +7,59 @@ use transcript_core::{Error, Result};
 
 use crate::options::EntitlementOptions;
 
-/// The most keys in a set: an issuer has one, or two while it changes them.
+/// Maximum number of keys in a set: an issuer has one, or two during a rotation.
 const KEYS_MAX: usize = 100;
 
-/// A key, and what a token that it signed must be like.
+/// A key, and the validation of the tokens that it signs.
 pub(super) struct TrustedKey {
     pub(super) id: Option<String>,
     pub(super) key: DecodingKey,
     pub(super) validation: Validation,
 }
 
-/// The keys of a set. Keys for other purposes, and kinds that we do not know, are left out, as RFC 7517
-/// (section 5) asks for; a key that should work and cannot is an error.
+/// Reads the keys of a set.
+///
+/// Keys for other purposes and of unknown kinds are ignored, as RFC 7517 (section 5) requires; an unusable key of a
+/// known kind is an error.
 pub(super) fn trusted(options: &EntitlementOptions) -> Result<Vec<TrustedKey>> {
-    let set: Value = serde_json::from_str(&options.keys).map_err(|_| wrong("it is no JSON"))?;
-    let keys = set.get("keys").and_then(Value::as_array).ok_or_else(|| wrong("it has no list of keys"))?;
+    let set: Value = serde_json::from_str(&options.keys).map_err(|_| invalid_key_set("it is not JSON"))?;
+    let keys =
+        set.get("keys").and_then(Value::as_array).ok_or_else(|| invalid_key_set("it has no list of keys"))?;
     if keys.len() > KEYS_MAX {
-        return Err(wrong("it has more than 100 keys"));
+        return Err(invalid_key_set("it has more than 100 keys"));
     }
     let mut trusted: Vec<TrustedKey> = Vec::new();
     for (number, key) in (1..).zip(keys) {
         let Some(algorithm) = algorithm(key) else {
-            tracing::warn!("entitlement.keys: key {number} is not for signatures that are known here");
+            tracing::warn!("entitlement.keys: key {number} ignored: unsupported use or algorithm");
             continue;
         };
         let read = read(key, algorithm, options);
-        let read = read.map_err(|what| wrong(&format!("its key {number} {what}")))?;
+        let read = read.map_err(|what| invalid_key_set(&format!("its key {number} {what}")))?;
         if trusted.iter().any(|other| other.id == read.id) {
-            return Err(wrong(&format!("its key {number} has no kid of its own")));
+            return Err(invalid_key_set(&format!("its key {number} has the kid of another key")));
         }
         trusted.push(read);
     }
     match trusted.as_slice() {
-        [] => Err(wrong(
+        [] => Err(invalid_key_set(
             "it has no key for signatures: give RSA keys, EC keys on P-256 or P-384, OKP keys on Ed25519, or oct keys",
         )),
         [_, _, ..] if trusted.iter().any(|key| key.id.is_none()) => {
-            Err(wrong("where there are several keys, each needs a kid"))
+            Err(invalid_key_set("with several keys, each needs a kid"))
         }
         _ => Ok(trusted),
     }
 }
 
 #[cold]
-fn wrong(what: &str) -> Error {
+fn invalid_key_set(what: &str) -> Error {
     Error::invalid(format!("entitlement.keys: this JSON Web Key Set cannot be used: {what}"))
 }
 
-/// The algorithm of a key: what it says, where that fits its kind; else its kind's own, for RSA RS256 and
-/// for secrets HS256. None for keys that are not for signatures.
+/// Algorithm of a key: its `alg` if that fits its kind, else the default of the kind.
+///
+/// The defaults are RS256 for RSA and HS256 for secrets. `None` for keys that are not for signatures.
 fn algorithm(key: &Value) -> Option<Algorithm> {
     let text = |name: &str| key.get(name).and_then(Value::as_str);
     let verifies = key.get("key_ops").and_then(Value::as_array);
@@ -92,7 +96,7 @@ fn read(key: &Value, algorithm: Algorithm, options: &EntitlementOptions) -> Resu
     Ok(TrustedKey { id: jwk.common.key_id, key, validation: validation(algorithm, options) })
 }
 
-/// Refuses keys that no token could be verified with, and secrets that can be guessed (RFC 7518, 3.2).
+/// Rejects keys that can verify no token, and secrets that can be guessed (RFC 7518, 3.2).
 fn check_size(key: &DecodingKey, algorithm: Algorithm) -> Result<(), &'static str> {
     let size = match key.kind() {
         DecodingKeyKind::SecretOrDer(bytes) => bytes.len(),
@@ -102,15 +106,15 @@ fn check_size(key: &DecodingKey, algorithm: Algorithm) -> Result<(), &'static st
         Algorithm::HS256 => (32..=1024, "is too short a secret: HS256 needs 32 bytes"),
         Algorithm::HS384 => (48..=1024, "is too short a secret: HS384 needs 48 bytes"),
         Algorithm::HS512 => (64..=1024, "is too short a secret: HS512 needs 64 bytes"),
-        Algorithm::ES256 => (65..=65, "is no point of P-256"),
-        Algorithm::ES384 => (97..=97, "is no point of P-384"),
-        Algorithm::EdDSA => (32..=32, "is no key of Ed25519"),
+        Algorithm::ES256 => (65..=65, "is not a point of P-256"),
+        Algorithm::ES384 => (97..=97, "is not a point of P-384"),
+        Algorithm::EdDSA => (32..=32, "is not a key of Ed25519"),
         _ => (256..=1024, "must have from 2048 to 8192 bits"),
     };
     if sizes.contains(&size) { Ok(()) } else { Err(what) }
 }
 
-/// What the library checks of a token beside its signature. Times are checked by our own clock.
+/// Checks of the library besides the signature. Times are checked by our own clock.
 fn validation(algorithm: Algorithm, options: &EntitlementOptions) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.validate_exp = false;

@@ -1,4 +1,4 @@
-//! Proofs of paid plans: JSON Web Tokens (RFC 7519) that an issuer of the operator's choice signs.
+//! Entitlements: JSON Web Tokens (RFC 7519) signed by an issuer that the operator trusts.
 
 mod keys;
 mod provider;
@@ -11,18 +11,18 @@ use jsonwebtoken::{decode, decode_header};
 use serde::Deserialize;
 use transcript_core::{
     Result, Timestamp,
-    lookup::{Entitlement, Entitlements, Proof},
+    lookup::{Entitlement, EntitlementProof, EntitlementVerifier},
 };
 
 use crate::options::EntitlementOptions;
 use keys::TrustedKey;
 
-/// How far the issuer's clock may be from ours.
+/// Tolerated difference between the issuer's clock and ours.
 const LEEWAY: Duration = Duration::from_secs(60);
-/// The `plan` of a paid plan that is active. Every other value is no entitlement.
+/// `plan` of an active paid plan. Every other value is no entitlement.
 const PAID_PLAN: &str = "plus";
 
-/// Believes tokens that one of the trusted keys has signed, each with the algorithm of that key only.
+/// Verifies tokens signed by a trusted key, each with the algorithm of that key only.
 pub struct TokenEntitlements {
     keys: Vec<TrustedKey>,
 }
@@ -34,9 +34,9 @@ impl fmt::Debug for TokenEntitlements {
     }
 }
 
-/// The claims of a token that matter here; the library has checked audience and issuer.
+/// Claims of a token; the library has checked audience and issuer.
 #[derive(Deserialize)]
-struct Claims {
+struct EntitlementClaims {
     sub: String,
     plan: String,
     exp: f64,
@@ -48,14 +48,13 @@ impl TokenEntitlements {
     /// Trusts the keys of a JSON Web Key Set (RFC 7517).
     ///
     /// # Errors
-    /// [`transcript_core::ErrorKind::Invalid`] when the set has no key that can be trusted; the message
-    /// repeats nothing of the keys.
+    /// [`transcript_core::ErrorKind::Invalid`] if the set has no usable key; the message repeats nothing of the keys.
     pub fn new(options: &EntitlementOptions) -> Result<Self> {
         provider::install();
         Ok(Self { keys: keys::trusted(options)? })
     }
 
-    /// The key that a token names. A token without a name means the only key, where there is only one.
+    /// Key that a token names. A token without a key id uses the only key, if there is just one.
     fn key(&self, id: Option<&str>) -> Option<&TrustedKey> {
         match (id, self.keys.as_slice()) {
             (None, [only]) => Some(only),
@@ -64,38 +63,39 @@ impl TokenEntitlements {
         }
     }
 
-    /// The claims of a token whose signature, audience and issuer are right.
-    fn claims(&self, token: &str) -> Option<Claims> {
+    /// Claims of a token whose signature, audience and issuer are valid.
+    fn claims(&self, token: &str) -> Option<EntitlementClaims> {
         let header = decode_header(token).ok()?;
-        // RFC 7515, 4.1.11: who does not understand a critical extension must not believe the token.
+        // RFC 7515, 4.1.11: a token with a critical extension that is not understood must be rejected.
         if header.crit.is_some() {
             return None;
         }
         let key = self.key(header.kid.as_deref())?;
-        Some(decode::<Claims>(token, &key.key, &key.validation).ok()?.claims)
+        Some(decode::<EntitlementClaims>(token, &key.key, &key.validation).ok()?.claims)
     }
 }
 
-impl Entitlements for TokenEntitlements {
-    fn verify(&self, proof: &Proof, now: Timestamp) -> Option<Entitlement> {
-        let Claims { sub, plan, exp, nbf, iat } = self.claims(proof.reveal())?;
-        let begun = [nbf, iat].into_iter().flatten().all(|since| moment(since) <= now.plus(LEEWAY));
-        let until = end(moment(exp), now)?;
-        (begun && plan == PAID_PLAN).then_some(Entitlement { subject: sub, until })
+impl EntitlementVerifier for TokenEntitlements {
+    fn verify(&self, proof: &EntitlementProof, now: Timestamp) -> Option<Entitlement> {
+        let EntitlementClaims { sub, plan, exp, nbf, iat } = self.claims(proof.reveal())?;
+        let has_started = [nbf, iat].into_iter().flatten().all(|since| timestamp(since) <= now.plus(LEEWAY));
+        let expires_at = expiry(timestamp(exp), now)?;
+        (has_started && plan == PAID_PLAN).then_some(Entitlement { subject: sub, expires_at })
     }
 }
 
-/// Until when a token is good that ends at a moment.
+/// Expiry of a token; `None` if it has expired.
 ///
-/// The leeway is for a token that our clock sees as over: whoever still has it may have a clock that is
-/// behind ours. One that is not over yet is taken at its word.
-fn end(exp: Timestamp, now: Timestamp) -> Option<Timestamp> {
+/// The leeway is for a token that is expired by our clock: the clock of the issuer may be behind ours. A token that is
+/// not expired keeps its expiry.
+fn expiry(exp: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let last = if now < exp { exp } else { exp.plus(LEEWAY) };
     (now < last).then_some(last)
 }
 
-/// The moment of a token's date: seconds since 1970, perhaps with a fraction. Whatever lies outside our
-/// calendar is brought to its ends.
-fn moment(seconds: f64) -> Timestamp {
+/// Timestamp of a token's date: seconds since 1970, possibly with a fraction.
+///
+/// Values out of range are clamped.
+fn timestamp(seconds: f64) -> Timestamp {
     Timestamp::from_millis((seconds * 1000.0) as i64)
 }

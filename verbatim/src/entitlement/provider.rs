@@ -1,4 +1,4 @@
-//! The arithmetic of signatures, by ring: it is in the program for TLS anyway. Only verifying is offered.
+//! Signature verification by ring, which the program contains for TLS anyway.
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind,
@@ -17,13 +17,13 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes ring the library's provider. One that the program has installed before verifies as well.
+/// Makes ring the library's provider. One that the program installed before works as well.
 pub(super) fn install() {
     let _ = RING.install_default();
 }
 
 fn verifier_factory(algorithm: &Algorithm, key: &DecodingKey) -> errors::Result<Box<dyn JwtVerifier>> {
-    // A public key is never taken for a secret.
+    // A public key must never be used as a secret.
     if key.family() != algorithm.family() {
         return Err(ErrorKind::InvalidAlgorithm.into());
     }
@@ -75,7 +75,7 @@ fn by_rsa(algorithm: Algorithm, n: &[u8], e: &[u8], message: &[u8], tag: &[u8]) 
         Algorithm::PS512 => &signature::RSA_PSS_2048_8192_SHA512,
         _ => return None,
     };
-    // Some write a zero before the first byte, which ring does not take.
+    // Some issuers write a leading zero byte, which ring rejects.
     RsaPublicKeyComponents { n: without_zeros(n), e: without_zeros(e) }.verify(parameters, message, tag).ok()
 }
 

@@ -3,12 +3,12 @@ mod issuer;
 use serde_json::{Value, json};
 use transcript_core::{
     Timestamp,
-    lookup::{Entitlement, Entitlements, Proof},
+    lookup::{Entitlement, EntitlementProof, EntitlementVerifier},
 };
 
 use super::TokenEntitlements;
 use crate::EntitlementOptions;
-use issuer::{Issuer, Kind, encode};
+use issuer::{TestIssuer, TestKeyKind, encode};
 
 /// 2026-11-20T00:00:00Z, in seconds.
 const NOW: i64 = 1_795_132_800;
@@ -21,21 +21,21 @@ fn options(keys: &[Value]) -> EntitlementOptions {
     EntitlementOptions { keys: json!({ "keys": keys }).to_string(), audience: None, issuer: None }
 }
 
-fn trusting(issuers: &[&Issuer]) -> TokenEntitlements {
+fn trusting(issuers: &[&TestIssuer]) -> TokenEntitlements {
     let keys: Vec<_> = issuers.iter().map(|issuer| issuer.jwk()).collect();
     TokenEntitlements::new(&options(&keys)).unwrap()
 }
 
 fn verify(entitlements: &TokenEntitlements, token: &str) -> Option<Entitlement> {
-    entitlements.verify(&Proof::new(token), at(NOW))
+    entitlements.verify(&EntitlementProof::new(token), at(NOW))
 }
 
-/// Claims that are good for an hour.
+/// Claims that are valid for an hour.
 fn claims() -> Value {
     json!({ "sub": "ann", "plan": "plus", "exp": NOW + 3600 })
 }
 
-/// The claims with some of them changed; null takes one away.
+/// The claims with some of them changed; null removes a claim.
 fn with(changes: Value) -> Value {
     let mut claims = claims();
     for (name, value) in changes.as_object().unwrap() {
@@ -48,19 +48,19 @@ fn with(changes: Value) -> Value {
 }
 
 #[test]
-fn each_kind_of_key_proves_a_plan() {
-    let expect = Entitlement { subject: "ann".to_owned(), until: at(NOW + 3600) };
-    for kind in Kind::ALL {
-        let issuer = Issuer::new(kind, "k1");
+fn token_of_each_key_kind_is_accepted() {
+    let expect = Entitlement { subject: "ann".to_owned(), expires_at: at(NOW + 3600) };
+    for kind in TestKeyKind::ALL {
+        let issuer = TestIssuer::new(kind, "k1");
         let token = issuer.token(&claims());
         assert_eq!(verify(&trusting(&[&issuer]), &token), Some(expect.clone()), "{kind:?}");
-        // Without an alg of its own, a key has the one of its kind.
+        // Without its own `alg`, a key has the default of its kind.
         let mut jwk = issuer.jwk();
         jwk.as_object_mut().unwrap().remove("alg");
         let unpinned = TokenEntitlements::new(&options(&[jwk])).unwrap();
         assert_eq!(verify(&unpinned, &token), Some(expect.clone()), "{kind:?}");
-        let mut other = Issuer::new(kind, "k1").jwk();
-        if kind == Kind::Rs256 {
+        let mut other = TestIssuer::new(kind, "k1").jwk();
+        if kind == TestKeyKind::Rs256 {
             other["n"] = json!(format!("AQAB{}", other["n"].as_str().unwrap()));
         }
         let other = TokenEntitlements::new(&options(&[other])).unwrap();
@@ -69,25 +69,25 @@ fn each_kind_of_key_proves_a_plan() {
 }
 
 #[test]
-fn no_bit_may_change() {
-    for kind in Kind::ALL {
-        let issuer = Issuer::new(kind, "k1");
+fn token_with_changed_bit_is_rejected() {
+    for kind in TestKeyKind::ALL {
+        let issuer = TestIssuer::new(kind, "k1");
         let trusted = trusting(&[&issuer]);
         let token = issuer.token(&claims());
-        for place in 0..token.len() {
+        for index in 0..token.len() {
             let mut changed = token.clone().into_bytes();
-            changed[place] ^= 1;
+            changed[index] ^= 1;
             let Ok(changed) = String::from_utf8(changed) else { continue };
             assert_eq!(verify(&trusted, &changed), None, "{kind:?}: {changed}");
         }
-        let whole: Vec<_> = token.split('.').collect();
+        let parts: Vec<_> = token.split('.').collect();
         for cut in [
-            format!("{}.{}.", whole[0], whole[1]),
-            format!("{}.{}", whole[0], whole[1]),
+            format!("{}.{}.", parts[0], parts[1]),
+            format!("{}.{}", parts[0], parts[1]),
             format!("{token}."),
             format!("{token}="),
             format!(" {token}"),
-            format!("{}..{}", whole[0], whole[2]),
+            format!("{}..{}", parts[0], parts[2]),
             token[..token.len() - 4].to_owned(),
         ] {
             assert_eq!(verify(&trusted, &cut), None, "{kind:?}: {cut}");
@@ -96,11 +96,11 @@ fn no_bit_may_change() {
 }
 
 #[test]
-fn the_algorithm_is_the_keys_own() {
+fn token_algorithm_must_match_key() {
     let (rsa, secret, edwards) = (
-        Issuer::new(Kind::Rs256, "rsa"),
-        Issuer::new(Kind::Hs256, "secret"),
-        Issuer::new(Kind::EdDsa, "edwards"),
+        TestIssuer::new(TestKeyKind::Rs256, "rsa"),
+        TestIssuer::new(TestKeyKind::Hs256, "secret"),
+        TestIssuer::new(TestKeyKind::EdDsa, "edwards"),
     );
     let trusted = trusting(&[&rsa, &secret, &edwards]);
     for algorithm in ["none", "None", "NONE", "nOnE", "", "HS1", "RS256 "] {
@@ -110,36 +110,36 @@ fn the_algorithm_is_the_keys_own() {
         let signed = rsa.sign(&json!({ "alg": algorithm, "kid": "rsa" }), &claims());
         assert_eq!(verify(&trusted, &signed), None, "{algorithm}");
     }
-    // A signature that is right, under the name of another algorithm or key.
+    // A valid signature, under the name of another algorithm or key.
     for (kid, algorithm) in [("rsa", "RS384"), ("rsa", "PS256"), ("rsa", "HS256"), ("secret", "RS256")] {
         let signed = rsa.sign(&json!({ "alg": algorithm, "kid": kid }), &claims());
         assert_eq!(verify(&trusted, &signed), None, "{kid} {algorithm}");
     }
-    // A public key is known to everyone: as a secret it must be worth nothing.
+    // A public key is known to everyone: it must not work as a secret.
     for public in [&rsa, &edwards] {
         for bytes in public.public_forms() {
-            let forger = Issuer::with_secret(&bytes, "forger");
+            let forger = TestIssuer::with_secret(&bytes, "forger");
             let kid = public.jwk()["kid"].clone();
             let forged = forger.sign(&json!({ "alg": "HS256", "kid": kid }), &claims());
             assert_eq!(verify(&trusted, &forged), None);
         }
     }
-    // A key that the token brings along is not looked at.
-    let stranger = Issuer::new(Kind::EdDsa, "edwards");
+    // A key that the token contains is ignored.
+    let stranger = TestIssuer::new(TestKeyKind::EdDsa, "edwards");
     let header =
         json!({ "alg": "EdDSA", "kid": "edwards", "jwk": stranger.jwk(), "jku": "https://evil.example" });
     assert_eq!(verify(&trusted, &stranger.sign(&header, &claims())), None);
-    // Extensions that must be understood are not.
+    // Critical extensions are unsupported.
     let header = json!({ "alg": "EdDSA", "kid": "edwards", "crit": ["b64"], "b64": false });
     assert_eq!(verify(&trusted, &edwards.sign(&header, &claims())), None);
 }
 
 #[test]
-fn a_token_names_its_key() {
-    let (one, two) = (Issuer::new(Kind::EdDsa, "one"), Issuer::new(Kind::EdDsa, "two"));
+fn token_key_id_selects_key() {
+    let (one, two) = (TestIssuer::new(TestKeyKind::EdDsa, "one"), TestIssuer::new(TestKeyKind::EdDsa, "two"));
     let nameless = one.sign(&json!({ "alg": "EdDSA" }), &claims());
-    assert!(verify(&trusting(&[&one]), &nameless).is_some(), "there is only one key that it can mean");
-    assert_eq!(verify(&trusting(&[&one, &two]), &nameless), None, "it must say which");
+    assert!(verify(&trusting(&[&one]), &nameless).is_some(), "the only key is used");
+    assert_eq!(verify(&trusting(&[&one, &two]), &nameless), None, "the token must name its key");
     for (kid, is_good) in [("one", true), ("two", false), ("One", false), ("", false), ("three", false)] {
         let token = one.sign(&json!({ "alg": "EdDSA", "kid": kid }), &claims());
         assert_eq!(verify(&trusting(&[&one, &two]), &token).is_some(), is_good, "{kid}");
@@ -150,8 +150,8 @@ fn a_token_names_its_key() {
 }
 
 #[test]
-fn times_are_ours_with_a_minute_of_leeway() {
-    let issuer = Issuer::new(Kind::EdDsa, "k1");
+fn token_times_have_one_minute_leeway() {
+    let issuer = TestIssuer::new(TestKeyKind::EdDsa, "k1");
     let trusted = trusting(&[&issuer]);
     let latest = Timestamp::from_millis(i64::MAX);
     for (changes, until) in [
@@ -177,13 +177,13 @@ fn times_are_ours_with_a_minute_of_leeway() {
         (json!({ "nbf": "soon" }), None),
     ] {
         let token = issuer.token(&with(changes.clone()));
-        assert_eq!(verify(&trusted, &token).map(|good| good.until), until, "{changes}");
+        assert_eq!(verify(&trusted, &token).map(|good| good.expires_at), until, "{changes}");
     }
 }
 
 #[test]
-fn a_plan_and_a_subject_are_needed() {
-    let issuer = Issuer::new(Kind::EdDsa, "k1");
+fn token_without_plan_or_subject_is_rejected() {
+    let issuer = TestIssuer::new(TestKeyKind::EdDsa, "k1");
     let trusted = trusting(&[&issuer]);
     for changes in [
         json!({ "sub": null }),
@@ -211,14 +211,14 @@ fn a_plan_and_a_subject_are_needed() {
 }
 
 #[test]
-fn audience_and_issuer_are_checked_where_they_are_set() {
-    let key = Issuer::new(Kind::EdDsa, "k1");
+fn token_audience_and_issuer_are_checked_if_set() {
+    let key = TestIssuer::new(TestKeyKind::EdDsa, "k1");
     let open = |audience: Option<&str>, issuer: Option<&str>| {
         let (audience, issuer) = (audience.map(str::to_owned), issuer.map(str::to_owned));
         TokenEntitlements::new(&EntitlementOptions { audience, issuer, ..options(&[key.jwk()]) }).unwrap()
     };
     for (audience, issuer, changes, is_good) in [
-        (None, None, json!({ "aud": "elsewhere", "iss": "whoever" }), true),
+        (None, None, json!({ "aud": "elsewhere", "iss": "anyone" }), true),
         (Some("v"), None, json!({ "aud": "v" }), true),
         (Some("v"), None, json!({ "aud": ["x", "v"] }), true),
         (Some("v"), None, json!({ "aud": "x" }), false),
@@ -239,8 +239,8 @@ fn audience_and_issuer_are_checked_where_they_are_set() {
 }
 
 #[test]
-fn a_set_that_cannot_work_is_refused() {
-    let key = |kind, kid| Issuer::new(kind, kid).jwk();
+fn key_set_unusable_is_rejected() {
+    let key = |kind, kid| TestIssuer::new(kind, kid).jwk();
     let changed = |mut jwk: Value, name: &str, value: Value| {
         jwk[name] = value;
         jwk
@@ -249,8 +249,12 @@ fn a_set_that_cannot_work_is_refused() {
         jwk.as_object_mut().unwrap().remove("kid");
         jwk
     };
-    let (rsa, ec, ed, oct) =
-        (key(Kind::Rs256, "a"), key(Kind::Es256, "b"), key(Kind::EdDsa, "c"), key(Kind::Hs256, "d"));
+    let (rsa, ec, ed, oct) = (
+        key(TestKeyKind::Rs256, "a"),
+        key(TestKeyKind::Es256, "b"),
+        key(TestKeyKind::EdDsa, "c"),
+        key(TestKeyKind::Hs256, "d"),
+    );
     let encryption = changed(rsa.clone(), "use", json!("enc"));
     for (keys, expect) in [
         (vec![], Some("no key for signatures")),
@@ -264,9 +268,9 @@ fn a_set_that_cannot_work_is_refused() {
         (vec![changed(oct.clone(), "k", json!("c2hvcnQ"))], Some("key 1 is too short a secret")),
         (vec![changed(oct.clone(), "k", json!(7))], Some("key 1 is incomplete")),
         (vec![changed(rsa.clone(), "n", json!("AQAB"))], Some("key 1 must have from 2048")),
-        (vec![changed(ec.clone(), "x", json!("AQAB"))], Some("key 1 is no point of P-256")),
+        (vec![changed(ec.clone(), "x", json!("AQAB"))], Some("key 1 is not a point of P-256")),
         (vec![changed(ed.clone(), "x", json!("not base64!"))], Some("key 1 is incomplete")),
-        (vec![ed.clone(), ed.clone()], Some("key 2 has no kid of its own")),
+        (vec![ed.clone(), ed.clone()], Some("key 2 has the kid of another key")),
         (vec![nameless(ed.clone()), oct.clone()], Some("each needs a kid")),
         (vec![nameless(ed.clone())], None),
         (vec![ed.clone(), encryption, json!({ "kty": "EC", "crv": "secp256k1" })], None),

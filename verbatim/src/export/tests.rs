@@ -1,23 +1,23 @@
 use std::sync::Arc;
 
 use transcript_core::{
-    archive::Keep,
+    archive::PutRequest,
     transcript::{LanguageTag, TrackKind, Transcript},
     video::Platform,
 };
 
 use super::*;
-use crate::{Admit, Draft, Effect, Options, SupplierOptions};
+use crate::{ImportDraft, ImportDraftRequest, ImportEffect, Options, SupplierOptions};
 
 fn video() -> VideoId {
-    VideoId::new(Platform::Microblog, "20").unwrap()
+    VideoId::new(Platform::X, "20").unwrap()
 }
 
 fn tag(text: &str) -> LanguageTag {
     LanguageTag::parse(text).unwrap()
 }
 
-/// A transcript with something in every place, and with texts and times that a careless writer loses.
+/// A transcript with a value in every field, and with texts and times that are easily lost.
 fn transcript(language: &str, kind: TrackKind) -> Transcript {
     Transcript {
         video: video(),
@@ -44,51 +44,57 @@ async fn open() -> Verbatim {
     Verbatim::open(Options { suppliers: SupplierOptions::none(), ..Options::default() }).await.unwrap()
 }
 
-async fn filled() -> Verbatim {
+async fn open_with_transcripts() -> Verbatim {
     let verbatim = open().await;
-    let english = Wish::Language(tag("en"));
-    let german = Wish::Language(tag("de-AT"));
-    for (wishes, transcript) in [
+    let english = TrackSelector::Language(tag("en"));
+    let german = TrackSelector::Language(tag("de-AT"));
+    for (selectors, transcript) in [
         (vec![german], transcript("de-AT", TrackKind::Human)),
-        (vec![Wish::Default], transcript("en", TrackKind::Generated)),
+        (vec![TrackSelector::Default], transcript("en", TrackKind::Generated)),
         (vec![english], transcript("en", TrackKind::Human)),
     ] {
-        let keep = Keep {
+        let keep = PutRequest {
             video: video(),
-            wishes,
+            selectors,
             transcript: Arc::new(transcript),
             known_tracks: vec![TrackInfo::new(tag("fr"), TrackKind::Translated)],
             parser_version: 7,
             replace: false,
             now: verbatim.now(),
         };
-        verbatim.archive().keep(keep).await.unwrap();
+        verbatim.archive().put(keep).await.unwrap();
     }
     verbatim
 }
 
 #[tokio::test]
-async fn what_is_exported_comes_back_without_loss() {
-    let from = filled().await;
+async fn export_and_import_round_trip() {
+    let from = open_with_transcripts().await;
     let to = open().await;
     let exported = from.archived(&video()).await.unwrap();
-    let names: Vec<_> = exported.iter().map(Archived::name).collect();
+    let names: Vec<_> = exported.iter().map(TranscriptExport::name).collect();
     assert_eq!(names, ["de-AT", "default.en", "en"]);
     for archived in &exported {
-        let mut drafts = Draft::read(archived.to_json().unwrap().as_bytes()).unwrap();
-        let admit = |draft, dry_run| Admit { draft, replace: false, dry_run };
+        let mut drafts = ImportDraft::read(archived.to_json().unwrap().as_bytes()).unwrap();
+        let import_request = |draft, dry_run| ImportDraftRequest { draft, replace: false, dry_run };
         let draft = drafts.remove(0);
         for dry_run in [true, false] {
-            let imported = to.admit(admit(draft.clone(), dry_run)).await.unwrap();
-            assert!(imported.wishes.iter().all(|wish| wish.effect == Effect::Added), "{imported:?}");
+            let imported = to.import_draft(import_request(draft.clone(), dry_run)).await.unwrap();
+            assert!(
+                imported.selectors.iter().all(|selector| selector.effect == ImportEffect::Added),
+                "{imported:?}"
+            );
         }
-        let again = to.admit(admit(draft, false)).await.unwrap();
-        assert!(again.wishes.iter().all(|wish| wish.effect == Effect::Unchanged), "{again:?}");
+        let again = to.import_draft(import_request(draft, false)).await.unwrap();
+        assert!(
+            again.selectors.iter().all(|selector| selector.effect == ImportEffect::Unchanged),
+            "{again:?}"
+        );
     }
     let mut expect = exported;
     let mut found = to.archived(&video()).await.unwrap();
     for archived in expect.iter_mut().chain(&mut found) {
-        // The moment of storing is each archive's own, and so is the order in which tracks became known.
+        // The storage time and the order of the known tracks depend on the archive.
         archived.stored.stored_at = from.now();
         archived.known_tracks.sort_by_key(|track| format!("{track:?}"));
     }
@@ -98,8 +104,8 @@ async fn what_is_exported_comes_back_without_loss() {
 }
 
 #[tokio::test]
-async fn an_export_has_the_fields_of_the_look_up() {
-    let exported = filled().await.archived(&video()).await.unwrap();
+async fn export_has_lookup_api_fields() {
+    let exported = open_with_transcripts().await.archived(&video()).await.unwrap();
     let json: serde_json::Value = serde_json::from_str(&exported[0].to_json().unwrap()).unwrap();
     for (name, expect) in
         [("platform", "microblog"), ("videoId", "20"), ("source", "x-captions"), ("format", FORMAT)]
@@ -111,8 +117,8 @@ async fn an_export_has_the_fields_of_the_look_up() {
 }
 
 #[tokio::test]
-async fn a_withdrawn_video_is_not_exported() {
-    let verbatim = filled().await;
+async fn export_of_withdrawn_video_is_empty() {
+    let verbatim = open_with_transcripts().await;
     verbatim.withdraw(&video(), true).await.unwrap();
     assert_eq!(verbatim.archived(&video()).await.unwrap(), []);
     let shown = verbatim.show("https://x.com/a/status/20").await.unwrap();

@@ -3,21 +3,23 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use transcript_core::{
-    supplier::{Ask, Supplied, Supplier, SupplierCard, SupplierKind, SupplyError, Watcher},
+    supplier::{
+        Supplier, SupplierInfo, SupplierKind, SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest,
+    },
     transcript::{Segment, TrackInfo, TrackKind, Transcript},
 };
 
 use super::*;
-use crate::{Options, OwnParts, SupplierOptions};
+use crate::{CustomPorts, Options, SupplierOptions};
 
 async fn get(link: &str, language: Option<&str>) -> Result<GetOutcome> {
     let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
     let verbatim = Verbatim::open(options).await.unwrap();
-    verbatim.get(Get { link: link.to_owned(), language: language.map(str::to_owned) }).await
+    verbatim.get(GetRequest { link: link.to_owned(), language: language.map(str::to_owned) }).await
 }
 
 #[tokio::test]
-async fn a_wrong_link_or_language_is_invalid() {
+async fn get_wrong_link_or_language_is_invalid() {
     for (link, language) in [
         ("", None),
         ("https://example.org/", None),
@@ -30,7 +32,7 @@ async fn a_wrong_link_or_language_is_invalid() {
 }
 
 #[tokio::test]
-async fn without_a_supplier_the_reason_and_the_watch_address_are_told() {
+async fn get_without_supplier_returns_reason_and_watch_url() {
     for (link, watch_url) in [
         ("https://youtu.be/dQw4w9WgXcQ", "http://127.0.0.1:8080/watch/video_site/dQw4w9WgXcQ"),
         ("https://www.instagram.com/reel/Cabc123/", "http://127.0.0.1:8080/watch/reels/Cabc123"),
@@ -47,41 +49,45 @@ async fn without_a_supplier_the_reason_and_the_watch_address_are_told() {
 }
 
 #[test]
-fn a_store_is_never_the_fault_of_the_link() {
-    assert_eq!(fault(Error::invalid("x")).kind(), ErrorKind::Unexpected);
-    assert_eq!(fault(Error::unavailable("x")).kind(), ErrorKind::Unavailable);
+fn get_store_error_is_never_invalid() {
+    assert_eq!(store_error(Error::invalid("x")).kind(), ErrorKind::Unexpected);
+    assert_eq!(store_error(Error::unavailable("x")).kind(), ErrorKind::Unavailable);
 }
 
-/// Says when it was asked, and when its work was dropped; answers when it is told to.
+/// Signals when a call starts and when its work is dropped; responds when `go` is notified.
 #[derive(Debug)]
-struct Slow {
-    asked: Notify,
+struct SlowSupplier {
+    started: Notify,
     dropped: Arc<Notify>,
     go: Notify,
 }
 
 #[async_trait]
-impl Supplier for Slow {
-    fn card(&self) -> SupplierCard {
-        SupplierCard {
+impl Supplier for SlowSupplier {
+    fn info(&self) -> SupplierInfo {
+        SupplierInfo {
             name: "slow".to_owned(),
-            platforms: vec![Platform::VideoSite],
+            platforms: vec![Platform::YouTube],
             kind: SupplierKind::Captions,
         }
     }
 
-    async fn supply(&self, ask: Ask, _: Arc<dyn Watcher>) -> Result<Supplied, SupplyError> {
-        struct Dropped(Arc<Notify>);
-        impl Drop for Dropped {
+    async fn supply(
+        &self,
+        request: SupplyRequest,
+        _: Arc<dyn SupplyMonitor>,
+    ) -> Result<SupplyOutput, SupplyError> {
+        struct DroppedFlag(Arc<Notify>);
+        impl Drop for DroppedFlag {
             fn drop(&mut self) {
                 self.0.notify_one();
             }
         }
-        let _dropped = Dropped(Arc::clone(&self.dropped));
-        self.asked.notify_one();
+        let _dropped = DroppedFlag(Arc::clone(&self.dropped));
+        self.started.notify_one();
         self.go.notified().await;
         let transcript = Transcript {
-            video: ask.video,
+            video: request.video,
             title: None,
             author: None,
             duration_ms: None,
@@ -89,66 +95,74 @@ impl Supplier for Slow {
             source: "slow".to_owned(),
             segments: vec![Segment::new("Hello.", 0, 1_000)],
         };
-        Ok(Supplied { tracks: vec![transcript], known_tracks: Vec::new() })
+        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: Vec::new() })
     }
 }
 
-async fn with_slow(outlives: bool) -> (Verbatim, Arc<Slow>) {
-    let slow = Arc::new(Slow { asked: Notify::new(), dropped: Arc::default(), go: Notify::new() });
+async fn with_slow(outlives: bool) -> (Verbatim, Arc<SlowSupplier>) {
+    let slow = Arc::new(SlowSupplier { started: Notify::new(), dropped: Arc::default(), go: Notify::new() });
     let mut suppliers = SupplierOptions::none();
-    suppliers.add_own(slow.as_ref());
-    let own = OwnParts { suppliers: vec![Arc::clone(&slow) as _], ..OwnParts::default() };
-    (Verbatim::open(Options { suppliers, own, outlives, ..Options::default() }).await.unwrap(), slow)
+    suppliers.add_custom(slow.as_ref());
+    let custom = CustomPorts { suppliers: vec![Arc::clone(&slow) as _], ..CustomPorts::default() };
+    (
+        Verbatim::open(Options { suppliers, custom, detach_unpaid: outlives, ..Options::default() })
+            .await
+            .unwrap(),
+        slow,
+    )
 }
 
-fn begin(verbatim: &Verbatim) -> tokio::task::JoinHandle<Result<GetOutcome>> {
+fn spawn_get(verbatim: &Verbatim) -> tokio::task::JoinHandle<Result<GetOutcome>> {
     let verbatim = verbatim.clone();
     tokio::spawn(async move {
-        verbatim.get(Get { link: "https://youtu.be/dQw4w9WgXcQ".to_owned(), language: None }).await
+        verbatim.get(GetRequest { link: "https://youtu.be/dQw4w9WgXcQ".to_owned(), language: None }).await
     })
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_that_nobody_waits_for_ends_where_it_is_to() {
+async fn fetch_without_waiter_is_cancelled_if_not_detached() {
     let (verbatim, slow) = with_slow(false).await;
-    let leaves = begin(&verbatim);
-    slow.asked.notified().await;
-    leaves.abort();
+    let first = spawn_get(&verbatim);
+    slow.started.notified().await;
+    first.abort();
     slow.dropped.notified().await;
-    // Nothing is left of it: whoever comes next is served.
-    let stays = begin(&verbatim);
-    slow.asked.notified().await;
+    // The cancelled fetch leaves nothing behind: the next request is served.
+    let second = spawn_get(&verbatim);
+    slow.started.notified().await;
     slow.go.notify_one();
-    assert!(matches!(stays.await.unwrap().unwrap(), GetOutcome::Found(Found { from_cache: false, .. })));
+    assert!(matches!(
+        second.await.unwrap().unwrap(),
+        GetOutcome::Found(FoundTranscript { from_cache: false, .. })
+    ));
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_outlives_who_left_where_others_wait_or_it_is_to() {
+async fn fetch_survives_disconnect_with_waiter_or_detached() {
     for outlives in [false, true] {
         let (verbatim, slow) = with_slow(outlives).await;
-        let leaves = begin(&verbatim);
-        slow.asked.notified().await;
-        let stays = (!outlives).then(|| begin(&verbatim));
-        // The one who stays is in line before the other leaves.
+        let first = spawn_get(&verbatim);
+        slow.started.notified().await;
+        let second = (!outlives).then(|| spawn_get(&verbatim));
+        // The second request waits before the first one is aborted.
         tokio::task::yield_now().await;
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        leaves.abort();
+        first.abort();
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         slow.go.notify_one();
-        match stays {
-            Some(stays) => assert!(matches!(stays.await.unwrap().unwrap(), GetOutcome::Found(_))),
+        match second {
+            Some(second) => assert!(matches!(second.await.unwrap().unwrap(), GetOutcome::Found(_))),
             None => verbatim.transcripts().close().await,
         }
-        let again = begin(&verbatim).await.unwrap().unwrap();
-        assert!(matches!(again, GetOutcome::Found(Found { from_cache: true, .. })));
+        let again = spawn_get(&verbatim).await.unwrap().unwrap();
+        assert!(matches!(again, GetOutcome::Found(FoundTranscript { from_cache: true, .. })));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waited_for_long_enough_is_told_what_becomes_of_the_work() {
+async fn get_timeout_message_depends_on_detach() {
     for outlives in [false, true] {
         let (verbatim, slow) = with_slow(outlives).await;
-        let GetOutcome::Missing(missing) = begin(&verbatim).await.unwrap().unwrap() else {
+        let GetOutcome::Missing(missing) = spawn_get(&verbatim).await.unwrap().unwrap() else {
             panic!("nothing was supplied");
         };
         assert_eq!(missing.reason, FailureReason::FetchError);
@@ -156,7 +170,7 @@ async fn whoever_waited_for_long_enough_is_told_what_becomes_of_the_work() {
         if outlives {
             slow.go.notify_one();
             verbatim.transcripts().close().await;
-            assert!(matches!(begin(&verbatim).await.unwrap().unwrap(), GetOutcome::Found(_)));
+            assert!(matches!(spawn_get(&verbatim).await.unwrap().unwrap(), GetOutcome::Found(_)));
         } else {
             assert!(missing.message.contains("more time"), "{}", missing.message);
             slow.dropped.notified().await;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_source_that_is_named_is_asked_after_the_platforms() {
+fn configured_sources_follow_platform_suppliers() {
     let before = SupplierOptions::default();
     let mut options = Options::default();
     options.add_named_sources();
@@ -9,18 +9,18 @@ fn a_source_that_is_named_is_asked_after_the_platforms() {
     options.service = Some(ServiceOptions::new("https://verbatim.example", "vbk_key"));
     options.ytdlp.program = Some("yt-dlp".into());
     options.add_named_sources();
-    assert_eq!(options.suppliers.video_site, [before.video_site, more()].concat());
-    assert_eq!(options.suppliers.reels, [before.reels, more()].concat());
+    assert_eq!(options.suppliers.youtube, [before.youtube, added_suppliers()].concat());
+    assert_eq!(options.suppliers.instagram, [before.instagram, added_suppliers()].concat());
 }
 
-fn more() -> Vec<String> {
+fn added_suppliers() -> Vec<String> {
     vec!["yt-dlp".to_owned(), "verbatim-service".to_owned()]
 }
 
 #[test]
-fn both_surfaces_have_links_of_one_address() {
+fn base_url_is_set_for_both_apis() {
     let mut options = Options::default();
     options.set_base_url("https://verbatim.example/words//");
-    let told = (options.lookup.base_url.as_str(), options.accounts.base_url.as_str());
-    assert_eq!(told, ("https://verbatim.example/words", "https://verbatim.example/words"));
+    let addresses = (options.lookup.base_url.as_str(), options.accounts.base_url.as_str());
+    assert_eq!(addresses, ("https://verbatim.example/words", "https://verbatim.example/words"));
 }

@@ -2,17 +2,17 @@ import XCTest
 
 @testable import Verbatim
 
-/// A server that runs beside the tests, in whose archive is what `captions` says; its address is in VERBATIM_TEST_SERVER.
+/// Client of a server whose archive has `captions`; its address is in VERBATIM_TEST_SERVER.
 final class ClientTests: XCTestCase {
     private func address() throws -> String {
-        try XCTUnwrap(ProcessInfo.processInfo.environment["VERBATIM_TEST_SERVER"], "which server?")
+        try XCTUnwrap(ProcessInfo.processInfo.environment["VERBATIM_TEST_SERVER"], "VERBATIM_TEST_SERVER is not set")
     }
 
     private func client() throws -> Client {
         try Client(options: ClientOptions(baseUrl: try address(), key: nil))
     }
 
-    func testLookUps() async throws {
+    func testClientLooksUpTranscripts() async throws {
         let client = try client()
         let found = try await client.transcript(for: link)
         XCTAssertEqual(found.transcript?.segments.map(\.text), ["It is so quiet here.", "The café is closed."])
@@ -20,41 +20,41 @@ final class ClientTests: XCTestCase {
         XCTAssertNil(none.transcript)
         XCTAssertEqual(none.reason, "needs_verification")
         XCTAssertTrue(none.watchUrl.hasSuffix("/watch/video_site/aaaaaaaaaaa"), none.watchUrl)
-        let stranger = await failure { _ = try await client.bought(link) }
-        XCTAssertEqual(stranger?.kind, .unauthorized)
-        let nonsense = await failure { _ = try await client.transcript(for: "no link") }
-        XCTAssertEqual(nonsense?.status, 400)
+        let unauthorized = await failure { _ = try await client.buyTranscript(link) }
+        XCTAssertEqual(unauthorized?.kind, .unauthorized)
+        let invalid = await failure { _ = try await client.transcript(for: "no link") }
+        XCTAssertEqual(invalid?.status, 400)
     }
 
-    func testAServerThatIsNone() async throws {
-        let nobody = try Client(options: ClientOptions(baseUrl: "http://127.0.0.1:9", retries: 0))
-        let unreachable = await failure { _ = try await nobody.transcript(for: link) }
+    func testClientOfInvalidOrUnreachableServerFails() async throws {
+        let client = try Client(options: ClientOptions(baseUrl: "http://127.0.0.1:9", retries: 0))
+        let unreachable = await failure { _ = try await client.transcript(for: link) }
         XCTAssertEqual(unreachable?.kind, .serverUnreachable)
         let wrong = await failure { _ = try Client(options: ClientOptions(baseUrl: "ftp://nowhere")) }
         XCTAssertEqual(wrong?.kind, .invalidInput)
     }
 
-    func testTheServiceWithinTheProcess() async throws {
-        let transcripts = try await shelf()
+    func testLocalServiceLooksUpTranscript() async throws {
+        let transcripts = try await archiveWithTranscript()
         let found = try await transcripts.service(key: nil).transcript(for: link)
         XCTAssertEqual(found.transcript?.fromCache, true)
     }
 
-    func testCaptionsOverTheSystemsOwnHTTP() async throws {
+    func testCaptionFetcherUsesURLSession() async throws {
         let address = try address()
-        let transcripts = try asking { ask in
-            let at = URL(string: "\(address)/api/transcript?v=\(ask.videoId)&format=srt")
-            let segments = try await URLSessionCaptions().segments(at: XCTUnwrap(at))
+        let transcripts = try transcriptsWithSupplier { request in
+            let url = URL(string: "\(address)/api/transcript?v=\(request.videoId)&format=srt")
+            let segments = try await URLSessionCaptionFetcher().segments(at: XCTUnwrap(url))
             return [Transcript(
-                platform: ask.platform, videoId: ask.videoId, language: "en", kind: .human, segments: segments
+                platform: request.platform, videoId: request.videoId, language: "en", kind: .human, segments: segments
             )]
         }
         let found = try await transcripts.transcript(of: link)
         XCTAssertEqual(found.segments.map(\.start), [1.5, 61])
-        let nowhere = try XCTUnwrap(URL(string: "\(address)/nothing"))
+        let missing = try XCTUnwrap(URL(string: "\(address)/nothing"))
         do {
-            _ = try await URLSessionCaptions().segments(at: nowhere)
-            XCTFail("there is nothing")
+            _ = try await URLSessionCaptionFetcher().segments(at: missing)
+            XCTFail("the address has no captions")
         } catch SupplyFailure.Failed(let reason, _, _) {
             XCTAssertEqual(reason, .noCaptions)
         }

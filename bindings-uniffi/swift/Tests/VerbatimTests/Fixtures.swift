@@ -17,27 +17,31 @@ let captions = Data(
     """.utf8
 )
 
-/// Nobody is asked; one transcript is there.
-func shelf(_ options: TranscriptsOptions = TranscriptsOptions(suppliers: [])) async throws -> Transcripts {
+/// Transcripts without suppliers, with one archived transcript.
+func archiveWithTranscript(
+    _ options: TranscriptsOptions = TranscriptsOptions(suppliers: [])
+) async throws -> Transcripts {
     let transcripts = try Transcripts(options: options)
     try await transcripts.import(captions, for: link, language: "en")
     return transcripts
 }
 
-/// Transcripts of which this alone is asked.
-func asking(_ supply: @escaping @Sendable (SupplierAsk) async throws -> [Transcript]) throws -> Transcripts {
+/// Transcripts with one supplier, from a function.
+func transcriptsWithSupplier(
+    _ supply: @escaping @Sendable (SupplyRequest) async throws -> [Transcript]
+) throws -> Transcripts {
     try Transcripts(options: TranscriptsOptions(suppliers: [.function("mine", supply: supply)]))
 }
 
-/// A transcript as a supplier makes it.
-func words(_ ask: SupplierAsk, _ text: String) -> Transcript {
+/// A transcript for a request to a supplier.
+func makeTranscript(_ request: SupplyRequest, _ text: String) -> Transcript {
     Transcript(
-        platform: ask.platform, videoId: ask.videoId, language: ask.language ?? "en", kind: .human,
+        platform: request.platform, videoId: request.videoId, language: request.language ?? "en", kind: .human,
         segments: [Segment(text: text, startMs: 0, durationMs: 900)]
     )
 }
 
-/// How the work fails; nothing where it does not.
+/// The failure of the work; `nil` if it succeeds.
 func failure(_ work: () async throws -> Void) async -> Failure? {
     do {
         try await work()
@@ -47,7 +51,7 @@ func failure(_ work: () async throws -> Void) async -> Failure? {
     }
 }
 
-/// Waits for ever, until the task is cancelled.
+/// Waits until the task is cancelled.
 func hang() async throws -> Never {
     while true { try await Task.sleep(nanoseconds: 60_000_000_000) }
 }

@@ -3,16 +3,16 @@ import XCTest
 @testable import Verbatim
 
 final class SupplierTests: XCTestCase {
-    func testWhatItSaysIsTold() async throws {
-        let transcripts = try asking { ask in
-            ask.watcher.stage(name: "reading", done: 1, of: 1)
-            return [words(ask, "of \(ask.videoId)")]
+    func testUpdatesReturnStagesThenTranscript() async throws {
+        let transcripts = try transcriptsWithSupplier { request in
+            request.monitor.reportProgress(name: "reading", done: 1, total: 1)
+            return [makeTranscript(request, "of \(request.videoId)")]
         }
         var stages: [String] = []
         var text: String?
-        for try await progress in transcripts.progress(of: link) {
-            switch progress {
-            case .underway(let stage): stages.append(stage.name)
+        for try await update in transcripts.updates(of: link) {
+            switch update {
+            case .stage(let stage): stages.append(stage.name)
             case .done(let transcript): text = transcript.segments.first?.text
             }
         }
@@ -20,23 +20,23 @@ final class SupplierTests: XCTestCase {
         XCTAssertEqual(text, "of dQw4w9WgXcQ")
     }
 
-    func testWhatItFailsWithDecidesWhatIsTold() async throws {
+    func testSupplyErrorDecidesFailureKind() async throws {
         struct Bug: Error {}
         let failures: [(Error, FailureKind)] = [
-            (SupplyFailure.Failed(reason: .private, sentence: "It is private.", retryAfter: nil), .noCaptions),
-            (SupplyFailure.Failed(reason: .throttled, sentence: "Not now.", retryAfter: 7), .rateLimited),
+            (SupplyFailure.Failed(reason: .private, detail: "It is private.", retryAfter: nil), .noCaptions),
+            (SupplyFailure.Failed(reason: .throttled, detail: "Too many requests.", retryAfter: 7), .rateLimited),
             (VerbatimError.failed(.corrupt, "of the wrong kind"), .fetchFailed),
             (Bug(), .fetchFailed),
         ]
         for (error, kind) in failures {
-            let transcripts = try asking { _ in throw error }
-            let told = await failure { _ = try await transcripts.transcript(of: link) }
-            XCTAssertEqual(told?.kind, kind, told?.sentence ?? "")
+            let transcripts = try transcriptsWithSupplier { _ in throw error }
+            let received = await failure { _ = try await transcripts.transcript(of: link) }
+            XCTAssertEqual(received?.kind, kind, received?.message ?? "")
         }
     }
 
-    func testWhatIsNonsenseIsAFaultOfItsOwn() async throws {
-        let nonsense: [@Sendable (SupplierAsk) -> Transcript] = [
+    func testInvalidTranscriptFailsCall() async throws {
+        let invalid: [@Sendable (SupplyRequest) -> Transcript] = [
             { Transcript(platform: $0.platform, videoId: "another-one", language: "en", kind: .human, segments: []) },
             { Transcript(platform: $0.platform, videoId: $0.videoId, language: "en", kind: .human, segments: []) },
             {
@@ -46,76 +46,76 @@ final class SupplierTests: XCTestCase {
                 )
             },
         ]
-        for make in nonsense {
-            let transcripts = try asking { [make($0)] }
-            let told = await failure { _ = try await transcripts.transcript(of: link) }
-            XCTAssertNotNil(told)
+        for make in invalid {
+            let transcripts = try transcriptsWithSupplier { [make($0)] }
+            let received = await failure { _ = try await transcripts.transcript(of: link) }
+            XCTAssertNotNil(received)
         }
     }
 
-    func testCancellingATaskEndsTheWorkAndTheAppsOwn() async throws {
-        let begun = expectation(description: "it was asked")
-        let ended = expectation(description: "it was cancelled")
-        let transcripts = try asking { _ in
-            begun.fulfill()
+    func testCancelledTaskCancelsSupplier() async throws {
+        let started = expectation(description: "the supplier was called")
+        let ended = expectation(description: "the supplier was cancelled")
+        let transcripts = try transcriptsWithSupplier { _ in
+            started.fulfill()
             do { try await hang() } catch is CancellationError { ended.fulfill() }
             return []
         }
-        let work = Task { try await transcripts.transcript(of: link) }
-        await fulfillment(of: [begun], timeout: 30)
-        work.cancel()
+        let task = Task { try await transcripts.transcript(of: link) }
+        await fulfillment(of: [started], timeout: 30)
+        task.cancel()
         do {
-            _ = try await work.value
-            XCTFail("it was cancelled")
+            _ = try await task.value
+            XCTFail("the task was cancelled")
         } catch is CancellationError {}
         await fulfillment(of: [ended], timeout: 30)
     }
 
-    func testATaskThatIsCancelledBeforeItBeginsAsksNobody() async throws {
-        let transcripts = try asking { _ in
-            XCTFail("nobody wants it")
+    func testTaskCancelledBeforeStartCallsNoSupplier() async throws {
+        let transcripts = try transcriptsWithSupplier { _ in
+            XCTFail("the task was cancelled before")
             return []
         }
-        let work = Task {
+        let task = Task {
             while !Task.isCancelled { await Task.yield() }
             return try await transcripts.transcript(of: link)
         }
-        work.cancel()
+        task.cancel()
         do {
-            _ = try await work.value
-            XCTFail("it was cancelled")
+            _ = try await task.value
+            XCTFail("the task was cancelled")
         } catch is CancellationError {}
     }
 
-    func testEndingAStreamEndsTheWork() async throws {
-        let ended = expectation(description: "it was cancelled")
-        let transcripts = try asking { ask in
-            ask.watcher.stage(name: "reading", done: 0, of: 1)
+    func testEndedStreamCancelsSupplier() async throws {
+        let ended = expectation(description: "the supplier was cancelled")
+        let transcripts = try transcriptsWithSupplier { request in
+            request.monitor.reportProgress(name: "reading", done: 0, total: 1)
             do { try await hang() } catch is CancellationError { ended.fulfill() }
             return []
         }
-        for try await _ in transcripts.progress(of: link) { break }
+        for try await _ in transcripts.updates(of: link) { break }
         await fulfillment(of: [ended], timeout: 30)
     }
 
-    func testATimeEndsTheWork() async throws {
-        let transcripts = try asking { _ in try await hang() }
+    func testTimeoutEndsCall() async throws {
+        let transcripts = try transcriptsWithSupplier { _ in try await hang() }
         let late = await failure { _ = try await transcripts.transcript(of: link, timeout: 0.05) }
         XCTAssertEqual(late?.kind, .timedOut)
-        let slow = SupplierChoice.function("mine") { _ in try await hang() }
-        let impatient = try Transcripts(options: TranscriptsOptions(suppliers: [slow], supplierTimeout: 0.05))
-        let never = await failure { _ = try await impatient.transcript(of: link) }
-        XCTAssertEqual(never?.kind, .fetchFailed)
+        let slow = SupplierSpec.function("mine") { _ in try await hang() }
+        let limited = try Transcripts(options: TranscriptsOptions(suppliers: [slow], supplierTimeout: 0.05))
+        let hanging = await failure { _ = try await limited.transcript(of: link) }
+        XCTAssertEqual(hanging?.kind, .fetchFailed)
     }
 
-    func testAListenerThatThrowsChangesNothing() async throws {
-        final class Deaf: ProgressListener {
+    func testThrowingListenerHasNoEffect() async throws {
+        final class FailingListener: ProgressListener {
             struct Bug: Error {}
             func onStage(stage: Stage) async throws { throw Bug() }
-            func onAnswer(answer: Answer) async throws { throw Bug() }
+            func onResult(result: BatchResult) async throws { throw Bug() }
         }
-        let transcripts = try asking { [words($0, "done")] }
-        let found = try await transcripts.get(link: link, listener: Deaf())
+        let transcripts = try transcriptsWithSupplier { [makeTranscript($0, "done")] }
+        let found = try await transcripts.get(link: link, listener: FailingListener())
         XCTAssertEqual(found.segments.map(\.text), ["done"])
     }
 }

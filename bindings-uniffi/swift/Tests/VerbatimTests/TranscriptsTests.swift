@@ -3,20 +3,20 @@ import XCTest
 @testable import Verbatim
 
 final class TranscriptsTests: XCTestCase {
-    func testWhatWasImportedIsFound() async throws {
-        let transcripts = try await shelf()
+    func testImportedTranscriptIsFoundUntilShutdown() async throws {
+        let transcripts = try await archiveWithTranscript()
         let found = try await transcripts.transcript(of: link)
         XCTAssertEqual(found.segments.map(\.text), ["It is so quiet here.", "The café is closed."])
         XCTAssertEqual(found.segments[0].start, 1.5)
         XCTAssertTrue(try found.srt().contains("00:01:01,000 --> 00:01:04,000"))
-        let hits = try await transcripts.passages(with: "CAFE closed")
+        let hits = try await transcripts.search("CAFE closed")
         XCTAssertEqual(hits.map(\.startMs), [61_000])
         try await transcripts.shutdown()
         let after = await failure { _ = try await transcripts.transcript(of: link) }
         XCTAssertEqual(after?.kind, .closed)
     }
 
-    func testAFolderLasts() async throws {
+    func testFolderStorageSurvivesPauseAndRestart() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         for _ in 0..<2 {
             let transcripts = try Transcripts(in: folder, suppliers: [])
@@ -28,29 +28,29 @@ final class TranscriptsTests: XCTestCase {
         }
     }
 
-    func testSeveralLinks() async throws {
-        let transcripts = try await shelf()
-        var answers: [String: Bool] = [:]
-        for await answer in transcripts.answers(to: [link, "no link"], atOnce: 2) {
-            answers[answer.link] = answer.transcript != nil
+    func testTranscriptsForLinksReturnAllResults() async throws {
+        let transcripts = try await archiveWithTranscript()
+        var results: [String: Bool] = [:]
+        for await result in transcripts.transcripts(for: [link, "no link"], concurrency: 2) {
+            results[result.link] = result.transcript != nil
         }
-        XCTAssertEqual(answers, [link: true, "no link": false])
+        XCTAssertEqual(results, [link: true, "no link": false])
     }
 
-    func testALinkThatIsNone() async throws {
-        let transcripts = try await shelf()
+    func testInvalidLinkFailsWithMessage() async throws {
+        let transcripts = try await archiveWithTranscript()
         let none = await failure { _ = try await transcripts.transcript(of: "no link") }
         XCTAssertEqual(none?.kind, .invalidInput)
-        XCTAssertEqual(none.map { VerbatimError.Failed(failure: $0).description }, none?.sentence)
+        XCTAssertEqual(none.map { VerbatimError.Failed(failure: $0).description }, none?.message)
     }
 
-    func testAModelOfTheApps() async throws {
+    func testChatModelInSwiftAnswersQuestion() async throws {
         final class Model: ChatModel {
             func complete(messages: [ChatMessage], tokensMax: UInt32) async throws -> String {
                 "They say \"The café is closed.\" [s1]"
             }
         }
-        let transcripts = try await shelf(TranscriptsOptions(suppliers: [], chatModel: Model()))
+        let transcripts = try await archiveWithTranscript(TranscriptsOptions(suppliers: [], chatModel: Model()))
         let answer = try await transcripts.answer(to: "What is closed?", about: link)
         XCTAssertTrue(answer.response.contains("The café is closed"), answer.response)
         XCTAssertNil(answer.creditsRemaining)

@@ -1,4 +1,4 @@
-//! Which files are imported: those that were named, and the captions in the folders that were.
+//! Selects the files to import: named files, and caption files in named folders.
 
 use std::{
     fs::{self, DirEntry},
@@ -6,45 +6,46 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{super::Failure, name::Name};
+use super::{super::CommandError, name::CaptionFileName};
 
-/// The endings of files that may have a transcript in them.
-const ENDINGS: [&str; 10] = ["vtt", "srt", "ttml", "dfxp", "xml", "srv1", "srv2", "srv3", "json3", "json"];
-/// The endings of files that lie beside captions and are none.
-const BESIDE: [&str; 2] = [".info.json", ".live_chat.json"];
-/// How deep folders are searched.
+/// Extensions of files that may contain a transcript.
+const EXTENSIONS: [&str; 10] = ["vtt", "srt", "ttml", "dfxp", "xml", "srv1", "srv2", "srv3", "json3", "json"];
+/// Endings of files next to captions that are not captions.
+const EXCLUDED: [&str; 2] = [".info.json", ".live_chat.json"];
+/// Maximum depth of nested folders.
 const DEPTH_MAX: usize = 64;
-/// The most files that are imported at once.
+/// Maximum number of files of one import.
 const FILES_MAX: usize = 500_000;
 
-/// The name of the file that says that its video is withdrawn.
+/// File that marks a video as withdrawn.
 pub(in crate::command) const WITHDRAWN: &str = "withdrawn.json";
 
-/// All files to import, those of one video together, its English ones first: what comes first stays the
-/// default. A withdrawal comes before all, so that nothing of its video is archived for a moment.
-pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// Returns all files to import, grouped by video, English ones first.
+///
+/// The first transcript of a video becomes its default. Withdrawals come before all others of a folder, so that no
+/// transcript of their video is archived.
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path == Path::new("-") {
-            return Err(Failure::Wrong("standard input is read alone, not with other files".to_owned()));
+            return Err(CommandError::Wrong("standard input cannot be combined with other files".to_owned()));
         }
-        let found = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-        if found.is_dir() {
+        let metadata = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+        if metadata.is_dir() {
             let root = path.canonicalize().map_err(|error| unreadable(path, &error))?;
             let before = files.len();
             search(path, &root, 0, &mut files)?;
             if files.len() == before {
-                let endings = ENDINGS.join(", ");
-                let message =
-                    format!("{}: there is no file in this folder that ends in {endings}", path.display());
-                return Err(Failure::Wrong(message));
+                let extensions = EXTENSIONS.join(", ");
+                let message = format!("{}: no file in this folder ends in {extensions}", path.display());
+                return Err(CommandError::Wrong(message));
             }
         } else {
             files.push(path.clone());
         }
     }
     files.sort_by_cached_key(|file| {
-        let name = Name::read(file);
+        let name = CaptionFileName::read(file);
         let is_english = name.language.is_some_and(|language| language.is_english());
         let is_withdrawal = file.file_name().is_some_and(|name| name == WITHDRAWN);
         (
@@ -60,9 +61,9 @@ pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn search(folder: &Path, root: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+fn search(folder: &Path, root: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), CommandError> {
     if depth > DEPTH_MAX {
-        return Err(Failure::Wrong(format!("{}: folders are nested too deeply", folder.display())));
+        return Err(CommandError::Wrong(format!("{}: folders are nested too deeply", folder.display())));
     }
     let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
     for entry in entries {
@@ -74,9 +75,11 @@ fn search(folder: &Path, root: &Path, depth: usize, files: &mut Vec<PathBuf>) ->
         let kind = entry.file_type().map_err(|error| unreadable(&entry.path(), &error))?;
         if kind.is_dir() {
             search(&entry.path(), root, depth + 1, files)?;
-        } else if may_have_transcript(&entry.path()) && (kind.is_file() || leads_inside(&entry, root)) {
+        } else if may_have_transcript(&entry.path()) && (kind.is_file() || is_inside(&entry, root)) {
             if files.len() >= FILES_MAX {
-                return Err(Failure::Wrong(format!("at most {FILES_MAX} files are imported at once")));
+                return Err(CommandError::Wrong(format!(
+                    "at most {FILES_MAX} files can be imported at once"
+                )));
             }
             files.push(entry.path());
         }
@@ -84,34 +87,33 @@ fn search(folder: &Path, root: &Path, depth: usize, files: &mut Vec<PathBuf>) ->
     Ok(())
 }
 
-/// Whether a link leads to a file within the folder. Links to folders are never followed: what is in them
-/// is found where it is.
-fn leads_inside(entry: &DirEntry, root: &Path) -> bool {
+/// Whether a symbolic link leads to a file within the folder. Links to folders are not followed.
+fn is_inside(entry: &DirEntry, root: &Path) -> bool {
     let target = entry.path().canonicalize();
     target.is_ok_and(|target| target.starts_with(root) && target.is_file())
 }
 
 fn may_have_transcript(file: &Path) -> bool {
     let name = file.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default();
-    ENDINGS.contains(&ending) && !BESIDE.iter().any(|beside| name.ends_with(beside))
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension).unwrap_or_default();
+    EXTENSIONS.contains(&extension) && !EXCLUDED.iter().any(|excluded| name.ends_with(excluded))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Wrong(format!("{}: {}", path.display(), super::unreadable(error)))
+fn unreadable(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::Wrong(format!("{}: {}", path.display(), super::unreadable(error)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(root: &Path) -> Vec<String> {
+    fn found_files(root: &Path) -> Vec<String> {
         let files = files(&[root.to_owned()]).unwrap();
         files.iter().map(|file| file.strip_prefix(root).unwrap().display().to_string()).collect()
     }
 
     #[test]
-    fn captions_are_found_in_their_order() {
+    fn folder_captions_are_found_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("deep/er")).unwrap();
@@ -128,12 +130,12 @@ mod tests {
         ] {
             fs::write(root.join(file), "x").unwrap();
         }
-        assert_eq!(found(root), ["T [dQw4w9WgXcQ].en.vtt", "T [dQw4w9WgXcQ].de.vtt", "deep/er/A.SRT"]);
+        assert_eq!(found_files(root), ["T [dQw4w9WgXcQ].en.vtt", "T [dQw4w9WgXcQ].de.vtt", "deep/er/A.SRT"]);
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_not_followed_out_of_the_folder() {
+    fn folder_links_to_outside_are_not_followed() {
         use std::os::unix::fs::symlink;
 
         let outside = tempfile::tempdir().unwrap();
@@ -146,16 +148,16 @@ mod tests {
         symlink(outside.path(), root.join("folder")).unwrap();
         symlink(root, root.join("around")).unwrap();
         symlink(root.join("nowhere"), root.join("dangling.vtt")).unwrap();
-        assert_eq!(found(root), ["a.vtt", "inside.vtt"]);
+        assert_eq!(found_files(root), ["a.vtt", "inside.vtt"]);
     }
 
     #[test]
-    fn what_cannot_be_imported_is_said_before_anything_is() {
+    fn folder_invalid_paths_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         for paths in
             [vec![folder.path().to_owned()], vec!["/nothing/here".into()], vec!["-".into(), "a".into()]]
         {
-            assert!(matches!(files(&paths), Err(Failure::Wrong(_))), "{paths:?}");
+            assert!(matches!(files(&paths), Err(CommandError::Wrong(_))), "{paths:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The `.info.json` that yt-dlp writes beside captions.
+//! The `.info.json` that yt-dlp writes next to captions.
 
 use std::{
     collections::HashMap,
@@ -14,20 +14,20 @@ use transcript_core::{
     video::{Platform, VideoId, VideoLink},
 };
 
-use super::name::{Name, ORIGINAL, language};
+use super::name::{CaptionFileName, ORIGINAL, language};
 
-/// The largest file that is read, in bytes: comments can make it large.
+/// Maximum number of bytes that are read; comments can make the file large.
 const BYTES_MAX: u64 = 32 * 1024 * 1024;
 
-/// The last file that was looked for: the files of one video come one after the other.
+/// Cache of the last file: the files of one video follow each other.
 #[derive(Debug, Default)]
-pub(super) struct Infos {
-    last: Option<(PathBuf, Option<Info>)>,
+pub(super) struct InfoFiles {
+    last: Option<(PathBuf, Option<InfoFile>)>,
 }
 
-impl Infos {
-    /// What is said about the video of a file, when it lies beside it.
-    pub(super) fn beside(&mut self, file: &Path, name: &Name) -> Option<&Info> {
+impl InfoFiles {
+    /// Returns the metadata next to a file, if any.
+    pub(super) fn find(&mut self, file: &Path, name: &CaptionFileName) -> Option<&InfoFile> {
         if name.base.is_empty() {
             return None;
         }
@@ -40,9 +40,9 @@ impl Infos {
     }
 }
 
-/// Reads a file; what cannot be read says nothing.
-fn read(path: &Path) -> Option<Info> {
-    // A pipe would be waited for, and a device never end.
+/// Reads a file; `None` if it is unreadable.
+fn read(path: &Path) -> Option<InfoFile> {
+    // Reading a pipe or device could block.
     if !path.metadata().ok()?.is_file() {
         return None;
     }
@@ -51,9 +51,9 @@ fn read(path: &Path) -> Option<Info> {
     serde_json::from_slice(&text).ok()
 }
 
-/// What yt-dlp says about a video.
+/// Metadata of a video, by yt-dlp.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Info {
+pub(super) struct InfoFile {
     id: Option<String>,
     extractor_key: Option<String>,
     webpage_url: Option<String>,
@@ -68,48 +68,48 @@ pub(super) struct Info {
     automatic_captions: Option<HashMap<String, IgnoredAny>>,
 }
 
-/// The track that a file's captions are of.
+/// Track of a caption file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct InfoTrack {
+pub(super) struct InfoFileTrack {
     pub(super) language: LanguageTag,
     pub(super) kind: TrackKind,
     pub(super) original: bool,
 }
 
-impl Info {
-    /// The video.
+impl InfoFile {
+    /// Returns the video.
     pub(super) fn video(&self) -> Option<VideoId> {
         match self.webpage_url.as_deref().map(VideoLink::parse) {
             Some(Ok(VideoLink::Video(video))) => Some(video),
             _ if self.extractor_key.as_deref() == Some("Youtube") => {
-                self.id.as_deref().and_then(|id| VideoId::new(Platform::VideoSite, id).ok())
+                self.id.as_deref().and_then(|id| VideoId::new(Platform::YouTube, id).ok())
             }
             _ => None,
         }
     }
 
-    /// The video's title.
+    /// Returns the video's title.
     pub(super) fn title(&self) -> Option<String> {
-        named(self.title.as_ref())
+        nonempty(self.title.as_ref())
     }
 
-    /// Who published the video.
+    /// Returns the publisher of the video.
     pub(super) fn author(&self) -> Option<String> {
-        named(self.channel.as_ref()).or_else(|| named(self.uploader.as_ref()))
+        nonempty(self.channel.as_ref()).or_else(|| nonempty(self.uploader.as_ref()))
     }
 
-    /// The video's length.
+    /// Returns the video's duration.
     pub(super) fn duration_ms(&self) -> Option<u64> {
         let millis = (self.duration? * 1000.0).round();
-        // It lies within the bounds, and has no fraction.
+        // Within the bounds and without a fraction.
         (0.0..=TIME_MAX_MS as f64).contains(&millis).then_some(millis as u64)
     }
 
-    /// The track whose captions yt-dlp wrote into a file with this language in its name.
+    /// Returns the track whose captions yt-dlp writes to a file with this language in its name.
     ///
-    /// It writes a person's captions where there are any, else a machine's: recognised from speech, or
-    /// translated into any language from those (`de-en` is German from English).
-    pub(super) fn track(&self, key: &str) -> Option<InfoTrack> {
+    /// yt-dlp prefers human captions, then automatic ones: recognised from speech, or translated from those into any
+    /// language (`de-en` is German from English).
+    pub(super) fn track(&self, key: &str) -> Option<InfoFileTrack> {
         let has = |captions: &Option<HashMap<_, _>>, key: &str| {
             captions.as_ref().is_some_and(|captions| captions.contains_key(key))
         };
@@ -120,7 +120,7 @@ impl Info {
         if has(&self.subtitles, key) {
             let language = language(key)?;
             let original = is_spoken(&language);
-            return Some(InfoTrack { language, kind: TrackKind::Human, original });
+            return Some(InfoFileTrack { language, kind: TrackKind::Human, original });
         }
         if !has(&self.automatic_captions, key) {
             return None;
@@ -128,7 +128,7 @@ impl Info {
         if let Some((into, from)) = key.rsplit_once('-')
             && (has(&self.subtitles, from) || has(&self.automatic_captions, &format!("{from}{ORIGINAL}")))
         {
-            return Some(InfoTrack {
+            return Some(InfoFileTrack {
                 language: language(into)?,
                 kind: TrackKind::Translated,
                 original: false,
@@ -140,11 +140,11 @@ impl Info {
             || is_spoken(&language)
             || (spoken.is_none() && self.automatic_captions.as_ref().is_some_and(|all| all.len() == 1));
         let kind = if is_recognised { TrackKind::Generated } else { TrackKind::Translated };
-        Some(InfoTrack { language, kind, original: is_recognised })
+        Some(InfoFileTrack { language, kind, original: is_recognised })
     }
 }
 
-fn named(name: Option<&String>) -> Option<String> {
+fn nonempty(name: Option<&String>) -> Option<String> {
     name.filter(|name| !name.trim().is_empty() && name.len() <= NAME_BYTES_MAX).cloned()
 }
 
@@ -153,12 +153,12 @@ mod tests {
     use super::*;
     use TrackKind::{Generated, Human, Translated};
 
-    fn info(json: &str) -> Info {
+    fn info(json: &str) -> InfoFile {
         serde_json::from_str(json).unwrap()
     }
 
     #[test]
-    fn a_track_is_a_persons_or_a_machines() {
+    fn info_file_track_kind_is_detected() {
         let info = info(
             r#"{"language":"en","subtitles":{"fr":[],"live_chat":[]},
                 "automatic_captions":{"en":[],"en-orig":[],"de":[],"ja-fr":[],"fr":[]}}"#,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_video_is_that_of_the_page() {
+    fn info_file_video_is_that_of_page() {
         for (json, expect) in [
             (r#"{"id":"7","webpage_url":"https://x.com/a/status/20"}"#, Some("microblog/20")),
             (r#"{"id":"dQw4w9WgXcQ","extractor_key":"Youtube"}"#, Some("video_site/dQw4w9WgXcQ")),
@@ -186,9 +186,9 @@ mod tests {
         ] {
             assert_eq!(info(json).video().map(|video| video.to_string()).as_deref(), expect, "{json}");
         }
-        let named = info(r#"{"title":" ","channel":null,"uploader":"Ann","duration":61.25}"#);
-        assert_eq!((named.title(), named.author().as_deref()), (None, Some("Ann")));
-        assert_eq!(named.duration_ms(), Some(61_250));
+        let nonempty = info(r#"{"title":" ","channel":null,"uploader":"Ann","duration":61.25}"#);
+        assert_eq!((nonempty.title(), nonempty.author().as_deref()), (None, Some("Ann")));
+        assert_eq!(nonempty.duration_ms(), Some(61_250));
         assert_eq!(info(r#"{"duration":-1}"#).duration_ms(), None);
     }
 }

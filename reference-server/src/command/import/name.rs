@@ -1,4 +1,4 @@
-//! What a file's name says: of which video its captions are, and in which language.
+//! Video and language from the name of a caption file.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use transcript_core::{
 
 /// The length of a YouTube id.
 const ID_LENGTH: usize = 11;
-/// What yt-dlp adds to the language in which a machine recognised the words.
+/// Suffix that yt-dlp appends to the language of recognised speech.
 pub(super) const ORIGINAL: &str = "-orig";
 
-/// What a file's name says.
+/// Contents of a file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct CaptionFileName {
     /// The video.
     pub(super) video: Option<VideoId>,
-    /// The language as the name has it: `en`, `zh-Hans`, `en-orig`.
+    /// The language as written: `en`, `zh-Hans`, `en-orig`.
     pub(super) key: Option<String>,
     /// The language.
     pub(super) language: Option<LanguageTag>,
-    /// Whether the words were recognised from the speech, in its own language.
+    /// Whether the text was recognised from speech in its original language.
     pub(super) is_original: bool,
-    /// The name without language and ending: what the files of one video have in common.
+    /// The name without language and extension, common to all files of a video.
     pub(super) base: String,
 }
 
-impl Name {
-    /// Reads a file's name, with those of the two folders around it.
+impl CaptionFileName {
+    /// Parses a file name and the names of the two folders above it.
     pub(super) fn read(file: &Path) -> Self {
         let Some(stem) = file.file_stem().and_then(|stem| stem.to_str()) else { return Self::default() };
         let (base, key) = match stem.rsplit_once('.') {
@@ -36,7 +36,7 @@ impl Name {
             _ if is_key(stem) && folder_video(file).is_some() => ("", Some(stem)),
             _ => (stem, None),
         };
-        let video = folder_video(file).filter(|_| key.is_some()).or_else(|| video_in(base));
+        let video = folder_video(file).filter(|_| key.is_some()).or_else(|| trailing_video_id(base));
         Self {
             video,
             key: key.map(str::to_owned),
@@ -47,7 +47,7 @@ impl Name {
     }
 }
 
-/// Whether the part of a name before its ending is a language: `en`, `zh-Hans`, `en-orig`.
+/// Whether a part of a name is a language: `en`, `zh-Hans`, `en-orig`.
 fn is_key(text: &str) -> bool {
     let mut parts = text.split(['-', '_']);
     let first = parts.next().unwrap_or_default();
@@ -57,13 +57,13 @@ fn is_key(text: &str) -> bool {
         && language(text).is_some()
 }
 
-/// The language of a name's part. yt-dlp adds the track's own mark behind it where there are several.
+/// Returns the language of a part of a name. yt-dlp appends a track mark if there are several tracks.
 pub(super) fn language(key: &str) -> Option<LanguageTag> {
     let mut key = key.strip_suffix(ORIGINAL).unwrap_or(key);
     if let Ok(tag) = LanguageTag::parse(key) {
         return Some(tag);
     }
-    // No part of such a mark is taken for one of the language: those of region and script are short.
+    // Subtags of region and script are short; a part of a track mark is not.
     loop {
         key = key.rsplit_once(['-', '_'])?.0;
         let last = key.rsplit(['-', '_']).next().unwrap_or(key);
@@ -75,24 +75,24 @@ pub(super) fn language(key: &str) -> Option<LanguageTag> {
     }
 }
 
-/// The video of a file that our own export wrote: `PLATFORM/ID/LANGUAGE.vtt`.
+/// Returns the video of a file that `archive export` wrote: `PLATFORM/ID/LANGUAGE.vtt`.
 fn folder_video(file: &Path) -> Option<VideoId> {
     let folder = file.parent()?;
     let platform = Platform::from_wire(folder.parent()?.file_name()?.to_str()?)?;
     VideoId::new(platform, folder.file_name()?.to_str()?).ok()
 }
 
-/// The YouTube id at the end of a name: `Title [ID]`, `Title-ID`, or the id alone.
-fn video_in(base: &str) -> Option<VideoId> {
+/// Returns the YouTube id at the end of a name: `Title [ID]`, `Title-ID`, or the id alone.
+fn trailing_video_id(base: &str) -> Option<VideoId> {
     let end = |text: &'_ str| {
-        let place = text.len().checked_sub(ID_LENGTH)?;
-        Some((text.get(..place)?.to_owned(), text.get(place..)?.to_owned()))
+        let start = text.len().checked_sub(ID_LENGTH)?;
+        Some((text.get(..start)?.to_owned(), text.get(start..)?.to_owned()))
     };
     let (before, id) = match base.strip_suffix(']') {
         Some(inside) => end(inside).filter(|(before, _)| before.ends_with('['))?,
         None => end(base).filter(|(before, _)| before.is_empty() || before.ends_with('-'))?,
     };
-    // An eleventh of all words would do: hardly any id is one.
+    // Words of eleven letters would match; ids are unlikely to be words.
     let is_word = |id: &str| {
         let rest = id.get(1..).unwrap_or_default();
         id.bytes().all(|c| c.is_ascii_alphabetic())
@@ -101,7 +101,7 @@ fn video_in(base: &str) -> Option<VideoId> {
     if is_word(&id) && !before.ends_with('[') {
         return None;
     }
-    VideoId::new(Platform::VideoSite, &id).ok()
+    VideoId::new(Platform::YouTube, &id).ok()
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
 
     /// `video language`, with `-` for what the name does not say and `*` behind recognised speech.
     fn check(file: &str, expect: &str) {
-        let name = Name::read(Path::new(file));
+        let name = CaptionFileName::read(Path::new(file));
         let video = name.video.map_or_else(|| "-".to_owned(), |video| video.to_string());
         let language = name.language.map_or_else(|| "-".to_owned(), |tag| tag.as_str().to_owned());
         let mark = if name.is_original { "*" } else { "" };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_video_and_the_language() {
+    fn file_name_has_video_and_language() {
         for (file, expect) in [
             ("A talk [dQw4w9WgXcQ].en.vtt", "video_site/dQw4w9WgXcQ en"),
             ("A talk, vol. 2 [dQw4w9WgXcQ].zh-Hans.srt", "video_site/dQw4w9WgXcQ zh-Hans"),
@@ -148,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_one_video_have_a_name_in_common() {
+    fn file_names_of_one_video_share_base() {
         for file in ["a/T [dQw4w9WgXcQ].en.vtt", "a/T [dQw4w9WgXcQ].vtt", "a/T [dQw4w9WgXcQ].de-orig.srt"] {
-            assert_eq!(Name::read(Path::new(file)).base, "T [dQw4w9WgXcQ]", "{file}");
+            assert_eq!(CaptionFileName::read(Path::new(file)).base, "T [dQw4w9WgXcQ]", "{file}");
         }
     }
 }

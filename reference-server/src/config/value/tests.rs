@@ -1,11 +1,11 @@
 use super::*;
 
-fn read<T: Setting>(value: &str) -> Option<String> {
-    T::read(&Raw::Text(value.to_owned())).ok().map(|value| value.show())
+fn read<T: ParseSetting>(value: &str) -> Option<String> {
+    T::read(&RawSettings::Text(value.to_owned())).ok().map(|value| value.show())
 }
 
 #[test]
-fn durations() {
+fn duration_text_round_trips() {
     for (text, expect) in [
         ("20s", Some("\"20s\"")),
         ("500ms", Some("\"500ms\"")),
@@ -20,15 +20,15 @@ fn durations() {
         ("20 parsecs", None),
         ("99999999999999999999s", None),
     ] {
-        assert_eq!(read::<Span>(text).as_deref(), expect, "{text}");
+        assert_eq!(read::<DurationValue>(text).as_deref(), expect, "{text}");
         if let Some(shown) = expect {
-            assert_eq!(read::<Span>(shown.trim_matches('"')).as_deref(), expect, "{text}");
+            assert_eq!(read::<DurationValue>(shown.trim_matches('"')).as_deref(), expect, "{text}");
         }
     }
 }
 
 #[test]
-fn sizes() {
+fn size_text_is_parsed() {
     for (text, expect) in [
         ("25MB", Some("\"25MB\"")),
         ("25 MB", Some("\"25MB\"")),
@@ -46,7 +46,7 @@ fn sizes() {
 }
 
 #[test]
-fn addresses() {
+fn address_text_is_parsed() {
     assert_eq!(read::<SocketAddr>("[::1]:0").as_deref(), Some("\"[::1]:0\""));
     assert_eq!(read::<SocketAddr>("localhost:80"), None);
     assert_eq!(read::<IpNet>("10.0.0.0/8").as_deref(), Some("\"10.0.0.0/8\""));
@@ -65,7 +65,7 @@ fn addresses() {
 }
 
 #[test]
-fn only_addresses_that_others_can_read_are_exposed() {
+fn base_url_remote_http_is_exposed() {
     for (text, expect) in [
         ("https://a.example", false),
         ("http://a.example", true),
@@ -74,33 +74,34 @@ fn only_addresses_that_others_can_read_are_exposed() {
         ("http://[::1]:1", false),
         ("http://0.0.0.0:8080", true),
     ] {
-        let url = BaseUrl::read(&Raw::Text(text.to_owned())).unwrap();
+        let url = BaseUrl::read(&RawSettings::Text(text.to_owned())).unwrap();
         assert_eq!(url.is_exposed(), expect, "{text}");
     }
 }
 
 #[test]
-fn lists_are_separated_by_commas() {
+fn list_text_is_split_at_commas() {
     assert_eq!(read::<Vec<String>>("a, b,c").as_deref(), Some("[\"a\", \"b\", \"c\"]"));
     assert_eq!(read::<Vec<String>>("").as_deref(), Some("[]"));
     assert_eq!(read::<Vec<String>>("a,,b"), None);
-    let detail = Vec::<IpNet>::read(&Raw::Text("::1, x".to_owned())).unwrap_err();
-    assert_eq!(detail.as_deref(), Some("\"x\" is none"));
-    assert!(Vec::<String>::read(&Raw::List(vec![Raw::List(Vec::new())])).is_err());
+    let detail = Vec::<IpNet>::read(&RawSettings::Text("::1, x".to_owned())).unwrap_err();
+    assert_eq!(detail.as_deref(), Some("\"x\" is invalid"));
+    assert!(Vec::<String>::read(&RawSettings::List(vec![RawSettings::List(Vec::new())])).is_err());
 }
 
 #[test]
-fn secrets_are_not_shown() {
-    let secret = Secret::read(&Raw::Text("hush".to_owned())).unwrap();
+fn secret_debug_and_display_are_redacted() {
+    let secret = Secret::read(&RawSettings::Text("hush".to_owned())).unwrap();
     assert_eq!(secret.reveal(), "hush");
     assert!(!format!("{secret:?} {}", secret.show()).contains("hush"));
-    let url = SecretUrl::read(&Raw::Text("http://me:hush@proxy:1/?k=hush".to_owned()), &["http"]).unwrap();
+    let url =
+        SecretUrl::read(&RawSettings::Text("http://me:hush@proxy:1/?k=hush".to_owned()), &["http"]).unwrap();
     assert_eq!(url.redacted(), "http://me:…@proxy:1/");
     assert!(!format!("{url:?}").contains("hush"));
 }
 
 #[test]
-fn repeated_texts_are_cut_and_escaped() {
+fn quoted_text_is_truncated_and_escaped() {
     assert_eq!(quoted("a\u{1b}[31m\n"), "\"a\\u{1b}[31m\\n\"");
     assert_eq!(quoted(&"x".repeat(500)).chars().count(), SHOWN_MAX + 3);
 }

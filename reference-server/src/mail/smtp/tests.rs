@@ -1,4 +1,4 @@
-//! Against a real mail server, in every mood.
+//! Tests against a real mail server, including its failures.
 
 #[path = "../../../../tests/smtp/smtpd.rs"]
 mod smtpd;
@@ -8,41 +8,41 @@ use std::time::Instant;
 use smtpd::Smtpd;
 
 use super::*;
-use crate::config::{Raw, Setting};
+use crate::config::{ParseSetting, RawSettings};
 
 const FROM: &str = "Verbatim <no-reply@v.example>";
 
-fn mail() -> Mail {
+fn mail() -> MailMessage {
     mail_to("ann@example.org")
 }
 
-fn mail_to(to: &str) -> Mail {
-    Mail {
+fn mail_to(to: &str) -> MailMessage {
+    MailMessage {
         to: to.to_owned(),
         subject: "A subject".to_owned(),
-        // A line that begins with a dot must arrive as it is.
+        // A line that begins with a dot must arrive unchanged.
         text: "Hello,\n.\n..two\nhttps://v.example/?token=0123\n".to_owned(),
         html: "<p>Hello</p>\n".to_owned(),
     }
 }
 
-/// One that waits for as long as it does in production.
+/// Creates a mailer with the timeouts of production.
 fn mailer(url: &str, roots: &str) -> SmtpMailer {
-    let url = SmtpUrl::read(&Raw::Text(url.to_owned())).unwrap();
+    let url = SmtpUrl::read(&RawSettings::Text(url.to_owned())).unwrap();
     SmtpMailer::new(&url, FROM.parse().unwrap(), roots.as_bytes()).unwrap()
 }
 
-fn clear(server: &Smtpd) -> SmtpMailer {
+fn unencrypted(server: &Smtpd) -> SmtpMailer {
     mailer(&format!("smtp://127.0.0.1:{}", server.port), "")
 }
 
 #[tokio::test]
-async fn a_mail_arrives_as_it_was_written() {
+async fn smtp_mail_arrives_unchanged() {
     let mut server = Smtpd::start(&[]).unwrap();
-    clear(&server).send(mail()).await.unwrap();
+    unencrypted(&server).send(mail()).await.unwrap();
     let taken = server.line().unwrap();
     assert_eq!((&taken["from"], &taken["to"][0]), (&"no-reply@v.example".into(), &"ann@example.org".into()));
-    // The sender's domain greets, unless the address names somebody else.
+    // The EHLO name is the sender's domain, unless the address names another.
     assert_eq!((&taken["hello"], &taken["tls"]), (&"v.example".into(), &false.into()));
     let data = taken["data"].as_str().unwrap();
     assert!(data.contains("Hello,\r\n.\r\n..two\r\nhttps://v.example/?token=0123\r\n"), "{data}");
@@ -52,7 +52,7 @@ async fn a_mail_arrives_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn tls_and_authentication_work_together() {
+async fn smtp_tls_with_authentication_works() {
     for (tls, scheme, query) in [
         ("starttls", "smtp", "?tls=required"),
         ("starttls", "smtp", "?tls=opportunistic"),
@@ -67,12 +67,12 @@ async fn tls_and_authentication_work_together() {
         let taken = server.line().unwrap();
         assert_eq!((&taken["tls"], &taken["user"]), (&true.into(), &"me@v.example".into()), "{tls} {query}");
         let refused = mailer(&wrong, &server.authority).send(mail()).await.unwrap_err();
-        // A wrong password is the operator's to mend: no mail is lost by it.
+        // A wrong password is fixed by the operator: no mail is lost.
         assert_eq!(
             (refused.retry(), refused.to_string().as_str()),
-            (Retry::Backoff, "the mail server refused us (535)")
+            (Retry::Backoff, "the mail server refused the connection (535)")
         );
-        // A certificate of nobody that is known.
+        // A certificate of an unknown authority.
         let refused = mailer(&good, "").send(mail()).await.unwrap_err();
         assert_eq!(refused.retry(), Retry::Backoff);
         assert!(!refused.to_string().contains("p@ss"), "{refused}");
@@ -80,20 +80,20 @@ async fn tls_and_authentication_work_together() {
 }
 
 #[tokio::test]
-async fn nothing_goes_out_in_the_clear_where_tls_is_required() {
+async fn smtp_required_tls_missing_fails() {
     let mut server = Smtpd::start(&["--user", "me", "--password", "hush"]).unwrap();
     let url = format!("smtp://me:hush@localhost:{}?tls=required", server.port);
     let refused = mailer(&url, &server.authority).send(mail()).await.unwrap_err();
     assert_eq!(refused.retry(), Retry::Backoff);
     assert!(refused.to_string().contains("STARTTLS"), "{refused}");
-    // Whoever leaves it to the server gets it done.
+    // With `opportunistic` the mail is sent unencrypted.
     let url = format!("smtp://me:hush@localhost:{}?tls=opportunistic", server.port);
     mailer(&url, &server.authority).send(mail()).await.unwrap();
     assert_eq!(server.line().unwrap()["tls"], false);
 }
 
 #[tokio::test]
-async fn what_is_said_about_the_mail_is_told_from_what_is_said_about_us() {
+async fn smtp_replies_are_mapped_to_retries() {
     let mut server = Smtpd::start(&[]).unwrap();
     for (mode, retry) in [
         ("mail:451", Retry::Backoff),
@@ -109,51 +109,51 @@ async fn what_is_said_about_the_mail_is_told_from_what_is_said_about_us() {
         ("drop:data", Retry::Backoff),
     ] {
         server.mode(mode).unwrap();
-        let refused = clear(&server).send(mail()).await.unwrap_err();
+        let refused = unencrypted(&server).send(mail()).await.unwrap_err();
         assert_eq!(refused.retry(), retry, "{mode}: {refused}");
-        // What a server says may name the recipient.
+        // A reply of the server may contain the recipient.
         assert!(!refused.to_string().contains("ann@"), "{mode}: {refused}");
     }
     server.mode("accept").unwrap();
-    clear(&server).send(mail()).await.unwrap();
+    unencrypted(&server).send(mail()).await.unwrap();
     server.line().unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_stalls_is_given_up() {
+async fn smtp_stalled_server_times_out() {
     let mut server = Smtpd::start(&[]).unwrap();
-    let hasty = Patience {
+    let short = SmtpTimeouts {
         greeting: Duration::from_secs(2),
         all: Duration::from_secs(3),
         quit: Duration::from_secs(1),
     };
-    let mailer = clear(&server).with_patience(hasty);
+    let mailer = unencrypted(&server).with_timeouts(short);
     for (mode, limit) in [("stall:greeting", 2), ("stall:data", 3)] {
         server.mode(mode).unwrap();
         let began = Instant::now();
         let refused = mailer.send(mail()).await.unwrap_err();
         assert_eq!(
             (refused.retry(), refused.to_string().as_str()),
-            (Retry::Backoff, "the mail server did not answer in time")
+            (Retry::Backoff, "the mail server timed out")
         );
         assert!(began.elapsed() >= Duration::from_secs(limit), "{mode}: {:?}", began.elapsed());
     }
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_too_early_may_get_a_mail_twice() {
+async fn smtp_lost_reply_is_retried() {
     let mut server = Smtpd::start(&[]).unwrap();
     server.mode("late:data").unwrap();
-    // It has the mail, and nobody but itself knows.
-    let unknown = clear(&server).send(mail()).await.unwrap_err();
+    // The server has the mail, but the client does not know.
+    let unknown = unencrypted(&server).send(mail()).await.unwrap_err();
     assert_eq!(unknown.retry(), Retry::Backoff);
     assert_eq!(server.line().unwrap()["to"][0], "ann@example.org");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_tried_again() {
+async fn smtp_unreachable_server_is_retried() {
     let server = Smtpd::start(&[]).unwrap();
-    let mailer = clear(&server);
+    let mailer = unencrypted(&server);
     drop(server);
     let refused = mailer.send(mail()).await.unwrap_err();
     assert_eq!(refused.retry(), Retry::Backoff);
@@ -161,13 +161,13 @@ async fn a_server_that_is_not_there_is_tried_again() {
 }
 
 #[tokio::test]
-async fn addresses_of_other_scripts_need_a_server_that_takes_them() {
+async fn smtp_international_address_requires_smtputf8() {
     let mut server = Smtpd::start(&["--utf8"]).unwrap();
-    clear(&server).send(mail_to("jürgen@example.org")).await.unwrap();
+    unencrypted(&server).send(mail_to("jürgen@example.org")).await.unwrap();
     assert_eq!(server.line().unwrap()["to"][0], "jürgen@example.org");
     let mut plain = Smtpd::start(&[]).unwrap();
-    let refused = clear(&plain).send(mail_to("jürgen@example.org")).await.unwrap_err();
+    let refused = unencrypted(&plain).send(mail_to("jürgen@example.org")).await.unwrap_err();
     assert_eq!(refused.retry(), Retry::Never, "{refused}");
-    clear(&plain).send(mail_to("ann@bücher.example")).await.unwrap();
+    unencrypted(&plain).send(mail_to("ann@bücher.example")).await.unwrap();
     assert_eq!(plain.line().unwrap()["to"][0], "ann@xn--bcher-kva.example");
 }

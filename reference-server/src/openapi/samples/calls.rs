@@ -1,69 +1,80 @@
-//! The calls: one for each operation, with what it takes.
+//! Sample calls: one per operation.
 
-/// A value of a call.
+/// Value of a parameter.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Given {
-    /// Itself.
+pub(super) enum SampleParameter {
+    /// Literal text.
     Text(&'static str),
-    /// What the reader brings along: the name of a variable of the environment.
+    /// Environment variable that the reader must set.
     Variable(&'static str),
 }
 
-/// The body of a call.
+/// Body of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Body {
-    /// None.
+pub(super) enum SampleBody {
+    /// No body.
     None,
-    /// A JSON object.
-    Json(&'static [(&'static str, Given)]),
-    /// A form.
-    Form(&'static [(&'static str, Given)]),
-    /// Whatever a variable of the environment has, as it is.
+    /// JSON object.
+    Json(&'static [(&'static str, SampleParameter)]),
+    /// Form.
+    Form(&'static [(&'static str, SampleParameter)]),
+    /// Content of an environment variable, unchanged.
     Raw(&'static str),
 }
 
-/// One call.
+/// Sample call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
-    /// The `operationId`.
+pub(super) struct SampleCall {
+    /// `operationId` of the operation.
     pub(super) operation: &'static str,
-    /// The parts of the path that vary.
-    pub(super) path: &'static [(&'static str, Given)],
-    /// The query.
-    pub(super) query: &'static [(&'static str, Given)],
-    /// The variable with the key that it needs.
+    /// Path parameters.
+    pub(super) path: &'static [(&'static str, SampleParameter)],
+    /// Query parameters.
+    pub(super) query: &'static [(&'static str, SampleParameter)],
+    /// Environment variable with the key, if the operation needs one.
     pub(super) key: Option<&'static str>,
     /// Other headers.
-    pub(super) headers: &'static [(&'static str, Given)],
-    /// The body.
-    pub(super) body: Body,
-    /// Whether the answer is JSON.
+    pub(super) headers: &'static [(&'static str, SampleParameter)],
+    /// Body.
+    pub(super) body: SampleBody,
+    /// Whether the response is JSON.
     pub(super) is_json: bool,
 }
 
-use Given::{Text, Variable};
+use SampleParameter::{Text, Variable};
 
-/// A key of the look-up API.
+/// Key of the lookup API.
 const KEY: Option<&str> = Some("VERBATIM_KEY");
-/// The key of an account.
+/// Key of an account.
 const ACCOUNT_KEY: Option<&str> = Some("VERBATIM_ACCOUNT_KEY");
-const ORDER: &[(&str, Given)] = &[("order", Variable("VERBATIM_ORDER"))];
+const ORDER: &[(&str, SampleParameter)] = &[("order", Variable("VERBATIM_ORDER"))];
 const VIDEO: &str = super::super::examples::VIDEO;
 
-const PLAIN: Call =
-    Call { operation: "", path: &[], query: &[], key: None, headers: &[], body: Body::None, is_json: true };
+const PLAIN: SampleCall = SampleCall {
+    operation: "",
+    path: &[],
+    query: &[],
+    key: None,
+    headers: &[],
+    body: SampleBody::None,
+    is_json: true,
+};
 
-const fn plain(operation: &'static str) -> Call {
-    Call { operation, ..PLAIN }
+const fn plain(operation: &'static str) -> SampleCall {
+    SampleCall { operation, ..PLAIN }
 }
 
-/// All of them.
-pub(super) const CALLS: &[Call] = &[
-    Call { query: &[("url", Text("https://youtu.be/dQw4w9WgXcQ"))], key: KEY, ..plain("getTranscript") },
-    Call { query: &[("v", Text(VIDEO))], is_json: false, ..plain("headTranscript") },
-    Call { body: Body::Json(&[("label", Text("laptop"))]), ..plain("createApiKey") },
-    Call { key: KEY, ..plain("getKeyStatus") },
-    Call {
+/// All sample calls.
+pub(super) const CALLS: &[SampleCall] = &[
+    SampleCall {
+        query: &[("url", Text("https://youtu.be/dQw4w9WgXcQ"))],
+        key: KEY,
+        ..plain("getTranscript")
+    },
+    SampleCall { query: &[("v", Text(VIDEO))], is_json: false, ..plain("headTranscript") },
+    SampleCall { body: SampleBody::Json(&[("label", Text("laptop"))]), ..plain("createApiKey") },
+    SampleCall { key: KEY, ..plain("getKeyStatus") },
+    SampleCall {
         path: &[("platform", Text("video_site")), ("id", Text(VIDEO))],
         is_json: false,
         ..plain("getWatchPage")
@@ -71,44 +82,51 @@ pub(super) const CALLS: &[Call] = &[
     plain("getHealth"),
     plain("getVersion"),
     plain("getOpenApi"),
-    Call { is_json: false, ..plain("getDocs") },
-    Call { path: &[("operation", Text("getTranscript"))], is_json: false, ..plain("getDocsOfOperation") },
-    Call { is_json: false, ..plain("getLlmsTxt") },
-    Call { body: Body::Json(&[("email", Text("ann@example.org"))]), ..plain("registerAccount") },
-    Call { query: &[("token", Variable("VERBATIM_TOKEN"))], ..plain("openVerificationLink") },
-    Call { body: Body::Json(&[("token", Variable("VERBATIM_TOKEN"))]), ..plain("confirmVerification") },
-    Call { key: ACCOUNT_KEY, ..plain("getAccount") },
-    Call { key: ACCOUNT_KEY, ..plain("rotateKey") },
-    Call {
+    SampleCall { is_json: false, ..plain("getDocs") },
+    SampleCall {
+        path: &[("operation", Text("getTranscript"))],
+        is_json: false,
+        ..plain("getDocsOfOperation")
+    },
+    SampleCall { is_json: false, ..plain("getLlmsTxt") },
+    SampleCall { body: SampleBody::Json(&[("email", Text("ann@example.org"))]), ..plain("registerAccount") },
+    SampleCall { query: &[("token", Variable("VERBATIM_TOKEN"))], ..plain("openVerificationLink") },
+    SampleCall {
+        body: SampleBody::Json(&[("token", Variable("VERBATIM_TOKEN"))]),
+        ..plain("confirmVerification")
+    },
+    SampleCall { key: ACCOUNT_KEY, ..plain("getAccount") },
+    SampleCall { key: ACCOUNT_KEY, ..plain("rotateKey") },
+    SampleCall {
         query: &[("video_id", Text(VIDEO)), ("lang", Text("en"))],
         key: ACCOUNT_KEY,
         ..plain("getVideoTranscript")
     },
-    Call {
+    SampleCall {
         key: ACCOUNT_KEY,
-        body: Body::Json(&[("video_id", Text(VIDEO)), ("message", Text("What is it about?"))]),
+        body: SampleBody::Json(&[("video_id", Text(VIDEO)), ("message", Text("What is it about?"))]),
         ..plain("askAboutVideo")
     },
-    Call { key: ACCOUNT_KEY, body: Body::Json(&[("plan", Text("pro"))]), ..plain("subscribe") },
-    Call { key: ACCOUNT_KEY, body: Body::Json(&[("pack", Text("1k"))]), ..plain("buyCredits") },
-    Call {
+    SampleCall { key: ACCOUNT_KEY, body: SampleBody::Json(&[("plan", Text("pro"))]), ..plain("subscribe") },
+    SampleCall { key: ACCOUNT_KEY, body: SampleBody::Json(&[("pack", Text("1k"))]), ..plain("buyCredits") },
+    SampleCall {
         headers: &[
             ("Stripe-Signature", Variable("STRIPE_SIGNATURE")),
             ("Content-Type", Text("application/json")),
         ],
-        body: Body::Raw("STRIPE_EVENT"),
+        body: SampleBody::Raw("STRIPE_EVENT"),
         ..plain("takeStripeEvent")
     },
-    Call { path: ORDER, is_json: false, ..plain("getOrderPage") },
-    Call {
+    SampleCall { path: ORDER, is_json: false, ..plain("getOrderPage") },
+    SampleCall {
         path: ORDER,
         query: &[("token", Variable("VERBATIM_ORDER_TOKEN"))],
         is_json: false,
         ..plain("getSandboxPage")
     },
-    Call {
+    SampleCall {
         path: ORDER,
-        body: Body::Form(&[("token", Variable("VERBATIM_ORDER_TOKEN")), ("deed", Text("pay"))]),
+        body: SampleBody::Form(&[("token", Variable("VERBATIM_ORDER_TOKEN")), ("deed", Text("pay"))]),
         is_json: false,
         ..plain("pressSandboxButton")
     },

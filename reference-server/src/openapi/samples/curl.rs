@@ -1,9 +1,9 @@
-//! A call for a shell.
+//! Samples for the shell.
 
-use super::{Body, Given, Request};
+use super::{SampleBody, SampleParameter, SampleRequest};
 
-/// The call with curl.
-pub(super) fn source(request: &Request<'_>) -> String {
+/// Renders a call with curl.
+pub(super) fn source(request: &SampleRequest<'_>) -> String {
     let call = request.call;
     let mut lines = vec![format!("curl --fail-with-body {}", quoted(&request.address(put_in)))];
     match request.method.as_str() {
@@ -12,10 +12,10 @@ pub(super) fn source(request: &Request<'_>) -> String {
             lines.push("--head".to_owned());
             lines.extend((!call.query.is_empty()).then(|| "--get".to_owned()));
         }
-        "POST" if matches!(call.body, Body::None) => lines.push("--request POST".to_owned()),
+        "POST" if matches!(call.body, SampleBody::None) => lines.push("--request POST".to_owned()),
         _ => {}
     }
-    let pair = |name: &str, value: Given| quoted(&format!("{name}={}", put_in(value)));
+    let pair = |name: &str, value: SampleParameter| quoted(&format!("{name}={}", put_in(value)));
     for (name, value) in call.query {
         lines.push(format!("--data-urlencode {}", pair(name, *value)));
     }
@@ -26,36 +26,36 @@ pub(super) fn source(request: &Request<'_>) -> String {
         lines.push(format!("--header {}", quoted(&format!("{name}: {}", put_in(*value)))));
     }
     match call.body {
-        Body::None => {}
-        Body::Json(fields) => {
+        SampleBody::None => {}
+        SampleBody::Json(fields) => {
             lines.push("--header 'Content-Type: application/json'".to_owned());
             lines.push(format!("--data {}", json(fields)));
         }
-        Body::Form(fields) => {
+        SampleBody::Form(fields) => {
             lines.extend(
                 fields.iter().map(|(name, value)| format!("--data-urlencode {}", pair(name, *value))),
             );
         }
-        Body::Raw(variable) => lines.push(format!("--data-binary \"${variable}\"")),
+        SampleBody::Raw(variable) => lines.push(format!("--data-binary \"${variable}\"")),
     }
     lines.join(" \\\n  ")
 }
 
-/// A value inside of a shell's word: no value of ours has a quotation mark in it.
-fn put_in(value: Given) -> String {
+/// Value inside a shell word. No value contains a quotation mark.
+fn put_in(value: SampleParameter) -> String {
     match value {
-        Given::Text(text) => text.to_owned(),
-        Given::Variable(name) => format!("${name}"),
+        SampleParameter::Text(text) => text.to_owned(),
+        SampleParameter::Variable(name) => format!("${name}"),
     }
 }
 
-/// A word of the shell: in double quotes where something is put in.
+/// Quoted shell word: in double quotes if it contains a variable.
 fn quoted(text: &str) -> String {
     if text.contains('$') { format!("\"{text}\"") } else { format!("'{text}'") }
 }
 
-fn json(fields: &[(&str, Given)]) -> String {
-    let has_variable = fields.iter().any(|(_, value)| matches!(value, Given::Variable(_)));
+fn json(fields: &[(&str, SampleParameter)]) -> String {
+    let has_variable = fields.iter().any(|(_, value)| matches!(value, SampleParameter::Variable(_)));
     let mark = if has_variable { "\\\"" } else { "\"" };
     let fields: Vec<String> = fields
         .iter()

@@ -1,14 +1,14 @@
-//! A call with the fetch of browsers and Node.
+//! Samples for the fetch API of browsers and Node.
 
-use super::{Body, Given, Request};
+use super::{SampleBody, SampleParameter, SampleRequest};
 
-/// The call with fetch.
-pub(super) fn source(request: &Request<'_>) -> String {
+/// Renders a call with fetch.
+pub(super) fn source(request: &SampleRequest<'_>) -> String {
     let call = request.call;
     let mut text = String::new();
     let mut address = request.address(|value| match value {
-        Given::Text(text) => text.to_owned(),
-        Given::Variable(name) => format!("${{process.env.{name}}}"),
+        SampleParameter::Text(text) => text.to_owned(),
+        SampleParameter::Variable(name) => format!("${{process.env.{name}}}"),
     });
     if !call.query.is_empty() {
         text.push_str(&format!("const query = new URLSearchParams({});\n", object(call.query)));
@@ -24,17 +24,17 @@ pub(super) fn source(request: &Request<'_>) -> String {
         headers.push(format!("Authorization: `Bearer ${{process.env.{key}}}`"));
     }
     headers.extend(call.headers.iter().map(|(name, value)| format!("\"{name}\": {}", expression(*value))));
-    if matches!(call.body, Body::Json(_)) {
+    if matches!(call.body, SampleBody::Json(_)) {
         headers.push("\"Content-Type\": \"application/json\"".to_owned());
     }
     if !headers.is_empty() {
         options.push(format!("headers: {{ {} }}", headers.join(", ")));
     }
     match call.body {
-        Body::None => {}
-        Body::Json(fields) => options.push(format!("body: JSON.stringify({})", object(fields))),
-        Body::Form(fields) => options.push(format!("body: new URLSearchParams({})", object(fields))),
-        Body::Raw(variable) => options.push(format!("body: process.env.{variable}")),
+        SampleBody::None => {}
+        SampleBody::Json(fields) => options.push(format!("body: JSON.stringify({})", object(fields))),
+        SampleBody::Form(fields) => options.push(format!("body: new URLSearchParams({})", object(fields))),
+        SampleBody::Raw(variable) => options.push(format!("body: process.env.{variable}")),
     }
     let options = match options.is_empty() {
         true => String::new(),
@@ -50,14 +50,14 @@ pub(super) fn source(request: &Request<'_>) -> String {
     text
 }
 
-fn expression(value: Given) -> String {
+fn expression(value: SampleParameter) -> String {
     match value {
-        Given::Text(text) => format!("\"{text}\""),
-        Given::Variable(name) => format!("process.env.{name}"),
+        SampleParameter::Text(text) => format!("\"{text}\""),
+        SampleParameter::Variable(name) => format!("process.env.{name}"),
     }
 }
 
-fn object(fields: &[(&str, Given)]) -> String {
+fn object(fields: &[(&str, SampleParameter)]) -> String {
     let fields: Vec<String> =
         fields.iter().map(|(name, value)| format!("{name}: {}", expression(*value))).collect();
     format!("{{ {} }}", fields.join(", "))

@@ -1,6 +1,6 @@
-//! Every operation as a call that can be copied: in curl, Python and JavaScript. The tests run all of them.
+//! Code samples of every operation in curl, Python and JavaScript. The tests run all of them.
 //!
-//! What the reader must bring along (a key, the token of a mail, an order) is taken from the environment.
+//! Values that the reader must supply (a key, the token of a mail, an order) are environment variables.
 
 mod calls;
 mod curl;
@@ -9,9 +9,9 @@ mod python;
 
 use serde_json::{Value, json};
 
-use calls::{Body, CALLS, Call, Given};
+use calls::{CALLS, SampleBody, SampleCall, SampleParameter};
 
-/// Adds the samples to the operations of the paths (`x-codeSamples`), for a service at this address.
+/// Adds the samples (`x-codeSamples`) to the operations, for a service at this address.
 pub(super) fn add(paths: &mut Value, base_url: &str) {
     let base_url = base_url.trim_end_matches('/');
     let items = paths.as_object_mut().into_iter().flatten();
@@ -19,7 +19,7 @@ pub(super) fn add(paths: &mut Value, base_url: &str) {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
             let id = operation["operationId"].as_str().unwrap_or_default();
             let Some(call) = CALLS.iter().find(|call| call.operation == id) else { continue };
-            let request = Request { call, method: method.to_ascii_uppercase(), base_url, path };
+            let request = SampleRequest { call, method: method.to_ascii_uppercase(), base_url, path };
             operation["x-codeSamples"] = json!([
                 { "lang": "Shell", "label": "curl", "source": curl::source(&request) },
                 { "lang": "Python", "label": "Python", "source": python::source(&request) },
@@ -29,25 +29,25 @@ pub(super) fn add(paths: &mut Value, base_url: &str) {
     }
 }
 
-/// One call, and where it goes.
-struct Request<'a> {
-    call: &'a Call,
+/// Call with its method and address.
+struct SampleRequest<'a> {
+    call: &'a SampleCall,
     method: String,
     base_url: &'a str,
     path: &'a str,
 }
 
-impl Request<'_> {
-    /// The address without a query, each part of the path that is given put in by `given`.
-    fn address(&self, given: impl Fn(Given) -> String) -> String {
+impl SampleRequest<'_> {
+    /// Address without the query; `render` formats the path parameters.
+    fn address(&self, render: impl Fn(SampleParameter) -> String) -> String {
         let mut address = format!("{}{}", self.base_url, self.path);
         for (name, value) in self.call.path {
-            address = address.replace(&format!("{{{name}}}"), &given(*value));
+            address = address.replace(&format!("{{{name}}}"), &render(*value));
         }
         address
     }
 
-    /// Whether it is a GET, which needs not be said.
+    /// Whether the method is GET, the default of all clients.
     fn is_get(&self) -> bool {
         self.method == "GET"
     }

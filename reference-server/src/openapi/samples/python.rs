@@ -1,13 +1,13 @@
-//! A call with nothing but Python's standard library.
+//! Samples for Python's standard library.
 
-use super::{Body, Given, Request};
+use super::{SampleBody, SampleParameter, SampleRequest};
 
-/// The call with urllib.
-pub(super) fn source(request: &Request<'_>) -> String {
+/// Renders a call with urllib.
+pub(super) fn source(request: &SampleRequest<'_>) -> String {
     let call = request.call;
     let is_json = call.is_json;
-    let sends_json = matches!(call.body, Body::Json(_));
-    let sends_form = matches!(call.body, Body::Form(_));
+    let sends_json = matches!(call.body, SampleBody::Json(_));
+    let sends_form = matches!(call.body, SampleBody::Form(_));
     let variables = call.key.is_some() || source_uses_variables(request);
     let mut text = String::new();
     for (module, is_needed) in [("json", is_json || sends_json), ("os", variables)] {
@@ -20,8 +20,8 @@ pub(super) fn source(request: &Request<'_>) -> String {
     }
     text.push_str("import urllib.request\n\n");
     let mut address = request.address(|value| match value {
-        Given::Text(text) => text.to_owned(),
-        Given::Variable(name) => format!("{{os.environ['{name}']}}"),
+        SampleParameter::Text(text) => text.to_owned(),
+        SampleParameter::Variable(name) => format!("{{os.environ['{name}']}}"),
     });
     if !call.query.is_empty() {
         text.push_str(&format!("query = urllib.parse.urlencode({})\n", dictionary(call.query)));
@@ -30,13 +30,15 @@ pub(super) fn source(request: &Request<'_>) -> String {
     let mark = if address.contains('{') { "f" } else { "" };
     let mut arguments = vec![format!("{mark}\"{address}\"")];
     match call.body {
-        Body::None if request.method == "POST" => arguments.push("data=b\"\"".to_owned()),
-        Body::None => {}
-        Body::Json(fields) => arguments.push(format!("data=json.dumps({}).encode()", dictionary(fields))),
-        Body::Form(fields) => {
+        SampleBody::None if request.method == "POST" => arguments.push("data=b\"\"".to_owned()),
+        SampleBody::None => {}
+        SampleBody::Json(fields) => {
+            arguments.push(format!("data=json.dumps({}).encode()", dictionary(fields)))
+        }
+        SampleBody::Form(fields) => {
             arguments.push(format!("data=urllib.parse.urlencode({}).encode()", dictionary(fields)));
         }
-        Body::Raw(variable) => arguments.push(format!("data=os.environ[\"{variable}\"].encode()")),
+        SampleBody::Raw(variable) => arguments.push(format!("data=os.environ[\"{variable}\"].encode()")),
     }
     let mut headers = Vec::new();
     if let Some(key) = call.key {
@@ -62,25 +64,25 @@ pub(super) fn source(request: &Request<'_>) -> String {
     text
 }
 
-fn source_uses_variables(request: &Request<'_>) -> bool {
+fn source_uses_variables(request: &SampleRequest<'_>) -> bool {
     let call = request.call;
     let body = match call.body {
-        Body::Json(fields) | Body::Form(fields) => fields,
-        Body::Raw(_) => return true,
-        Body::None => &[],
+        SampleBody::Json(fields) | SampleBody::Form(fields) => fields,
+        SampleBody::Raw(_) => return true,
+        SampleBody::None => &[],
     };
     let mut all = call.path.iter().chain(call.query).chain(call.headers).chain(body);
-    all.any(|(_, value)| matches!(value, Given::Variable(_)))
+    all.any(|(_, value)| matches!(value, SampleParameter::Variable(_)))
 }
 
-fn expression(value: Given) -> String {
+fn expression(value: SampleParameter) -> String {
     match value {
-        Given::Text(text) => format!("\"{text}\""),
-        Given::Variable(name) => format!("os.environ[\"{name}\"]"),
+        SampleParameter::Text(text) => format!("\"{text}\""),
+        SampleParameter::Variable(name) => format!("os.environ[\"{name}\"]"),
     }
 }
 
-fn dictionary(fields: &[(&str, Given)]) -> String {
+fn dictionary(fields: &[(&str, SampleParameter)]) -> String {
     let fields: Vec<String> =
         fields.iter().map(|(name, value)| format!("\"{name}\": {}", expression(*value))).collect();
     format!("{{{}}}", fields.join(", "))

@@ -1,4 +1,4 @@
-//! The chat about a video.
+//! Chat operation.
 
 use serde_json::{Value, json};
 use transcript_core::{
@@ -27,23 +27,23 @@ fn chat(options: &AccountsOptions) -> Value {
     json!({
         "operationId": "askAboutVideo",
         "tags": ["accounts"],
-        "summary": "Ask about a video, for credits",
+        "summary": "Ask a question about a video for credits",
         "description": format!(
-            "Costs {cost} when the answer is delivered, the transcript included; a failure costs nothing. Each \
-             quotation in the answer is the transcript's own text, and each marker such as `[1:05]` the start of a \
-             segment: what a model writes is checked before it leaves. `citations` and `coverage` are extensions. \
-             With `Accept: text/event-stream`, also an extension, sentences come as `sentence` events as soon as they \
-             are verified, and then the whole as an `answer` event; a failure after the first is an `error` event. A \
-             request that is repeated with its Idempotency-Key gets the JSON answer."
+            "Costs {cost} on delivery, the transcript included; a failure is free. Each quotation in the answer is the \
+             transcript's own text, and each marker such as `[1:05]` is the start of a segment: model output is \
+             verified before it is sent. `citations` and `coverage` are extensions. With `Accept: text/event-stream`, \
+             also an extension, each verified sentence is sent as a `sentence` event, and then the whole answer as an \
+             `answer` event; a failure after the first sentence is an `error` event. A replay by Idempotency-Key is \
+             always JSON."
         ),
         "security": key(),
         "parameters": [parameters::idempotency_key()],
         "requestBody": {
-            "description": format!("At most {CHAT_BODY_MAX} bytes; a field that is not known is refused."),
+            "description": format!("At most {CHAT_BODY_MAX} bytes; unknown fields are rejected."),
             "required": true,
             "content": json_body::<ChatQuestion>(json!({
                 "first": example("A first question", examples::chat_question(false)),
-                "followUp": example("A question that goes on with a conversation", examples::chat_question(true))
+                "followUp": example("A follow-up question", examples::chat_question(true))
             }))
         },
         "responses": responses()
@@ -52,14 +52,14 @@ fn chat(options: &AccountsOptions) -> Value {
 
 fn responses() -> Value {
     let mut headers = vec![
-        X_CACHE.header("Whether the transcript came from the archive; not with events."),
-        X_CREDITS_REMAINING.header("The credits that are left; not with events."),
+        X_CACHE.header("Whether the transcript is from the archive; not sent with events."),
+        X_CREDITS_REMAINING.header("The remaining credits; not sent with events."),
         replayed(),
     ];
     headers.extend(rate_limit());
     let mut content = json_body::<ChatAnswer>(json!({
         "answered": example("An answer", examples::chat_answer()),
-        "notCovered": example("The transcript does not say", examples::chat_not_covered())
+        "notCovered": example("The transcript has no answer", examples::chat_not_covered())
     }));
     content["text/event-stream"] = json!({
         "schema": { "type": "string" },
@@ -69,8 +69,8 @@ fn responses() -> Value {
         "200": answer("The answer.", content, headers),
         "400": denial(
             400,
-            "The body is missing, is no JSON object, or a field is wrong; or the Idempotency-Key was used for another \
-             request.",
+            "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
+             another request.",
             &[
                 ("long", "message: it has more than 2000 characters"),
                 ("role", "conversation_history: the role of each item is user or assistant"),
@@ -81,16 +81,16 @@ fn responses() -> Value {
         "402": no_credits(),
         "404": denial(
             404,
-            "There is no transcript: no captions, or a video that is private or gone.",
+            "There is no transcript: no captions, or the video is private or removed.",
             &[("silent", "This video has no captions.")],
             rate_limit(),
         ),
         "409": denial(
             409,
-            "Another request with this Idempotency-Key is under way. Asking again counts for the limit of repeats.",
+            "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of repeats.",
             &[(
                 "busy",
-                "Another request with this Idempotency-Key is under way: please try again in a moment.",
+                "A request with this Idempotency-Key is still running. Retry in a few seconds.",
             )],
             [],
         ),

@@ -1,5 +1,5 @@
-//! Examples of every body, as values of the wire types. No check digits are right, so that nobody takes a key
-//! for a real one.
+//! Examples of all bodies, as values of the wire types.
+//! The check digits of keys are wrong on purpose: they can never be real keys.
 
 use serde_json::Value;
 use transcript_core::{
@@ -8,8 +8,9 @@ use transcript_core::{
     wire::{
         lookup::Segment,
         v1::{
-            ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn, CreditsCheckout,
-            ErrorBody, KeyRotated, Me, PlanCheckout, Register, Registered, Verified, VideoTranscript,
+            AccountInfo, ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn,
+            CreditsCheckout, ErrorBody, PlanCheckout, RegisterRequest, RegisterResponse, RotateKeyResponse,
+            VerifyResponse, VideoTranscript,
         },
     },
 };
@@ -17,24 +18,24 @@ use transcript_core::{
 use crate::openapi::examples::{VIDEO, segments, value};
 
 pub(super) fn register() -> Value {
-    value(Register { email: "ann@example.org".to_owned() })
+    value(RegisterRequest { email: "ann@example.org".to_owned() })
 }
 
 pub(super) fn registered() -> Value {
-    value(Registered {
+    value(RegisterResponse {
         success: true,
-        message: "Please look into your mailbox: the link in our mail gives you an API key.".to_owned(),
+        message: "Check your mailbox: the link in the mail creates your API key.".to_owned(),
     })
 }
 
 pub(super) fn verified() -> Value {
     let plan = Plan::Free.as_str().to_owned();
-    value(Verified { success: true, api_key: key('0'), credits: 200, plan, notice: None })
+    value(VerifyResponse { success: true, api_key: key('0'), credits: 200, plan, notice: None })
 }
 
 pub(super) fn me(options: &AccountsOptions) -> Value {
-    let credits = options.plans.of(Plan::Free).credits;
-    value(Me {
+    let credits = options.plans.terms(Plan::Free).credits;
+    value(AccountInfo {
         email: "ann@example.org".to_owned(),
         plan: Plan::Free.as_str().to_owned(),
         credits_remaining: credits.saturating_sub(1),
@@ -44,7 +45,7 @@ pub(super) fn me(options: &AccountsOptions) -> Value {
 }
 
 pub(super) fn rotated() -> Value {
-    value(KeyRotated { success: true, api_key: key('1') })
+    value(RotateKeyResponse { success: true, api_key: key('1') })
 }
 
 pub(super) fn transcript() -> Value {
@@ -57,9 +58,9 @@ pub(super) fn transcript() -> Value {
     })
 }
 
-pub(super) fn chat_question(goes_on: bool) -> Value {
+pub(super) fn chat_question(is_follow_up: bool) -> Value {
     let turn = |role, content: &str| ChatTurn { role, content: content.to_owned() };
-    let said = vec![
+    let history = vec![
         turn(ChatRole::User, "When did the pier break?"),
         turn(
             ChatRole::Assistant,
@@ -68,8 +69,8 @@ pub(super) fn chat_question(goes_on: bool) -> Value {
     ];
     value(ChatQuestion {
         video_id: VIDEO.to_owned(),
-        message: if goes_on { "And after that?" } else { "When did the pier break?" }.to_owned(),
-        conversation_history: goes_on.then_some(said),
+        message: if is_follow_up { "And after that?" } else { "When did the pier break?" }.to_owned(),
+        conversation_history: is_follow_up.then_some(history),
     })
 }
 
@@ -119,7 +120,7 @@ pub(super) fn credits_checkout(options: &AccountsOptions) -> Value {
     })
 }
 
-/// The id of an order.
+/// Id of the example order.
 pub(super) fn order() -> String {
     format!("buy-credits-{}", "0".repeat(32))
 }

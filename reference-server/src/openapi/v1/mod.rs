@@ -1,4 +1,4 @@
-//! The operations of Surface B, the v1 API.
+//! Operations of the v1 API.
 
 mod chat;
 mod examples;

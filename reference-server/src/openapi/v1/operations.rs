@@ -1,13 +1,15 @@
-//! What each operation takes, and everything that it answers.
+//! Account and transcript operations: parameters and all responses.
 
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::AccountsOptions,
-    wire::v1::{KeyRotated, Me, Register, Registered, Verified, VideoTranscript},
+    wire::v1::{
+        AccountInfo, RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse, VideoTranscript,
+    },
 };
 
 use super::{
-    super::responses::{Header, example, header, json_body, optional_header, text_body},
+    super::responses::{ResponseHeader, example, header, json_body, optional_header, text_body},
     examples, parameters,
     responses::{
         X_CACHE, X_CREDITS_REMAINING, answer, body_denials, denial, fault, no_credits, no_key, rate_limit,
@@ -27,7 +29,7 @@ pub(super) fn paths(options: &AccountsOptions) -> Value {
     })
 }
 
-/// Only with a key of an account.
+/// Security: an account's key is required.
 pub(super) fn key() -> Value {
     json!([{ "account": [] }])
 }
@@ -35,13 +37,13 @@ pub(super) fn key() -> Value {
 fn register() -> Value {
     let mut responses = json!({
         "200": answer(
-            "The mail is on its way. Addresses with and without an account get the same answer.",
-            json_body::<Registered>(json!({ "mailed": example("Always the same", examples::registered()) })),
+            "The mail is queued. The response is the same for addresses with and without an account.",
+            json_body::<RegisterResponse>(json!({ "mailed": example("Always the same", examples::registered()) })),
             [],
         ),
         "400": denial(
             400,
-            "The body is missing, is no JSON object, or a field is wrong.",
+            "The body is missing, is not a JSON object, or a field is invalid.",
             &[
                 ("missing", "body: it is missing: send JSON such as {\"email\": …}"),
                 ("address", "email: give an e-mail address such as name@example.org"),
@@ -58,26 +60,33 @@ fn register() -> Value {
     json!({
         "operationId": "registerAccount",
         "tags": ["accounts"],
-        "summary": "Ask for an account, or for a new key of one",
-        "description": "A mail with a verification link is sent to the address. For an address that has an \
-                        account the link gives a new key: the credits stay, the old key ends. An address that was \
-                        sent several mails within the hour is sent no more of them, and the answer is the same.",
+        "summary": "Create an account, or request a new key for one",
+        "description": "Sends a mail with a verification link to the address. If the address has an account, the link \
+                        issues a new key: the credits stay, and the old key stops working. After several mails within \
+                        an hour no more are sent to the address; the response is the same.",
         "security": [],
         "requestBody": {
-            "description": format!("At most {BODY_MAX} bytes; a field that is not known is refused."),
+            "description": format!("At most {BODY_MAX} bytes; unknown fields are rejected."),
             "required": true,
-            "content": json_body::<Register>(json!({
-                "address": example("An address", examples::register())
+            "content": json_body::<RegisterRequest>(json!({
+                "address": example("An e-mail address", examples::register())
             }))
         },
         "responses": responses
     })
 }
 
-/// The answers of both ways to redeem a token: JSON for programs, a page for browsers.
+/// Responses of both ways to redeem a token: JSON for programs, a page for browsers.
 fn verification(shown: &str) -> Value {
-    let vary =
-        || ("Vary", header("What the answer depends on.", json!({ "type": "string", "const": "accept" })));
+    let vary = || {
+        (
+            "Vary",
+            header(
+                "Request headers that the response depends on.",
+                json!({ "type": "string", "const": "accept" }),
+            ),
+        )
+    };
     let page = |title: &str| {
         let text = format!("<!DOCTYPE html><html lang=\"en\"><head><title>{title}</title></head></html>");
         text_body(&json!({ "page": { "value": text } }))
@@ -87,16 +96,16 @@ fn verification(shown: &str) -> Value {
         response
     };
     let mut content =
-        json_body::<Verified>(json!({ "issued": example("A new account", examples::verified()) }));
+        json_body::<VerifyResponse>(json!({ "issued": example("A new account", examples::verified()) }));
     content["text/html"] = page(shown);
     let invalid = "token: this verification link is invalid, was used, or is older than 24 hours; POST \
                    /api/v1/register sends a new one";
     json!({
-        "200": answer("The new key, which is shown this once; to a browser, as a page.", content, [vary()]),
+        "200": answer("The new key, shown only once; a page for browsers.", content, [vary()]),
         "400": with_page(
             denial(
                 400,
-                "The token is missing, or cannot be redeemed: unknown, used and expired ones are told alike.",
+                "The token is missing or invalid. Unknown, used and expired tokens get the same response.",
                 &[("token", invalid)],
                 [vary()],
             ),
@@ -104,7 +113,7 @@ fn verification(shown: &str) -> Value {
         ),
         "429": with_page(
             too_many(
-                "Too many links were opened from this network.",
+                "Too many verification links were opened from this network.",
                 "Too many verification links were opened from your network: please try again in 1 minute.",
             ),
             "No API key",
@@ -117,11 +126,11 @@ fn open_link() -> Value {
     let mut responses = verification("Get your API key");
     responses["409"] = denial(
         409,
-        "The address has an account, whose key would end: only the POST does that. Nothing was done.",
+        "The address has an account, whose key would stop working: use POST. Nothing was changed.",
         &[(
             "known",
-            "This address has an account, and a new API key would end the one that it has. If you want that, open \
-             the link in a browser and press the button, or send the same request as POST.",
+            "This address has an account with an API key. To replace the key, open the link in a browser and \
+             press the button, or send the same request as POST.",
         )],
         [],
     );
@@ -129,9 +138,9 @@ fn open_link() -> Value {
         "operationId": "openVerificationLink",
         "tags": ["accounts"],
         "summary": "Open the link of a verification mail",
-        "description": "For a new address it makes the account and answers its key. A caller whose Accept names \
-                        HTML gets a page with a button instead, which sends the POST. For an address that has an \
-                        account nothing happens, whatever is accepted: programs open the links in mails, too.",
+        "description": "Creates the account of a new address and returns its key. If Accept prefers HTML, the response \
+                        is a page with a button that sends the POST. If the address has an account, nothing changes, \
+                        whatever Accept says: mail scanners open links, too.",
         "security": [],
         "parameters": [parameters::token()],
         "responses": responses
@@ -145,9 +154,9 @@ fn confirm() -> Value {
         "operationId": "confirmVerification",
         "tags": ["accounts"],
         "summary": "Redeem the token of a verification mail",
-        "description": "As the button of the page does: makes the account of the address, or gives the account \
-                        that it has a new key and ends the old one. The token comes as a form, as JSON, or, \
-                        without a body, in the query.",
+        "description": "Sent by the button of the page. Creates the account of the address, or issues a new key for \
+                        its account, which invalidates the old key. The token is in a form, in JSON, or, without a \
+                        body, in the query.",
         "security": [],
         "requestBody": {
             "description": format!("At most {BODY_MAX} bytes."),
@@ -165,12 +174,12 @@ fn me(options: &AccountsOptions) -> Value {
     json!({
         "operationId": "getAccount",
         "tags": ["accounts"],
-        "summary": "Ask what an account has left",
+        "summary": "Get the plan and credits of an account",
         "security": key(),
         "responses": {
             "200": answer(
                 "The account.",
-                json_body::<Me>(json!({ "free": example("A new account", examples::me(options)) })),
+                json_body::<AccountInfo>(json!({ "free": example("A new account", examples::me(options)) })),
                 rate_limit(),
             ),
             "401": no_key(),
@@ -184,14 +193,14 @@ fn rotate_key() -> Value {
     json!({
         "operationId": "rotateKey",
         "tags": ["accounts"],
-        "summary": "Replace the key",
-        "description": "The old key ends at once. Of two calls at once one wins, the other gets 401. There is no \
-                        body, and an Idempotency-Key means nothing here: no reply with a key in it is kept.",
+        "summary": "Replace the key of an account",
+        "description": "The old key stops working at once. Of two concurrent calls one succeeds, the other gets 401. \
+                        There is no body. Idempotency-Key is ignored: responses with a key are never stored.",
         "security": key(),
         "responses": {
             "200": answer(
-                "The new key, which is shown this once.",
-                json_body::<KeyRotated>(json!({ "rotated": example("A new key", examples::rotated()) })),
+                "The new key, shown only once.",
+                json_body::<RotateKeyResponse>(json!({ "rotated": example("A new key", examples::rotated()) })),
                 rate_limit(),
             ),
             "401": no_key(),
@@ -201,12 +210,13 @@ fn rotate_key() -> Value {
     })
 }
 
-/// 429 for the account's own limit.
+/// Response 429 of the account's rate limit.
 pub(super) fn too_fast() -> Value {
     let message =
         "Too many requests: this account may make 10 in any 60 seconds. Please try again in 7 seconds.";
-    let repeats = "Too many repeated requests: this account may make 60 in any 60 seconds. Please try again in 2 seconds.";
-    denial(429, "The account's own rate limit.", &[("account", message), ("repeats", repeats)], {
+    let repeats = "Too many repeated requests: this account may make 60 in any 60 seconds. Please try again in 2 \
+                   seconds.";
+    denial(429, "The account's rate limit.", &[("account", message), ("repeats", repeats)], {
         std::iter::once(retry_after()).chain(rate_limit())
     })
 }
@@ -214,20 +224,19 @@ pub(super) fn too_fast() -> Value {
 fn transcript(options: &AccountsOptions) -> Value {
     let cost = options.credits_per_transcript;
     let mut headers = vec![
-        X_CACHE.header("Whether the transcript came from the archive."),
-        X_CREDITS_REMAINING.header("The credits that are left, where that is known."),
+        X_CACHE.header("Whether the transcript is from the archive."),
+        X_CREDITS_REMAINING.header("The remaining credits, if known."),
         replayed(),
     ];
     headers.extend(rate_limit());
     json!({
         "operationId": "getVideoTranscript",
         "tags": ["accounts"],
-        "summary": "Get the transcript of a video, for credits",
+        "summary": "Get the transcript of a video for credits",
         "description": format!(
-            "Costs {cost} when it is delivered, from the archive or not: when the answer is ready and the caller \
-             still there. A failure costs nothing. Give either `video_id` or `url`; `lang` is a language tag, \
-             English without it. The checks come in this order: key, repeated reply, rate limit, parameters, \
-             credits, work."
+            "Costs {cost} on delivery, archived or not: if the response is ready and the caller still connected. A \
+             failure is free. Send either `video_id` or `url`; `lang` is a language tag, English by default. Order of \
+             the checks: key, replay, rate limit, parameters, credits, work."
         ),
         "security": key(),
         "parameters": [
@@ -243,7 +252,7 @@ fn transcript(options: &AccountsOptions) -> Value {
             ),
             "400": denial(
                 400,
-                "A parameter is missing or wrong, or the Idempotency-Key was used for another request.",
+                "A parameter is missing or invalid, or the Idempotency-Key was used for another request.",
                 &[("missing", "video_id: give the video's 11-character id, or its full link as url")],
                 rate_limit(),
             ),
@@ -251,7 +260,7 @@ fn transcript(options: &AccountsOptions) -> Value {
             "402": no_credits(),
             "404": denial(
                 404,
-                "There is no transcript: no captions, not in this language, or a video that is private or gone.",
+                "There is no transcript: no captions, not in this language, or the video is private or removed.",
                 &[(
                     "language",
                     "This video has no English transcript. It has: fr, de; name one of them as lang.",
@@ -260,11 +269,11 @@ fn transcript(options: &AccountsOptions) -> Value {
             ),
             "409": denial(
                 409,
-                "Another request with this Idempotency-Key is under way. Asking again counts for the limit of \
+                "Another request with this Idempotency-Key is running. A retry counts toward the rate limit of \
                  repeats.",
                 &[(
                     "busy",
-                    "Another request with this Idempotency-Key is under way: please try again in a moment.",
+                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
                 )],
                 [],
             ),
@@ -274,8 +283,8 @@ fn transcript(options: &AccountsOptions) -> Value {
     })
 }
 
-/// `Idempotent-Replayed`, where it is so.
-pub(super) fn replayed() -> Header {
+/// `Idempotent-Replayed`, sent with a replay.
+pub(super) fn replayed() -> ResponseHeader {
     let schema = json!({ "type": "string", "const": "true" });
-    ("Idempotent-Replayed", optional_header("The reply was given before, and costs nothing now.", schema))
+    ("Idempotent-Replayed", optional_header("The response is a replay and costs nothing.", schema))
 }

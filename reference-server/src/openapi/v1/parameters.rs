@@ -1,27 +1,27 @@
-//! The parameters of the operations, each with its rule.
+//! Parameters of the v1 API.
 
 use serde_json::{Value, json};
 use transcript_core::video::VideoLink;
 
 use crate::openapi::examples::VIDEO;
 
-/// `video_id`: an id on the long-form site.
+/// `video_id`: the id of a YouTube video.
 pub(super) fn video_id() -> Value {
     json!({
         "name": "video_id",
         "in": "query",
-        "description": "The 11-character id of a YouTube video. Give either `video_id` or `url`.",
+        "description": "The 11-character id of a YouTube video. Send either `video_id` or `url`.",
         "schema": { "type": "string", "minLength": 11, "maxLength": 11, "pattern": "^[A-Za-z0-9_-]{11}$" },
         "examples": { "id": { "value": VIDEO } }
     })
 }
 
-/// `url`: a link to the long-form site.
+/// `url`: a YouTube link.
 pub(super) fn url() -> Value {
     json!({
         "name": "url",
         "in": "query",
-        "description": "The full link of a YouTube video, percent-encoded. Give either `video_id` or `url`.",
+        "description": "The full link of a YouTube video, percent-encoded. Send either `video_id` or `url`.",
         "schema": { "type": "string", "minLength": 1, "maxLength": VideoLink::LENGTH_MAX },
         "examples": {
             "watchPage": { "value": format!("https://www.youtube.com/watch?v={VIDEO}") },
@@ -35,22 +35,22 @@ pub(super) fn lang() -> Value {
     json!({
         "name": "lang",
         "in": "query",
-        "description": "The language as a tag (BCP 47); English without it. A tag matches by its language and \
-                        likely script: `zh-Hans` is never answered with `zh-Hant`.",
+        "description": "The language tag (BCP 47); English by default. A tag matches by language and likely script: \
+                        `zh-Hans` never returns `zh-Hant`.",
         "schema": { "type": "string", "pattern": "^[A-Za-z]{2,3}$|^[A-Za-z]{2,3}-[A-Za-z]{2}$", "default": "en" },
         "examples": { "french": { "value": "fr" }, "brazil": { "value": "pt-BR" } }
     })
 }
 
-/// `Idempotency-Key`: the name of a request, under which it may be repeated.
+/// `Idempotency-Key`: identifies a request that may be repeated.
 pub(super) fn idempotency_key() -> Value {
     json!({
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "A name for this request, such as a UUID. Repeated with the same name, the same request \
-                        gets its first successful reply for 24 hours, and costs nothing; unless the video was \
-                        withdrawn since, which is 404. Repeats count for a limit of their own (`repeats`), six \
-                        times as wide as the account's.",
+        "description": "An id of this request, such as a UUID. A repeat of the same request with the same id returns \
+                        the first successful response for 24 hours, at no cost; but 404 if the video was withdrawn \
+                        since. Repeats have a separate rate limit (`repeats`), six times the account's \
+                        limit.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
         "examples": { "uuid": { "value": "6f1e2d3c-0000-4000-8000-5a4b3c2d1e0f" } }
     })
@@ -68,13 +68,13 @@ pub(super) fn order() -> Value {
     })
 }
 
-/// `token` of the sandbox's page of an order.
+/// `token` of an order's sandbox page.
 pub(super) fn page_token() -> Value {
     json!({
         "name": "token",
         "in": "query",
         "required": true,
-        "description": "The secret of the page's address, as `checkout_url` has it.",
+        "description": "The secret of the page, as in `checkout_url`.",
         "schema": { "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "The page's secret." },
         "examples": { "token": { "value": "0".repeat(64) } }
     })
@@ -86,13 +86,13 @@ pub(super) fn token() -> Value {
         "name": "token",
         "in": "query",
         "required": true,
-        "description": "The verification token of the mail: good once, for 24 hours.",
+        "description": "The verification token of the mail, valid once and for 24 hours.",
         "schema": token_schema(),
         "examples": { "token": { "value": "0".repeat(64) } }
     })
 }
 
-/// A body with the token.
+/// Body with the token.
 pub(super) fn token_body() -> Value {
     json!({
         "schema": {

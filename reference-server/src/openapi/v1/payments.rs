@@ -1,15 +1,15 @@
-//! What is sold, the events of the payment provider, and the pages that buyers see.
+//! Payment operations: checkout, webhook, and the pages of orders.
 
 use serde_json::{Value, json};
 use transcript_core::{
     accounts::{AccountsOptions, payments::Pack},
-    wire::v1::{BuyCredits, CreditsCheckout, EventTaken, PlanCheckout, Subscribe},
+    wire::v1::{BuyCreditsRequest, CreditsCheckout, PlanCheckout, SubscribeRequest, WebhookAck},
 };
 
 use super::{
     super::responses::{
-        Header, answer as plain_answer, cache_control, example, fault as plain_fault, header, json_body,
-        text_body,
+        ResponseHeader, answer as plain_answer, cache_control, example, fault as plain_fault, header,
+        json_body, text_body,
     },
     examples,
     operations::{key, replayed, too_fast},
@@ -23,18 +23,18 @@ pub(super) fn paths(options: &AccountsOptions) -> Value {
     json!({
         "/api/v1/subscribe": { "post": subscribe(options) },
         "/api/v1/buy-credits": { "post": buy_credits(options) },
-        "/api/v1/webhooks/stripe": { "post": event() },
-        "/checkout/{order}": { "get": back() },
+        "/api/v1/webhooks/stripe": { "post": webhook_operation() },
+        "/checkout/{order}": { "get": order_page() },
         "/checkout/{order}/sandbox": { "get": show_sandbox(), "post": press_sandbox() }
     })
 }
 
-/// What both ways of ordering answer beside the page's address.
-fn refusals(wrong: &[(&str, &str)]) -> Value {
+/// Error responses of both checkout operations.
+fn error_responses(wrong: &[(&str, &str)]) -> Value {
     let mut responses = json!({
         "400": denial(
             400,
-            "The body is missing, is no JSON object, or its field is wrong; or the Idempotency-Key was used for \
+            "The body is missing, is not a JSON object, or a field is invalid; or the Idempotency-Key was used for \
              another request.",
             wrong,
             rate_limit(),
@@ -42,15 +42,15 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
         "401": no_key(),
         "409": denial(
             409,
-            "Another request with this Idempotency-Key is under way, or its order is another one or completed.",
+            "Another request with this Idempotency-Key is running, or its order is completed or a different one.",
             &[
                 (
                     "busy",
-                    "Another request with this Idempotency-Key is under way: please try again in a moment.",
+                    "A request with this Idempotency-Key is still running. Retry in a few seconds.",
                 ),
                 (
                     "other",
-                    "The order of this Idempotency-Key is paid, is being paid, or is another one: take a new key for a \
+                    "The order of this Idempotency-Key is paid, in payment, or a different one. Use a new key for a \
                      new order.",
                 ),
             ],
@@ -59,9 +59,9 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
         "429": too_fast(),
         "500": denial(
             500,
-            "Nothing is sold here, or the provider or the storage is away. Nothing was charged.",
+            "Payments are not configured, or the provider or the storage is unavailable. Nothing was charged.",
             &[
-                ("notConfigured", "Nothing can be bought here: payments are not configured."),
+                ("notConfigured", "This server sells nothing: payments are not configured."),
                 (
                     "away",
                     "The payment page could not be opened: nothing was charged, please try again in a moment.",
@@ -74,98 +74,100 @@ fn refusals(wrong: &[(&str, &str)]) -> Value {
     responses
 }
 
-fn ordered(description: &str, content: Value, refusals: Value) -> Value {
+fn checkout_responses(description: &str, content: Value, errors: Value) -> Value {
     let mut headers = vec![replayed()];
     headers.extend(rate_limit());
-    let mut responses = refusals;
+    let mut responses = errors;
     responses["200"] = answer(description, content, headers);
     responses
 }
 
 fn body(content: Value) -> Value {
     json!({
-        "description": format!("At most {BODY_MAX} bytes; a field that is not known is refused."),
+        "description": format!("At most {BODY_MAX} bytes; unknown fields are rejected."),
         "required": true,
         "content": content
     })
 }
 
 fn subscribe(options: &AccountsOptions) -> Value {
-    let refusals = refusals(&[
+    let errors = error_responses(&[
         ("missing", "body: it is missing: send JSON such as {\"plan\": …}"),
         ("plan", "plan: it must be one of starter, pro, scale"),
         ("has", "plan: this account has the plan pro already"),
         ("unsold", "plan: scale is not for sale here"),
     ]);
     let page = json_body::<PlanCheckout>(json!({
-        "page": example("A page of the provider", examples::plan_checkout(options))
+        "page": example("A checkout page of the provider", examples::plan_checkout(options))
     }));
     json!({
         "operationId": "subscribe",
         "tags": ["payments"],
         "summary": "Subscribe to a plan",
-        "description": "Answers the address of a hosted page on which the plan is paid for. The plan begins when \
-                        its first month is paid, and goes on until it is cancelled there. For an account that has \
-                        another plan the page changes that one.",
+        "description": "Returns the address of a hosted checkout page. The plan begins with the first payment and \
+                        renews until it is cancelled on that page. For an account with another plan \
+                        the page changes the plan.",
         "security": key(),
         "parameters": [parameters::idempotency_key()],
-        "requestBody": body(json_body::<Subscribe>(json!({
-            "pro": example("A plan", json!(Subscribe { plan: "pro".to_owned() }))
+        "requestBody": body(json_body::<SubscribeRequest>(json!({
+            "pro": example("A plan", json!(SubscribeRequest { plan: "pro".to_owned() }))
         }))),
-        "responses": ordered("Where the plan is paid for.", page, refusals)
+        "responses": checkout_responses("The address of the checkout page.", page, errors)
     })
 }
 
 fn buy_credits(options: &AccountsOptions) -> Value {
     let names = Pack::ALL.map(|pack| pack.name).join(", ");
     let unknown = format!("pack: it must be one of {names}");
-    let refusals =
-        refusals(&[("missing", "body: it is missing: send JSON such as {\"pack\": …}"), ("pack", &unknown)]);
+    let errors = error_responses(&[
+        ("missing", "body: it is missing: send JSON such as {\"pack\": …}"),
+        ("pack", &unknown),
+    ]);
     let page = json_body::<CreditsCheckout>(json!({
-        "page": example("A page of the provider", examples::credits_checkout(options))
+        "page": example("A checkout page of the provider", examples::credits_checkout(options))
     }));
     json!({
         "operationId": "buyCredits",
         "tags": ["payments"],
         "summary": "Buy a pack of credits",
-        "description": "Answers the address of a hosted page on which the pack is paid for. The credits are added \
-                        when it is paid, and do not expire.",
+        "description": "Returns the address of a hosted checkout page. The credits are added when the pack is paid, \
+                        and do not expire.",
         "security": key(),
         "parameters": [parameters::idempotency_key()],
-        "requestBody": body(json_body::<BuyCredits>(json!({
-            "small": example("The smallest pack", json!(BuyCredits { pack: "1k".to_owned() }))
+        "requestBody": body(json_body::<BuyCreditsRequest>(json!({
+            "small": example("The smallest pack", json!(BuyCreditsRequest { pack: "1k".to_owned() }))
         }))),
-        "responses": ordered("Where the pack is paid for.", page, refusals)
+        "responses": checkout_responses("The address of the checkout page.", page, errors)
     })
 }
 
-fn event() -> Value {
+fn webhook_operation() -> Value {
     let mut responses = json!({
         "200": answer(
-            "All that follows from the event is done.",
-            json_body::<EventTaken>(json!({ "taken": example("Always the same", json!(EventTaken { received: true })) })),
+            "The event is processed.",
+            json_body::<WebhookAck>(json!({ "taken": example("Always the same", json!(WebhookAck { received: true })) })),
             [],
         ),
         "400": denial(
             400,
-            "The event is not known to come from Stripe, or not now. Nothing of it was read.",
+            "The event's signature is missing, invalid or too old. The event was not read.",
             &[
-                ("missing", "The event is not believed: the header Stripe-Signature is missing."),
-                ("forged", "The event is not believed: the signature is of none of stripe.webhook_secrets."),
-                ("stale", "The event is not believed: the signature is 301 s old: at most 300 are believed."),
+                ("missing", "The event was rejected: the header Stripe-Signature is missing."),
+                ("forged", "The event was rejected: the signature matches none of stripe.webhook_secrets."),
+                ("stale", "The event was rejected: the signature is 301 s old; at most 300 s are accepted."),
             ],
             [],
         ),
         "404": denial(
             404,
-            "Nothing is sold here.",
-            &[("notConfigured", "No events are taken here: payments are not configured.")],
+            "Payments are not configured.",
+            &[("notConfigured", "This server accepts no events: payments are not configured.")],
             [],
         ),
         "500": denial(
             500,
-            "What the event is about could not be settled: it is to be sent again.",
-            &[("again", "What the event is about could not be settled now: please send it again.")],
+            "The event could not be processed: the provider must send it again.",
+            &[("again", "The event could not be processed. Send it again.")],
             [],
         )
     });
@@ -173,22 +175,22 @@ fn event() -> Value {
     let large = format!("The body is too large: at most {EVENT_MAX} bytes are read.");
     responses["413"] = denial(413, "The event is too large.", &[("large", &large)], []);
     if let Some(responses) = responses.as_object_mut() {
-        // The signature says whether it is an event, whatever its type is said to be.
+        // The signature decides whether the body is an event, whatever its content type.
         responses.remove("415");
     }
     json!({
         "operationId": "takeStripeEvent",
         "tags": ["payments"],
-        "summary": "Take an event of Stripe",
-        "description": "For Stripe alone. An event is only a hint: what it is about is asked after anew, so it does \
-                        not matter in which order events come, or how often. The signature is over the raw body and \
-                        at most 300 seconds old.",
+        "summary": "Receive a Stripe event",
+        "description": "For Stripe only. An event is a hint: the payment's state is read from Stripe on each event, so \
+                        order and repetition of events do not matter. The signature covers the raw body and is at most \
+                        300 seconds old.",
         "security": [],
         "parameters": [{
             "name": "Stripe-Signature",
             "in": "header",
             "required": true,
-            "description": "When the event was signed, and with what.",
+            "description": "Time and signature of the event.",
             "schema": { "type": "string", "pattern": "^t=[0-9]{1,12},v1=[0-9a-f]{64}$" },
             "examples": { "signed": { "value": format!("t=1795132800,v1={}", "0".repeat(64)) } }
         }],
@@ -211,8 +213,8 @@ fn event() -> Value {
     })
 }
 
-/// A page for people, which nobody on the way keeps.
-fn page(description: &str, title: &str, headers: impl IntoIterator<Item = Header>) -> Value {
+/// HTML page that must not be cached.
+fn page(description: &str, title: &str, headers: impl IntoIterator<Item = ResponseHeader>) -> Value {
     let text = format!("<!DOCTYPE html><html lang=\"en\"><head><title>{title}</title></head></html>");
     let body = text_body(&json!({ "page": { "value": text } }));
     let headers = std::iter::once(cache_control(&["no-store"])).chain(headers);
@@ -220,26 +222,26 @@ fn page(description: &str, title: &str, headers: impl IntoIterator<Item = Header
 }
 
 fn no_such_order() -> Value {
-    page("There is no such order, or its page is closed.", "No such order", [])
+    page("Unknown order, or its page is closed.", "No such order", [])
 }
 
-fn not_now() -> Value {
-    page("The storage or the provider is away.", "That did not work", [])
+fn unavailable() -> Value {
+    page("The storage or the provider is unavailable.", "That did not work", [])
 }
 
-fn back() -> Value {
+fn order_page() -> Value {
     json!({
         "operationId": "getOrderPage",
         "tags": ["payments"],
-        "summary": "See how an order stands, as a person",
-        "description": "Where buyers come back to from the payment page, whether they paid or not.",
+        "summary": "Show an order in the browser",
+        "description": "The page to which the checkout page returns, after a payment or a cancellation.",
         "security": [],
         "parameters": [parameters::order()],
         "responses": {
-            "200": page("How the order stands.", "Paid", []),
+            "200": page("The status of the order.", "Paid", []),
             "404": no_such_order(),
             "500": plain_fault(),
-            "503": not_now()
+            "503": unavailable()
         }
     })
 }
@@ -248,28 +250,28 @@ fn show_sandbox() -> Value {
     json!({
         "operationId": "getSandboxPage",
         "tags": ["payments"],
-        "summary": "See an order in the sandbox, as a person",
-        "description": "The test checkout, in which nobody pays. It is open while the service is on its own \
-                        machine, or where the operator opened it. Looking changes nothing.",
+        "summary": "Show a sandbox order in the browser",
+        "description": "The test checkout, without real payments. It is enabled on a loopback address, or by the \
+                        operator. GET changes nothing.",
         "security": [],
         "parameters": [parameters::order(), parameters::page_token()],
         "responses": {
-            "200": page("The order, and buttons for what can be done with it.", "Test checkout", []),
+            "200": page("The order, with buttons for its actions.", "Test checkout", []),
             "404": no_such_order(),
             "500": plain_fault(),
-            "503": not_now()
+            "503": unavailable()
         }
     })
 }
 
 fn press_sandbox() -> Value {
     let location =
-        header("Where the browser goes on.", json!({ "type": "string", "format": "uri-reference" }));
+        header("Address of the next page.", json!({ "type": "string", "format": "uri-reference" }));
     json!({
         "operationId": "pressSandboxButton",
         "tags": ["payments"],
-        "summary": "Do something to an order in the sandbox",
-        "description": "What the buttons of the page send. What cannot be done any more is not done.",
+        "summary": "Act on a sandbox order",
+        "description": "Sent by the buttons of the page. An action that is no longer possible is ignored.",
         "security": [],
         "parameters": [parameters::order()],
         "requestBody": {
@@ -284,12 +286,12 @@ fn press_sandbox() -> Value {
                         "deed": {
                             "type": "string",
                             "enum": ["pay", "pay-later", "cancel", "arrive", "fail", "refund"],
-                            "description": "What is done."
+                            "description": "The action."
                         },
                         "cents": {
                             "type": "string",
                             "pattern": "^[1-9][0-9]{0,8}$",
-                            "description": "How much a refund gives back, in US cents."
+                            "description": "Amount of a refund, in US cents."
                         }
                     }
                 },
@@ -297,13 +299,13 @@ fn press_sandbox() -> Value {
             } }
         },
         "responses": {
-            "303": page("It is done.", "Done", [("Location", location)]),
-            "400": page("No button of the page sends that.", "That did not work", []),
+            "303": page("The action is done.", "Done", [("Location", location)]),
+            "400": page("Unknown action.", "That did not work", []),
             "404": no_such_order(),
             "408": page("The form did not arrive in time.", "That did not work", []),
             "413": page("The form is too large.", "That did not work", []),
             "500": plain_fault(),
-            "503": not_now()
+            "503": unavailable()
         }
     })
 }

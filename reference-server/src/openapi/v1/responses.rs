@@ -1,47 +1,51 @@
-//! The answers that several operations share.
+//! Responses shared by several operations of the v1 API.
 
 use serde_json::{Map, Value, json};
 use transcript_core::wire::v1::ErrorBody;
 
 use super::{
-    super::responses::{Header, cache_control, header, json_body, optional_header, www_authenticate},
+    super::responses::{ResponseHeader, cache_control, header, json_body, optional_header, www_authenticate},
     examples,
 };
 
-/// A header of this surface with its schema.
-pub(super) struct Known {
+/// Header of the v1 API with its schema.
+pub(super) struct KnownHeader {
     name: &'static str,
     schema: fn() -> Value,
 }
 
-/// `X-Cache`
-pub(super) const X_CACHE: Known =
-    Known { name: "X-Cache", schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
-/// `X-Credits-Remaining`
-pub(super) const X_CREDITS_REMAINING: Known = Known {
+/// Header `X-Cache`.
+pub(super) const X_CACHE: KnownHeader =
+    KnownHeader { name: "X-Cache", schema: || json!({ "type": "string", "enum": ["HIT", "MISS"] }) };
+/// Header `X-Credits-Remaining`.
+pub(super) const X_CREDITS_REMAINING: KnownHeader = KnownHeader {
     name: "X-Credits-Remaining",
     schema: || json!({ "type": "integer", "minimum": 0, "examples": [199] }),
 };
 
-impl Known {
-    /// The header, where it comes.
-    pub(super) fn header(&self, description: &str) -> Header {
+impl KnownHeader {
+    /// The header as an optional one.
+    pub(super) fn header(&self, description: &str) -> ResponseHeader {
         (self.name, optional_header(description, (self.schema)()))
     }
 }
 
-/// An answer that nobody on the way keeps, with these headers beside those that every answer has.
-pub(super) fn answer(description: &str, content: Value, headers: impl IntoIterator<Item = Header>) -> Value {
+/// Response with `Cache-Control: no-store`, the common headers and these.
+pub(super) fn answer(
+    description: &str,
+    content: Value,
+    headers: impl IntoIterator<Item = ResponseHeader>,
+) -> Value {
     let headers = std::iter::once(cache_control(&["no-store"])).chain(headers);
     super::super::responses::answer(description, content, headers)
 }
 
-/// An error (specification 7): `{error, code}`.
+/// Error (specification 7.2): `{error, code}`.
 pub(super) fn denial(
     status: u16,
     description: &str,
     messages: &[(&str, &str)],
-    headers: impl IntoIterator<Item = Header>,
+    headers: impl IntoIterator<Item = ResponseHeader>,
 ) -> Value {
     let named: Map<String, Value> = messages
         .iter()
@@ -50,56 +54,56 @@ pub(super) fn denial(
     answer(description, json_body::<ErrorBody>(Value::Object(named)), headers)
 }
 
-/// 401.
+/// Response 401.
 pub(super) fn no_key() -> Value {
     let message = "This needs an API key in the header Authorization: Bearer <API_KEY>. POST /api/v1/register sends \
                    one to your e-mail address.";
     denial(
         401,
-        "The key is missing, unknown, replaced, of the other surface, or of a blocked account.",
+        "The key is missing, unknown, replaced, of the lookup API, or of a blocked account.",
         &[("missing", message)],
         [www_authenticate()],
     )
 }
 
-/// 402.
+/// Response 402.
 pub(super) fn no_credits() -> Value {
-    let message = "The credits do not suffice: this costs 1, and 0 are left. The plan's credits come back at \
-                   2026-12-20T09:30:00Z; POST /api/v1/buy-credits adds some at once.";
+    let message = "Not enough credits: this costs 1, and 0 are left. The plan's credits reset at \
+                   2026-12-20T09:30:00Z; POST /api/v1/buy-credits adds credits now.";
     denial(
         402,
-        "The credits do not suffice.",
+        "Insufficient credits.",
         &[("spent", message)],
-        std::iter::once(X_CREDITS_REMAINING.header("The credits that are left.")).chain(rate_limit()),
+        std::iter::once(X_CREDITS_REMAINING.header("The remaining credits.")).chain(rate_limit()),
     )
 }
 
-/// 429 of somebody who has no key yet.
+/// Response 429 for callers without a key.
 pub(super) fn too_many(description: &str, message: &str) -> Value {
     denial(429, description, &[("network", message)], [retry_after()])
 }
 
 /// `Retry-After` in seconds.
-pub(super) fn retry_after() -> Header {
+pub(super) fn retry_after() -> ResponseHeader {
     let schema = json!({ "type": "integer", "minimum": 1, "examples": [7] });
-    ("Retry-After", header("After how many seconds the next request is admitted.", schema))
+    ("Retry-After", header("Seconds until the next request is admitted.", schema))
 }
 
-/// The fields that tell an account's rate limit, and what is left of it.
-pub(super) fn rate_limit() -> impl Iterator<Item = Header> {
+/// Headers with the account's rate limit and its remaining requests.
+pub(super) fn rate_limit() -> impl Iterator<Item = ResponseHeader> {
     let policy = json!({ "type": "string", "examples": ["\"account\";q=10;w=60"] });
     let state = json!({ "type": "string", "examples": ["\"account\";r=9;t=60"] });
     [
-        ("RateLimit-Policy", optional_header("Requests (q) in any so many seconds (w).", policy)),
+        ("RateLimit-Policy", optional_header("Requests (q) per window of seconds (w).", policy)),
         (
             "RateLimit",
-            optional_header("Requests that are left (r), and seconds until there are more (t).", state),
+            optional_header("Remaining requests (r), and seconds until more are admitted (t).", state),
         ),
     ]
     .into_iter()
 }
 
-/// What may be wrong with any body.
+/// Adds the error responses of any body.
 pub(super) fn body_denials(responses: &mut Value, limit: usize) {
     let large = format!("The body is too large: at most {limit} bytes are read.");
     responses["408"] =
@@ -113,19 +117,14 @@ pub(super) fn body_denials(responses: &mut Value, limit: usize) {
     );
 }
 
-/// 500, which any operation may answer.
+/// Response 500, possible for every operation.
 pub(super) fn fault() -> Value {
     let messages = [
-        ("fault", "Something went wrong on our side: please try again in a moment."),
+        ("fault", "The server could not process the request. Retry in a moment."),
         (
             "storage",
             "The service could not reach its storage: nothing was charged, please try again in a moment.",
         ),
     ];
-    denial(
-        500,
-        "A fault of the service, or of the platform that it asked. Nothing was charged.",
-        &messages,
-        [],
-    )
+    denial(500, "An internal error, or an error of the platform. Nothing was charged.", &messages, [])
 }

@@ -1,4 +1,4 @@
-//! Ready bodies: the same answer for everybody, told by its tag, in the caller's favourite encoding.
+//! Tests of the response cache: equal responses, validators and encodings.
 
 use std::{io::Read, time::Duration};
 
@@ -11,25 +11,25 @@ use transcript_core::{
     video::{Platform, VideoId},
 };
 
-use crate::testing::{ARCHIVED, Answer, NEW, Service, request, transcript};
+use crate::testing::{ARCHIVED, NEW, ServiceFixture, TestResponse, request, transcript};
 
 fn path(rest: &str) -> String {
     format!("/api/transcript?v={ARCHIVED}{rest}")
 }
 
-/// Status, headers and the bytes of an answer that need not be text.
-async fn raw(service: &Service, request: Request<Body>) -> (http::response::Parts, Vec<u8>) {
-    let (head, body) = service.front.answer(request, "192.0.2.1".parse().unwrap()).await.into_parts();
+/// Status, headers and bytes of a response that may not be text.
+async fn raw(service: &ServiceFixture, request: Request<Body>) -> (http::response::Parts, Vec<u8>) {
+    let (head, body) = service.http.answer(request, "192.0.2.1".parse().unwrap()).await.into_parts();
     (head, body.collect().await.unwrap().to_bytes().to_vec())
 }
 
-async fn get(service: &Service, target: &str, headers: &[(&str, &str)]) -> Answer {
+async fn get(service: &ServiceFixture, target: &str, headers: &[(&str, &str)]) -> TestResponse {
     service.send(request("GET", target, headers, "")).await
 }
 
 #[tokio::test]
-async fn a_ready_answer_is_the_first_one_again() {
-    let service = Service::start().await;
+async fn cached_response_equals_first_response() {
+    let service = ServiceFixture::start().await;
     for rest in ["", "&format=text", "&format=md", "&src=mcp_other"] {
         let mut first = service.get(&path(rest)).await;
         for _ in 0..3 {
@@ -44,8 +44,8 @@ async fn a_ready_answer_is_the_first_one_again() {
 }
 
 #[tokio::test]
-async fn what_is_ready_is_for_requests_that_name_one_host() {
-    let service = Service::start().await;
+async fn cached_response_requires_one_host_header() {
+    let service = ServiceFixture::start().await;
     for _ in 0..3 {
         assert_eq!(service.get(&path("")).await.status, 200);
         let without = Request::get(path("")).body(Body::empty()).unwrap();
@@ -57,16 +57,16 @@ async fn what_is_ready_is_for_requests_that_name_one_host() {
 }
 
 #[tokio::test]
-async fn an_answer_around_what_is_stored_is_the_one_that_is_written() {
-    let service = Service::start().await;
-    let long = VideoId::new(Platform::VideoSite, "longlonglon").unwrap();
+async fn stored_body_equals_serialized_response() {
+    let service = ServiceFixture::start().await;
+    let long = VideoId::new(Platform::YouTube, "longlonglon").unwrap();
     let segments = (0..9_000).map(|n| Segment::new(format!("\u{1F980} \"{n}\" \0"), n * 401, n)).collect();
     service.keep(Transcript { segments, ..transcript(&long) }).await;
     for rest in ["", "&src=mcp_other", "&format=json"] {
         for video in [ARCHIVED, long.id()] {
             let target = format!("/api/transcript?v={video}{rest}");
-            // A caller with a key that nobody has is answered the long way, and has no figures.
-            let written = get(&service, &target, &[("authorization", "Bearer vbk_nobody")]).await;
+            // An unknown key bypasses the cache; its response has no key usage.
+            let written = get(&service, &target, &[("authorization", "Bearer vbk_unknown")]).await;
             assert!(written.text.len() > if video == ARCHIVED { 200 } else { 500_000 });
             for headers in [&[][..], &[("accept-encoding", "zstd")]] {
                 let (head, bytes) = raw(&service, request("GET", &target, headers, "")).await;
@@ -81,15 +81,15 @@ async fn an_answer_around_what_is_stored_is_the_one_that_is_written() {
 }
 
 #[tokio::test]
-async fn every_encoding_says_the_same_and_has_a_tag_of_its_own() {
-    let service = Service::start().await;
+async fn encodings_have_same_content_and_own_etag() {
+    let service = ServiceFixture::start().await;
     let plain = service.get(&path("")).await;
     let mut tags = vec![plain.header("etag").unwrap().to_owned()];
     assert_eq!(plain.header("content-encoding"), None);
     for encoding in ["gzip", "br", "zstd"] {
         for _ in 0..2 {
-            let ask = request("GET", &path(""), &[("accept-encoding", encoding)], "");
-            let (head, bytes) = raw(&service, ask).await;
+            let request = request("GET", &path(""), &[("accept-encoding", encoding)], "");
+            let (head, bytes) = raw(&service, request).await;
             assert_eq!(head.headers["content-encoding"], encoding);
             assert_eq!(head.headers["vary"], "accept-encoding, authorization");
             let mut text = String::new();
@@ -111,8 +111,8 @@ async fn every_encoding_says_the_same_and_has_a_tag_of_its_own() {
 }
 
 #[tokio::test]
-async fn who_has_it_already_is_told_so() {
-    let service = Service::start().await;
+async fn if_none_match_current_etag_returns_304() {
+    let service = ServiceFixture::start().await;
     let tag = service.get(&path("")).await.header("etag").unwrap().to_owned();
     assert!(tag.starts_with('"') && tag.ends_with('"'), "a strong tag: {tag}");
     let weak = format!("\"x,y\", W/{tag}");
@@ -148,8 +148,8 @@ async fn who_has_it_already_is_told_so() {
 }
 
 #[tokio::test]
-async fn head_has_the_headers_of_get() {
-    let service = Service::start().await;
+async fn head_response_has_headers_of_get() {
+    let service = ServiceFixture::start().await;
     for _ in 0..2 {
         for headers in [&[][..], &[("accept-encoding", "gzip")]] {
             let (head, body) = raw(&service, request("HEAD", &path(""), headers, "")).await;
@@ -162,8 +162,8 @@ async fn head_has_the_headers_of_get() {
 }
 
 #[tokio::test]
-async fn only_archived_answers_without_a_key_may_be_kept() {
-    let service = Service::start().await;
+async fn cache_control_allows_archived_anonymous_responses_only() {
+    let service = ServiceFixture::start().await;
     let key = format!("Bearer {}", service.key().await);
     let tag = service.get(&path("")).await.header("etag").unwrap().to_owned();
     let keyed = [("authorization", key.as_str()), ("if-none-match", tag.as_str())];
@@ -174,17 +174,17 @@ async fn only_archived_answers_without_a_key_may_be_kept() {
     }
     let answer = get(&service, &path(""), &keyed).await;
     assert_eq!((&answer.json()["key"]["used"], answer.header("etag")), (&0.into(), None));
-    // An unknown key's caller is no caller without a key.
-    let stranger = get(&service, &path(""), &[("authorization", "Bearer vbk_nobody")]).await;
-    assert_eq!(stranger.header("cache-control"), Some("no-store"));
+    // A request with an unknown key is not an anonymous request.
+    let unknown = get(&service, &path(""), &[("authorization", "Bearer vbk_unknown")]).await;
+    assert_eq!(unknown.header("cache-control"), Some("no-store"));
     let miss = get(&service, &format!("/api/transcript?v={NEW}"), &[("if-none-match", "*")]).await;
     assert_eq!((miss.status.as_u16(), miss.header("cache-control")), (200, Some("no-store")));
     assert_eq!(miss.header("etag"), None);
 }
 
 #[tokio::test]
-async fn who_refuses_every_encoding_is_told_which_there_are() {
-    let service = Service::start().await;
+async fn accept_encoding_without_match_returns_406() {
+    let service = ServiceFixture::start().await;
     for _ in 0..2 {
         let refused = get(&service, &path(""), &[("accept-encoding", "identity;q=0")]).await;
         assert_eq!(refused.status, 406);
@@ -193,10 +193,10 @@ async fn who_refuses_every_encoding_is_told_which_there_are() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_archive_reaches_the_next_caller() {
-    let service = Service::start().await;
+async fn archive_change_invalidates_cached_response() {
+    let service = ServiceFixture::start().await;
     let first = service.get(&path("")).await;
-    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
     let (now, bound) = (transcript_core::Timestamp::from_millis(0), Duration::from_millis(51));
     service.archive.withdraw(&video, true, now).await.unwrap();
     tokio::time::sleep(bound).await;
@@ -205,8 +205,8 @@ async fn a_change_of_the_archive_reaches_the_next_caller() {
     tokio::time::sleep(bound).await;
     let back = service.get(&path("")).await;
     assert_eq!((back.header("etag"), &back.text), (first.header("etag"), &first.text));
-    // Forgotten and made anew with other words.
-    service.archive.forget(&video).await.unwrap();
+    // Deleted and archived again with other words.
+    service.archive.delete(&video).await.unwrap();
     let mut other = transcript(&video);
     other.segments[0].text = "It is not so".to_owned();
     service.keep(other).await;
@@ -214,7 +214,7 @@ async fn a_change_of_the_archive_reaches_the_next_caller() {
     let renewed = service.get(&path("")).await;
     assert_ne!(renewed.header("etag"), first.header("etag"));
     assert_eq!(renewed.json()["transcript"][0]["text"], "It is not so");
-    let gone = service.archive.forget(&video).await;
+    let gone = service.archive.delete(&video).await;
     gone.unwrap();
     tokio::time::sleep(bound).await;
     assert_eq!(service.get(&path("")).await.json()["failureReason"], "needs_verification");

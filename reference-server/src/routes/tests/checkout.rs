@@ -1,16 +1,16 @@
-//! The sandbox's page, and the one to which buyers come back.
+//! Tests of the sandbox checkout page and the order page.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::testing::{Answer, Selling, Service, request};
+use crate::testing::{PaymentSetup, ServiceFixture, TestResponse, request};
 
-/// Orders something; returns the path and query of its page.
-async fn order(service: &Service, key: &str, what: &str) -> String {
+/// Places an order; returns the path and query of its sandbox page.
+async fn order(service: &ServiceFixture, key: &str, item: &str) -> String {
     service.clock.advance(Duration::from_secs(7));
-    let (path, body) = match what {
-        "starter" | "pro" => ("subscribe", json!({ "plan": what })),
+    let (path, body) = match item {
+        "starter" | "pro" => ("subscribe", json!({ "plan": item })),
         pack => ("buy-credits", json!({ "pack": pack })),
     };
     let headers = [("authorization", format!("Bearer {key}"))];
@@ -22,23 +22,23 @@ async fn order(service: &Service, key: &str, what: &str) -> String {
 }
 
 /// Presses a button of a page.
-async fn press(service: &Service, page: &str, deed: &str) -> Answer {
+async fn press(service: &ServiceFixture, page: &str, action: &str) -> TestResponse {
     let (path, token) = page.split_once("?token=").unwrap();
-    service.send(request("POST", path, &[], &format!("token={token}&deed={deed}"))).await
+    service.send(request("POST", path, &[], &format!("token={token}&deed={action}"))).await
 }
 
-async fn me(service: &Service, key: &str) -> (String, u64) {
+async fn me(service: &ServiceFixture, key: &str) -> (String, u64) {
     service.clock.advance(Duration::from_secs(7));
     let me = service.get_with("/api/v1/me", key).await.json();
     (me["plan"].as_str().unwrap().to_owned(), me["credits_remaining"].as_u64().unwrap())
 }
 
-/// Where buyers come back to from a page.
-fn back(page: &str) -> &str {
+/// Path of the order page that belongs to a sandbox page.
+fn order_path(page: &str) -> &str {
     page.split_once("/sandbox").unwrap().0
 }
 
-fn is_page(answer: &Answer, status: u16, title: &str) {
+fn is_page(answer: &TestResponse, status: u16, title: &str) {
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
     assert_eq!(
@@ -54,8 +54,8 @@ fn is_page(answer: &Answer, status: u16, title: &str) {
 }
 
 #[tokio::test]
-async fn a_pack_is_paid_for_and_given_once() {
-    let service = Service::start().await;
+async fn checkout_pack_payment_adds_credits_once() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
     let shown = service.get(&page).await;
@@ -63,40 +63,40 @@ async fn a_pack_is_paid_for_and_given_once() {
     for text in ["This is a test.", "1,000 credits (pack 1k)", "$12.00", "Pretend to pay $12.00", "Cancel"] {
         assert!(shown.text.contains(text), "{text}: {}", shown.text);
     }
-    // Looking changes nothing, however often and by whichever method.
+    // Read methods change nothing, however often they are called.
     for method in ["GET", "HEAD", "OPTIONS"] {
-        for path in [&page, back(&page)] {
+        for path in [&page, order_path(&page)] {
             assert!(service.send(request(method, path, &[], "")).await.status.is_success());
         }
     }
-    is_page(&service.get(back(&page)).await, 200, "Not paid yet");
+    is_page(&service.get(order_path(&page)).await, 200, "Not paid yet");
     assert_eq!(me(&service, &key).await, ("free".to_owned(), 200));
 
     for _ in 0..3 {
         let paid = press(&service, &page, "pay").await;
         assert_eq!(paid.status, 303, "{paid:?}");
-        let order = back(&page).rsplit('/').next().unwrap();
+        let order = order_path(&page).rsplit('/').next().unwrap();
         assert_eq!(paid.header("location"), Some(format!("../{order}").as_str()));
         assert_eq!(me(&service, &key).await, ("free".to_owned(), 1_200));
     }
-    let paid = service.get(back(&page)).await;
+    let paid = service.get(order_path(&page)).await;
     is_page(&paid, 200, "Paid");
     assert!(paid.text.contains("1,000 credits were added to your account."), "{}", paid.text);
-    // What is paid is not cancelled.
+    // A paid order cannot be cancelled.
     assert_eq!(press(&service, &page, "cancel").await.status, 303);
     assert_eq!(me(&service, &key).await.1, 1_200);
 }
 
 #[tokio::test]
-async fn a_plan_is_paid_for_and_another_takes_its_place() {
-    let service = Service::start().await;
+async fn checkout_second_plan_replaces_first() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "starter").await;
     assert!(service.get(&page).await.text.contains("plan starter, 2,000 credits a month"));
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await, ("starter".to_owned(), 2_000));
-    let shown = service.get(back(&page)).await;
-    assert!(shown.text.contains("Your account has the plan starter now"), "{}", shown.text);
+    let shown = service.get(order_path(&page)).await;
+    assert!(shown.text.contains("Your account now has the plan starter"), "{}", shown.text);
     let headers = [("authorization", format!("Bearer {key}"))];
     let headers = headers.each_ref().map(|(name, value)| (*name, value.as_str()));
     let again = service.send(request("POST", "/api/v1/subscribe", &headers, "{\"plan\": \"starter\"}")).await;
@@ -105,50 +105,50 @@ async fn a_plan_is_paid_for_and_another_takes_its_place() {
     let page = order(&service, &key, "pro").await;
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.0, "pro");
-    let replaced = service.get(back(&first)).await;
+    let replaced = service.get(order_path(&first)).await;
     assert!(replaced.text.contains("was bought with this order"), "{}", replaced.text);
-    assert!(!replaced.text.contains("starter now"), "{}", replaced.text);
+    assert!(!replaced.text.contains("now has the plan starter"), "{}", replaced.text);
 }
 
 #[tokio::test]
-async fn a_plan_that_is_given_beside_another_is_told_as_what_it_became() {
-    let service = Service::start().await;
+async fn checkout_late_plan_payment_is_shown_as_credits() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let closed = order(&service, &key, "starter").await;
     let slow = order(&service, &key, "starter").await;
     press(&service, &slow, "pay-later").await;
     press(&service, &closed, "pay").await;
-    is_page(&service.get(back(&closed)).await, 200, "Cancelled");
+    is_page(&service.get(order_path(&closed)).await, 200, "Cancelled");
     let pro = order(&service, &key, "pro").await;
     press(&service, &pro, "pay").await;
     press(&service, &slow, "arrive").await;
     assert_eq!(me(&service, &key).await, ("pro".to_owned(), 12_000));
-    let shown = service.get(back(&slow)).await;
+    let shown = service.get(order_path(&slow)).await;
     assert!(shown.text.contains("2,000 credits were added instead"), "{}", shown.text);
-    assert!(service.get(back(&pro)).await.text.contains("Your account has the plan pro now"));
+    assert!(service.get(order_path(&pro)).await.text.contains("Your account now has the plan pro"));
 }
 
 #[tokio::test]
-async fn slow_money_is_given_when_it_arrives_and_not_before() {
-    let service = Service::start().await;
+async fn checkout_pending_payment_adds_credits_on_completion() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
-    for (end, credits, title) in [("fail", 200, "Cancelled"), ("arrive", 2_200, "Paid")] {
+    for (outcome, credits, title) in [("fail", 200, "Cancelled"), ("arrive", 2_200, "Paid")] {
         let page = order(&service, &key, "2k").await;
-        let under_way = press(&service, &page, "pay-later").await;
-        assert_eq!(under_way.status, 303);
-        assert!(under_way.header("location").unwrap().starts_with("sandbox?token="), "{under_way:?}");
-        assert!(service.get(&page).await.text.contains("The money is said to be under way."));
-        is_page(&service.get(back(&page)).await, 200, "Not paid yet");
+        let pending = press(&service, &page, "pay-later").await;
+        assert_eq!(pending.status, 303);
+        assert!(pending.header("location").unwrap().starts_with("sandbox?token="), "{pending:?}");
+        assert!(service.get(&page).await.text.contains("The payment is pending."));
+        is_page(&service.get(order_path(&page)).await, 200, "Not paid yet");
         assert_eq!(me(&service, &key).await.1, 200);
-        assert_eq!(press(&service, &page, end).await.status, 303);
-        assert_eq!(me(&service, &key).await.1, credits, "{end}");
-        is_page(&service.get(back(&page)).await, 200, title);
+        assert_eq!(press(&service, &page, outcome).await.status, 303);
+        assert_eq!(me(&service, &key).await.1, credits, "{outcome}");
+        is_page(&service.get(order_path(&page)).await, 200, title);
     }
 }
 
 #[tokio::test]
-async fn refunds_take_credits_back_in_proportion() {
-    let service = Service::start().await;
+async fn checkout_refund_removes_credits_in_proportion() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
     press(&service, &page, "pay").await;
@@ -158,29 +158,29 @@ async fn refunds_take_credits_back_in_proportion() {
     }
     assert_eq!(refund("300").await.status, 303);
     assert_eq!(me(&service, &key).await.1, 950);
-    assert!(service.get(&page).await.text.contains("$3.00 were given back."));
+    assert!(service.get(&page).await.text.contains("Refunded: $3.00."));
     is_page(&refund("901").await, 400, "That did not work");
     assert_eq!(refund("900").await.status, 303);
     assert_eq!(me(&service, &key).await.1, 200);
-    is_page(&service.get(back(&page)).await, 200, "Refunded");
+    is_page(&service.get(order_path(&page)).await, 200, "Refunded");
 }
 
 #[tokio::test]
-async fn a_cancelled_order_gives_nothing() {
-    let service = Service::start().await;
+async fn checkout_cancelled_order_adds_nothing() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
     assert_eq!(press(&service, &page, "cancel").await.status, 303);
-    let cancelled = service.get(back(&page)).await;
+    let cancelled = service.get(order_path(&page)).await;
     is_page(&cancelled, 200, "Cancelled");
-    assert!(service.get(&page).await.text.contains("This was cancelled"));
+    assert!(service.get(&page).await.text.contains("The order was cancelled"));
     press(&service, &page, "pay").await;
     assert_eq!(me(&service, &key).await.1, 200);
 }
 
 #[tokio::test]
-async fn only_the_secret_of_its_address_opens_a_page() {
-    let service = Service::start().await;
+async fn checkout_page_requires_its_secret() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let page = order(&service, &key, "1k").await;
     let other = order(&service, &key, "50k").await;
@@ -192,7 +192,7 @@ async fn only_the_secret_of_its_address_opens_a_page() {
         format!("{path}?token={}", &token[..62]),
         format!("{path}?token={stolen}"),
         format!("{page}&token={token}"),
-        format!("/checkout/nobody/sandbox?token={token}"),
+        format!("/checkout/unknown/sandbox?token={token}"),
         format!("/checkout/%ff/sandbox?token={token}"),
         format!("/checkout/{}/sandbox?token={token}", "x".repeat(500)),
     ] {
@@ -207,15 +207,15 @@ async fn only_the_secret_of_its_address_opens_a_page() {
     ] {
         is_page(&service.send(request("POST", path, &[], body)).await, 404, "No such order");
     }
-    // The secret in the query is no permission to act: a link does nothing.
+    // The secret in the query does not authorize an action: opening a link changes nothing.
     is_page(&service.send(request("POST", &page, &[], "deed=pay")).await, 404, "No such order");
-    for deed in ["", "Pay", "arrive%00", "pay&deed=pay"] {
-        is_page(&press(&service, &page, deed).await, 400, "That did not work");
+    for action in ["", "Pay", "arrive%00", "pay&deed=pay"] {
+        is_page(&press(&service, &page, action).await, 400, "That did not work");
     }
     let huge = format!("token={token}&deed=pay&{}", "x".repeat(100_000));
     is_page(&service.send(request("POST", path, &[], &huge)).await, 413, "That did not work");
     assert_eq!(me(&service, &key).await.1, 200);
-    for path in ["/checkout/nobody", "/checkout/%00", "/checkout/a%2Fb", "/checkout/<b>"] {
+    for path in ["/checkout/unknown", "/checkout/%00", "/checkout/a%2Fb", "/checkout/<b>"] {
         is_page(&service.get(&path.replace('<', "%3C").replace('>', "%3E")).await, 404, "No such order");
     }
     let put = service.send(request("PUT", path, &[], "")).await;
@@ -223,14 +223,14 @@ async fn only_the_secret_of_its_address_opens_a_page() {
 }
 
 #[tokio::test]
-async fn without_the_sandbox_its_pages_are_closed() {
-    let sandbox = Service::start().await;
+async fn checkout_without_sandbox_returns_404() {
+    let sandbox = ServiceFixture::start().await;
     let key = sandbox.account("ann@example.org").await;
     let page = order(&sandbox, &key, "1k").await;
-    for selling in [Selling::Nothing, Selling::Away] {
-        let service = Service::selling(selling).await;
+    for setup in [PaymentSetup::Nothing, PaymentSetup::Unavailable] {
+        let service = ServiceFixture::with_payments(setup).await;
         is_page(&service.get(&page).await, 404, "No such order");
         is_page(&press(&service, &page, "pay").await, 404, "No such order");
-        is_page(&service.get(back(&page)).await, 404, "No such order");
+        is_page(&service.get(order_path(&page)).await, 404, "No such order");
     }
 }

@@ -1,8 +1,8 @@
-use crate::testing::{ARCHIVED, DEFECT, NEW, Service, request};
+use crate::testing::{ARCHIVED, DEFECT, NEW, ServiceFixture, request};
 
 #[tokio::test]
-async fn wrong_parameters_are_named() {
-    let service = Service::start().await;
+async fn lookup_invalid_parameter_is_named() {
+    let service = ServiceFixture::start().await;
     let long = format!("url=https://www.youtube.com/watch?v={}", "x".repeat(5_000));
     for (query, detail) in [
         ("", "url: it is missing"),
@@ -29,8 +29,8 @@ async fn wrong_parameters_are_named() {
 }
 
 #[tokio::test]
-async fn unknown_addresses_and_methods() {
-    let service = Service::start().await;
+async fn unknown_path_and_method_return_404_and_405() {
+    let service = ServiceFixture::start().await;
     for target in ["/nothing", "/api", "/api/transcript/", "/api/v2", "/watch/video_site", "/%ff"] {
         let answer = service.get(target).await;
         assert_eq!(answer.status, 404, "{target}");
@@ -58,8 +58,8 @@ async fn unknown_addresses_and_methods() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_refused_in_words() {
-    let service = Service::start().await;
+async fn request_head_too_large_returns_431() {
+    let service = ServiceFixture::start().await;
     let long = "x".repeat(40_000);
     for (target, headers, detail) in [
         ("/api/transcript", &[("cookie", long.as_str())][..], "The request's headers are too large"),
@@ -77,8 +77,8 @@ async fn a_head_that_is_too_large_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn look_ups_are_open_to_every_page_without_credentials() {
-    let service = Service::start().await;
+async fn lookup_cors_allows_every_origin_without_credentials() {
+    let service = ServiceFixture::start().await;
     let headers = [("origin", "https://any.example"), ("access-control-request-method", "GET")];
     let preflight = service.send(request("OPTIONS", "/api/transcript", &headers, "")).await;
     assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
@@ -95,8 +95,8 @@ async fn look_ups_are_open_to_every_page_without_credentials() {
 }
 
 #[tokio::test]
-async fn request_ids_come_back() {
-    let service = Service::start().await;
+async fn request_id_valid_is_returned() {
+    let service = ServiceFixture::start().await;
     let own = service.send(request("GET", "/health", &[("x-request-id", "mine-1")], "")).await;
     assert_eq!(own.header("x-request-id"), Some("mine-1"));
     let made = service.send(request("GET", "/nowhere", &[("x-request-id", "not sane")], "")).await;
@@ -104,15 +104,15 @@ async fn request_ids_come_back() {
 }
 
 #[tokio::test]
-async fn health_and_version_need_nothing() {
-    let service = Service::start().await;
+async fn health_and_version_are_public() {
+    let service = ServiceFixture::start().await;
     assert_eq!(service.get("/health").await.json(), serde_json::json!({"status": "ok"}));
     assert_eq!(service.get("/version").await.json()["interface"], "2.0.0");
 }
 
 #[tokio::test]
-async fn a_supplier_that_panics_takes_nobody_along() {
-    let service = Service::start().await;
+async fn supplier_panic_does_not_affect_other_requests() {
+    let service = ServiceFixture::start().await;
     let key = service.key().await;
     let answer = service.get_with(&format!("/api/transcript?v={DEFECT}"), &key).await;
     assert_eq!(answer.status, 200);
@@ -121,8 +121,8 @@ async fn a_supplier_that_panics_takes_nobody_along() {
 }
 
 #[tokio::test]
-async fn no_bytes_cause_a_fault() {
-    let service = Service::start().await;
+async fn requests_arbitrary_bytes_never_return_500() {
+    let service = ServiceFixture::start().await;
     let bits = [
         "%00",
         "%c3%28",

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use crate::testing::{Service, request};
+use crate::testing::{ServiceFixture, request};
 
 #[tokio::test]
-async fn a_key_is_shown_once_with_its_allowance() {
-    let service = Service::start().await;
+async fn create_key_returns_key_once_with_allowance() {
+    let service = ServiceFixture::start().await;
     let json = [("content-type", "application/json; charset=utf-8")];
     let body = "{\"label\": \" laptop \", \"email\": \"a@b.example\", \"later\": 1}";
     let created = service.send(request("POST", "/api/keys", &json, body)).await;
@@ -31,8 +31,8 @@ async fn a_key_is_shown_once_with_its_allowance() {
 }
 
 #[tokio::test]
-async fn a_body_is_optional() {
-    let service = Service::start().await;
+async fn create_key_without_body_succeeds() {
+    let service = ServiceFixture::start().await;
     let typed = [("content-type", "text/plain")];
     for (headers, body) in [
         (&[][..], ""),
@@ -48,8 +48,8 @@ async fn a_body_is_optional() {
 }
 
 #[tokio::test]
-async fn wrong_bodies_are_named() {
-    let service = Service::start().await;
+async fn create_key_invalid_body_is_described() {
+    let service = ServiceFixture::start().await;
     let json = [("content-type", "application/json")];
     let long = format!("{{\"label\": \"{}\"}}", "x".repeat(101));
     let padded = format!("{{\"label\": \"x{}\"}}", " ".repeat(100));
@@ -62,7 +62,7 @@ async fn wrong_bodies_are_named() {
         (&json[..], "null", 400, "body: it must be a JSON object"),
         (&json[..], "{\"label\": 7}", 400, "label: it must be a string"),
         (&json[..], "{\"email\": []}", 400, "email: it must be a string"),
-        (&json[..], "{\"email\": \"nobody\"}", 400, "email: "),
+        (&json[..], "{\"email\": \"invalid\"}", 400, "email: "),
         (&json[..], "{\"email\": \" a@b.example\"}", 400, "email: "),
         (&json[..], "{\"label\": \"laptop\\n\"}", 400, "label: a label has no control characters"),
         (&json[..], &long, 400, "label: "),
@@ -73,7 +73,7 @@ async fn wrong_bodies_are_named() {
             &[("content-type", "application/x-www-form-urlencoded")][..],
             "label=x",
             415,
-            "The body must be JSON: send the header Content-Type: application/json with it (curl -d says",
+            "The body must be JSON: send the header Content-Type: application/json with it (curl -d sends",
         ),
     ] {
         let answer = service.send(request("POST", "/api/keys", headers, body)).await;
@@ -84,8 +84,8 @@ async fn wrong_bodies_are_named() {
 }
 
 #[tokio::test]
-async fn a_network_makes_only_so_many_keys_a_day() {
-    let service = Service::start().await;
+async fn create_key_network_limit_returns_429() {
+    let service = ServiceFixture::start().await;
     for _ in 0..5 {
         service.key().await;
     }
@@ -101,8 +101,8 @@ async fn a_network_makes_only_so_many_keys_a_day() {
 }
 
 #[tokio::test]
-async fn a_missing_or_unknown_key_is_a_401() {
-    let service = Service::start().await;
+async fn key_status_missing_or_unknown_key_returns_401() {
+    let service = ServiceFixture::start().await;
     let missing = service.get("/api/keys/me").await;
     assert_eq!(missing.status, 401);
     assert_eq!(missing.header("www-authenticate"), Some("Bearer realm=\"verbatim\""));
@@ -119,8 +119,8 @@ async fn a_missing_or_unknown_key_is_a_401() {
 }
 
 #[tokio::test]
-async fn only_listed_pages_may_call() {
-    let service = Service::start().await;
+async fn keys_cors_allows_configured_origins_only() {
+    let service = ServiceFixture::start().await;
     for (origin, allowed) in [("https://app.example", true), ("https://evil.example", false)] {
         let created = service.send(request("POST", "/api/keys", &[("origin", origin)], "")).await;
         assert_eq!(created.header("access-control-allow-origin"), allowed.then_some(origin));

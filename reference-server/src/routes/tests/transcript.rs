@@ -2,11 +2,11 @@ use std::sync::atomic::Ordering;
 
 use transcript_core::lookup::LookupOptions;
 
-use crate::testing::{ARCHIVED, NEW, SILENT, Service, request};
+use crate::testing::{ARCHIVED, NEW, SILENT, ServiceFixture, request};
 
 #[tokio::test]
-async fn an_archived_transcript_is_free_to_everyone() {
-    let service = Service::start().await;
+async fn lookup_archived_transcript_is_free() {
+    let service = ServiceFixture::start().await;
     let answer = service.get(&format!("/api/transcript?v={ARCHIVED}&src=mcp_other")).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
@@ -30,12 +30,12 @@ async fn an_archived_transcript_is_free_to_everyone() {
             ],
         })
     );
-    assert_eq!(service.asked.load(Ordering::Relaxed), 0);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn without_a_key_a_new_video_needs_verification() {
-    let service = Service::start().await;
+async fn lookup_new_video_without_key_needs_verification() {
+    let service = ServiceFixture::start().await;
     let answer = service.get(&format!("/api/transcript?v={NEW}")).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -50,12 +50,12 @@ async fn without_a_key_a_new_video_needs_verification() {
     let lines: Vec<_> = text.text.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert_eq!(lines[1], format!("https://v.example/watch/video_site/{NEW}?src=mcp_other"));
-    assert_eq!(service.asked.load(Ordering::Relaxed), 0);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn with_a_key_a_new_video_is_transcribed_and_billed_once() {
-    let service = Service::start().await;
+async fn lookup_new_video_with_key_is_charged_once() {
+    let service = ServiceFixture::start().await;
     let key = service.key().await;
     let first = service.get_with(&format!("/api/transcript?v={NEW}"), &key).await;
     assert_eq!(first.header("cache-control"), Some("no-store"));
@@ -81,8 +81,9 @@ async fn with_a_key_a_new_video_is_transcribed_and_billed_once() {
 }
 
 #[tokio::test]
-async fn a_spent_allowance_is_a_200_in_json_and_a_402_as_text() {
-    let service = Service::with(LookupOptions { free_per_month: 0, ..LookupOptions::default() }).await;
+async fn lookup_spent_allowance_returns_200_json_or_402_text() {
+    let service =
+        ServiceFixture::with_options(LookupOptions { free_per_month: 0, ..LookupOptions::default() }).await;
     let key = service.key().await;
     let json = service.get_with(&format!("/api/transcript?v={NEW}"), &key).await;
     assert_eq!(json.status, 200);
@@ -97,8 +98,8 @@ async fn a_spent_allowance_is_a_200_in_json_and_a_402_as_text() {
 }
 
 #[tokio::test]
-async fn text_and_markdown_are_the_transcript() {
-    let service = Service::start().await;
+async fn lookup_text_and_markdown_contain_transcript() {
+    let service = ServiceFixture::start().await;
     let text = service.get(&format!("/api/transcript?v={ARCHIVED}&format=text")).await;
     assert_eq!((text.status.as_u16(), text.header("content-type")), (200, Some("text/plain; charset=utf-8")));
     assert!(text.text.contains("It is so quiet here."), "{text:?}");
@@ -110,8 +111,8 @@ async fn text_and_markdown_are_the_transcript() {
 }
 
 #[tokio::test]
-async fn head_answers_from_the_archive_only() {
-    let service = Service::start().await;
+async fn lookup_head_reads_archive_only() {
+    let service = ServiceFixture::start().await;
     let key = format!("Bearer {}", service.key().await);
     let head = |target: String| {
         let request = request("HEAD", &target, &[("authorization", &key)], "");
@@ -122,12 +123,12 @@ async fn head_answers_from_the_archive_only() {
     assert_eq!(head(format!("/api/transcript?v={NEW}&format=text")).await.status, 404);
     assert_eq!(head(format!("/api/transcript?v={NEW}")).await.status, 200);
     assert_eq!(head("/api/transcript".to_owned()).await.status, 400);
-    assert_eq!(service.asked.load(Ordering::Relaxed), 0);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn only_the_header_carries_a_key() {
-    let service = Service::start().await;
+async fn lookup_key_in_query_is_ignored() {
+    let service = ServiceFixture::start().await;
     let key = service.key().await;
     for name in ["key", "api_key", "token", "access_token", "authorization"] {
         let json = service.get(&format!("/api/transcript?v={NEW}&{name}={key}")).await.json();
@@ -140,5 +141,5 @@ async fn only_the_header_carries_a_key() {
         assert_eq!(answer.json()["failureReason"], "needs_verification", "{credential}");
         assert_eq!(answer.header("cache-control"), Some("no-store"));
     }
-    assert_eq!(service.asked.load(Ordering::Relaxed), 0);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
 }

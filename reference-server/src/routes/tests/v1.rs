@@ -1,4 +1,4 @@
-//! Surface B.
+//! Tests of the v1 API.
 
 mod account;
 mod chat;

@@ -6,11 +6,11 @@ use transcript_core::{
     video::{Platform, ShortLink, VideoId},
 };
 
-use crate::testing::{ARCHIVED, DEFECT, NEW, Service, request, transcript};
+use crate::testing::{ARCHIVED, DEFECT, NEW, ServiceFixture, request, transcript};
 
 #[tokio::test]
-async fn an_archived_transcript_is_shown_to_everyone() {
-    let service = Service::start().await;
+async fn watch_archived_transcript_is_shown() {
+    let service = ServiceFixture::start().await;
     let page = service.get(&format!("/watch/video_site/{ARCHIVED}")).await;
     assert_eq!((page.status.as_u16(), page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     let policy = page.header("content-security-policy").unwrap();
@@ -33,11 +33,11 @@ async fn an_archived_transcript_is_shown_to_everyone() {
 }
 
 #[tokio::test]
-async fn what_is_not_archived_is_said_plainly() {
-    let service = Service::start().await;
+async fn watch_missing_transcript_shows_reason() {
+    let service = ServiceFixture::start().await;
     let page = service.get(&format!("/watch/video_site/{NEW}")).await;
     assert_eq!(page.status, 200);
-    assert!(page.text.contains("Nobody has asked for this video here"), "{}", page.text);
+    assert!(page.text.contains("This video is not transcribed yet."), "{}", page.text);
     assert!(page.text.contains("data-challenge=\"./aaaaaaaaaaa/challenge\""), "{}", page.text);
     assert!(page.text.contains("data-transcribe=\"./aaaaaaaaaaa/transcribe\""), "{}", page.text);
     let tagged = service.get(&format!("/watch/video_site/{NEW}?src=mcp_other")).await;
@@ -45,8 +45,8 @@ async fn what_is_not_archived_is_said_plainly() {
     let foreign = service.get(&format!("/watch/video_site/{NEW}?src=%22%3E%3Cscript%3E")).await;
     assert_eq!(foreign.text, page.text);
     assert!(page.text.contains(&format!("href=\"https://www.youtube.com/watch?v={NEW}\"")));
-    assert_eq!(service.asked.load(Ordering::Relaxed), 0);
-    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 0);
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
     let now = transcript_core::Clock::now(service.clock.as_ref());
     service.archive.withdraw(&video, true, now).await.unwrap();
     let page = service.get(&format!("/watch/video_site/{ARCHIVED}")).await;
@@ -54,8 +54,8 @@ async fn what_is_not_archived_is_said_plainly() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_video_is_a_404_page() {
-    let service = Service::start().await;
+async fn watch_path_without_video_returns_404_page() {
+    let service = ServiceFixture::start().await;
     for target in ["/watch/nowhere/7", "/watch/video_site/short", "/watch/short_video/x", "/watch/reels/%ff"]
     {
         let page = service.get(target).await;
@@ -65,10 +65,10 @@ async fn an_address_without_a_video_is_a_404_page() {
     }
 }
 
-/// The code of a short link is no id: its page says so, and leads to the platform's own address only.
+/// A short link code is not a video id: its page names the short link and links to the platform only.
 #[tokio::test]
-async fn a_short_link_that_was_not_followed_is_said_plainly() {
-    let service = Service::start().await;
+async fn watch_unresolved_short_link_links_to_platform() {
+    let service = ServiceFixture::start().await;
     for (link, address) in [
         ("https://vm.tiktok.com/ZMabc12De/", "https://vm.tiktok.com/ZMabc12De/"),
         ("https://www.tiktok.com/t/ZMabc12De/?a=b", "https://www.tiktok.com/t/ZMabc12De/"),
@@ -87,7 +87,7 @@ async fn a_short_link_that_was_not_followed_is_said_plainly() {
         assert!(page.text.contains("short link"), "{watch_url}: {}", page.text);
         assert!(page.text.contains(&format!("href=\"{address}\"")), "{watch_url}: {}", page.text);
         assert_eq!(page.text.matches("href=\"http").count(), 1, "{}", page.text);
-        assert!(!page.text.contains("Nobody has asked for this video"));
+        assert!(!page.text.contains("This video is not transcribed yet."));
     }
     for nowhere in
         ["/watch/reels/evil:BAaB3xYz01", "/watch/video_site/vm:ZMabc12De", "/watch/microblog/t.co:a%2Fb"]
@@ -97,21 +97,21 @@ async fn a_short_link_that_was_not_followed_is_said_plainly() {
 }
 
 #[tokio::test]
-async fn a_short_link_that_was_followed_has_its_videos_page() {
-    let service = Service::start().await;
-    let video = VideoId::new(Platform::ShortVideo, "7123456789012345678").unwrap();
+async fn watch_resolved_short_link_shows_video_page() {
+    let service = ServiceFixture::start().await;
+    let video = VideoId::new(Platform::TikTok, "7123456789012345678").unwrap();
     service.keep(transcript(&video)).await;
-    let link = ShortLink::from_name(Platform::ShortVideo, "vm:ZMabc12De").unwrap();
-    service.archive.keep_link(&link, &video).await.unwrap();
+    let link = ShortLink::from_name(Platform::TikTok, "vm:ZMabc12De").unwrap();
+    service.archive.put_short_link(&link, &video).await.unwrap();
     let page = service.get("/watch/short_video/vm:ZMabc12De").await;
     assert!(page.text.contains("It is so"), "{}", page.text);
     assert_eq!(page.text, service.get("/watch/short_video/vm%3AZMabc12De").await.text);
 }
 
 #[tokio::test]
-async fn another_platform_and_language() {
-    let service = Service::start().await;
-    let mut post = transcript(&VideoId::new(Platform::Microblog, "7").unwrap());
+async fn watch_right_to_left_language_is_declared() {
+    let service = ServiceFixture::start().await;
+    let mut post = transcript(&VideoId::new(Platform::X, "7").unwrap());
     post.track.language = LanguageTag::parse("he").unwrap();
     post.title = None;
     service.keep(post).await;
@@ -121,38 +121,38 @@ async fn another_platform_and_language() {
 }
 
 #[tokio::test]
-async fn pages_of_transcripts_are_ready_and_never_stale() {
-    let service = Service::start().await;
+async fn watch_page_is_cached_and_invalidated() {
+    let service = ServiceFixture::start().await;
     let target = format!("/watch/video_site/{ARCHIVED}");
     let first = service.get(&target).await;
     let etag = first.header("etag").unwrap().to_owned();
     let again = service.send(request("GET", &target, &[("if-none-match", &etag)], "")).await;
     assert_eq!((again.status.as_u16(), again.text.as_str()), (304, ""));
     assert!(again.header("content-security-policy").is_some());
-    // The tag is part of no transcript's page, but of the address that the button keeps.
+    // The attribution tag does not change the page, but it is part of the button's query.
     let tagged = service.get(&format!("{target}?src=mcp_other")).await;
     assert_eq!(tagged.status, 200);
-    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
     let now = transcript_core::Clock::now(service.clock.as_ref());
     service.archive.withdraw(&video, true, now).await.unwrap();
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while service.get(&target).await.text.contains("It is so") {
-        assert!(std::time::Instant::now() < until, "the page shows what was withdrawn");
-        tokio::time::sleep(crate::bodies::EXPIRE).await;
+        assert!(std::time::Instant::now() < deadline, "the page shows a withdrawn transcript");
+        tokio::time::sleep(crate::response_cache::EXPIRE).await;
     }
-    // No query of the API is taken for a page.
+    // No API query hits the cache entry of a page.
     let odd = service.get(&format!("/api/transcript?%00video_site/{ARCHIVED}%00")).await;
     assert_eq!(odd.status, 400);
 }
 
 #[tokio::test]
-async fn five_megabytes_are_one_page() {
-    let service = Service::start().await;
-    let video = VideoId::new(Platform::VideoSite, DEFECT).unwrap();
+async fn watch_five_megabytes_are_one_page() {
+    let service = ServiceFixture::start().await;
+    let video = VideoId::new(Platform::YouTube, DEFECT).unwrap();
     let mut long = transcript(&video);
     let words = "and so it went on, day after day. ".repeat(8);
     long.segments = (0..20_000_u64)
-        .map(|place| transcript_core::transcript::Segment::new(words.as_str(), place * 1_000, 1_000))
+        .map(|index| transcript_core::transcript::Segment::new(words.as_str(), index * 1_000, 1_000))
         .collect();
     service.keep(long).await;
     let page = service.get(&format!("/watch/video_site/{DEFECT}")).await;
@@ -163,8 +163,8 @@ async fn five_megabytes_are_one_page() {
 }
 
 #[tokio::test]
-async fn the_front_page_leads_to_the_videos_page() {
-    let service = Service::start().await;
+async fn front_page_redirects_to_watch_page() {
+    let service = ServiceFixture::start().await;
     let home = service.get("/").await;
     assert_eq!((home.status.as_u16(), home.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert!(!home.text.contains("<script"), "{}", home.text);
@@ -193,8 +193,8 @@ async fn the_front_page_leads_to_the_videos_page() {
 }
 
 #[tokio::test]
-async fn files_of_pages_are_kept_for_good() {
-    let service = Service::start().await;
+async fn assets_are_immutable() {
+    let service = ServiceFixture::start().await;
     let home = service.get("/").await.text;
     let sheet = home.split("rel=\"stylesheet\" href=\"").nth(1).unwrap().split('"').next().unwrap();
     let asset = service.get(&format!("/{sheet}")).await;
@@ -204,10 +204,10 @@ async fn files_of_pages_are_kept_for_good() {
     assert_eq!(service.get("/assets/%2e%2e%2fCargo.toml").await.status, 404);
 }
 
-/// A browser is told in a page what went wrong; a program as always.
+/// Browsers get error pages; programs get problem details.
 #[tokio::test]
-async fn browsers_are_told_of_errors_in_pages() {
-    let service = Service::start().await;
+async fn errors_are_pages_for_browsers() {
+    let service = ServiceFixture::start().await;
     let accept = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
     for (method, target, status) in [
         ("GET", "/nothing/here", 404),

@@ -3,34 +3,34 @@
 use axum::{extract::State, response::Response};
 use http::{HeaderMap, StatusCode};
 use transcript_core::{
-    accounts::Route,
-    wire::v1::{KeyRotated, Me},
+    accounts::V1Endpoint,
+    wire::v1::{AccountInfo, RotateKeyResponse},
 };
 
 use super::{
-    Denial,
-    door::{enter, out, reply},
+    V1ErrorResponse,
+    admission::{admit, finish, reply},
 };
-use crate::routes::App;
+use crate::routes::AppState;
 
-/// The account of the caller.
-pub(crate) async fn me(State(app): State<App>, headers: HeaderMap) -> Response {
-    let visit = match enter(&app, Route::Me, &headers, Vec::new()).await {
-        Ok(visit) => visit,
+/// Account of the caller.
+pub(crate) async fn me(State(app): State<AppState>, headers: HeaderMap) -> Response {
+    let guard = match admit(&app, V1Endpoint::Me, &headers, Vec::new()).await {
+        Ok(guard) => guard,
         Err(answer) => return *answer,
     };
-    let rate = visit.rate();
-    let profile = app.accounts.me(visit).await.map_err(Denial::from);
-    out(rate, profile.map(|profile| reply(StatusCode::OK, &Me::from(&profile))))
+    let rate = guard.rate();
+    let profile = app.accounts.me(guard).await.map_err(V1ErrorResponse::from);
+    finish(rate, profile.map(|profile| reply(StatusCode::OK, &AccountInfo::from(&profile))))
 }
 
-/// Replaces the caller's key. A body is not looked at: there is nothing to say.
-pub(crate) async fn rotate_key(State(app): State<App>, headers: HeaderMap) -> Response {
-    let visit = match enter(&app, Route::RotateKey, &headers, Vec::new()).await {
-        Ok(visit) => visit,
+/// Replaces the caller's key. The body is ignored.
+pub(crate) async fn rotate_key(State(app): State<AppState>, headers: HeaderMap) -> Response {
+    let guard = match admit(&app, V1Endpoint::RotateKey, &headers, Vec::new()).await {
+        Ok(guard) => guard,
         Err(answer) => return *answer,
     };
-    let rate = visit.rate();
-    let key = app.accounts.rotate(visit).await.map_err(Denial::from);
-    out(rate, key.map(|key| reply(StatusCode::OK, &KeyRotated::from(&key))))
+    let rate = guard.rate();
+    let key = app.accounts.rotate(guard).await.map_err(V1ErrorResponse::from);
+    finish(rate, key.map(|key| reply(StatusCode::OK, &RotateKeyResponse::from(&key))))
 }

@@ -1,54 +1,63 @@
-//! The bodies of Surface B: JSON objects with the fields that are known, and no others.
+//! Bodies of the v1 API: JSON objects with known fields only.
 //!
-//! A field that nobody knows is refused rather than left aside: who writes `credit` for `credits` where money
-//! is spent must not be answered as if it had been read.
+//! An unknown field is rejected, not ignored: a typo such as `credit` for `credits` in a request that spends credits
+//! must not succeed.
 
 use axum::body::Body;
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
 
-use super::Denial;
+use super::V1ErrorResponse;
 use crate::http::read_body;
 
-/// The largest body of a call without a conversation in it, in bytes.
+/// Limit of a body without a conversation, in bytes.
 pub(crate) const BODY_MAX: usize = 16 * 1024;
 
-/// The fields of a body.
+/// Fields of a body.
 #[derive(Debug)]
-pub(crate) struct Fields(Map<String, Value>);
+pub(crate) struct BodyFields(Map<String, Value>);
 
-impl Fields {
-    /// Reads a body of at most [`BODY_MAX`] bytes.
+impl BodyFields {
+    /// Reads and parses a body of at most [`BODY_MAX`] bytes.
     ///
     /// # Errors
-    /// As [`bytes`] and [`Fields::of`].
-    pub(crate) async fn read(headers: &HeaderMap, body: Body, known: &[&str]) -> Result<Self, Denial> {
-        Self::of(headers, &bytes(body, BODY_MAX).await?, known)
+    /// See [`bytes`] and [`BodyFields::parse`].
+    pub(crate) async fn read(
+        headers: &HeaderMap,
+        body: Body,
+        known: &[&str],
+    ) -> Result<Self, V1ErrorResponse> {
+        Self::parse(headers, &bytes(body, BODY_MAX).await?, known)
     }
 
-    /// The fields of a body that was read.
+    /// Parses a body.
     ///
     /// # Errors
-    /// 415 when it is said to be something else than JSON; 400 when it is missing, no JSON object, or has a
-    /// field that is none of those that are known.
-    pub(crate) fn of(headers: &HeaderMap, bytes: &[u8], known: &[&str]) -> Result<Self, Denial> {
+    /// 415 for another content type than JSON; 400 if the body is missing, is not a JSON object, or has an unknown
+    /// field.
+    pub(crate) fn parse(headers: &HeaderMap, bytes: &[u8], known: &[&str]) -> Result<Self, V1ErrorResponse> {
         let example = || {
             let fields: Vec<String> = known.iter().map(|name| format!("\"{name}\": …")).collect();
             format!("{{{}}}", fields.join(", "))
         };
         if bytes.trim_ascii().is_empty() {
-            return Err(Denial::bad("body", format!("it is missing: send JSON such as {}", example())));
+            return Err(V1ErrorResponse::bad(
+                "body",
+                format!("it is missing: send JSON such as {}", example()),
+            ));
         }
         if !is_json(headers) {
             let message = "The body must be JSON: send Content-Type: application/json.";
-            return Err(Denial::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
+            return Err(V1ErrorResponse::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
         let fields = match serde_json::from_slice(bytes) {
             Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(Denial::bad("body", format!("it must be a JSON object: {}", example()))),
+            Ok(_) => {
+                return Err(V1ErrorResponse::bad("body", format!("it must be a JSON object: {}", example())));
+            }
             Err(error) => {
                 let place = format!("line {}, column {}", error.line(), error.column());
-                return Err(Denial::bad("body", format!("it is no valid JSON ({place})")));
+                return Err(V1ErrorResponse::bad("body", format!("it is no valid JSON ({place})")));
             }
         };
         match fields.keys().find(|name| !known.contains(&name.as_str())) {
@@ -56,38 +65,38 @@ impl Fields {
             Some(name) => {
                 let shown: String = name.chars().take(40).collect();
                 let what = format!("there is no field {shown:?}; known are: {}", known.join(", "));
-                Err(Denial::bad("body", what))
+                Err(V1ErrorResponse::bad("body", what))
             }
         }
     }
 
-    /// A field, where it is there.
+    /// Returns a field, if present.
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// A text that must be there.
+    /// Returns a required text field.
     ///
     /// # Errors
-    /// 400 when it is missing or no text.
-    pub(crate) fn text(&self, name: &str) -> Result<&str, Denial> {
+    /// 400 if the field is missing or not a string.
+    pub(crate) fn text(&self, name: &str) -> Result<&str, V1ErrorResponse> {
         match self.0.get(name) {
             Some(Value::String(text)) => Ok(text),
-            None | Some(Value::Null) => Err(Denial::bad(name, "it is missing")),
-            Some(_) => Err(Denial::bad(name, "it must be a string")),
+            None | Some(Value::Null) => Err(V1ErrorResponse::bad(name, "it is missing")),
+            Some(_) => Err(V1ErrorResponse::bad(name, "it must be a string")),
         }
     }
 }
 
-/// The whole body.
+/// Reads a whole body.
 ///
 /// # Errors
-/// 413 when it is larger than `limit`, 408 when it takes too long, 400 when it breaks off.
-pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Vec<u8>, Denial> {
+/// 413 if it exceeds `limit`, 408 at the timeout, 400 if the connection breaks.
+pub(crate) async fn bytes(body: Body, limit: usize) -> Result<Vec<u8>, V1ErrorResponse> {
     Ok(read_body(body, limit).await?)
 }
 
-/// Whether a body is JSON by its type. One without a type is taken for what it must be.
+/// Whether the content type is JSON. A missing content type is accepted.
 fn is_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_none_or(|kind| {
         let kind = kind.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
@@ -100,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_body_is_said() {
+    fn body_fields_invalid_body_is_described() {
         let known = ["email", "plan"];
         for (kind, body, status, message) in [
             (None, &b""[..], 400, "body: it is missing: send JSON such as {\"email\": …, \"plan\": …}"),
@@ -127,7 +136,7 @@ mod tests {
             if let Some(kind) = kind {
                 headers.insert(CONTENT_TYPE, kind.parse().unwrap());
             }
-            let denial = Fields::of(&headers, body, &known)
+            let denial = BodyFields::parse(&headers, body, &known)
                 .and_then(|fields| fields.text("email").map(str::to_owned))
                 .unwrap_err();
             let body = String::from_utf8_lossy(body);
@@ -136,7 +145,7 @@ mod tests {
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, "Application/JSON; charset=utf-8".parse().unwrap());
-        let fields = Fields::of(&headers, b"{\"email\": \" a \"}", &known).unwrap();
+        let fields = BodyFields::parse(&headers, b"{\"email\": \" a \"}", &known).unwrap();
         assert_eq!(fields.text("email").unwrap(), " a ");
     }
 }

@@ -1,18 +1,18 @@
-//! The routes of Surface B, the v1 API (specification 4 "Surface B", 7; design 4).
+//! Routes of the v1 API (specification 4.4 to 4.12 and 7.2).
 //!
-//! Each call's checks come in one order: address and method, key, repeated reply, rate limit, parameters,
-//! credits, work. Everything that goes wrong is told as `{error, code}`, also a defect of ours.
+//! Order of the checks of a call: path and method, key, replay, rate limit, parameters, credits, work. Every error is
+//! `{error, code}`, including internal errors.
 
 mod account;
+pub(crate) mod admission;
 pub(crate) mod body;
 pub(crate) mod chat;
-mod denial;
-pub(crate) mod door;
-mod events;
+mod error;
 mod payments;
 pub(crate) mod rate;
-mod ready;
 mod register;
+mod response_cache;
+mod sse;
 mod transcript;
 mod verify;
 pub(crate) mod webhook;
@@ -32,24 +32,24 @@ use http::{
     header::{ALLOW, CACHE_CONTROL},
 };
 
-pub(crate) use body::Fields;
-pub(crate) use denial::Denial;
-pub(crate) use events::wants_events;
-pub(crate) use ready::{PATH as TRANSCRIPT, ReadyTranscripts, charged};
+pub(crate) use body::BodyFields;
+pub(crate) use error::V1ErrorResponse;
+pub(crate) use response_cache::{PATH as TRANSCRIPT, V1ResponseCache, respond_cached};
+pub(crate) use sse::wants_events;
 pub(crate) use verify::weight;
 
-use super::App;
+use super::AppState;
 
-/// Whether a transcript came from the archive: `HIT` or `MISS`.
+/// Whether a transcript is from the archive: `HIT` or `MISS`.
 pub(crate) const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
-/// The credits that are left (specification 4, response headers).
+/// Remaining credits (specification 4.16).
 pub(crate) const X_CREDITS_REMAINING: HeaderName = HeaderName::from_static("x-credits-remaining");
 
-/// Where all of it lies.
+/// Path prefix of the v1 API.
 pub(crate) const PREFIX: &str = "/api/v1";
 
-/// Every address below [`PREFIX`].
-pub(super) fn routes() -> Router<App> {
+/// Routes below [`PREFIX`].
+pub(super) fn routes() -> Router<AppState> {
     Router::new()
         .route("/register", only("POST, OPTIONS", post(register::register)))
         .route("/verify", only("GET, POST, OPTIONS", get(verify::open).post(verify::confirm)))
@@ -61,33 +61,34 @@ pub(super) fn routes() -> Router<App> {
         .route("/buy-credits", only("POST, OPTIONS", post(payments::buy_credits)))
         .route("/webhooks/stripe", only("POST, OPTIONS", post(webhook::stripe)))
         .fallback(unknown)
-        .layer(from_fn(contain))
+        .layer(from_fn(panic_middleware))
 }
 
-/// A route that has these methods, as `Allow` lists them, and no others: HEAD is none of them, since what it
-/// answered would have to be charged.
-pub(crate) fn only(methods: &'static str, route: MethodRouter<App>) -> MethodRouter<App> {
+/// Route with these methods, as listed in `Allow`.
+/// HEAD is not supported, because its response would have to be charged.
+pub(crate) fn only(methods: &'static str, route: MethodRouter<AppState>) -> MethodRouter<AppState> {
     let options = (StatusCode::NO_CONTENT, [(ALLOW, HeaderValue::from_static(methods))]);
-    let wrong = move || std::future::ready(Denial::wrong_method(methods));
+    let wrong = move || std::future::ready(V1ErrorResponse::wrong_method(methods));
     route.options(move || std::future::ready(options)).head(wrong).fallback(wrong)
 }
 
-/// An address that is none.
-pub(super) async fn unknown() -> Denial {
-    Denial::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
+/// Response to an unknown path.
+pub(super) async fn unknown() -> V1ErrorResponse {
+    V1ErrorResponse::new(StatusCode::NOT_FOUND, "There is nothing at this address of the v1 API.")
 }
 
-/// See [`contained`].
-async fn contain(request: Request, next: Next) -> Response {
-    contained(next.run(request)).await
+/// Middleware of [`contain_panic`].
+async fn panic_middleware(request: Request, next: Next) -> Response {
+    contain_panic(next.run(request)).await
 }
 
-/// Answers a defect of ours in the form of this surface, and has nobody on the way keep anything: answers are
-/// one caller's own, and some have a key in them.
-async fn contained(answer: impl Future<Output = Response>) -> Response {
+/// Converts a panic into a v1 error and forbids caching.
+///
+/// Responses belong to one caller, and some contain a key.
+async fn contain_panic(answer: impl Future<Output = Response>) -> Response {
     let answer = AssertUnwindSafe(answer).catch_unwind().await;
-    // The panic hook has logged what and where.
-    let mut answer = answer.unwrap_or_else(|_| Denial::fault().into_response());
+    // The panic hook has logged the message and location.
+    let mut answer = answer.unwrap_or_else(|_| V1ErrorResponse::fault().into_response());
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }

@@ -1,4 +1,4 @@
-//! `POST /api/v1/subscribe` and `POST /api/v1/buy-credits`: pages on which plans and packs are paid for.
+//! `POST /api/v1/subscribe` and `POST /api/v1/buy-credits`: checkout sessions for plans and packs.
 
 use axum::{
     extract::{Request, State},
@@ -6,80 +6,80 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode};
 use transcript_core::{
-    accounts::{Route, Visit},
+    accounts::{RequestGuard, V1Endpoint},
     wire::v1::{CreditsCheckout, PlanCheckout},
 };
 
 use super::{
-    Denial, Fields,
+    BodyFields, V1ErrorResponse,
+    admission::{IDEMPOTENCY_KEY, admit, finish, reject, reply},
     body::{BODY_MAX, bytes},
-    door::{IDEMPOTENCY_KEY, enter, out, reply, turn_away},
 };
-use crate::routes::App;
+use crate::routes::AppState;
 
-/// A page on which a plan is paid for.
-pub(crate) async fn subscribe(State(app): State<App>, request: Request) -> Response {
-    let (visit, plan) = match asked(&app, Route::Subscribe, request, "plan").await {
-        Ok(asked) => asked,
+/// Opens a checkout session for a plan.
+pub(crate) async fn subscribe(State(app): State<AppState>, request: Request) -> Response {
+    let (guard, plan) = match admit_with_field(&app, V1Endpoint::Subscribe, request, "plan").await {
+        Ok(admitted) => admitted,
         Err(answer) => return *answer,
     };
-    let rate = visit.rate();
-    let outcome = match app.payments.offer_plan(visit, &plan).await {
-        Ok(offer) => {
-            let body = PlanCheckout { success: true, checkout_url: offer.sold.checkout_url.clone() };
-            offer.deliver(reply(StatusCode::OK, &body)).await
+    let rate = guard.rate();
+    let outcome = match app.payments.prepare_plan(guard, &plan).await {
+        Ok(prepared) => {
+            let body = PlanCheckout { success: true, checkout_url: prepared.checkout.checkout_url.clone() };
+            prepared.deliver(reply(StatusCode::OK, &body)).await
         }
         Err(refused) => Err(refused),
     };
-    out(rate, outcome.map_err(Denial::from))
+    finish(rate, outcome.map_err(V1ErrorResponse::from))
 }
 
-/// A page on which a pack of credits is paid for.
-pub(crate) async fn buy_credits(State(app): State<App>, request: Request) -> Response {
-    let (visit, pack) = match asked(&app, Route::BuyCredits, request, "pack").await {
-        Ok(asked) => asked,
+/// Opens a checkout session for a credit pack.
+pub(crate) async fn buy_credits(State(app): State<AppState>, request: Request) -> Response {
+    let (guard, pack) = match admit_with_field(&app, V1Endpoint::BuyCredits, request, "pack").await {
+        Ok(admitted) => admitted,
         Err(answer) => return *answer,
     };
-    let rate = visit.rate();
-    let outcome = match app.payments.offer_pack(visit, &pack).await {
-        Ok((pack, offer)) => {
+    let rate = guard.rate();
+    let outcome = match app.payments.prepare_pack(guard, &pack).await {
+        Ok((pack, prepared)) => {
             let body = CreditsCheckout {
-                checkout_url: offer.sold.checkout_url.clone(),
+                checkout_url: prepared.checkout.checkout_url.clone(),
                 pack: pack.name.to_owned(),
                 credits: pack.credits,
-                // Whole dollars, far below where that loses any.
+                // Prices are whole dollars, far below the precision limit of `f64`.
                 price_usd: pack.price_usd as f64,
             };
-            offer.deliver(reply(StatusCode::OK, &body)).await
+            prepared.deliver(reply(StatusCode::OK, &body)).await
         }
         Err(refused) => Err(refused),
     };
-    out(rate, outcome.map_err(Denial::from))
+    finish(rate, outcome.map_err(V1ErrorResponse::from))
 }
 
-/// Who asks, and the one field of the body, checked in the order of every call.
-async fn asked(
-    app: &App,
-    route: Route,
+/// Admits the call and reads the one field of its body, in the order of checks of every call.
+async fn admit_with_field(
+    app: &AppState,
+    route: V1Endpoint,
     request: Request,
     field: &str,
-) -> Result<(Visit, String), Box<Response>> {
+) -> Result<(RequestGuard, String), Box<Response>> {
     let (mut parts, body) = request.into_parts();
     let read = bytes(body, BODY_MAX).await;
     if read.is_err() {
-        // Nothing was read that it could be bound to. What is wrong is told after what is wrong with the key.
+        // Without a body there is nothing to bind the key to. The body's error is returned after authentication.
         parts.headers.remove(IDEMPOTENCY_KEY);
     }
-    let visit = enter(app, route, &parts.headers, read.as_deref().unwrap_or_default().to_vec()).await?;
+    let guard = admit(app, route, &parts.headers, read.as_deref().unwrap_or_default().to_vec()).await?;
     match read.and_then(|body| text(&parts.headers, &body, field)) {
-        Ok(text) => Ok((visit, text)),
+        Ok(text) => Ok((guard, text)),
         Err(denial) => {
-            let rate = visit.rate();
-            Err(Box::new(out(rate, Err(turn_away(visit, denial).await))))
+            let rate = guard.rate();
+            Err(Box::new(finish(rate, Err(reject(guard, denial).await))))
         }
     }
 }
 
-fn text(headers: &HeaderMap, body: &[u8], field: &str) -> Result<String, Denial> {
-    Fields::of(headers, body, &[field])?.text(field).map(str::to_owned)
+fn text(headers: &HeaderMap, body: &[u8], field: &str) -> Result<String, V1ErrorResponse> {
+    BodyFields::parse(headers, body, &[field])?.text(field).map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! `POST /api/v1/register`: a mail is queued, and everybody gets the same answer.
+//! `POST /api/v1/register`: queues a mail; the response is the same for every address.
 
 use axum::{
     Extension,
@@ -6,26 +6,26 @@ use axum::{
     response::Response,
 };
 use http::StatusCode;
-use transcript_core::wire::v1::Registered;
+use transcript_core::wire::v1::RegisterResponse;
 
-use super::{Denial, Fields};
+use super::{BodyFields, V1ErrorResponse};
 use crate::{
     http::{ClientAddress, json},
-    routes::App,
+    routes::AppState,
 };
 
-/// What everybody is told, whether or not the address has an account.
-const MESSAGE: &str = "Please look into your mailbox: the link in our mail gives you an API key. If there is no mail \
+/// Response to every valid request, so that it does not reveal whether the address has an account.
+const MESSAGE: &str = "Check your mailbox: the link in the mail creates your API key. If there is no mail \
                        within a few minutes, look into the spam folder.";
 
 /// Queues the verification mail of an address.
 pub(crate) async fn register(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
     request: Request,
-) -> Result<Response, Denial> {
+) -> Result<Response, V1ErrorResponse> {
     let (parts, body) = request.into_parts();
-    let fields = Fields::read(&parts.headers, body, &["email"]).await?;
+    let fields = BodyFields::read(&parts.headers, body, &["email"]).await?;
     app.accounts.register(fields.text("email")?, Some(client.0)).await?;
-    Ok(json(StatusCode::OK, &Registered { success: true, message: MESSAGE.to_owned() }))
+    Ok(json(StatusCode::OK, &RegisterResponse { success: true, message: MESSAGE.to_owned() }))
 }

@@ -1,8 +1,7 @@
-//! `/api/v1/verify`: the link in a verification mail, and the button on its page.
+//! `/api/v1/verify`: the link of a verification mail, and the button on its page.
 //!
-//! Programs open the links in mails before people do, with any method and header they like. So a GET redeems
-//! nothing for a browser, and nothing that could end a live key for anybody; only the button does, which is a
-//! POST.
+//! Mail scanners open links before people do, with any method and header. So a GET never redeems a token for a browser,
+//! and never replaces the key of an existing account; only the POST of the button does.
 
 use std::borrow::Cow;
 
@@ -17,27 +16,27 @@ use http::{
 };
 use maud::Markup;
 use transcript_core::{
-    accounts::{NewAccountKey, Verification},
-    wire::v1::Verified,
+    accounts::{IssuedAccountKey, VerifyOutcome},
+    wire::v1::VerifyResponse,
 };
 
 use super::{
-    Denial, Fields,
+    BodyFields, V1ErrorResponse,
     body::{BODY_MAX, bytes},
 };
 use crate::{
     http::{ClientAddress, json},
-    page::{self, May},
+    page::{self, PagePolicy},
     routes::{
-        App,
+        AppState,
         html::{self, wants_page},
         query::parameter,
     },
 };
 
-/// The link: a page with a button for a browser; a program gets the key of a new account at once.
+/// The link: a page with a button for browsers; other clients get the key of a new account at once.
 pub(crate) async fn open(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
     headers: HeaderMap,
     uri: Uri,
@@ -47,77 +46,79 @@ pub(crate) async fn open(
         Err(denial) => return answer(&headers, Err(denial)),
     };
     match wants_page(&headers) {
-        true => varying(shown(StatusCode::OK, page::verify::ask(&token))),
+        true => vary_by_accept(html_page(StatusCode::OK, page::verify::confirm(&token))),
         false => answer(&headers, redeem(&app, &token, false, client).await),
     }
 }
 
-/// The button, or a program that was told to confirm: the token comes as a form, as JSON, or in the query.
+/// The button, or a program's confirmation: the token is in a form, in JSON, or in the query.
 pub(crate) async fn confirm(
-    State(app): State<App>,
+    State(app): State<AppState>,
     Extension(client): Extension<ClientAddress>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let outcome = async {
         let body = bytes(body, BODY_MAX).await?;
-        let token = sent_token(&parts.headers, &parts.uri, &body)?;
+        let token = request_token(&parts.headers, &parts.uri, &body)?;
         redeem(&app, &token, true, client).await
     };
     answer(&parts.headers, outcome.await)
 }
 
 async fn redeem(
-    app: &App,
+    app: &AppState,
     token: &str,
     confirmed: bool,
     client: ClientAddress,
-) -> Result<NewAccountKey, Denial> {
+) -> Result<IssuedAccountKey, V1ErrorResponse> {
     match app.accounts.verify(token, confirmed, Some(client.0)).await? {
-        Verification::Issued(issued) => Ok(issued),
-        Verification::NeedsConfirmation => Err(Denial::new(
+        VerifyOutcome::Issued(issued) => Ok(issued),
+        VerifyOutcome::NeedsConfirmation => Err(V1ErrorResponse::new(
             StatusCode::CONFLICT,
-            "This address has an account, and a new API key would end the one that it has. If you want that, open \
-             the link in a browser and press the button, or send the same request as POST.",
+            "This address has an account with an API key. To replace the key, open the link in a browser and \
+             press the button, or send the same request as POST.",
         )),
     }
 }
 
-fn answer(headers: &HeaderMap, outcome: Result<NewAccountKey, Denial>) -> Response {
+fn answer(headers: &HeaderMap, outcome: Result<IssuedAccountKey, V1ErrorResponse>) -> Response {
     let response = match (outcome, wants_page(headers)) {
-        (Ok(issued), false) => json(StatusCode::OK, &Verified::from(&issued)),
-        (Ok(issued), true) => shown(StatusCode::OK, page::verify::issued(&Verified::from(&issued))),
+        (Ok(issued), false) => json(StatusCode::OK, &VerifyResponse::from(&issued)),
+        (Ok(issued), true) => html_page(StatusCode::OK, page::verify::issued(&VerifyResponse::from(&issued))),
         (Err(denial), false) => denial.into_response(),
         (Err(denial), true) => {
             let (status, page) = (denial.status(), page::verify::refused(denial.message()));
-            // Its headers say when to come back.
+            // Keeps the headers of the error, such as `Retry-After`.
             let mut response = denial.into_response();
-            let page = shown(status, page);
+            let page = html_page(status, page);
             let (head, body) = page.into_parts();
             response.headers_mut().extend(head.headers);
             *response.body_mut() = body;
             response
         }
     };
-    varying(response)
+    vary_by_accept(response)
 }
 
-fn shown(status: StatusCode, page: Markup) -> Response {
-    html::html(status, page, html::Keep::Never, May::Send)
+fn html_page(status: StatusCode, page: Markup) -> Response {
+    html::html(status, page, html::CacheMode::Never, PagePolicy::Form)
 }
 
-fn varying(mut response: Response) -> Response {
+fn vary_by_accept(mut response: Response) -> Response {
     response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
     response
 }
 
-fn token<E: Into<Denial>>(given: Result<Option<Cow<'_, str>>, E>) -> Result<String, Denial> {
-    let missing = || Denial::bad("token", "it is missing: open the whole link of the mail");
-    let token = given.map_err(Into::into)?.filter(|token| !token.is_empty());
+fn token<E: Into<V1ErrorResponse>>(
+    value: Result<Option<Cow<'_, str>>, E>,
+) -> Result<String, V1ErrorResponse> {
+    let missing = || V1ErrorResponse::bad("token", "it is missing: open the whole link of the mail");
+    let token = value.map_err(Into::into)?.filter(|token| !token.is_empty());
     token.map(Cow::into_owned).ok_or_else(missing)
 }
 
-fn sent_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, Denial> {
+fn request_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, V1ErrorResponse> {
     if body.is_empty() {
         return token(parameter(uri.query().unwrap_or_default(), "token"));
     }
@@ -126,11 +127,11 @@ fn sent_token(headers: &HeaderMap, uri: &Uri, body: &[u8]) -> Result<String, Den
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     match std::str::from_utf8(body) {
         Ok(form) if is_form => token(parameter(form, "token")),
-        _ => Fields::of(headers, body, &["token"])?.text("token").map(str::to_owned),
+        _ => BodyFields::parse(headers, body, &["token"])?.text("token").map(str::to_owned),
     }
 }
 
-/// The `q` of a media range in thousandths; what cannot be read weighs nothing.
+/// The `q` of a media range in thousandths; 0 if invalid.
 pub(crate) fn weight(parameters: &str) -> u32 {
     let q = parameters.split(';').find_map(|one| {
         let (name, value) = one.split_once('=')?;

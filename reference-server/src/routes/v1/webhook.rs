@@ -1,7 +1,7 @@
-//! `POST /api/v1/webhooks/stripe`: the payment provider says that something happened.
+//! `POST /api/v1/webhooks/stripe`: webhook of the payment provider.
 //!
-//! The signature over the raw body is checked before anything of it is read. An event is acknowledged when
-//! all that follows from it is done, so that one which broke off is sent again; doing it again changes nothing.
+//! The signature over the raw body is verified before the body is parsed. An event is acknowledged after it is fully
+//! processed, so the provider repeats an interrupted one; processing is idempotent.
 
 use std::time::Duration;
 
@@ -12,58 +12,64 @@ use axum::{
 use http::{HeaderMap, HeaderName, StatusCode};
 use transcript_core::{
     ErrorKind,
-    accounts::payments::{Heard, WebhookCall},
-    wire::v1::EventTaken,
+    accounts::payments::{WebhookOutcome, WebhookRequest},
+    wire::v1::WebhookAck,
 };
 
-use super::{Denial, body::bytes};
-use crate::{http::json, routes::App};
+use super::{V1ErrorResponse, body::bytes};
+use crate::{http::json, routes::AppState};
 
-/// The largest event that is read, in bytes. Those of a few lines of an invoice have tens of kilobytes.
+/// Limit of an event, in bytes. Events with several invoice lines have tens of kilobytes.
 pub(crate) const EVENT_MAX: usize = 512 * 1024;
-/// How long the provider is kept waiting. The work goes on after that, and the event is sent again.
-const ANSWER_MAX: Duration = Duration::from_secs(8);
-/// What an event is signed with.
+/// Time until the provider gets an error response.
+/// The processing continues, and the event is sent again.
+const PROCESSING_TIMEOUT: Duration = Duration::from_secs(8);
+/// Header of the event's signature.
 const SIGNATURE: HeaderName = HeaderName::from_static("stripe-signature");
 
-/// Takes an event of Stripe.
-pub(crate) async fn stripe(State(app): State<App>, request: Request) -> Result<Response, Denial> {
+/// Handles a Stripe event.
+pub(crate) async fn stripe(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, V1ErrorResponse> {
     if !app.payments.is_configured() {
-        let message = "No events are taken here: payments are not configured.";
-        return Err(Denial::new(StatusCode::NOT_FOUND, message));
+        let message = "This server accepts no events: payments are not configured.";
+        return Err(V1ErrorResponse::new(StatusCode::NOT_FOUND, message));
     }
     let (parts, body) = request.into_parts();
-    let call = WebhookCall { signature: signature(&parts.headers), body: bytes(body, EVENT_MAX).await? };
+    let request =
+        WebhookRequest { signature: signature(&parts.headers), body: bytes(body, EVENT_MAX).await? };
     let payments = app.payments.clone();
-    // In a task of its own: a provider that hangs up does not break it off half way.
-    let work = tokio::spawn(async move { payments.hear(call).await });
-    match tokio::time::timeout(ANSWER_MAX, work).await {
-        Ok(Ok(Ok(Heard::About(_)))) => Ok(json(StatusCode::OK, &EventTaken { received: true })),
-        Ok(Ok(Ok(Heard::Refused { why }))) => {
-            tracing::info!(%why, "an event was refused");
-            Err(Denial::new(StatusCode::BAD_REQUEST, format!("The event is not believed: {why}.")))
+    // A separate task, so that a disconnect does not interrupt the processing.
+    let work = tokio::spawn(async move { payments.handle_webhook(request).await });
+    match tokio::time::timeout(PROCESSING_TIMEOUT, work).await {
+        Ok(Ok(Ok(WebhookOutcome::Events(_)))) => Ok(json(StatusCode::OK, &WebhookAck { received: true })),
+        Ok(Ok(Ok(WebhookOutcome::Rejected { reason: why }))) => {
+            tracing::info!(%why, "webhook event rejected");
+            Err(V1ErrorResponse::new(StatusCode::BAD_REQUEST, format!("The event was rejected: {why}.")))
         }
         Ok(Ok(Err(error))) => {
             match error.kind() {
                 ErrorKind::Unavailable => {
-                    tracing::warn!(%error, "an event could not be followed; it is sent again")
+                    tracing::warn!(%error, "webhook event deferred; the provider sends it again")
                 }
-                _ => tracing::error!(%error, "an event could not be followed"),
+                _ => tracing::error!(%error, "webhook event failed"),
             }
-            Err(not_done())
+            Err(not_processed())
         }
-        // The panic hook has logged what and where.
-        Ok(Err(_)) => Err(Denial::fault()),
-        Err(_) => Err(not_done()),
+        // The panic hook has logged the message and location.
+        Ok(Err(_)) => Err(V1ErrorResponse::fault()),
+        Err(_) => Err(not_processed()),
     }
 }
 
-fn not_done() -> Denial {
-    let message = "What the event is about could not be settled now: please send it again.";
-    Denial::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+fn not_processed() -> V1ErrorResponse {
+    let message = "The event could not be processed. Send it again.";
+    V1ErrorResponse::new(StatusCode::INTERNAL_SERVER_ERROR, message)
 }
 
-/// The signature, where one came. One that is no text, or that came twice, is none that is valid.
+/// Returns the signature, if sent.
+/// An unreadable or repeated header gives an empty text, which is never valid.
 fn signature(headers: &HeaderMap) -> Option<String> {
     let mut values = headers.get_all(SIGNATURE).iter();
     let first = values.next()?;

@@ -1,7 +1,7 @@
-//! The work on a visitor's video as Server-Sent Events.
+//! Progress of a visitor's transcription as Server-Sent Events.
 //!
-//! `progress` events say in a sentence how far the work is, with a percentage where there is one; `result` is the last
-//! one, a `TranscriptResult`; `error` is a problem (RFC 9457's `detail`) in its place, where a short link leads nowhere.
+//! `progress` events have a message and, if known, a percentage. The last event is `result` with a `TranscriptResult`,
+//! or `error` with the `detail` of a problem (RFC 9457), if a short link leads to no video.
 
 use std::{convert::Infallible, pin::Pin, time::Duration};
 
@@ -16,123 +16,127 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use transcript_core::{
-    engine::Progress,
-    lookup::{Admitted, BadReference, Lookup, LookupAnswer, Patience},
+    engine::FetchProgress,
+    lookup::{AdmittedVisitor, Lookup, LookupResponse, ReferenceError, WaitMode},
     video::VideoId,
     wire::lookup::TranscriptResult,
 };
 
-/// How often it is looked how far the work is.
-const LOOK: Duration = Duration::from_millis(250);
-/// How long nothing is sent at most: proxies take a silent connection for an idle one.
-const SILENCE_MAX: Duration = Duration::from_secs(15);
-/// What is sent then: a comment, which readers of events pass over.
+/// Interval at which the progress is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Interval of comments while no event is sent: proxies close silent connections as idle.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+/// Comment, which event parsers skip.
 const COMMENT: Bytes = Bytes::from_static(b":\n\n");
-/// Tells proxies of nginx's kind to pass events on as they come.
+/// Disables response buffering in nginx.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// How far the work is, as an event carries it.
+/// Payload of a `progress` event.
 #[derive(Debug, PartialEq, Serialize)]
-struct Told {
-    /// The sentence for people.
+struct ProgressEvent {
+    /// Message for the visitor.
     message: String,
-    /// How much of the present stage is done; none where nobody knows.
+    /// Completed share of the current stage; `None` if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     percent: Option<u8>,
 }
 
-impl From<&Progress> for Told {
-    fn from(progress: &Progress) -> Self {
+impl From<&FetchProgress> for ProgressEvent {
+    fn from(progress: &FetchProgress) -> Self {
         let percent = match progress {
-            Progress::AtWork { percent, .. } => *percent,
-            Progress::InLine => None,
+            FetchProgress::Running { percent, .. } => *percent,
+            FetchProgress::Queued => None,
         };
-        Self { message: progress.sentence(), percent }
+        Self { message: progress.message(), percent }
     }
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<LookupAnswer, BadReference>> + Send>>;
+type TranscribeWork = Pin<Box<dyn Future<Output = Result<LookupResponse, ReferenceError>> + Send>>;
 
-/// A visitor who waits.
-struct Waiting {
+/// Event stream of a waiting visitor.
+struct ProgressStream {
     lookup: Lookup,
     video: Option<VideoId>,
-    work: Work,
-    told: Option<Progress>,
-    spoke: Instant,
+    work: TranscribeWork,
+    last_progress: Option<FetchProgress>,
+    last_sent_at: Instant,
 }
 
-impl Waiting {
-    /// The next event; with the last one, nobody.
+impl ProgressStream {
+    /// Waits for the next event. After the last event the stream is `None`.
     async fn next(mut self) -> (Bytes, Option<Self>) {
         loop {
-            let look = Instant::now() + LOOK;
-            if let Ok(outcome) = timeout_at(look, &mut self.work).await {
-                return (last(outcome), None);
+            let next_poll = Instant::now() + POLL_INTERVAL;
+            if let Ok(outcome) = timeout_at(next_poll, &mut self.work).await {
+                return (last_event(outcome), None);
             }
             let progress = self.video.as_ref().and_then(|video| self.lookup.progress(video));
-            if progress.is_some() && progress != self.told {
-                let event =
-                    progress.as_ref().map_or(COMMENT, |progress| event("progress", &Told::from(progress)));
-                (self.told, self.spoke) = (progress, Instant::now());
+            if progress.is_some() && progress != self.last_progress {
+                let event = progress
+                    .as_ref()
+                    .map_or(COMMENT, |progress| event("progress", &ProgressEvent::from(progress)));
+                (self.last_progress, self.last_sent_at) = (progress, Instant::now());
                 return (event, Some(self));
             }
-            if self.spoke.elapsed() >= SILENCE_MAX {
-                self.spoke = Instant::now();
+            if self.last_sent_at.elapsed() >= KEEPALIVE_INTERVAL {
+                self.last_sent_at = Instant::now();
                 return (COMMENT, Some(self));
             }
         }
     }
 }
 
-/// Does the work, and tells how far it is.
+/// Transcribes the video and streams the progress.
 ///
-/// A visitor who leaves ends the telling, not the work.
-pub(super) fn told(lookup: Lookup, admitted: Admitted) -> Response {
+/// A disconnect ends the stream, not the work.
+pub(super) fn stream_progress(lookup: Lookup, admitted: AdmittedVisitor) -> Response {
     let video = admitted.video().cloned();
-    let work = Box::pin(admitted.transcribe(Patience::ToTheEnd));
-    let waiting = Waiting { lookup, video, work, told: None, spoke: Instant::now() };
-    // At once, so that the page knows that it was let in.
-    let first =
-        event("progress", &Told { message: "Your browser has passed the check.".to_owned(), percent: None });
-    let body = stream::unfold((Some(waiting), Some(first)), |(waiting, first)| async {
+    let work = Box::pin(admitted.transcribe(WaitMode::Unbounded));
+    let progress_stream =
+        ProgressStream { lookup, video, work, last_progress: None, last_sent_at: Instant::now() };
+    // Sent at once, so that the page knows that it was admitted.
+    let first = event(
+        "progress",
+        &ProgressEvent { message: "Your browser has passed the check.".to_owned(), percent: None },
+    );
+    let body = stream::unfold((Some(progress_stream), Some(first)), |(progress_stream, first)| async {
         if let Some(first) = first {
-            return Some((Ok::<_, Infallible>(first), (waiting, None)));
+            return Some((Ok::<_, Infallible>(first), (progress_stream, None)));
         }
-        let (event, waiting) = waiting?.next().await;
-        Some((Ok(event), (waiting, None)))
+        let (event, progress_stream) = progress_stream?.next().await;
+        Some((Ok(event), (progress_stream, None)))
     });
-    streamed(Body::from_stream(body))
+    event_stream(Body::from_stream(body))
 }
 
-/// An answer that is there already.
-pub(super) fn answered(answer: &LookupAnswer) -> Response {
-    streamed(Body::from(of_answer(answer)))
+/// Event stream of a result that exists already.
+pub(super) fn result_response(answer: &LookupResponse) -> Response {
+    event_stream(Body::from(result_event(answer)))
 }
 
-fn streamed(body: Body) -> Response {
+fn event_stream(body: Body) -> Response {
     let mut response = body.into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
 }
 
-fn last(outcome: Result<LookupAnswer, BadReference>) -> Bytes {
+fn last_event(outcome: Result<LookupResponse, ReferenceError>) -> Bytes {
     match outcome {
-        Ok(answer) => of_answer(&answer),
+        Ok(answer) => result_event(&answer),
         Err(bad) => event("error", &json!({ "detail": bad.message })),
     }
 }
 
-fn of_answer(answer: &LookupAnswer) -> Bytes {
-    // JSON has no line's end in it.
-    named("result", &TranscriptResult::json(answer).unwrap_or_default())
+fn result_event(answer: &LookupResponse) -> Bytes {
+    // JSON output contains no line feed.
+    format_event("result", &TranscriptResult::json(answer).unwrap_or_default())
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {
-    named(name, &serde_json::to_vec(data).unwrap_or_default())
+    format_event(name, &serde_json::to_vec(data).unwrap_or_default())
 }
 
-fn named(name: &str, data: &[u8]) -> Bytes {
+fn format_event(name: &str, data: &[u8]) -> Bytes {
     [b"event: ", name.as_bytes(), b"\ndata: ", data, b"\n\n"].concat().into()
 }

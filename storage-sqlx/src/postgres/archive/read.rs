@@ -1,25 +1,25 @@
-//! Reading the archive in PostgreSQL: each question is one statement.
+//! Reads of the archive in PostgreSQL, each one statement.
 
 use std::sync::Arc;
 
 use sqlx::{Row, postgres::PgRow};
 use transcript_core::{
     Error, ErrorKind, Result, Retry, Timestamp,
-    archive::{Absence, ArchivedTrack, Found, StoredBody, StoredTranscript, Wish},
+    archive::{Absence, ArchivedTrack, FindOutcome, StoredBody, StoredTranscript, TrackSelector},
     ids::Cursor,
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::VideoId,
 };
 
 use crate::{
-    body::{self, Body, damaged, misplaced},
+    body::{self, EncodedBody, damaged, misplaced},
     codec::{self, number, small},
     cold,
-    error::{Work, corrupt},
-    postgres::text::{listed, plain, read, read_perhaps},
+    error::{DbResult, corrupt},
+    postgres::text::{decode, read, read_list, read_optional},
 };
 
-/// All that is known about a wish, in one row.
+/// Everything stored about a selector, in one row.
 pub(super) const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at,
         t.content_sha256, b.length, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until, c.body
     FROM (SELECT 1) one
@@ -30,8 +30,9 @@ pub(super) const FIND: &str = "SELECT d.video IS NOT NULL, t.revision, t.parser_
     LEFT JOIN cold c ON c.video = $1 AND c.transcript = w.transcript AND b.video IS NULL
     LEFT JOIN absences a ON a.video = $1 AND a.wish = $2 AND w.wish IS NULL AND a.until > $3";
 
-/// The body that answers a wish, or its compact form. It has one of them, so where the first is found, the second is
-/// not looked for.
+/// The body of a selector, or its cold form.
+///
+/// A transcript has one of them, so if the first is found, the second is not read.
 pub(super) const BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.checksum, b.segments, FALSE
     FROM wishes w JOIN bodies b ON b.video = w.video AND b.transcript = w.transcript
     WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)
@@ -42,11 +43,11 @@ pub(super) const BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.ch
     WHERE w.video = $1 AND w.wish = $2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = $1)
     LIMIT 1";
 
-/// What a row of [`BODY`] has.
-pub(super) enum Sent {
-    /// A body, whose checksum is right.
+/// A row of [`BODY`].
+pub(super) enum StoredForm {
+    /// A body with a valid checksum.
     Body(StoredBody),
-    /// What it is made of.
+    /// A cold transcript.
     Compact { content_sha256: Vec<u8>, compact: Vec<u8> },
 }
 
@@ -73,34 +74,34 @@ pub(super) const PAGE: &str = tracks!(
     "WHERE (t.video, t.id) > ($1, $2) AND newest.revision IS NOT NULL ORDER BY t.video, t.id LIMIT $3"
 );
 
-/// What a row of [`FIND`] says.
-pub(super) fn what_is_known(video: &VideoId, wish: &Wish, row: &PgRow) -> Work<Found> {
+/// Decodes a row of [`FIND`].
+pub(super) fn decode_find(video: &VideoId, selector: &TrackSelector, row: &PgRow) -> DbResult<FindOutcome> {
     if row.try_get(0)? {
-        return Ok(Found::Withdrawn);
+        return Ok(FindOutcome::Withdrawn);
     }
     if let Some(stored) = stored(row)? {
-        // The digest covers the video, but not where it lies.
+        // The digest covers the video, but not the row in which it is stored.
         return if stored.transcript.video == *video {
-            Ok(Found::Transcript(stored))
+            Ok(FindOutcome::Transcript(stored))
         } else {
             Err(misplaced().into())
         };
     }
-    let Some(reason) = read_perhaps(row, 9)? else {
-        return Ok(Found::Nothing);
+    let Some(reason) = read_optional(row, 9)? else {
+        return Ok(FindOutcome::NotFound);
     };
-    Ok(Found::Absent(Absence {
+    Ok(FindOutcome::Absence(Absence {
         video: video.clone(),
-        wish: wish.clone(),
+        selector: selector.clone(),
         reason,
         message: read(row, 10)?,
-        asked: listed(row.try_get(11)?)?,
+        suppliers_tried: read_list(row.try_get(11)?)?,
         until: Timestamp::from_millis(row.try_get(12)?),
     }))
 }
 
-/// The transcript in a row of [`FIND`].
-pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
+/// Decodes the transcript in a row of [`FIND`].
+pub(super) fn stored(row: &PgRow) -> DbResult<Option<StoredTranscript>> {
     let Some(revision) = row.try_get::<Option<i64>, _>(1)? else {
         return Ok(None);
     };
@@ -110,7 +111,7 @@ pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
         (Some(length), _) => {
             let (source, about) = (read(row, 6)?, row.try_get(7)?);
             let (content_sha256, length) = (content_sha256.clone(), number(length)?);
-            Body { content_sha256, source, length, about, segments: row.try_get(8)? }.unpack()?
+            EncodedBody { content_sha256, source, length, about, segments: row.try_get(8)? }.unpack()?
         }
         (None, Some(compact)) => cold::unpack(compact, &content_sha256)?,
         (None, None) => return Err(damaged().into()),
@@ -124,29 +125,29 @@ pub(super) fn stored(row: &PgRow) -> Work<Option<StoredTranscript>> {
     }))
 }
 
-/// What is sent, of a row of [`BODY`].
-pub(super) fn sent(video: &VideoId, row: &PgRow) -> Work<Sent> {
+/// Decodes a row of [`BODY`].
+pub(super) fn decode_body(video: &VideoId, row: &PgRow) -> DbResult<StoredForm> {
     let (content_sha256, source): (Vec<u8>, String) = (row.try_get(0)?, read(row, 1)?);
     if row.try_get(5)? {
-        return Ok(Sent::Compact { content_sha256, compact: row.try_get(4)? });
+        return Ok(StoredForm::Compact { content_sha256, compact: row.try_get(4)? });
     }
     let (length, stored) = (number(row.try_get(2)?)?, number(row.try_get(3)?)?);
-    Ok(Sent::Body(body::sent(video, source, content_sha256, length, row.try_get(4)?, stored)?))
+    Ok(StoredForm::Body(body::check_stored(video, source, content_sha256, length, row.try_get(4)?, stored)?))
 }
 
-/// A track of a row of [`TRACKS`] or [`PAGE`], with its number.
-pub(super) fn archived(row: &PgRow) -> Work<(i64, ArchivedTrack)> {
+/// Decodes a row of [`TRACKS`] or [`PAGE`]: the track and its number.
+pub(super) fn archived(row: &PgRow) -> DbResult<(i64, ArchivedTrack)> {
     let kind = TrackKind::from_name(row.try_get(3)?);
-    let wishes: Vec<String> = row.try_get(6)?;
+    let names: Vec<String> = row.try_get(6)?;
     let track = ArchivedTrack {
         video: codec::video(&read(row, 0)?)?,
         track: TrackInfo {
             language: LanguageTag::from_canonical(read(row, 2)?),
-            kind: kind.ok_or_else(|| corrupt("a stored track is of no known kind"))?,
-            name: read_perhaps(row, 4)?,
+            kind: kind.ok_or_else(|| corrupt("a stored track has an unknown kind"))?,
+            name: read_optional(row, 4)?,
             original: row.try_get(5)?,
         },
-        wishes: wishes.into_iter().map(|wish| Wish::from_name(&plain(wish))).collect(),
+        selectors: names.into_iter().map(|name| TrackSelector::from_name(&decode(name))).collect(),
         revision: row.try_get::<Option<i64>, _>(7)?.map(small).transpose()?,
         stored_at: row.try_get::<Option<i64>, _>(8)?.map(Timestamp::from_millis),
     };
@@ -158,5 +159,5 @@ pub(super) fn read_cursor(cursor: &Cursor) -> Result<(String, i64)> {
     let parts = cursor.as_str().rsplit_once('/');
     parts
         .and_then(|(video, id)| Some((video.to_owned(), id.parse().ok()?)))
-        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "this is no cursor of this store"))
+        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "the cursor is not from this store"))
 }

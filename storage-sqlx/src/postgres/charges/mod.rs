@@ -1,11 +1,11 @@
-//! Charges in PostgreSQL: those that wait at the same time share a transaction, and its statements.
+//! Charges in PostgreSQL: concurrent ones share a transaction and its statements.
 //!
-//! Charges wait in a line, and an account's are never served side by side, so that those of one server are never in
-//! each other's way. Whoever asks is served at once where a task is free; else they wait, and those who
-//! have gathered are served together: one statement reads what they need, each is decided in its turn with the
-//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed, unless another server has changed
-//! any of it in between. Then it is done again, and from then on the rows are locked first. What is out of the
-//! ordinary (a hold id that is known, a hold of the wallet that is overdue) goes its own way.
+//! Charges wait in a batch queue, which never runs those of one account in parallel, so that the charges of one
+//! server do not conflict. A charge runs at once if a task is free; otherwise the waiting charges run as one group. One
+//! statement reads their rows, each is decided in order by the rules of the ledger and the limits ([`ChargeBatch`]),
+//! and one statement stores the changes, unless another server has changed any of the rows in between. Then the group
+//! runs again, and locks the rows first. Unusual cases (an existing hold id, an overdue hold of the wallet) run
+//! separately.
 
 mod statements;
 
@@ -18,142 +18,150 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
 };
 
 use super::{
     PostgresStore,
-    database::{Change, Database},
-    fault::{Verdict, verdict},
+    batch_queue::{BatchHandler, BatchQueue, QueueItem},
+    database::{PgDatabase, WriteTx},
     ledger, limits,
-    line::{Line, Member, Serve},
+    sqlstate::{Retryability, retryability},
 };
 use crate::{
-    batch::Batch,
-    error::{Fault, Work},
+    charge_batch::ChargeBatch,
+    error::{DbError, DbResult},
 };
 
-/// Where charges are asked for, and gather.
-pub(super) type Tellers = Line<Teller>;
+/// The batch queue of charges.
+pub(super) type ChargeBatchers = BatchQueue<ChargeBatcher>;
 
-/// Who serves charges.
-pub(super) enum Teller {}
+/// Runs groups of charges.
+pub(super) enum ChargeBatcher {}
 
 #[async_trait]
-impl Charges for PostgresStore {
-    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
-        ask.check()?;
-        let account = ask.account.clone();
-        self.tellers.ask(account.as_str(), ask).await
+impl ChargeStore for PostgresStore {
+    async fn charge(&self, request: ChargeRequest) -> Result<ChargeOutcome> {
+        request.check()?;
+        let account = request.account.clone();
+        self.charge_queue.submit(account.as_str(), request).await
     }
 }
 
-impl Serve for Teller {
-    type Ask = ChargeRequest;
+impl BatchHandler for ChargeBatcher {
+    type Item = ChargeRequest;
     type Outcome = ChargeOutcome;
 
-    fn undone(error: Error) -> Result<ChargeOutcome> {
-        Ok(ChargeOutcome::Undone(error))
+    fn rejected(error: Error) -> Result<ChargeOutcome> {
+        Ok(ChargeOutcome::NotCharged(error))
     }
 
-    async fn serve(database: &Database, members: Vec<Member<Self>>) {
-        // One of them may be to blame: nobody pays for another's fault.
-        for member in serve_together(database, members).await {
-            serve_together(database, vec![member]).await;
+    async fn serve(database: &PgDatabase, members: Vec<QueueItem<Self>>) {
+        // One member may have caused the error, so each member runs in its own group.
+        for member in run_group(database, members).await {
+            run_group(database, vec![member]).await;
         }
     }
 }
 
-/// Serves these; returned are those of several that failed together, and must be served one by one.
-async fn serve_together(database: &Database, members: Vec<Member<Teller>>) -> Vec<Member<Teller>> {
-    let (asks, answers): (Vec<_>, Vec<_>) = members.into_iter().unzip();
-    let group = Arc::new(Group::of(asks, database));
-    let served = database.attempt_here(Together(Arc::clone(&group))).await;
+/// Runs a group. Returns the members of a failed group, which must run one by one.
+async fn run_group(
+    database: &PgDatabase,
+    members: Vec<QueueItem<ChargeBatcher>>,
+) -> Vec<QueueItem<ChargeBatcher>> {
+    let (requests, replies): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+    let group = Arc::new(ChargeGroup::new(requests, database));
+    let served = database.run_inline(ChargeGroupTx(Arc::clone(&group))).await;
     let served = served.map_err(|fault| database.error(fault));
     match served {
         Ok(outcomes) => {
-            for ((ask, answer), outcome) in group.asks.iter().zip(answers).zip(outcomes) {
+            for ((request, reply), outcome) in group.requests.iter().zip(replies).zip(outcomes) {
                 let outcome = match outcome {
                     Some(outcome) => Ok(outcome),
-                    None => by_itself(database, ask).await,
+                    None => run_separately(database, request).await,
                 };
-                // Nobody may be waiting any more; it is charged all the same.
-                answer.send(outcome).ok();
+                // The charge is stored even if the caller has disconnected.
+                reply.send(outcome).ok();
             }
         }
         Err(error)
-            if group.asks.len() > 1
+            if group.requests.len() > 1
                 && error.kind() != ErrorKind::Unavailable
                 && !group.may_be_stored.load(Ordering::Relaxed) =>
         {
-            return group.asks.iter().cloned().zip(answers).collect();
+            return group.requests.iter().cloned().zip(replies).collect();
         }
         Err(error) => {
-            for answer in answers {
-                answer.send(group.failed(error.clone())).ok();
+            for reply in replies {
+                reply.send(group.failed(error.clone())).ok();
             }
         }
     }
     Vec::new()
 }
 
-/// Charges that are made together.
+/// Charges that run together.
 #[derive(Debug)]
-struct Group {
-    asks: Vec<ChargeRequest>,
-    numbers: Database,
-    /// Whether another server was in the way: from then on rows are locked before they are read.
+struct ChargeGroup {
+    requests: Vec<ChargeRequest>,
+    numbers: PgDatabase,
+    /// Whether another server has conflicted: from then on rows are locked before they are read.
     is_contended: AtomicBool,
-    /// Whether they may have been stored: from then on only the database knows.
+    /// Whether the group may be stored: then only the database knows the outcome.
     may_be_stored: AtomicBool,
 }
 
-impl Group {
-    fn of(asks: Vec<ChargeRequest>, numbers: &Database) -> Self {
+impl ChargeGroup {
+    fn new(requests: Vec<ChargeRequest>, numbers: &PgDatabase) -> Self {
         let (is_contended, may_be_stored) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { asks, numbers: numbers.clone(), is_contended, may_be_stored }
+        Self { requests, numbers: numbers.clone(), is_contended, may_be_stored }
     }
 
-    /// What its members are told when it failed.
+    /// The reply to the members after an error.
     fn failed(&self, error: Error) -> Result<ChargeOutcome> {
-        if self.may_be_stored.load(Ordering::Relaxed) { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+        if self.may_be_stored.load(Ordering::Relaxed) {
+            Err(error)
+        } else {
+            Ok(ChargeOutcome::NotCharged(error))
+        }
     }
 }
 
-/// The change that a group is. What it stores is one statement, which ends itself where anything that it was computed
-/// of has changed.
-struct Together(Arc<Group>);
+/// The write of a group.
+///
+/// It stores with one statement, which fails if any of the rows it was computed from has changed.
+struct ChargeGroupTx(Arc<ChargeGroup>);
 
-impl Change for Together {
-    /// None for those that must go their own way.
+impl WriteTx for ChargeGroupTx {
+    /// `None` for charges that must run separately.
     type Outcome = Vec<Option<ChargeOutcome>>;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<ChargeOutcome>>> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<Option<ChargeOutcome>>> {
         let Self(group) = self;
         if group.may_be_stored.load(Ordering::Relaxed) {
-            // The connection was lost after they were sent, and the same again would find its own traces: a window
-            // that is full, a hold that is known. Whoever asked has to ask anew, knowing that they may be charged.
-            let message = "the connection was lost while charges were stored: try again in a moment";
+            // The connection was lost after the statement was sent. A retry here could find rows of the first attempt:
+            // a full window, an existing hold. The error makes the caller retry; the first attempt may be charged.
+            let message = "the connection was lost while storing charges: retry in a few seconds";
             return Err(Error::unavailable(message).into());
         }
         if !group.is_contended.load(Ordering::Relaxed) {
-            return group.make(db).await;
+            return group.run(db).await;
         }
         sqlx::raw_sql("BEGIN ISOLATION LEVEL READ COMMITTED").execute(&mut *db).await?;
-        let made = match statements::lock(db, &group.asks).await {
-            Ok(()) => group.make(db).await,
+        let result = match statements::lock(db, &group.requests).await {
+            Ok(()) => group.run(db).await,
             Err(fault) => Err(fault),
         };
-        match made {
+        match result {
             Ok(outcomes) => {
                 group.may_be_stored.store(true, Ordering::Relaxed);
-                let committed = sqlx::raw_sql("COMMIT").execute(db).await.map_err(Fault::from);
-                committed.inspect_err(|fault| group.sent(fault))?;
+                let committed = sqlx::raw_sql("COMMIT").execute(db).await.map_err(DbError::from);
+                committed.inspect_err(|fault| group.record_error(fault))?;
                 Ok(outcomes)
             }
             Err(fault) => {
-                if verdict(&fault) != Verdict::Lost {
+                if retryability(&fault) != Retryability::Reconnect {
                     sqlx::raw_sql("ROLLBACK").execute(db).await?;
                 }
                 Err(fault)
@@ -162,36 +170,37 @@ impl Change for Together {
     }
 }
 
-impl Group {
-    async fn make(&self, db: &mut PgConnection) -> Work<Vec<Option<ChargeOutcome>>> {
-        let (found, read) = statements::load(db, &self.asks).await?;
-        let batch = Batch::decide(&self.asks, found)?;
+impl ChargeGroup {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Vec<Option<ChargeOutcome>>> {
+        let (found, read) = statements::load(db, &self.requests).await?;
+        let batch = ChargeBatch::decide(&self.requests, found)?;
         if !batch.is_empty() {
             self.may_be_stored.store(true, Ordering::Relaxed);
-            let stored = statements::store(db, &self.asks, &batch, &read, &self.numbers).await;
-            stored.inspect_err(|fault| self.sent(fault))?;
+            let stored = statements::store(db, &self.requests, &batch, &read, &self.numbers).await;
+            stored.inspect_err(|fault| self.record_error(fault))?;
         }
         Ok(batch.outcomes)
     }
 
-    /// Notes what the fault of a statement says that would have stored them. No attempt begins where an earlier one may
-    /// have stored them, so what is known of this one is all that is known.
-    fn sent(&self, fault: &Fault) {
-        let verdict = verdict(fault);
-        // What the server has refused, it has not stored; a commit that nobody heard of may have been.
-        self.may_be_stored.store(verdict == Verdict::Lost, Ordering::Relaxed);
-        self.is_contended.fetch_or(verdict == Verdict::Again, Ordering::Relaxed);
+    /// Evaluates the error of the storing statement.
+    ///
+    /// No attempt begins if an earlier one may be stored, so the state of this one is decisive.
+    fn record_error(&self, fault: &DbError) {
+        let retryability = retryability(fault);
+        // A rejected statement is not stored; a commit whose reply was lost may be.
+        self.may_be_stored.store(retryability == Retryability::Reconnect, Ordering::Relaxed);
+        self.is_contended.fetch_or(retryability == Retryability::Retry, Ordering::Relaxed);
     }
 }
 
-/// Charges a call whose key is known to open its account, step by step.
-async fn by_itself(database: &Database, ask: &ChargeRequest) -> Result<ChargeOutcome> {
-    let taken = limits::take(database, vec![ask.take.clone()], ask.spend.now).await;
+/// Runs one charge whose key is already checked, step by step.
+async fn run_separately(database: &PgDatabase, request: &ChargeRequest) -> Result<ChargeOutcome> {
+    let taken = limits::take(database, vec![request.limit_request.clone()], request.spend.now).await;
     let (remaining, reset_ms) = match taken.map(ChargeOutcome::allowed) {
         Ok(Ok(left)) => left,
         Ok(Err(limited)) => return Ok(limited),
-        Err(error) => return Ok(ChargeOutcome::Undone(error)),
+        Err(error) => return Ok(ChargeOutcome::NotCharged(error)),
     };
-    let spent = ledger::take(database, ask.spend.clone(), true).await?;
-    Ok(ChargeOutcome::Counted { remaining, reset_ms, spent })
+    let spent = ledger::take(database, request.spend.clone(), true).await?;
+    Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent })
 }

@@ -1,4 +1,4 @@
-//! What a group of charges says to the database: one statement that reads, one that stores.
+//! The statements of a group of charges: one that reads, one that stores.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,26 @@ use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::accounts::{ChargeOutcome, ChargeRequest};
 
 use crate::{
-    batch::{Batch, Found},
-    books::{EntryRow, HoldRow, PoolRow, bucket_name},
+    charge_batch::{ChargeBatch, ChargeRows},
     codec::{column, number},
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
+    ledger_rows::{EntryRow, HoldRow, PoolRow, bucket_name},
     postgres::{
-        database::{Ask, Database},
-        text::own,
+        database::{BoundQuery, PgDatabase},
+        text::encode,
     },
-    window::Window,
+    sliding_window::SlidingWindow,
 };
 
-/// Locks the rows that others may change meanwhile, in one order for everybody.
+/// Locks the rows that other servers may change, in one global order.
 const LOCK_LIMITS: &str = "SELECT 1 FROM limits WHERE bucket = ANY ($1) ORDER BY bucket FOR UPDATE";
 const LOCK_POOLS: &str = "SELECT 1 FROM ledger_pools p
     WHERE (p.wallet, p.bucket) IN (SELECT w.wallet, w.bucket FROM unnest($1::TEXT[], $2::TEXT[]) w (wallet, bucket))
     ORDER BY p.wallet, p.bucket FOR UPDATE";
 
-/// A row for each charge, in their order. `OFFSET 0` keeps it at looking rows up for each: a plan that was made before the
-/// tables were filled must not join them whole.
+/// A row for each charge, in order.
+///
+/// `OFFSET 0` forces a lookup by key for each: a plan made while the tables were empty must not join whole tables.
 const LOAD: &str = "SELECT
         EXISTS (SELECT 1 FROM keys k JOIN accounts o ON o.id = k.account
             WHERE k.digest = a.key AND k.revoked_at IS NULL AND o.id = a.account AND o.version = a.version
@@ -45,8 +46,9 @@ const LOAD: &str = "SELECT
     ) q ON TRUE
     ORDER BY a.place";
 
-/// Stores all that a group has changed, or ends in an error when any of it has changed since it was read, or a key no
-/// longer opens its account.
+/// Stores all changes of a group.
+///
+/// Fails if any row has changed since it was read, or a key no longer opens its account.
 const STORE: &str = "WITH keyed AS (
         SELECT count(*) AS count FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[]) a (key, account, version)
         WHERE EXISTS (SELECT 1 FROM keys k JOIN accounts o ON o.id = k.account
@@ -89,100 +91,110 @@ const STORE: &str = "WITH keyed AS (
         AND (SELECT count(*) FROM counted) = cardinality($4::TEXT[])
         AND (SELECT count(*) FROM paid) = cardinality($10::TEXT[]) THEN 1 ELSE 0 END)";
 
-/// How the rows were that a group was computed of.
+/// Versions of the rows that a group was computed from.
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct RowVersions {
     /// The version of each window.
     windows: HashMap<String, i64>,
     /// The version of each pool: wallet and bucket.
     pools: HashMap<(String, String), i64>,
-    /// The newest number of an entry in any of the pools.
+    /// The newest entry of all pools.
     last_entry: i64,
 }
 
-/// Locks what a group may change, as far as it is there.
-pub(super) async fn lock(db: &mut PgConnection, asks: &[ChargeRequest]) -> Work<()> {
-    let buckets: Vec<String> = asks.iter().map(|ask| own(&ask.take.bucket)).collect();
+/// Locks the existing rows that a group may change.
+pub(super) async fn lock(db: &mut PgConnection, requests: &[ChargeRequest]) -> DbResult<()> {
+    let buckets: Vec<String> = requests.iter().map(|request| encode(&request.limit_request.bucket)).collect();
     sqlx::query(LOCK_LIMITS).bind(buckets).execute(&mut *db).await?;
-    let legs = asks.iter().flat_map(|ask| &ask.spend.legs);
+    let legs = requests.iter().flat_map(|request| &request.spend.legs);
     let (wallets, buckets): (Vec<String>, Vec<String>) = legs
-        .flat_map(|leg| leg.terms.pools.iter().map(|pool| (own(leg.wallet.as_str()), own(bucket_name(pool)))))
+        .flat_map(|leg| {
+            leg.terms.pools.iter().map(|pool| (encode(leg.wallet.as_str()), encode(bucket_name(pool))))
+        })
         .unzip();
     sqlx::query(LOCK_POOLS).bind(wallets).bind(buckets).execute(db).await?;
     Ok(())
 }
 
-/// What the database has for charges, in their order.
-pub(super) async fn load(db: &mut PgConnection, asks: &[ChargeRequest]) -> Work<(Vec<Found>, Read)> {
-    let bucket = |ask: &ChargeRequest, place: usize| {
-        let leg = ask.spend.legs.first();
-        leg.and_then(|leg| leg.terms.pools.get(place)).map(|pool| own(bucket_name(pool)))
+/// Loads the rows of the charges, in order.
+pub(super) async fn load(
+    db: &mut PgConnection,
+    requests: &[ChargeRequest],
+) -> DbResult<(Vec<ChargeRows>, RowVersions)> {
+    let bucket = |request: &ChargeRequest, index: usize| {
+        let leg = request.spend.legs.first();
+        leg.and_then(|leg| leg.terms.pools.get(index)).map(|pool| encode(bucket_name(pool)))
     };
-    let versions = asks.iter().map(|ask| column(ask.version)).collect::<transcript_core::Result<Vec<_>>>()?;
+    let versions = requests
+        .iter()
+        .map(|request| column(request.version))
+        .collect::<transcript_core::Result<Vec<_>>>()?;
     let load = sqlx::query(LOAD)
-        .bind(asks.iter().map(|ask| own(ask.spend.id.as_str())).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| wallet(ask).map(own)).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| ask.spend.now.as_millis()).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| bucket(ask, 0)).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| bucket(ask, 1)).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| own(&ask.take.bucket)).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| ask.key_digest.as_slice()).collect::<Vec<_>>())
-        .bind(asks.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| encode(request.spend.id.as_str())).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| wallet(request).map(encode)).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| request.spend.now.as_millis()).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| bucket(request, 0)).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| bucket(request, 1)).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| encode(&request.limit_request.bucket)).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| request.key_digest.as_slice()).collect::<Vec<_>>())
+        .bind(requests.iter().map(|request| encode(request.account.as_str())).collect::<Vec<_>>())
         .bind(versions);
     let rows = load.fetch_all(db).await?;
-    if rows.len() != asks.len() {
-        return Err(corrupt("charges were asked for and other rows came").into());
+    if rows.len() != requests.len() {
+        return Err(corrupt("the database returned other rows than those of the charges").into());
     }
-    let mut read = Read::default();
-    let found = asks.iter().zip(&rows).map(|(ask, row)| read.found(ask, row)).collect::<Work<_>>()?;
+    let mut read = RowVersions::default();
+    let found =
+        requests.iter().zip(&rows).map(|(request, row)| read.found(request, row)).collect::<DbResult<_>>()?;
     Ok((found, read))
 }
 
 /// The wallet that pays for a charge.
-fn wallet(ask: &ChargeRequest) -> Option<&str> {
-    ask.spend.legs.first().map(|leg| leg.wallet.as_str())
+fn wallet(request: &ChargeRequest) -> Option<&str> {
+    request.spend.legs.first().map(|leg| leg.wallet.as_str())
 }
 
-impl Read {
-    fn found(&mut self, ask: &ChargeRequest, row: &PgRow) -> Work<Found> {
+impl RowVersions {
+    fn found(&mut self, request: &ChargeRequest, row: &PgRow) -> DbResult<ChargeRows> {
         let window = match row.try_get::<Option<i64>, _>(2)? {
             None => None,
             Some(version) => {
-                let bucket = &ask.take.bucket;
+                let bucket = &request.limit_request.bucket;
                 self.windows.insert(bucket.clone(), version);
-                let window = Window::read(bucket, row.try_get(3)?, row.try_get(4)?);
+                let window = SlidingWindow::read(bucket, row.try_get(3)?, row.try_get(4)?);
                 Some(window.ok_or_else(|| corrupt("a stored rate limit is damaged"))?)
             }
         };
         let mut pools = Vec::with_capacity(2);
-        let named = ask.spend.legs.first().map_or(&[][..], |leg| &leg.terms.pools);
+        let named = request.spend.legs.first().map_or(&[][..], |leg| &leg.terms.pools);
         for (pool, first) in named.iter().zip([5, 11]) {
             let Some(version) = row.try_get::<Option<i64>, _>(first)? else { continue };
-            let (wallet, bucket) = (wallet(ask).unwrap_or_default().to_owned(), bucket_name(pool).to_owned());
+            let (wallet, bucket) =
+                (wallet(request).unwrap_or_default().to_owned(), bucket_name(pool).to_owned());
             self.pools.insert((wallet.clone(), bucket.clone()), version);
             self.last_entry = self.last_entry.max(row.try_get(first + 1)?);
-            let figure = |place: usize| -> Work<u64> { Ok(number(row.try_get(first + place)?)?) };
-            let (cap, spent, held, granted) = (figure(2)?, figure(3)?, figure(4)?, figure(5)?);
+            let amount = |index: usize| -> DbResult<u64> { Ok(number(row.try_get(first + index)?)?) };
+            let (cap, spent, held, granted) = (amount(2)?, amount(3)?, amount(4)?, amount(5)?);
             pools.push(PoolRow { wallet, bucket, cap, spent, held, granted, touched: false });
         }
-        Ok(Found { opens: row.try_get(0)?, is_odd: row.try_get(1)?, window, pools })
+        Ok(ChargeRows { key_is_valid: row.try_get(0)?, needs_separate_run: row.try_get(1)?, window, pools })
     }
 }
 
-/// The shares of holds: of each its first one or its second one, as lists side by side.
+/// The first or the second shares of all holds, as parallel arrays.
 #[derive(Default)]
-struct Shares {
+struct ShareColumns {
     buckets: Vec<Option<String>>,
     caps: Vec<Option<i64>>,
     amounts: Vec<Option<i64>>,
 }
 
-impl Shares {
-    fn of(batch: &Batch, place: usize) -> Work<Self> {
+impl ShareColumns {
+    fn from_batch(batch: &ChargeBatch, index: usize) -> DbResult<Self> {
         let mut shares = Self::default();
         for hold in &batch.holds {
-            let share = hold.legs.first().and_then(|leg| leg.shares.get(place));
-            shares.buckets.push(share.map(|share| own(&share.bucket)));
+            let share = hold.legs.first().and_then(|leg| leg.shares.get(index));
+            shares.buckets.push(share.map(|share| encode(&share.bucket)));
             shares.caps.push(share.map(|share| column(share.cap)).transpose()?);
             shares.amounts.push(share.map(|share| column(share.amount)).transpose()?);
         }
@@ -190,25 +202,26 @@ impl Shares {
     }
 }
 
-/// Stores what a group has changed.
+/// Stores the changes of a group.
 pub(super) async fn store(
     db: &mut PgConnection,
-    asks: &[ChargeRequest],
-    batch: &Batch,
-    read: &Read,
-    numbers: &Database,
-) -> Work<()> {
-    let is_counted = |outcome: &Option<ChargeOutcome>| matches!(outcome, Some(ChargeOutcome::Counted { .. }));
-    let counted = asks.iter().zip(&batch.outcomes).filter(|(_, outcome)| is_counted(outcome));
-    let counted: Vec<&ChargeRequest> = counted.map(|(ask, _)| ask).collect();
+    requests: &[ChargeRequest],
+    batch: &ChargeBatch,
+    read: &RowVersions,
+    numbers: &PgDatabase,
+) -> DbResult<()> {
+    let is_counted =
+        |outcome: &Option<ChargeOutcome>| matches!(outcome, Some(ChargeOutcome::Accepted { .. }));
+    let counted = requests.iter().zip(&batch.outcomes).filter(|(_, outcome)| is_counted(outcome));
+    let counted: Vec<&ChargeRequest> = counted.map(|(request, _)| request).collect();
     let count = batch.entries.len() + batch.pools.len();
     let base = numbers.numbers(batch.now, count).max(read.last_entry.saturating_add(1));
     let last = base.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
     let store = sqlx::query(STORE)
-        .bind(counted.iter().map(|ask| ask.key_digest.clone()).collect::<Vec<_>>())
-        .bind(counted.iter().map(|ask| own(ask.account.as_str())).collect::<Vec<_>>())
-        .bind(figures(&counted, |ask| ask.version)?);
-    // Two: a new window's version is the next one, and must not be what somebody else begins after.
+        .bind(counted.iter().map(|request| request.key_digest.clone()).collect::<Vec<_>>())
+        .bind(counted.iter().map(|request| encode(request.account.as_str())).collect::<Vec<_>>())
+        .bind(number_column(&counted, |request| request.version)?);
+    // Two numbers: a new window's version is the next one, and must differ from the start of a concurrent window.
     let fresh = numbers.numbers(batch.now, 2);
     let store = with_windows(store, batch, read, fresh).bind(base).bind(last);
     let store = with_pools(store, batch, read)?;
@@ -217,26 +230,27 @@ pub(super) async fn store(
     Ok(())
 }
 
-/// Figures as a column takes them.
-fn figures<T>(of: &[T], figure: impl Fn(&T) -> u64) -> Work<Vec<i64>> {
-    Ok(of.iter().map(|one| column(figure(one))).collect::<transcript_core::Result<_>>()?)
+/// Numbers as column values.
+fn number_column<T>(of: &[T], amount: impl Fn(&T) -> u64) -> DbResult<Vec<i64>> {
+    Ok(of.iter().map(|one| column(amount(one))).collect::<transcript_core::Result<_>>()?)
 }
 
-/// In one order for everybody, as pools are: who waits for a row of another's holds none that the other waits for.
-/// New ones begin after a number that nothing has been given yet: one that was forgotten in between and has begun again
-/// is of another version than whoever had read it knows.
-fn with_windows(store: Ask, batch: &Batch, read: &Read, fresh: i64) -> Ask {
-    let mut windows: Vec<&Window> = batch.windows.iter().chain(&batch.moved).collect();
+/// Binds the windows in one global order, as pools are, which avoids deadlocks.
+///
+/// New ones start after an unused number: a window that was deleted and created again since has another version than
+/// the one read before.
+fn with_windows(store: BoundQuery, batch: &ChargeBatch, read: &RowVersions, fresh: i64) -> BoundQuery {
+    let mut windows: Vec<&SlidingWindow> = batch.windows.iter().chain(&batch.moved_windows).collect();
     windows.sort_unstable_by_key(|window| &window.bucket);
-    let version = |window: &&Window| read.windows.get(&window.bucket).copied().unwrap_or(fresh);
+    let version = |window: &&SlidingWindow| read.windows.get(&window.bucket).copied().unwrap_or(fresh);
     store
-        .bind(windows.iter().map(|window| own(&window.bucket)).collect::<Vec<_>>())
+        .bind(windows.iter().map(|window| encode(&window.bucket)).collect::<Vec<_>>())
         .bind(windows.iter().map(version).collect::<Vec<_>>())
         .bind(windows.iter().map(|window| window.ends_at).collect::<Vec<_>>())
         .bind(windows.iter().map(|window| window.text()).collect::<Vec<_>>())
 }
 
-fn with_pools(store: Ask, batch: &Batch, read: &Read) -> Work<Ask> {
+fn with_pools(store: BoundQuery, batch: &ChargeBatch, read: &RowVersions) -> DbResult<BoundQuery> {
     let mut pools: Vec<&PoolRow> = batch.pools.iter().collect();
     pools.sort_unstable_by_key(|pool| (&pool.wallet, &pool.bucket));
     let version = |pool: &&PoolRow| {
@@ -244,25 +258,25 @@ fn with_pools(store: Ask, batch: &Batch, read: &Read) -> Work<Ask> {
         read.pools.get(&key).copied().unwrap_or_default()
     };
     Ok(store
-        .bind(pools.iter().map(|pool| own(&pool.wallet)).collect::<Vec<_>>())
-        .bind(pools.iter().map(|pool| own(&pool.bucket)).collect::<Vec<_>>())
+        .bind(pools.iter().map(|pool| encode(&pool.wallet)).collect::<Vec<_>>())
+        .bind(pools.iter().map(|pool| encode(&pool.bucket)).collect::<Vec<_>>())
         .bind(pools.iter().map(version).collect::<Vec<_>>())
-        .bind(figures(&pools, |pool| pool.cap)?)
-        .bind(figures(&pools, |pool| pool.spent)?)
-        .bind(figures(&pools, |pool| pool.held)?)
-        .bind(figures(&pools, |pool| pool.granted)?))
+        .bind(number_column(&pools, |pool| pool.cap)?)
+        .bind(number_column(&pools, |pool| pool.spent)?)
+        .bind(number_column(&pools, |pool| pool.held)?)
+        .bind(number_column(&pools, |pool| pool.granted)?))
 }
 
-fn with_holds(store: Ask, batch: &Batch) -> Work<Ask> {
-    let (first, second) = (Shares::of(batch, 0)?, Shares::of(batch, 1)?);
-    // Each has one leg: others go their own way.
-    let wallet = |hold: &HoldRow| own(hold.legs.first().map_or("", |leg| &leg.wallet));
+fn with_holds(store: BoundQuery, batch: &ChargeBatch) -> DbResult<BoundQuery> {
+    let (first, second) = (ShareColumns::from_batch(batch, 0)?, ShareColumns::from_batch(batch, 1)?);
+    // Each has one leg: other holds run separately.
+    let wallet = |hold: &HoldRow| encode(hold.legs.first().map_or("", |leg| &leg.wallet));
     Ok(store
-        .bind(batch.holds.iter().map(|hold| own(&hold.id)).collect::<Vec<_>>())
+        .bind(batch.holds.iter().map(|hold| encode(&hold.id)).collect::<Vec<_>>())
         .bind(batch.holds.iter().map(|hold| hold.expires_at).collect::<Vec<_>>())
-        .bind(batch.holds.iter().map(|hold| own(&hold.memo)).collect::<Vec<_>>())
+        .bind(batch.holds.iter().map(|hold| encode(&hold.memo)).collect::<Vec<_>>())
         .bind(batch.holds.iter().map(wallet).collect::<Vec<_>>())
-        .bind(figures(&batch.holds, |hold| hold.legs.first().map_or(0, |leg| leg.amount))?)
+        .bind(number_column(&batch.holds, |hold| hold.legs.first().map_or(0, |leg| leg.amount))?)
         .bind(first.buckets)
         .bind(first.caps)
         .bind(first.amounts)
@@ -271,16 +285,16 @@ fn with_holds(store: Ask, batch: &Batch) -> Work<Ask> {
         .bind(second.amounts))
 }
 
-fn with_entries(store: Ask, batch: &Batch) -> Work<Ask> {
+fn with_entries(store: BoundQuery, batch: &ChargeBatch) -> DbResult<BoundQuery> {
     let entries = &batch.entries;
-    let texts = |of: fn(&EntryRow) -> &str| entries.iter().map(|entry| own(of(entry))).collect::<Vec<_>>();
+    let texts = |of: fn(&EntryRow) -> &str| entries.iter().map(|entry| encode(of(entry))).collect::<Vec<_>>();
     Ok(store
         .bind(texts(|entry| &entry.wallet))
         .bind(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
         .bind(texts(|entry| &entry.bucket))
-        .bind(figures(entries, |entry| entry.cap)?)
+        .bind(number_column(entries, |entry| entry.cap)?)
         .bind(texts(|entry| entry.kind))
-        .bind(figures(entries, |entry| entry.amount)?)
+        .bind(number_column(entries, |entry| entry.amount)?)
         .bind(texts(|entry| &entry.cause))
         .bind(texts(|entry| &entry.memo)))
 }

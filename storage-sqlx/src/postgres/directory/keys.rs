@@ -1,190 +1,209 @@
-//! Keys in PostgreSQL: added, entitled, rotated, revoked.
+//! API keys in PostgreSQL: add, renew, rotate, revoke.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Timestamp,
-    directory::{AddKey, Entitle, LookupKey, NewKey, Rotated},
+    directory::{AddKeyOutcome, LookupKey, NewKeyRecord, RenewRequest, RotateOutcome},
     ids::{KeyId, WalletId},
 };
 
 use crate::{
-    error::{Work, conflict},
+    error::{DbResult, conflict},
     postgres::{
-        database::{Change, Database},
-        text::{own, perhaps, read, read_perhaps},
+        database::{PgDatabase, WriteTx},
+        text::{encode, encode_optional, read, read_optional},
     },
 };
 
-/// How many keys have this id or digest, and how many of them have both.
-const TAKEN: &str = "SELECT count(*), count(*) FILTER (WHERE id = $1 AND digest = $2)
+/// Number of keys with this id or digest, and of those with both.
+const COUNT_MATCHES: &str = "SELECT count(*), count(*) FILTER (WHERE id = $1 AND digest = $2)
     FROM keys WHERE id = $1 OR digest = $2";
-/// With the limit less one as offset: the end of the key with which a subject is full, if it is.
-const FULL_UNTIL: &str = "SELECT entitled_until FROM keys
+/// Expiry of the key that reaches a subject's limit of live keys. The offset is the limit minus one.
+const LIMIT_EXPIRY: &str = "SELECT entitled_until FROM keys
     WHERE subject = $1 AND entitled_until > $2 AND revoked_at IS NULL
     ORDER BY entitled_until DESC OFFSET $3 LIMIT 1";
-const ADD: &str = "INSERT INTO keys
+const ADD_KEY: &str = "INSERT INTO keys
     (id, digest, hint, created_at, wallet, label, email, subject, entitled_until, seq)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
-const ADD_OF_ACCOUNT: &str =
+const ADD_ACCOUNT_KEY: &str =
     "INSERT INTO keys (id, digest, hint, created_at, account, seq) VALUES ($1, $2, $3, $4, $5, $6)";
-const ENTITLE: &str = "UPDATE keys SET entitled_until = greatest(coalesce(entitled_until, 0), $3)
+const RENEW_ENTITLEMENT: &str = "UPDATE keys SET entitled_until = greatest(coalesce(entitled_until, 0), $3)
     WHERE id = $1 AND subject = $2 AND revoked_at IS NULL AND (entitled_until > $4 OR $5 >
         (SELECT count(*) FROM keys WHERE subject = $2 AND entitled_until > $4 AND revoked_at IS NULL))";
-const ROTATE: &str = "INSERT INTO keys
+const ADD_SUCCESSOR: &str = "INSERT INTO keys
     (id, digest, hint, created_at, seq, account, wallet, label, email, subject, entitled_until)
     SELECT $2, $3, $4, $5, $6, account, wallet, label, email, subject, entitled_until
     FROM keys WHERE digest = $1 AND revoked_at IS NULL";
-const RETIRE: &str = "UPDATE keys SET revoked_at = $2 WHERE digest = $1";
-const REVOKE: &str = "UPDATE keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
-const LIVE: &str = "SELECT 1 FROM keys WHERE digest = $1 AND revoked_at IS NULL";
+const REVOKE_BY_DIGEST: &str = "UPDATE keys SET revoked_at = $2 WHERE digest = $1";
+const REVOKE_KEY: &str = "UPDATE keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL";
+const IS_LIVE: &str = "SELECT 1 FROM keys WHERE digest = $1 AND revoked_at IS NULL";
 
-/// Whether a key is there already.
+/// Whether a key to add is stored already.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
-    Free,
+enum KeyState {
+    /// Neither its id nor its digest is stored.
+    Absent,
+    /// The same id and digest are stored together.
     Same,
-    Taken,
+    /// Another key has its id or its digest.
+    Conflict,
 }
 
-async fn place(db: &mut PgConnection, key: &NewKey) -> Work<Place> {
-    let row = sqlx::query(TAKEN).bind(own(key.id.as_str())).bind(key.digest.clone()).fetch_one(db).await?;
+async fn check_existing(db: &mut PgConnection, key: &NewKeyRecord) -> DbResult<KeyState> {
+    let row = sqlx::query(COUNT_MATCHES)
+        .bind(encode(key.id.as_str()))
+        .bind(key.digest.clone())
+        .fetch_one(db)
+        .await?;
     Ok(match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
-        (0, _) => Place::Free,
-        (1, 1) => Place::Same,
-        _ => Place::Taken,
+        (0, _) => KeyState::Absent,
+        (1, 1) => KeyState::Same,
+        _ => KeyState::Conflict,
     })
 }
 
-/// A new key of Surface A.
-pub(super) struct Add {
+/// Adds a key of the lookup API.
+pub(super) struct AddLookupKeyTx {
     pub(super) key: LookupKey,
     pub(super) live_per_subject: u32,
-    pub(super) numbers: Database,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Add {
-    type Outcome = AddKey;
+impl WriteTx for AddLookupKeyTx {
+    type Outcome = AddKeyOutcome;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<AddKey> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<AddKeyOutcome> {
         let LookupKey { key, wallet, label, email, subject, entitled_until } = &self.key;
-        match place(db, key).await? {
-            Place::Free => {}
-            Place::Same => return Ok(AddKey::Added),
-            Place::Taken => return Err(taken()),
+        match check_existing(db, key).await? {
+            KeyState::Absent => {}
+            KeyState::Same => return Ok(AddKeyOutcome::Added),
+            KeyState::Conflict => return Err(key_conflict()),
         }
         if let Some(subject) = subject {
             let Some(last) = self.live_per_subject.checked_sub(1) else {
-                return Ok(AddKey::SubjectFull { room_at: None });
+                return Ok(AddKeyOutcome::SubjectFull { room_at: None });
             };
-            let full =
-                sqlx::query(FULL_UNTIL).bind(own(subject)).bind(key.now.as_millis()).bind(i64::from(last));
-            if let Some(row) = full.fetch_optional(&mut *db).await? {
+            let query = sqlx::query(LIMIT_EXPIRY)
+                .bind(encode(subject))
+                .bind(key.now.as_millis())
+                .bind(i64::from(last));
+            if let Some(row) = query.fetch_optional(&mut *db).await? {
                 let room_at = Some(Timestamp::from_millis(row.try_get(0)?));
-                return Ok(AddKey::SubjectFull { room_at });
+                return Ok(AddKeyOutcome::SubjectFull { room_at });
             }
         }
-        let add = sqlx::query(ADD)
-            .bind(own(key.id.as_str()))
+        let add = sqlx::query(ADD_KEY)
+            .bind(encode(key.id.as_str()))
             .bind(key.digest.clone())
-            .bind(own(&key.hint))
+            .bind(encode(&key.hint))
             .bind(key.now.as_millis())
-            .bind(own(wallet.as_str()))
-            .bind(perhaps(label.as_deref()))
-            .bind(perhaps(email.as_deref()))
-            .bind(perhaps(subject.as_deref()))
+            .bind(encode(wallet.as_str()))
+            .bind(encode_optional(label.as_deref()))
+            .bind(encode_optional(email.as_deref()))
+            .bind(encode_optional(subject.as_deref()))
             .bind(entitled_until.map(Timestamp::as_millis))
             .bind(self.numbers.numbers(key.now.as_millis(), 1));
         add.execute(db).await?;
-        Ok(AddKey::Added)
+        Ok(AddKeyOutcome::Added)
     }
 }
 
-/// Adds a key of Surface B.
-pub(super) async fn add_of_account(db: &mut PgConnection, key: &NewKey, account: &str, seq: i64) -> Work<()> {
-    if place(db, key).await? != Place::Free {
-        return Err(taken());
+/// Adds a key of the v1 API.
+pub(super) async fn add_account_key(
+    db: &mut PgConnection,
+    key: &NewKeyRecord,
+    account: &str,
+    seq: i64,
+) -> DbResult<()> {
+    if check_existing(db, key).await? != KeyState::Absent {
+        return Err(key_conflict());
     }
-    let add = sqlx::query(ADD_OF_ACCOUNT).bind(own(key.id.as_str())).bind(key.digest.clone());
-    let add = add.bind(own(&key.hint)).bind(key.now.as_millis()).bind(own(account)).bind(seq);
+    let add = sqlx::query(ADD_ACCOUNT_KEY).bind(encode(key.id.as_str())).bind(key.digest.clone());
+    let add = add.bind(encode(&key.hint)).bind(key.now.as_millis()).bind(encode(account)).bind(seq);
     add.execute(db).await?;
     Ok(())
 }
 
-impl Change for Entitle {
+impl WriteTx for RenewRequest {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<bool> {
-        let entitle = sqlx::query(ENTITLE).bind(own(self.key.as_str())).bind(own(&self.subject));
-        let entitle = entitle.bind(self.until.as_millis()).bind(self.now.as_millis());
-        Ok(entitle.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
+    async fn run(&self, db: &mut PgConnection) -> DbResult<bool> {
+        let renew =
+            sqlx::query(RENEW_ENTITLEMENT).bind(encode(self.key.as_str())).bind(encode(&self.subject));
+        let renew = renew.bind(self.until.as_millis()).bind(self.now.as_millis());
+        Ok(renew.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
     }
 }
 
-pub(super) struct Rotate {
+pub(super) struct RotateKeyTx {
     pub(super) old_digest: Vec<u8>,
-    pub(super) new: NewKey,
-    pub(super) numbers: Database,
+    pub(super) new: NewKeyRecord,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Rotate {
-    type Outcome = Rotated;
-    const IS_REPEATABLE: bool = false;
+impl WriteTx for RotateKeyTx {
+    type Outcome = RotateOutcome;
+    const IS_IDEMPOTENT: bool = false;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Rotated> {
-        let live = sqlx::query(LIVE).bind(self.old_digest.clone()).fetch_optional(&mut *db).await?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<RotateOutcome> {
+        let live = sqlx::query(IS_LIVE).bind(self.old_digest.clone()).fetch_optional(&mut *db).await?;
         if live.is_none() {
-            return Ok(Rotated::Stale);
+            return Ok(RotateOutcome::Stale);
         }
-        if place(db, &self.new).await? != Place::Free {
-            return Err(taken());
+        if check_existing(db, &self.new).await? != KeyState::Absent {
+            return Err(key_conflict());
         }
-        let rotate = sqlx::query(ROTATE)
+        let rotate = sqlx::query(ADD_SUCCESSOR)
             .bind(self.old_digest.clone())
-            .bind(own(self.new.id.as_str()))
+            .bind(encode(self.new.id.as_str()))
             .bind(self.new.digest.clone())
-            .bind(own(&self.new.hint))
+            .bind(encode(&self.new.hint))
             .bind(self.new.now.as_millis())
             .bind(self.numbers.numbers(self.new.now.as_millis(), 1));
         rotate.execute(&mut *db).await?;
-        sqlx::query(RETIRE).bind(self.old_digest.clone()).bind(self.new.now.as_millis()).execute(db).await?;
-        Ok(Rotated::Rotated)
+        sqlx::query(REVOKE_BY_DIGEST)
+            .bind(self.old_digest.clone())
+            .bind(self.new.now.as_millis())
+            .execute(db)
+            .await?;
+        Ok(RotateOutcome::Rotated)
     }
 }
 
-pub(super) struct RevokeKey {
+pub(super) struct RevokeKeyTx {
     pub(super) key: KeyId,
     pub(super) now: Timestamp,
 }
 
-impl Change for RevokeKey {
+impl WriteTx for RevokeKeyTx {
     type Outcome = bool;
-    const IS_STEP: bool = true;
-    const IS_REPEATABLE: bool = false;
+    const IS_SINGLE_STATEMENT: bool = true;
+    const IS_IDEMPOTENT: bool = false;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<bool> {
-        let revoke = sqlx::query(REVOKE).bind(own(self.key.as_str())).bind(self.now.as_millis());
+    async fn run(&self, db: &mut PgConnection) -> DbResult<bool> {
+        let revoke = sqlx::query(REVOKE_KEY).bind(encode(self.key.as_str())).bind(self.now.as_millis());
         Ok(revoke.execute(db).await?.rows_affected() > 0)
     }
 }
 
 #[cold]
-fn taken() -> crate::error::Fault {
-    conflict("the id or the digest is another key's").into()
+fn key_conflict() -> crate::error::DbError {
+    conflict("the key id or the digest belongs to another key").into()
 }
 
-/// The key of Surface A in a row, from this column on.
-pub(super) fn lookup_key(row: &PgRow, first: usize) -> Work<LookupKey> {
+/// Decodes a key of the lookup API from this column on.
+pub(super) fn lookup_key(row: &PgRow, first: usize) -> DbResult<LookupKey> {
     Ok(LookupKey {
-        key: NewKey {
+        key: NewKeyRecord {
             id: KeyId::new(read(row, first)?),
             digest: row.try_get(first + 1)?,
             hint: read(row, first + 2)?,
             now: Timestamp::from_millis(row.try_get(first + 3)?),
         },
         wallet: WalletId::new(read(row, first + 4)?),
-        label: read_perhaps(row, first + 5)?,
-        email: read_perhaps(row, first + 6)?,
-        subject: read_perhaps(row, first + 7)?,
+        label: read_optional(row, first + 5)?,
+        email: read_optional(row, first + 6)?,
+        subject: read_optional(row, first + 7)?,
         entitled_until: row.try_get::<Option<i64>, _>(first + 8)?.map(Timestamp::from_millis),
     })
 }

@@ -1,27 +1,28 @@
-//! Holding and spending of one wallet's allowance in one statement: what runs with every request.
+//! Holds and spends of one wallet's allowance in one statement, the common case.
 //!
-//! The wallet's first pool is an allowance that has room: then its row is all that is needed, and adding to it asks
-//! in the same moment whether there is room still. Whatever else may be the case is left to [`super::hold`]. What hardly
-//! ever is the case is not looked for first: it ends the statement with an error, and nothing is stored. A known id
-//! cannot be stored again; and an entry whose number is not the wallet's newest divides by zero.
+//! The wallet's first pool is an allowance with room: then its row is sufficient, and the update checks the room at
+//! the same time. Every other case is left to [`super::hold`]. Rare cases are not checked first: they end the
+//! statement with an error, and nothing is stored. An existing id violates a unique constraint; an entry whose number
+//! is not the wallet's newest divides by zero.
 
 use sqlx::{PgConnection, Row};
 use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance};
 
 use super::rows;
 use crate::{
-    books::{Plain, bucket_name},
     codec::column,
-    error::Work,
+    error::DbResult,
+    ledger_rows::{AllowanceSpend, bucket_name},
     postgres::{
-        database::{Change, Database},
-        text::own,
+        database::{PgDatabase, WriteTx},
+        text::encode,
     },
 };
 
-/// `$4` is the limit, `$5` the amount, `$10` the bucket of purchased credits, where they come after it. The entry has the
-/// number that the pool has afterwards.
-macro_rules! taking {
+/// `$4` is the limit, `$5` the amount, `$10` the bucket of purchased credits, if they follow.
+///
+/// The entry gets the number that the pool has afterwards.
+macro_rules! allowance_statement {
     (spent: $spent:literal, held: $held:literal, hold: $state:literal, $closed:literal, entry: $kind:literal,
         also: $also:literal) => {
         concat!(
@@ -62,51 +63,54 @@ macro_rules! taking {
     };
 }
 
-const HOLD: &str = taking!(
+const HOLD: &str = allowance_statement!(
     spent: "0", held: "$5::BIGINT", hold: "'open'", "'{0}'", entry: "'held'",
     also: ", opened AS (INSERT INTO ledger_open (hold, wallet, expires_at) SELECT $6, $1, $8 FROM pool)"
 );
 
-/// What is spent at once is never open: a table less, for each request.
-const SPEND: &str = taking!(
+/// A spend is never open: one table less for each request.
+const SPEND: &str = allowance_statement!(
     spent: "$5::BIGINT", held: "0", hold: "'closed'", "ARRAY[$5::BIGINT]", entry: "'charged'", also: ""
 );
 
-/// A request to hold; `spend` settles it in full at once.
-pub(super) struct Taking {
-    pub(super) ask: HoldRequest,
+/// A hold; `spend` settles it in full at once.
+pub(super) struct AllowanceHoldTx {
+    pub(super) request: HoldRequest,
     pub(super) spend: bool,
-    pub(super) numbers: Database,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Taking {
-    /// None where another statement must do it.
+impl WriteTx for AllowanceHoldTx {
+    /// `None` if another statement must run.
     type Outcome = Option<HoldOutcome>;
-    const IS_STEP: bool = true;
-    const GIVES_WAY: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
+    const HAS_FALLBACK: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Option<HoldOutcome>> {
-        let Self { ask, spend, numbers } = self;
-        let Some(Plain { leg, bucket, cap, .. }) = Plain::of(ask) else { return Ok(None) };
-        let (now, amount, wallet) = (ask.now.as_millis(), column(leg.amount)?, own(leg.wallet.as_str()));
-        let other = leg.terms.pools.get(1).map(|pool| own(bucket_name(pool)));
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Option<HoldOutcome>> {
+        let Self { request, spend, numbers } = self;
+        let Some(AllowanceSpend { leg, bucket, cap, .. }) = AllowanceSpend::for_request(request) else {
+            return Ok(None);
+        };
+        let (now, amount, wallet) =
+            (request.now.as_millis(), column(leg.amount)?, encode(leg.wallet.as_str()));
+        let other = leg.terms.pools.get(1).map(|pool| encode(bucket_name(pool)));
         let take = sqlx::query(if *spend { SPEND } else { HOLD })
             .bind(wallet)
-            .bind(own(bucket))
+            .bind(encode(bucket))
             .bind(numbers.numbers(now, 1))
             .bind(column(cap)?)
             .bind(amount)
-            .bind(own(ask.id.as_str()))
+            .bind(encode(request.id.as_str()))
             .bind(now)
-            .bind(ask.expires_at.as_millis())
-            .bind(own(&ask.memo))
+            .bind(request.expires_at.as_millis())
+            .bind(encode(&request.memo))
             .bind(other);
         let Some(row) = take.fetch_optional(db).await? else { return Ok(None) };
         let mut pools = Vec::with_capacity(leg.terms.pools.len());
         for (pool, column) in leg.terms.pools.iter().zip([0, 3]) {
             pools.push(match row.try_get::<Option<i64>, _>(column)? {
                 Some(_) => rows::balance(&row, column, pool.clone())?,
-                None => PoolBalance::fresh(pool.clone()),
+                None => PoolBalance::unused(pool.clone()),
             });
         }
         Ok(Some(HoldOutcome::Held { balances: vec![Balance { wallet: leg.wallet.clone(), pools }] }))

@@ -1,19 +1,20 @@
-//! What returns what overdue holds hold, in one statement.
+//! Expires overdue holds, in one statement.
 
 use sqlx::{PgConnection, Row};
 use transcript_core::Timestamp;
 
 use crate::{
     codec::small,
-    error::Work,
-    postgres::database::{Change, Database},
+    error::DbResult,
+    postgres::database::{PgDatabase, WriteTx},
 };
 
-/// How many numbers a statement takes for its entries: more than as many holds have shares.
+/// Numbers that the statement reserves for its entries: more than the shares of that many holds.
 const NUMBERS: usize = 1 << 14;
 
-/// Holds are locked first, then their pools, in one order for everybody. Those that somebody else has locked are
-/// being ended, or put off: they are left to them.
+/// Locks the holds first, then their pools, in one global order.
+///
+/// Holds that are locked by others are being settled or extended: they are skipped.
 const EXPIRE: &str = "WITH overdue AS (
         SELECT id, memo, expires_at, wallets, share_legs, share_buckets, share_amounts FROM ledger_holds
         WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -47,18 +48,18 @@ const EXPIRE: &str = "WITH overdue AS (
     SELECT (SELECT count(*) FROM ended)
     WHERE 1 / (CASE WHEN (SELECT count(*) FROM stored) = (SELECT count(*) FROM sums) THEN 1 ELSE 0 END) = 1";
 
-/// Overdue holds to expire.
-pub(super) struct Expire {
+/// Expires overdue holds.
+pub(super) struct ExpireHoldsTx {
     pub(super) now: Timestamp,
     pub(super) limit: u32,
-    pub(super) numbers: Database,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Expire {
+impl WriteTx for ExpireHoldsTx {
     type Outcome = u32;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<u32> {
+    async fn run(&self, db: &mut PgConnection) -> DbResult<u32> {
         let now = self.now.as_millis();
         let expire = sqlx::query(EXPIRE).bind(now).bind(i64::from(self.limit));
         let row = expire.bind(self.numbers.numbers(now, NUMBERS)).fetch_one(db).await?;

@@ -1,31 +1,32 @@
-//! Holding and spending in one statement.
+//! Holds and spends in one statement.
 //!
-//! It locks the pools that it may take from, in one order for everybody, and reads them as they are then; what it
-//! takes is computed of that, with the same arithmetic as `transcript_core::ledger::allocate`. A pool that has no
-//! row yet cannot be locked: a row that appears meanwhile is of a version that the statement does not know, so it
-//! ends itself with an error, stores nothing, and is made again. So does one whose id another has just stored.
+//! The statement locks the pools that it may take from, in one global order, and reads their locked state. It computes
+//! the shares from that, with the arithmetic of `transcript_core::ledger::allocate`. A pool without a row cannot be
+//! locked: if another transaction inserts the row first, its version is unexpected, so the statement fails, stores
+//! nothing, and runs again. The same happens if another transaction has just stored the id.
 //!
-//! It says so, and stores nothing, where the id is known or a hold of one of the wallets is overdue.
+//! If the id exists or a hold of one of the wallets is overdue, the statement stores nothing and reports that.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, PoolBalance};
 
 use super::rows::numbers;
 use crate::{
-    books::{bucket_name, cap_of},
     codec::column,
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
+    ledger_rows::{bucket_name, cap_of},
     postgres::{
-        database::{Change, Database},
-        text::own,
+        database::{PgDatabase, WriteTx},
+        text::encode,
     },
 };
 
-/// How many numbers a statement takes for its entries: more than all legs have pools.
-const NUMBERS: usize = 128;
+/// How many entry numbers the statement reserves: more than all legs have pools.
+const RESERVED_NUMBERS: usize = 128;
 
-/// `$1` to `$5` are the pools that may give, each with the place of its leg and its own place among all, from 1;
-/// `$6` the legs' amounts, `$7` their wallets, `$14` whether it is spent at once.
+/// `$1` to `$5` are the candidate pools, each with the index of its leg and its own index, from 1.
+///
+/// `$6` are the amounts of the legs, `$7` their wallets, `$14` whether it is a spend.
 const HOLD: &str = "WITH asked AS (
         SELECT leg, place, wallet, bucket, cap
         FROM unnest($1::BIGINT[], $2::BIGINT[], $3::TEXT[], $4::TEXT[], $5::BIGINT[])
@@ -94,98 +95,103 @@ const HOLD: &str = "WITH asked AS (
     WHERE 1 / (CASE WHEN (SELECT count(*) FROM go) = 0 OR (SELECT count(*) FROM stored) = s.givers THEN 1
         ELSE 0 END) = 1";
 
-/// Asked where a pool has too little. Pools are read as they are once they are locked, ids as they were when the
-/// statement began: what it lacks may have been taken under this very id while it waited for the lock.
-const KNOWN: &str = "SELECT 1 FROM ledger_holds WHERE id = $1";
+/// Whether the hold exists. Runs after the statement found too few credits.
+///
+/// The statement reads pools in their locked state, but ids in the state at its start: while it waited for the lock,
+/// another transaction may have taken the credits under this id.
+const HOLD_EXISTS: &str = "SELECT 1 FROM ledger_holds WHERE id = $1";
 
-/// A request to hold; `spend` settles it in full at once.
-pub(super) struct Holding {
-    pub(super) ask: HoldRequest,
+/// A hold; `spend` settles it in full at once.
+pub(super) struct HoldTx {
+    pub(super) request: HoldRequest,
     pub(super) spend: bool,
-    pub(super) numbers: Database,
+    pub(super) numbers: PgDatabase,
 }
 
-/// The pools that may give, as lists side by side.
+/// The candidate pools, as parallel arrays.
 #[derive(Default)]
-struct Asked {
+struct HoldLegColumns {
     legs: Vec<i64>,
-    places: Vec<i64>,
+    indexes: Vec<i64>,
     wallets: Vec<String>,
     buckets: Vec<String>,
     caps: Vec<i64>,
 }
 
-impl Asked {
-    fn of(legs: &[Leg]) -> Work<Self> {
-        let mut asked = Self::default();
+impl HoldLegColumns {
+    fn from_legs(legs: &[Leg]) -> DbResult<Self> {
+        let mut columns = Self::default();
         let pools = (1..)
             .zip(legs)
-            .flat_map(|(place, leg)| leg.terms.pools.iter().map(move |pool| (place, leg, pool)));
-        for (place, (leg_place, leg, pool)) in (1..).zip(pools) {
-            asked.legs.push(leg_place);
-            asked.places.push(place);
-            asked.wallets.push(own(leg.wallet.as_str()));
-            asked.buckets.push(own(bucket_name(pool)));
-            asked.caps.push(column(cap_of(pool))?);
+            .flat_map(|(index, leg)| leg.terms.pools.iter().map(move |pool| (index, leg, pool)));
+        for (index, (leg_index, leg, pool)) in (1..).zip(pools) {
+            columns.legs.push(leg_index);
+            columns.indexes.push(index);
+            columns.wallets.push(encode(leg.wallet.as_str()));
+            columns.buckets.push(encode(bucket_name(pool)));
+            columns.caps.push(column(cap_of(pool))?);
         }
-        Ok(asked)
+        Ok(columns)
     }
 }
 
-impl Change for Holding {
-    /// None where the general form must do it.
+impl WriteTx for HoldTx {
+    /// `None` if the operation must run on loaded rows ([`super::generic`]).
     type Outcome = Option<HoldOutcome>;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Option<HoldOutcome>> {
-        let Self { ask, spend, numbers } = self;
-        let asked = Asked::of(&ask.legs)?;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Option<HoldOutcome>> {
+        let Self { request, spend, numbers } = self;
+        let columns = HoldLegColumns::from_legs(&request.legs)?;
         let amounts =
-            ask.legs.iter().map(|leg| column(leg.amount)).collect::<transcript_core::Result<Vec<_>>>()?;
+            request.legs.iter().map(|leg| column(leg.amount)).collect::<transcript_core::Result<Vec<_>>>()?;
         let spent = if *spend { amounts.clone() } else { vec![0; amounts.len()] };
-        let now = ask.now.as_millis();
+        let now = request.now.as_millis();
         let hold = sqlx::query(HOLD)
-            .bind(asked.legs)
-            .bind(asked.places)
-            .bind(asked.wallets)
-            .bind(asked.buckets)
-            .bind(asked.caps)
+            .bind(columns.legs)
+            .bind(columns.indexes)
+            .bind(columns.wallets)
+            .bind(columns.buckets)
+            .bind(columns.caps)
             .bind(amounts)
-            .bind(ask.legs.iter().map(|leg| own(leg.wallet.as_str())).collect::<Vec<_>>())
-            .bind(own(ask.id.as_str()))
-            .bind(numbers.numbers(now, NUMBERS))
+            .bind(request.legs.iter().map(|leg| encode(leg.wallet.as_str())).collect::<Vec<_>>())
+            .bind(encode(request.id.as_str()))
+            .bind(numbers.numbers(now, RESERVED_NUMBERS))
             .bind(now)
-            .bind(ask.expires_at.as_millis())
-            .bind(own(&ask.memo))
+            .bind(request.expires_at.as_millis())
+            .bind(encode(&request.memo))
             .bind(spent)
             .bind(*spend);
         let outcome = self.outcome(&hold.fetch_one(&mut *db).await?)?;
-        if matches!(outcome, Some(HoldOutcome::Refused { .. })) {
-            let known = sqlx::query(KNOWN).bind(own(ask.id.as_str())).fetch_optional(db).await?;
-            return Ok(outcome.filter(|_| known.is_none()));
+        if matches!(outcome, Some(HoldOutcome::Insufficient { .. })) {
+            let existing =
+                sqlx::query(HOLD_EXISTS).bind(encode(request.id.as_str())).fetch_optional(db).await?;
+            return Ok(outcome.filter(|_| existing.is_none()));
         }
         Ok(outcome)
     }
 }
 
-impl Holding {
-    fn outcome(&self, row: &PgRow) -> Work<Option<HoldOutcome>> {
+impl HoldTx {
+    fn outcome(&self, row: &PgRow) -> DbResult<Option<HoldOutcome>> {
         if row.try_get(0)? || row.try_get(1)? {
             return Ok(None);
         }
         let (spent, held, granted) = (numbers(row, 3)?, numbers(row, 4)?, numbers(row, 5)?);
         let taken = numbers(row, 6)?;
-        let mut figures = spent.into_iter().zip(held).zip(granted.into_iter().zip(taken));
+        let mut amounts = spent.into_iter().zip(held).zip(granted.into_iter().zip(taken));
         let short: Option<i64> = row.try_get(2)?;
-        let mut balances = Vec::with_capacity(self.ask.legs.len());
-        for leg in &self.ask.legs {
+        let mut balances = Vec::with_capacity(self.request.legs.len());
+        for leg in &self.request.legs {
             let mut pools = Vec::with_capacity(leg.terms.pools.len());
             for pool in &leg.terms.pools {
-                let figures = figures.next().ok_or_else(|| corrupt("a hold came back with too few pools"))?;
-                let ((mut spent, mut held), (granted, taken)) = figures;
+                let amounts = amounts
+                    .next()
+                    .ok_or_else(|| corrupt("the database returned too few pools for a hold"))?;
+                let ((mut spent, mut held), (granted, taken)) = amounts;
                 if short.is_none() {
-                    let takes = if self.spend { &mut spent } else { &mut held };
-                    *takes = takes.saturating_add(taken);
+                    let counter = if self.spend { &mut spent } else { &mut held };
+                    *counter = counter.saturating_add(taken);
                 }
                 pools.push(PoolBalance { pool: pool.clone(), spent, held, granted });
             }
@@ -193,11 +199,11 @@ impl Holding {
         }
         Ok(Some(match short.and_then(|leg| usize::try_from(leg).ok()) {
             None => HoldOutcome::Held { balances },
-            Some(place) => {
-                let leg = place.saturating_sub(1);
+            Some(index) => {
+                let leg = index.saturating_sub(1);
                 let balance = balances.into_iter().nth(leg);
-                let balance = balance.ok_or_else(|| corrupt("a leg was refused that nobody asked for"))?;
-                HoldOutcome::Refused { leg: u32::try_from(leg).unwrap_or(u32::MAX), balance }
+                let balance = balance.ok_or_else(|| corrupt("the database rejected an unknown leg"))?;
+                HoldOutcome::Insufficient { leg: u32::try_from(leg).unwrap_or(u32::MAX), balance }
             }
         }))
     }

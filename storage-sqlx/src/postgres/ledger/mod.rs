@@ -1,4 +1,4 @@
-//! The ledger in PostgreSQL: what runs with every request is one statement.
+//! The ledger in PostgreSQL: operations of every request are one statement.
 
 mod allowance;
 mod expire;
@@ -6,9 +6,9 @@ mod hold;
 mod revoke;
 #[macro_use]
 pub(crate) mod rows;
+mod generic;
 mod settle;
-mod steps;
-mod together;
+mod spend_batch;
 
 use async_trait::async_trait;
 use sqlx::{Row, postgres::PgRow};
@@ -16,33 +16,34 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
-        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
 };
 
-pub(super) use together::Spenders;
+pub(super) use spend_batch::SpendBatcher;
 
 use super::{
     PostgresStore,
-    database::{Database, Read},
-    fault::is_contradicted,
-    text::{plain, read},
+    database::{PgDatabase, ReadQuery},
+    sqlstate::is_contradicted,
+    text::{decode, read},
 };
 use crate::{
-    books::{self, Plain, PoolRow, bucket_name, kind_of, pool_of},
     codec::{self, number},
-    error::Work,
+    error::DbResult,
+    ledger_rows::{self, AllowanceSpend, PoolRow, bucket_name, kind_of, pool_of},
 };
 
-/// How many overdue holds one transaction expires.
+/// Most overdue holds that one transaction expires.
 const EXPIRE_MAX: u32 = 100;
 
 const POOLS: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.granted FROM ledger_pools p
     WHERE p.wallet = $1 AND p.bucket = ANY ($2)";
 
-/// Each row has the pools of [`POOLS`] and the sum, so that both are of one state; one without pools where there are
-/// none.
+/// Each row has a pool of [`POOLS`] and the sum, so that both come from one state.
+///
+/// Without pools there is one row with the sum.
 const POOLS_SINCE: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.granted, s.spent
     FROM (
         SELECT coalesce(sum(amount), 0)::BIGINT AS spent FROM ledger_entries
@@ -52,7 +53,7 @@ const POOLS_SINCE: &str = "SELECT p.wallet, p.bucket, p.cap, p.spent, p.held, p.
 const ENTRIES: &str = "SELECT seq, at, bucket, cap, kind, amount, shortfall, cause, memo
     FROM ledger_entries WHERE wallet = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 
-/// A wallet that only entries or open holds name has lost its pools, which the audit must see.
+/// A wallet that only entries or open holds name has lost its pools, and the audit must find it.
 const WALLETS: &str = "WITH named AS (
         SELECT wallet FROM (
             (SELECT DISTINCT wallet FROM ledger_pools WHERE wallet > $1 ORDER BY wallet LIMIT $2)
@@ -68,9 +69,9 @@ const WALLETS: &str = "WITH named AS (
     ) p ORDER BY named.wallet";
 
 /// Holds; `spend` settles in full at once.
-pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> Result<HoldOutcome> {
-    if Plain::of(&ask).is_some() {
-        let step = allowance::Taking { ask: ask.clone(), spend, numbers: database.clone() };
+pub(super) async fn take(database: &PgDatabase, request: HoldRequest, spend: bool) -> Result<HoldOutcome> {
+    if AllowanceSpend::for_request(&request).is_some() {
+        let step = allowance::AllowanceHoldTx { request: request.clone(), spend, numbers: database.clone() };
         match database.attempt(step).await {
             Ok(Some(outcome)) => return Ok(outcome),
             Ok(None) => {}
@@ -78,52 +79,56 @@ pub(super) async fn take(database: &Database, ask: HoldRequest, spend: bool) -> 
             Err(fault) => return Err(database.error(fault)),
         }
     }
-    let step = hold::Holding { ask: ask.clone(), spend, numbers: database.clone() };
-    match database.make(step).await? {
+    let step = hold::HoldTx { request: request.clone(), spend, numbers: database.clone() };
+    match database.run(step).await? {
         Some(outcome) => Ok(outcome),
-        None => database.make(steps::Hold { ask, spend, numbers: database.clone() }).await,
+        None => database.run(generic::GenericHoldTx { request, spend, numbers: database.clone() }).await,
     }
 }
 
 #[async_trait]
 impl Ledger for PostgresStore {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        take(&self.database, ask, false).await
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        take(&self.database, request, false).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        ask.check()?;
-        self.spenders.spend(ask).await
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        request.check()?;
+        self.spend_batcher.spend(request).await
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
-        self.database.make(settle::Extend { id: id.clone(), until }).await
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
+        self.database.run(settle::ExtendHoldTx { id: id.clone(), expires_at }).await
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        self.database.make(settle::Settling { ask, numbers: self.database.clone() }).await
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        self.database.run(settle::SettleTx { request, numbers: self.database.clone() }).await
     }
 
-    async fn grant(&self, ask: Grant) -> Result<GrantOutcome> {
-        ask.check()?;
+    async fn grant(&self, request: GrantRequest) -> Result<GrantOutcome> {
+        request.check()?;
         let numbers = self.database.clone();
-        match self.database.make(settle::Granting { ask: ask.clone(), numbers: numbers.clone() }).await? {
+        match self
+            .database
+            .run(settle::GrantTx { request: request.clone(), numbers: numbers.clone() })
+            .await?
+        {
             Some(outcome) => Ok(outcome),
-            None => self.database.make(steps::Granting { ask, numbers }).await,
+            None => self.database.run(generic::GenericGrantTx { request, numbers }).await,
         }
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        ask.check()?;
-        self.database.make(revoke::Revoking { ask, numbers: self.database.clone() }).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        request.check()?;
+        self.database.run(revoke::RevokeTx { request, numbers: self.database.clone() }).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
         terms.check()?;
-        let ask = Read::new(POOLS).text(wallet.as_str()).texts(buckets(terms));
-        let found = self.database.find(ask, |row| rows::pool(row, 0)).await?;
-        Ok(books::balance(&found, wallet, terms))
+        let query = ReadQuery::new(POOLS).text(wallet.as_str()).texts(buckets(terms));
+        let found = self.database.find(query, |row| rows::pool(row, 0)).await?;
+        Ok(ledger_rows::balance(&found, wallet, terms))
     }
 
     async fn balance_since(
@@ -131,30 +136,32 @@ impl Ledger for PostgresStore {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         terms.check()?;
-        let ask = Read::new(POOLS_SINCE).text(wallet.as_str()).texts(buckets(terms));
-        let ask = ask.number(since.as_millis());
-        let found = self.database.find(ask, |row| {
+        let query = ReadQuery::new(POOLS_SINCE).text(wallet.as_str()).texts(buckets(terms));
+        let query = query.number(since.as_millis());
+        let found = self.database.find(query, |row| {
             let is_pool = row.try_get::<Option<&str>, _>(0)?.is_some();
             Ok((is_pool.then(|| rows::pool(row, 0)).transpose()?, number(row.try_get(6)?)?))
         });
         let found = found.await?;
         let purchased_spent = found.first().map_or(0, |(_, spent)| *spent);
         let pools: Vec<PoolRow> = found.into_iter().filter_map(|(pool, _)| pool).collect();
-        Ok(BalanceSince { balance: books::balance(&pools, wallet, terms), purchased_spent })
+        Ok(PeriodBalance { balance: ledger_rows::balance(&pools, wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
         let mut expired = 0;
         loop {
-            // A long backlog goes in several transactions, so that others get their turn.
+            // A long backlog takes several transactions, so that other writes can run in between.
             let limit = (limit - expired).min(EXPIRE_MAX);
             if limit == 0 {
                 return Ok(expired);
             }
-            let count =
-                self.database.make(expire::Expire { now, limit, numbers: self.database.clone() }).await?;
+            let count = self
+                .database
+                .run(expire::ExpireHoldsTx { now, limit, numbers: self.database.clone() })
+                .await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);
@@ -164,15 +171,16 @@ impl Ledger for PostgresStore {
 
     async fn entries(&self, wallet: &WalletId, page: PageRequest) -> Result<Page<Entry>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let ask = Read::new(ENTRIES).text(wallet.as_str()).number(after).number(codec::one_more(&page));
-        let found = self.database.find(ask, |row| entry(wallet, row)).await?;
+        let query =
+            ReadQuery::new(ENTRIES).text(wallet.as_str()).number(after).number(codec::one_more(&page));
+        let found = self.database.find(query, |row| entry(wallet, row)).await?;
         Ok(codec::page_of(found, &page, |entry| entry.seq.to_string()))
     }
 
     async fn wallets(&self, page: PageRequest) -> Result<Page<Balance>> {
         let after = page.after.as_ref().map_or("", |cursor| cursor.as_str());
-        let ask = Read::new(WALLETS).text(after).number(codec::one_more(&page));
-        let found = self.database.find(ask, wallet).await?;
+        let query = ReadQuery::new(WALLETS).text(after).number(codec::one_more(&page));
+        let found = self.database.find(query, wallet).await?;
         Ok(codec::page_of(found, &page, |balance| balance.wallet.as_str().to_owned()))
     }
 }
@@ -181,8 +189,8 @@ fn buckets(terms: &Terms) -> impl Iterator<Item = &str> {
     terms.pools.iter().map(bucket_name)
 }
 
-/// The wallet in a row of [`WALLETS`].
-fn wallet(row: &PgRow) -> Work<Balance> {
+/// Decodes the wallet in a row of [`WALLETS`].
+fn wallet(row: &PgRow) -> DbResult<Balance> {
     let name = read(row, 0)?;
     let mut pools = Vec::new();
     if row.try_get::<i64, _>(6)? > 0 {
@@ -190,14 +198,14 @@ fn wallet(row: &PgRow) -> Work<Balance> {
         let figures = rows::numbers(row, 3)?.into_iter().zip(rows::numbers(row, 4)?);
         let figures = rows::numbers(row, 2)?.into_iter().zip(figures).zip(rows::numbers(row, 5)?);
         for (bucket, ((cap, (spent, held)), granted)) in buckets.into_iter().zip(figures) {
-            let (wallet, bucket) = (name.clone(), plain(bucket));
+            let (wallet, bucket) = (name.clone(), decode(bucket));
             pools.push(PoolRow { wallet, bucket, cap, spent, held, granted, touched: false }.balance());
         }
     }
     Ok(Balance { wallet: WalletId::new(name), pools })
 }
 
-fn entry(wallet: &WalletId, row: &PgRow) -> Work<Entry> {
+fn entry(wallet: &WalletId, row: &PgRow) -> DbResult<Entry> {
     let shortfall = number(row.try_get(6)?)?;
     Ok(Entry {
         seq: number(row.try_get(0)?)?,

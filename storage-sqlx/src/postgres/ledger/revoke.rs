@@ -1,21 +1,23 @@
-//! What takes credits back, in one statement.
+//! Revokes credits, in one statement.
 
 use sqlx::{PgConnection, Row};
-use transcript_core::ledger::{Revoke, RevokeOutcome};
+use transcript_core::ledger::{RevokeOutcome, RevokeRequest};
 
 use crate::{
     codec::{column, number},
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
     postgres::{
-        database::{Change, Database},
-        text::own,
+        database::{PgDatabase, WriteTx},
+        text::encode,
     },
 };
 
-/// The grant is locked first, then its pool. What is known of the revocation's own id is of the statement's beginning:
-/// where another one of the same id has stored it meanwhile, its uniqueness ends this one, which then is made anew.
+/// Locks the grant first, then its pool.
 ///
-/// `$3` are the credits that are wanted; an entry is made also where none of them is there.
+/// The revocation's own id is read in the state at the start of the statement: if another transaction stores it in
+/// between, the unique constraint ends this one, which then runs again.
+///
+/// `$3` are the requested credits; an entry is written even if none of them is available.
 const REVOKE: &str = "WITH known AS (
         SELECT kind, of_grant, amount, taken, shortfall FROM ledger_transfers WHERE id = $1
     ), given AS (
@@ -51,43 +53,43 @@ const REVOKE: &str = "WITH known AS (
         (SELECT taken FROM known), (SELECT shortfall FROM known), (SELECT taken FROM go), (SELECT shortfall FROM go)
     WHERE 1 / (CASE WHEN (SELECT count(*) FROM transfers) = 2 * (SELECT count(*) FROM go) THEN 1 ELSE 0 END) = 1";
 
-/// Credits to take back.
-pub(super) struct Revoking {
-    pub(super) ask: Revoke,
-    pub(super) numbers: Database,
+/// Revokes purchased credits.
+pub(super) struct RevokeTx {
+    pub(super) request: RevokeRequest,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Revoking {
+impl WriteTx for RevokeTx {
     type Outcome = RevokeOutcome;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<RevokeOutcome> {
-        let Revoke { id, grant, amount, now, memo } = &self.ask;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<RevokeOutcome> {
+        let RevokeRequest { id, grant, amount, now, memo } = &self.request;
         let (now, wanted) = (now.as_millis(), column(*amount)?);
-        let revoke = sqlx::query(REVOKE).bind(own(id.as_str())).bind(own(grant.as_str())).bind(wanted);
-        let revoke = revoke.bind(self.numbers.numbers(now, 1)).bind(now).bind(own(memo));
+        let revoke = sqlx::query(REVOKE).bind(encode(id.as_str())).bind(encode(grant.as_str())).bind(wanted);
+        let revoke = revoke.bind(self.numbers.numbers(now, 1)).bind(now).bind(encode(memo));
         let row = revoke.fetch_optional(db).await?;
-        let row = row.ok_or_else(|| corrupt("a revocation says nothing"))?;
-        let figures = |taken: usize, shortfall: usize| -> Work<Option<(u64, u64)>> {
+        let row = row.ok_or_else(|| corrupt("the database returned no row for a revocation"))?;
+        let amounts = |taken: usize, shortfall: usize| -> DbResult<Option<(u64, u64)>> {
             let both = (row.try_get::<Option<i64>, _>(taken)?, row.try_get::<Option<i64>, _>(shortfall)?);
             Ok(match both {
                 (Some(taken), Some(shortfall)) => Some((number(taken)?, number(shortfall)?)),
                 _ => None,
             })
         };
-        if let Some((taken, shortfall)) = figures(3, 4)? {
+        if let Some((taken, shortfall)) = amounts(3, 4)? {
             let is_same = row.try_get::<&str, _>(0)? == "revocation"
-                && row.try_get::<String, _>(1)? == own(grant.as_str())
+                && row.try_get::<String, _>(1)? == encode(grant.as_str())
                 && row.try_get::<i64, _>(2)? == wanted;
             return Ok(if is_same {
-                RevokeOutcome::Known { taken, shortfall }
+                RevokeOutcome::Exists { taken, shortfall }
             } else {
                 RevokeOutcome::Conflict
             });
         }
-        Ok(match figures(5, 6)? {
+        Ok(match amounts(5, 6)? {
             Some((taken, shortfall)) => RevokeOutcome::Revoked { taken, shortfall },
-            None => RevokeOutcome::UnknownGrant,
+            None => RevokeOutcome::GrantNotFound,
         })
     }
 }

@@ -1,13 +1,13 @@
-//! The ledger's rows as PostgreSQL has them.
+//! The ledger's rows in PostgreSQL.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::ledger::{Pool, PoolBalance};
 
 use crate::{
-    books::{HoldRow, LegRow, PoolRow, ShareRow, State, TransferKind, TransferRow},
     codec::number,
-    error::{Work, corrupt},
-    postgres::text::{own, plain, read},
+    error::{DbResult, corrupt},
+    ledger_rows::{HoldRow, HoldRowState, LegRow, PoolRow, ShareRow, TransferKind, TransferRow},
+    postgres::text::{decode, encode, read},
 };
 
 /// The columns of [`pool`].
@@ -17,7 +17,7 @@ macro_rules! pool_columns {
     };
 }
 
-/// The columns of [`hold`], of a table called `h`.
+/// The columns of [`hold`], from a table with the alias `h`.
 macro_rules! hold_columns {
     () => {
         "h.id, h.state, h.expires_at, h.memo, h.wallets, h.amounts, h.spent, h.share_legs, h.share_buckets,
@@ -25,12 +25,13 @@ macro_rules! hold_columns {
     };
 }
 
-/// The columns of a hold, of a table called `h`.
+/// The columns of a hold, from a table with the alias `h`.
 #[cfg(feature = "sqlite")]
 pub(crate) const HOLD_COLUMNS: &str = hold_columns!();
 
-/// The hold with this id; the holds of these wallets that are overdue; so many overdue holds of any wallet, the
-/// longest overdue first.
+/// The hold with this id, and overdue holds.
+///
+/// Those are all overdue holds of these wallets, and at most `$4` of any wallet, the longest overdue first.
 const HOLDS: &str = concat!(
     "SELECT ",
     hold_columns!(),
@@ -52,35 +53,35 @@ const POOLS: &str = concat!(
 const TRANSFERS: &str = "SELECT id, kind, wallet, of_grant, amount, taken, shortfall FROM ledger_transfers
     WHERE id = ANY ($1)";
 
-/// A hold, and with it all that is overdue, of these wallets or of any.
+/// Loads a hold, with the overdue holds of these wallets or of any.
 pub(super) async fn holds(
     db: &mut PgConnection,
     id: Option<&str>,
     wallets: &[&str],
     now: i64,
     limit: u32,
-) -> Work<Vec<HoldRow>> {
-    let wallets: Vec<String> = wallets.iter().map(|wallet| own(wallet)).collect();
-    let ask = sqlx::query(HOLDS).bind(id.map(own)).bind(wallets).bind(now).bind(i64::from(limit));
-    ask.fetch_all(db).await?.iter().map(hold).collect()
+) -> DbResult<Vec<HoldRow>> {
+    let wallets: Vec<String> = wallets.iter().map(|wallet| encode(wallet)).collect();
+    let query = sqlx::query(HOLDS).bind(id.map(encode)).bind(wallets).bind(now).bind(i64::from(limit));
+    query.fetch_all(db).await?.iter().map(hold).collect()
 }
 
-/// The pools of these wallets and buckets.
-pub(super) async fn pools(db: &mut PgConnection, wanted: &[(String, String)]) -> Work<Vec<PoolRow>> {
+/// Loads the pools of these wallets and buckets.
+pub(super) async fn pools(db: &mut PgConnection, wanted: &[(String, String)]) -> DbResult<Vec<PoolRow>> {
     let (wallets, buckets): (Vec<String>, Vec<String>) =
-        wanted.iter().map(|(wallet, bucket)| (own(wallet), own(bucket))).unzip();
+        wanted.iter().map(|(wallet, bucket)| (encode(wallet), encode(bucket))).unzip();
     let rows = sqlx::query(POOLS).bind(wallets).bind(buckets).fetch_all(db).await?;
     rows.iter().map(|row| pool(row, 0)).collect()
 }
 
-/// The transfers with these ids.
-pub(super) async fn transfers(db: &mut PgConnection, ids: &[&str]) -> Work<Vec<TransferRow>> {
-    let ids: Vec<String> = ids.iter().map(|id| own(id)).collect();
+/// Loads the transfers with these ids.
+pub(super) async fn transfers(db: &mut PgConnection, ids: &[&str]) -> DbResult<Vec<TransferRow>> {
+    let ids: Vec<String> = ids.iter().map(|id| encode(id)).collect();
     sqlx::query(TRANSFERS).bind(ids).fetch_all(db).await?.iter().map(transfer).collect()
 }
 
-/// The pool in a row, from this column on.
-pub(super) fn pool(row: &PgRow, first: usize) -> Work<PoolRow> {
+/// Decodes the pool in a row, from this column on.
+pub(super) fn pool(row: &PgRow, first: usize) -> DbResult<PoolRow> {
     Ok(PoolRow {
         wallet: read(row, first)?,
         bucket: read(row, first + 1)?,
@@ -92,8 +93,8 @@ pub(super) fn pool(row: &PgRow, first: usize) -> Work<PoolRow> {
     })
 }
 
-/// How a pool is, of its three figures in a row, from this column on.
-pub(super) fn balance(row: &PgRow, first: usize, pool: Pool) -> Work<PoolBalance> {
+/// Decodes a pool's balance from its three numbers in a row, from this column on.
+pub(super) fn balance(row: &PgRow, first: usize, pool: Pool) -> DbResult<PoolBalance> {
     Ok(PoolBalance {
         pool,
         spent: number(row.try_get(first)?)?,
@@ -102,28 +103,28 @@ pub(super) fn balance(row: &PgRow, first: usize, pool: Pool) -> Work<PoolBalance
     })
 }
 
-/// The hold in a row of [`HOLD_COLUMNS`].
-pub(crate) fn hold(row: &PgRow) -> Work<HoldRow> {
-    let unknown = || corrupt("a hold of the ledger is in no known state");
+/// Decodes the hold in a row of [`HOLD_COLUMNS`].
+pub(crate) fn hold(row: &PgRow) -> DbResult<HoldRow> {
+    let unknown = || corrupt("a ledger hold has an unknown state");
     let wallets: Vec<String> = row.try_get(4)?;
     let (amounts, spent) = (numbers(row, 5)?, numbers(row, 6)?);
     let mut legs: Vec<LegRow> = wallets
         .into_iter()
         .zip(amounts.into_iter().zip(spent))
-        .map(|(wallet, (amount, spent))| LegRow { wallet: plain(wallet), amount, spent, shares: Vec::new() })
+        .map(|(wallet, (amount, spent))| LegRow { wallet: decode(wallet), amount, spent, shares: Vec::new() })
         .collect();
     let buckets: Vec<String> = row.try_get(8)?;
     let (caps, amounts) = (numbers(row, 9)?, numbers(row, 10)?);
     let shares = buckets.into_iter().zip(caps.into_iter().zip(amounts));
     for (leg, (bucket, (cap, amount))) in numbers(row, 7)?.into_iter().zip(shares) {
-        let place = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
-        let leg = place.and_then(|place| legs.get_mut(place));
-        let leg = leg.ok_or_else(|| corrupt("a hold of the ledger has a share of no leg"))?;
-        leg.shares.push(ShareRow { bucket: plain(bucket), cap, amount });
+        let index = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
+        let leg = index.and_then(|index| legs.get_mut(index));
+        let leg = leg.ok_or_else(|| corrupt("a ledger hold has a share without a leg"))?;
+        leg.shares.push(ShareRow { bucket: decode(bucket), cap, amount });
     }
     Ok(HoldRow {
         id: read(row, 0)?,
-        state: State::from_name(row.try_get(1)?).ok_or_else(unknown)?,
+        state: HoldRowState::from_name(row.try_get(1)?).ok_or_else(unknown)?,
         expires_at: row.try_get(2)?,
         memo: read(row, 3)?,
         legs,
@@ -131,7 +132,7 @@ pub(crate) fn hold(row: &PgRow) -> Work<HoldRow> {
     })
 }
 
-fn transfer(row: &PgRow) -> Work<TransferRow> {
+fn transfer(row: &PgRow) -> DbResult<TransferRow> {
     let kind = match row.try_get::<&str, _>(1)? {
         "grant" => TransferKind::Grant,
         _ => TransferKind::Revocation,
@@ -148,8 +149,8 @@ fn transfer(row: &PgRow) -> Work<TransferRow> {
     })
 }
 
-/// The numbers in a column that is a list of them; none of them is negative.
-pub(super) fn numbers(row: &PgRow, column: usize) -> Work<Vec<u64>> {
+/// Decodes an array column without negative numbers.
+pub(super) fn numbers(row: &PgRow, column: usize) -> DbResult<Vec<u64>> {
     let list: Vec<i64> = row.try_get(column)?;
     Ok(list.into_iter().map(number).collect::<transcript_core::Result<_>>()?)
 }

@@ -1,27 +1,29 @@
-//! What ends or puts off a hold, and what adds credits: each in one statement.
+//! Settles or extends a hold, and grants credits: each in one statement.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Error, ErrorKind, Retry, Timestamp,
     ids::{HoldId, WalletId},
-    ledger::{Balance, Grant, GrantOutcome, HoldState, Pool, PoolBalance, Settle, SettleOutcome},
+    ledger::{
+        Balance, GrantOutcome, GrantRequest, HoldState, Pool, PoolBalance, SettleOutcome, SettleRequest,
+    },
 };
 
 use super::rows::numbers;
 use crate::{
-    books::pool_of,
     codec::{column, number},
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
+    ledger_rows::pool_of,
     postgres::{
-        database::{Change, Database},
-        text::{own, plain},
+        database::{PgDatabase, WriteTx},
+        text::{decode, encode},
     },
 };
 
-/// How many numbers a statement takes for its entries: two for each share at most, and more.
+/// Numbers that the statement reserves for its entries: more than two for each share.
 const NUMBERS: usize = 256;
 
-/// The hold is locked first, then its pools, in one order for everybody. `$2` are the figures of its legs.
+/// Locks the hold first, then its pools, in one global order. `$2` are the amounts of its legs.
 const SETTLE: &str = "WITH hold AS (
         SELECT state, expires_at, memo, wallets, amounts, spent, share_legs, share_buckets, share_caps, share_amounts
         FROM ledger_holds WHERE id = $1 FOR UPDATE
@@ -82,7 +84,7 @@ const EXTEND: &str = "WITH hold AS (
     )
     SELECT state, greatest(expires_at, $2), spent FROM hold";
 
-/// Adds to what is there, whatever that is by then. No row where the id is known, or there is no room.
+/// Adds to the current balance. Returns no row if the id exists, or the wallet is full.
 const GRANT: &str = "WITH pool AS (
         INSERT INTO ledger_pools (wallet, bucket, number, version, last_entry, cap, spent, held, granted)
         SELECT $2, '', $3, 1, $3, 0, 0, 0, $4
@@ -101,46 +103,46 @@ const GRANT: &str = "WITH pool AS (
     )
     SELECT spent, held, granted FROM pool";
 
-/// A hold to end.
-pub(super) struct Settling {
-    pub(super) ask: Settle,
-    pub(super) numbers: Database,
+/// Settles a hold.
+pub(super) struct SettleTx {
+    pub(super) request: SettleRequest,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Settling {
+impl WriteTx for SettleTx {
     type Outcome = SettleOutcome;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<SettleOutcome> {
-        let Settle { id, spent, now } = &self.ask;
-        // A figure that no column takes is above what any leg holds.
+    async fn run(&self, db: &mut PgConnection) -> DbResult<SettleOutcome> {
+        let SettleRequest { id, spent, now } = &self.request;
+        // An amount above the range of a column exceeds every leg.
         let figures: Vec<i64> = spent.iter().map(|spent| column(*spent).unwrap_or(i64::MAX)).collect();
         let now = now.as_millis();
-        let settle = sqlx::query(SETTLE).bind(own(id.as_str())).bind(figures);
+        let settle = sqlx::query(SETTLE).bind(encode(id.as_str())).bind(figures);
         let settle = settle.bind(self.numbers.numbers(now, NUMBERS)).bind(now);
         match settle.fetch_optional(db).await? {
-            None => Ok(SettleOutcome::Unknown),
+            None => Ok(SettleOutcome::HoldNotFound),
             Some(row) => settled(&row, spent),
         }
     }
 }
 
-fn settled(row: &PgRow, figures: &[u64]) -> Work<SettleOutcome> {
+fn settled(row: &PgRow, figures: &[u64]) -> DbResult<SettleOutcome> {
     let state = state(row)?;
     if !matches!(state, HoldState::Open { .. }) {
-        return Ok(SettleOutcome::Known { state });
+        return Ok(SettleOutcome::Exists { state });
     }
     let amounts = numbers(row, 3)?;
     if amounts.len() != figures.len() {
-        return Err(Error::invalid("a settlement has one figure for each leg of its hold").into());
+        return Err(Error::invalid("a settlement must have one amount for each leg of its hold").into());
     }
     if figures.iter().zip(&amounts).any(|(figure, amount)| figure > amount) {
-        return Err(Error::invalid("a settlement spends no more than its leg holds").into());
+        return Err(Error::invalid("a settlement must not spend more than its leg holds").into());
     }
     let wallets: Vec<String> = row.try_get(4)?;
     let mut balances: Vec<Balance> = wallets
         .into_iter()
-        .map(|wallet| Balance { wallet: WalletId::new(plain(wallet)), pools: Vec::new() })
+        .map(|wallet| Balance { wallet: WalletId::new(decode(wallet)), pools: Vec::new() })
         .collect();
     let buckets: Vec<String> = row.try_get(6)?;
     let pools = buckets.into_iter().zip(numbers(row, 7)?);
@@ -148,59 +150,60 @@ fn settled(row: &PgRow, figures: &[u64]) -> Work<SettleOutcome> {
     for ((leg, (bucket, cap)), (spent, (held, granted))) in
         numbers(row, 5)?.into_iter().zip(pools).zip(figures)
     {
-        let place = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
-        let balance = place.and_then(|place| balances.get_mut(place));
-        let balance = balance.ok_or_else(|| corrupt("a hold of the ledger has a share of no leg"))?;
-        balance.pools.push(PoolBalance { pool: pool_of(plain(bucket), cap), spent, held, granted });
+        let index = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
+        let balance = index.and_then(|index| balances.get_mut(index));
+        let balance = balance.ok_or_else(|| corrupt("a ledger hold has a share without a leg"))?;
+        balance.pools.push(PoolBalance { pool: pool_of(decode(bucket), cap), spent, held, granted });
     }
     Ok(SettleOutcome::Settled { balances })
 }
 
-/// The state of a hold, of the first three columns of a row.
-fn state(row: &PgRow) -> Work<HoldState> {
+/// Decodes the state of a hold from the first three columns of a row.
+fn state(row: &PgRow) -> DbResult<HoldState> {
     Ok(match row.try_get::<&str, _>(0)? {
         "open" => HoldState::Open { expires_at: Timestamp::from_millis(row.try_get(1)?) },
-        "closed" => HoldState::Closed { spent: numbers(row, 2)? },
+        "closed" => HoldState::Settled { spent: numbers(row, 2)? },
         "expired" => HoldState::Expired,
-        _ => return Err(corrupt("a hold of the ledger is in no known state").into()),
+        _ => return Err(corrupt("a ledger hold has an unknown state").into()),
     })
 }
 
-/// A hold whose end is put off.
-pub(super) struct Extend {
+/// Extends the expiry of a hold.
+pub(super) struct ExtendHoldTx {
     pub(super) id: HoldId,
-    pub(super) until: Timestamp,
+    pub(super) expires_at: Timestamp,
 }
 
-impl Change for Extend {
+impl WriteTx for ExtendHoldTx {
     type Outcome = HoldState;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<HoldState> {
-        let extend = sqlx::query(EXTEND).bind(own(self.id.as_str())).bind(self.until.as_millis());
+    async fn run(&self, db: &mut PgConnection) -> DbResult<HoldState> {
+        let extend = sqlx::query(EXTEND).bind(encode(self.id.as_str())).bind(self.expires_at.as_millis());
         match extend.fetch_optional(db).await? {
             Some(row) => state(&row),
-            None => Err(Error::new(ErrorKind::NotFound, Retry::Never, "there is no such hold").into()),
+            None => Err(Error::new(ErrorKind::NotFound, Retry::Never, "the hold does not exist").into()),
         }
     }
 }
 
-/// Purchased credits to add.
-pub(super) struct Granting {
-    pub(super) ask: Grant,
-    pub(super) numbers: Database,
+/// Adds purchased credits.
+pub(super) struct GrantTx {
+    pub(super) request: GrantRequest,
+    pub(super) numbers: PgDatabase,
 }
 
-impl Change for Granting {
-    /// None where the general form must do it.
+impl WriteTx for GrantTx {
+    /// `None` if the general form must run.
     type Outcome = Option<GrantOutcome>;
-    const IS_STEP: bool = true;
+    const IS_SINGLE_STATEMENT: bool = true;
 
-    async fn make(&self, db: &mut PgConnection) -> Work<Option<GrantOutcome>> {
-        let Grant { id, wallet, amount, now, memo } = &self.ask;
+    async fn run(&self, db: &mut PgConnection) -> DbResult<Option<GrantOutcome>> {
+        let GrantRequest { id, wallet, amount, now, memo } = &self.request;
         let now = now.as_millis();
-        let grant = sqlx::query(GRANT).bind(own(id.as_str())).bind(own(wallet.as_str()));
-        let grant = grant.bind(self.numbers.numbers(now, 1)).bind(column(*amount)?).bind(now).bind(own(memo));
+        let grant = sqlx::query(GRANT).bind(encode(id.as_str())).bind(encode(wallet.as_str()));
+        let grant =
+            grant.bind(self.numbers.numbers(now, 1)).bind(column(*amount)?).bind(now).bind(encode(memo));
         let Some(row) = grant.fetch_optional(db).await? else { return Ok(None) };
         let [spent, held, granted] =
             [number(row.try_get(0)?)?, number(row.try_get(1)?)?, number(row.try_get(2)?)?];

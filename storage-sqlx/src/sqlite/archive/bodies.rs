@@ -1,48 +1,57 @@
-//! Reading what is sent as it is stored.
+//! Reads of stored bodies, which are sent without decoding.
 
 use transcript_core::{
     Result,
-    archive::{StoredBody, Wish},
+    archive::{StoredBody, TrackSelector},
     video::VideoId,
 };
 
 use super::{SqliteArchive, names};
 use crate::{
-    body::sent,
+    body::check_stored,
     codec::{number, small},
-    error::Work,
-    sqlite::lookups::Row,
+    error::DbResult,
+    sqlite::point_reads::PointRow,
 };
 
-/// The body that answers a wish; of what is stored in another form, nulls. What is withdrawn is no row.
+/// The body of a selector; nulls if the transcript is stored in another form.
+///
+/// A withdrawn video has no row.
 pub(super) const BODY: &str = "
 SELECT b.content_sha256, b.checksum, b.length, b.source, b.segments
 FROM wishes w LEFT JOIN bodies b ON b.transcript = w.transcript
 WHERE w.video = ?1 AND w.wish = ?2 AND NOT EXISTS (SELECT 1 FROM withdrawals WHERE video = ?1)";
 
-/// What is known of a body.
-pub(super) enum Read {
-    /// Here it is, and its checksum is right.
+/// Result of reading a body.
+pub(super) enum BodyRead {
+    /// The body, with a valid checksum.
     Body(StoredBody),
-    /// It is in another form.
-    Elsewhere,
-    /// There is none.
-    Nothing,
+    /// The transcript is stored in another form.
+    OtherForm,
+    /// There is no transcript.
+    Absent,
 }
 
 impl SqliteArchive {
-    /// The body that answers a wish.
-    pub(super) async fn read_body(&self, video: &VideoId, wish: &Wish) -> Result<Read> {
-        self.look_up(BODY, &names(video, wish), |row| Read::of(video, row))
+    /// Reads the body of a selector.
+    pub(super) async fn read_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<BodyRead> {
+        self.look_up(BODY, &names(video, selector), |row| BodyRead::decode(video, row))
             .await
-            .map(|found| found.unwrap_or(Read::Nothing))
+            .map(|found| found.unwrap_or(BodyRead::Absent))
     }
 }
 
-impl Read {
-    fn of(video: &VideoId, mut row: Row) -> Work<Self> {
-        let Some(content_sha256) = row.take::<Option<Vec<u8>>>(0)? else { return Ok(Self::Elsewhere) };
+impl BodyRead {
+    fn decode(video: &VideoId, mut row: PointRow) -> DbResult<Self> {
+        let Some(content_sha256) = row.take::<Option<Vec<u8>>>(0)? else { return Ok(Self::OtherForm) };
         let (stored, length) = (small(row.take(1)?)?, number(row.take(2)?)?);
-        Ok(Self::Body(sent(video, row.take(3)?, content_sha256, length, row.take(4)?, stored.into())?))
+        Ok(Self::Body(check_stored(
+            video,
+            row.take(3)?,
+            content_sha256,
+            length,
+            row.take(4)?,
+            stored.into(),
+        )?))
     }
 }

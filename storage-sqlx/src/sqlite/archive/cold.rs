@@ -1,26 +1,26 @@
-//! The compact form in SQLite: in parts, each a row, so that pages fill.
+//! Cold storage in SQLite: in parts, each a row, so that pages fill.
 
 use sqlx::{Row as _, SqliteConnection};
 use transcript_core::{
     Error, Result,
-    archive::{Compact, Compacted, StoredBody, Wish},
+    archive::{CompactOutcome, CompactRequest, StoredBody, TrackSelector},
     ids::Cursor,
     video::VideoId,
 };
 
 use super::{SqliteArchive, names};
 use crate::{
-    body::Body,
+    body::EncodedBody,
     codec::{self, number},
     cold::{
         self,
-        compaction::{self, Rows},
+        compaction::{self, ColdRows},
     },
-    error::Work,
-    sqlite::{Database, lookups::Row, writer::Change},
+    error::DbResult,
+    sqlite::{SqliteDatabase, point_reads::PointRow, writer::WriteTx},
 };
 
-/// The compact form of the transcript `t` that has no body `b`, its parts put together.
+/// The joined cold parts of the transcript `t` that has no body `b`.
 macro_rules! compact {
     () => {
         "unhex((SELECT group_concat(hex(c.bytes), '' ORDER BY c.id) FROM cold c
@@ -29,13 +29,13 @@ macro_rules! compact {
 }
 pub(super) use compact;
 
-/// How many parts a transcript may have.
+/// Most parts of a transcript.
 const PARTS_MAX: i64 = 65_536;
-/// How long a part is, in bytes: eight, with what a row costs, fill a page of 16 KiB.
+/// Length of a part in bytes: eight, with their row overhead, fill a page of 16 KiB.
 const PART: usize = 2_016;
 
-/// The compact form of the transcript that answers a wish.
-const COLD: &str = concat!(
+/// The cold transcript of a selector.
+const READ_COLD: &str = concat!(
     "SELECT t.content_sha256, ",
     compact!(),
     " FROM wishes w JOIN transcripts t ON t.id = w.transcript LEFT JOIN bodies b ON b.transcript = t.id
@@ -43,77 +43,80 @@ const COLD: &str = concat!(
 );
 
 /// The next bodies, and whether each is old enough.
-const NEXT: &str = "SELECT some.transcript, t.video, t.revision, t.stored_at < ?2
+const NEXT_BODIES: &str = "SELECT some.transcript, t.video, t.revision, t.stored_at < ?2
     FROM (SELECT transcript FROM bodies WHERE transcript > ?1 ORDER BY transcript LIMIT ?3) some
     JOIN transcripts t ON t.id = some.transcript ORDER BY some.transcript";
 
-const READ: &str = "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
+const READ_BODY: &str = "SELECT b.content_sha256, b.source, b.length, b.about, b.segments
     FROM transcripts t JOIN bodies b ON b.transcript = t.id
     WHERE t.id = ?1 AND t.video = ?2 AND t.revision = ?3";
 
-/// Takes a body away, while it is still this one: a number may have been given to another transcript since.
-const TAKE: &str = "DELETE FROM bodies WHERE transcript = ?1 AND checksum = ?2 AND content_sha256 = ?3
+/// Deletes a body if it is unchanged: another transcript may have reused its id since.
+const DELETE_BODY: &str = "DELETE FROM bodies WHERE transcript = ?1 AND checksum = ?2 AND content_sha256 = ?3
     AND EXISTS (SELECT 1 FROM transcripts WHERE id = ?1 AND video = ?4 AND revision = ?5)";
-const PUT: &str = "INSERT INTO cold (id, bytes) VALUES (?1, ?2)";
-const SIZE: &str = "UPDATE transcripts SET body_bytes = ?2 WHERE id = ?1";
+const PUT_COLD: &str = "INSERT INTO cold (id, bytes) VALUES (?1, ?2)";
+const UPDATE_SIZE: &str = "UPDATE transcripts SET body_bytes = ?2 WHERE id = ?1";
 
-/// What must not grow with the archive, for the test of the plans.
+/// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(in crate::sqlite) const HOT: [&str; 6] = [COLD, NEXT, READ, TAKE, PUT, SIZE];
+pub(in crate::sqlite) const INDEXED_STATEMENTS: [&str; 6] =
+    [READ_COLD, NEXT_BODIES, READ_BODY, DELETE_BODY, PUT_COLD, UPDATE_SIZE];
 
-/// A transcript that may be compacted.
-pub(in crate::sqlite) struct Key {
+/// A transcript that can be compacted.
+pub(in crate::sqlite) struct ColdKey {
     transcript: i64,
     video: VideoId,
     revision: i64,
 }
 
-/// Puts the compact form in a body's place. Its outcome is whether the body was still there.
-struct Replace {
-    key: Key,
+/// Replaces a body by its cold form. The outcome is whether the body was still there.
+struct ReplaceBodyTx {
+    key: ColdKey,
     checksum: u32,
     content_sha256: Vec<u8>,
     compact: Vec<u8>,
 }
 
-impl Change for Replace {
+impl WriteTx for ReplaceBodyTx {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
-        let Key { transcript, video, revision } = &self.key;
-        let take = sqlx::query(TAKE).bind(*transcript).bind(self.checksum).bind(self.content_sha256.clone());
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
+        let ColdKey { transcript, video, revision } = &self.key;
+        let take =
+            sqlx::query(DELETE_BODY).bind(*transcript).bind(self.checksum).bind(self.content_sha256.clone());
         let taken = take.bind(video.to_string()).bind(*revision).execute(&mut *db).await?;
         if taken.rows_affected() == 0 {
             return Ok(false);
         }
         put(db, *transcript, &self.compact).await?;
         let bytes = codec::column(self.compact.len() as u64)?;
-        sqlx::query(SIZE).bind(*transcript).bind(bytes).execute(db).await?;
+        sqlx::query(UPDATE_SIZE).bind(*transcript).bind(bytes).execute(db).await?;
         Ok(true)
     }
 }
 
-/// Stores the compact form of a transcript, which has none.
-pub(crate) async fn put(db: &mut SqliteConnection, transcript: i64, compact: &[u8]) -> Work<()> {
+/// Stores the cold form of a transcript that has none.
+pub(crate) async fn put(db: &mut SqliteConnection, transcript: i64, compact: &[u8]) -> DbResult<()> {
     let first = transcript.checked_mul(PARTS_MAX);
-    let first = first.ok_or_else(|| Error::unexpected("a transcript has too large a number"))?;
-    for (place, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
-        sqlx::query(PUT).bind(first + place).bind(part.to_vec()).execute(&mut *db).await?;
+    let first = first.ok_or_else(|| Error::unexpected("a transcript id is too large for cold storage"))?;
+    for (index, part) in (0..PARTS_MAX).zip(compact.chunks(PART)) {
+        sqlx::query(PUT_COLD).bind(first + index).bind(part.to_vec()).execute(&mut *db).await?;
     }
     Ok(())
 }
 
-impl Rows for Database {
-    type Key = Key;
+impl ColdRows for SqliteDatabase {
+    type Key = ColdKey;
 
-    fn video(key: &Key) -> &VideoId {
+    fn video(key: &ColdKey) -> &VideoId {
         &key.video
     }
 
-    async fn read(&self, key: &Key) -> Result<Option<Body>> {
-        let ask = || sqlx::query(READ).bind(key.transcript).bind(key.video.to_string()).bind(key.revision);
-        self.find_first(ask, |row| {
-            Ok(Body {
+    async fn read(&self, key: &ColdKey) -> Result<Option<EncodedBody>> {
+        let query =
+            || sqlx::query(READ_BODY).bind(key.transcript).bind(key.video.to_string()).bind(key.revision);
+        self.find_first(query, |row| {
+            Ok(EncodedBody {
                 content_sha256: row.try_get(0)?,
                 source: row.try_get(1)?,
                 length: number(row.try_get(2)?)?,
@@ -124,33 +127,40 @@ impl Rows for Database {
         .await
     }
 
-    async fn replace(&self, key: Key, body: &Body, compact: Vec<u8>) -> Result<bool> {
+    async fn replace(&self, key: ColdKey, body: &EncodedBody, compact: Vec<u8>) -> Result<bool> {
         if compact.len().div_ceil(PART) as u64 > PARTS_MAX.unsigned_abs() {
             return Ok(false);
         }
         let (checksum, content_sha256) = (body.checksum(&key.video), body.content_sha256.clone());
-        self.make(Replace { key, checksum, content_sha256, compact }).await
+        self.run(ReplaceBodyTx { key, checksum, content_sha256, compact }).await
     }
 }
 
 impl SqliteArchive {
-    /// The body that answers a wish, made of its compact form; none where it has none.
-    pub(super) async fn thawed(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        let form = |mut row: Row| Ok((row.take::<Vec<u8>>(0)?, row.take::<Option<Vec<u8>>>(1)?));
-        match self.look_up(COLD, &names(video, wish), form).await? {
+    /// The body of a selector, rebuilt from cold storage. `None` if it has no cold form.
+    pub(super) async fn rebuild_body(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<StoredBody>> {
+        let form = |mut row: PointRow| Ok((row.take::<Vec<u8>>(0)?, row.take::<Option<Vec<u8>>>(1)?));
+        match self.look_up(READ_COLD, &names(video, selector), form).await? {
             Some((content_sha256, Some(compact))) => {
-                cold::thawed(video.clone(), content_sha256, compact, &self.database.runtime).await.map(Some)
+                cold::rebuild_body(video.clone(), content_sha256, compact, &self.database.runtime)
+                    .await
+                    .map(Some)
             }
             Some((_, None)) | None => Ok(None),
         }
     }
 
-    pub(super) async fn compact_some(&self, ask: &Compact) -> Result<Compacted> {
-        let after = codec::numbered(ask.page.after.as_ref())?;
-        let limit = i64::try_from(ask.page.size()).unwrap_or(i64::MAX);
-        let next = || sqlx::query(NEXT).bind(after).bind(ask.stored_before.as_millis()).bind(limit);
+    pub(super) async fn compact_page(&self, request: &CompactRequest) -> Result<CompactOutcome> {
+        let after = codec::numbered(request.page.after.as_ref())?;
+        let limit = i64::try_from(request.page.size()).unwrap_or(i64::MAX);
+        let next =
+            || sqlx::query(NEXT_BODIES).bind(after).bind(request.stored_before.as_millis()).bind(limit);
         let found = self.database.find(next, |row| {
-            let key = Key {
+            let key = ColdKey {
                 transcript: row.try_get(0)?,
                 video: codec::video(row.try_get(1)?)?,
                 revision: row.try_get(2)?,
@@ -158,11 +168,11 @@ impl SqliteArchive {
             Ok((key, row.try_get::<bool, _>(3)?))
         });
         let found = found.await?;
-        let (looked_at, last) = (found.len(), found.last().map(|(key, _)| key.transcript));
+        let (scanned, last) = (found.len(), found.last().map(|(key, _)| key.transcript));
         let old = found.into_iter().filter_map(|(key, is_old)| is_old.then_some(key)).collect();
         let compacted = compaction::compact(&self.database, old, &self.database.runtime).await?;
-        // As many as were asked for: there may be more.
-        let next = last.filter(|_| looked_at == ask.page.size()).map(|last| Cursor::new(last.to_string()));
-        Ok(Compacted { looked_at: looked_at as u64, next, ..compacted })
+        // A full page: there may be more.
+        let next = last.filter(|_| scanned == request.page.size()).map(|last| Cursor::new(last.to_string()));
+        Ok(CompactOutcome { scanned: scanned as u64, next, ..compacted })
     }
 }

@@ -2,10 +2,10 @@
 
 mod bodies;
 pub(super) mod cold;
-pub(super) mod keep;
-mod unread;
+mod lazy;
+pub(super) mod put;
 
-use bodies::Read;
+use bodies::BodyRead;
 use cold::compact;
 
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
     archive::{
-        Absence, Archive, ArchivedTrack, Claim, Compact, Compacted, Found, Keep, Lease, Stats, StoredBody,
-        StoredTranscript, Unread, Wish,
+        Absence, Archive, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease,
+        FindOutcome, LazyTranscript, LeaseOutcome, PutRequest, StoredBody, StoredTranscript, TrackSelector,
     },
     ids::{Cursor, Holder},
     transcript::{LanguageTag, TrackInfo, TrackKind},
     video::{ShortLink, VideoId},
 };
 
-use super::{SqliteArchive, lookups::Row, writer::Change};
+use super::{SqliteArchive, point_reads::PointRow, writer::WriteTx};
 use crate::{
-    body::{Body, misplaced},
+    body::{EncodedBody, misplaced},
+    body_v1::BodyV1,
     codec::{self, number, small},
-    columns::Columns,
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
 };
 
-/// All that is known about a wish, in one row.
+/// Everything stored about a selector, in one row.
 const FIND: &str = concat!(
     "SELECT d.video IS NOT NULL, t.revision, t.parser_version, t.stored_at, t.content_sha256,
         t.body_length, t.body, b.source, b.about, b.segments, a.reason, a.message, a.asked, a.until, ",
@@ -45,14 +45,16 @@ const FIND: &str = concat!(
     LEFT JOIN absences a ON a.video = ?1 AND a.wish = ?2 AND w.wish IS NULL AND a.until > ?3"
 );
 
-const KEEP_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
+const PUT_ABSENCE: &str = "INSERT INTO absences (video, wish, reason, message, asked, until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (video, wish) DO UPDATE SET reason = excluded.reason, message = excluded.message,
         asked = excluded.asked, until = excluded.until";
 
-/// Claims a lease, which then is its one row; and before that forgets a few leases and absences that ended long
-/// ago. A fetch claims before it keeps an absence, so no more come in than go.
-const CLAIM: &str = "
+/// Acquires a lease, which is its only row.
+///
+/// First it deletes a few leases and absences that ended long ago. A fetch acquires a lease before it stores an
+/// absence, so no more rows are added than deleted.
+const ACQUIRE_LEASE: &str = "
 DELETE FROM leases WHERE (video, wish) IN (
     SELECT video, wish FROM leases WHERE until < ?1 ORDER BY until LIMIT 16
 );
@@ -64,19 +66,20 @@ INSERT INTO leases (video, wish, holder, until) VALUES (?2, ?3, ?4, ?6)
         until = iif(leases.holder = excluded.holder, max(leases.until, excluded.until), excluded.until)
     WHERE leases.holder = excluded.holder OR leases.until <= ?5
     RETURNING until";
-const HELD: &str = "SELECT until FROM leases WHERE video = ?1 AND wish = ?2";
-const UNCLAIM: &str = "DELETE FROM leases WHERE video = ?1 AND wish = ?2 AND holder = ?3";
+const LEASE_EXPIRY: &str = "SELECT until FROM leases WHERE video = ?1 AND wish = ?2";
+const RELEASE_LEASE: &str = "DELETE FROM leases WHERE video = ?1 AND wish = ?2 AND holder = ?3";
 
-/// How long what has ended is remembered: while a clock may still step back to a moment before its end.
-const REMEMBERED_MS: i64 = 3_600_000;
+/// How long expired rows are kept: a clock may step back to a time before their end.
+const RETENTION_MS: i64 = 3_600_000;
 
-const LINK: &str = "SELECT video FROM links WHERE address = ?1";
-const KEEP_LINK: &str = "INSERT INTO links (address, video) VALUES (?1, ?2) ON CONFLICT (address) DO NOTHING";
+const FIND_LINK: &str = "SELECT video FROM links WHERE address = ?1";
+const PUT_LINK: &str = "INSERT INTO links (address, video) VALUES (?1, ?2) ON CONFLICT (address) DO NOTHING";
 
-const WITHDRAW: &str = "INSERT INTO withdrawals (video, at) VALUES (?1, ?2) ON CONFLICT (video) DO NOTHING";
-const PUT_BACK: &str = "DELETE FROM withdrawals WHERE video = ?1";
+const PUT_WITHDRAWAL: &str =
+    "INSERT INTO withdrawals (video, at) VALUES (?1, ?2) ON CONFLICT (video) DO NOTHING";
+const DELETE_WITHDRAWAL: &str = "DELETE FROM withdrawals WHERE video = ?1";
 
-const FORGET: &str = "DELETE FROM wishes WHERE video = ?1;
+const DELETE_VIDEO: &str = "DELETE FROM wishes WHERE video = ?1;
     DELETE FROM transcripts WHERE video = ?1;
     DELETE FROM tracks WHERE video = ?1;
     DELETE FROM absences WHERE video = ?1";
@@ -106,87 +109,100 @@ const PAGE: &str = tracks!(
     ORDER BY t.video, t.id LIMIT ?3"
 );
 
-const WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > ?1 ORDER BY video LIMIT ?2";
+const LIST_WITHDRAWN: &str = "SELECT video FROM withdrawals WHERE video > ?1 ORDER BY video LIMIT ?2";
 
 const STATS: &str =
     "SELECT videos, transcripts, absences, withdrawn, links, bytes, compact FROM figures WHERE only_row = 1";
 
-/// What must not grow with the archive, for the test of the plans.
+/// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 11] =
-    [FIND, bodies::BODY, unread::UNREAD, KEEP_ABSENCE, CLAIM, HELD, UNCLAIM, LINK, FORGET, TRACKS, STATS];
+pub(super) const INDEXED_STATEMENTS: [&str; 11] = [
+    FIND,
+    bodies::BODY,
+    lazy::UNREAD,
+    PUT_ABSENCE,
+    ACQUIRE_LEASE,
+    LEASE_EXPIRY,
+    RELEASE_LEASE,
+    FIND_LINK,
+    DELETE_VIDEO,
+    TRACKS,
+    STATS,
+];
 const CHANGES: &str = "SELECT count FROM changes";
 
-impl Change for Absence {
+impl WriteTx for Absence {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
-        let absence = sqlx::query(KEEP_ABSENCE).bind(self.video.to_string()).bind(self.wish.to_string());
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+        let absence = sqlx::query(PUT_ABSENCE).bind(self.video.to_string()).bind(self.selector.to_string());
         let absence = absence.bind(self.reason.clone()).bind(self.message.clone());
-        absence.bind(codec::json(&self.asked)?).bind(self.until.as_millis()).execute(db).await?;
+        absence.bind(codec::json(&self.suppliers_tried)?).bind(self.until.as_millis()).execute(db).await?;
         Ok(())
     }
 }
 
-impl Change for Lease {
-    type Outcome = Claim;
+impl WriteTx for FetchLease {
+    type Outcome = LeaseOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Claim> {
-        let (video, wish) = (self.video.to_string(), self.wish.to_string());
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<LeaseOutcome> {
+        let (video, selector) = (self.video.to_string(), self.selector.to_string());
         let now = self.now.as_millis();
-        // In this order: a statement that skips a parameter has sqlx run out of them.
-        let claim = sqlx::query(CLAIM).bind(now.saturating_sub(REMEMBERED_MS));
-        let claim = claim.bind(video.clone()).bind(wish.clone()).bind(self.holder.as_str().to_owned());
-        let claim = claim.bind(now).bind(self.until.as_millis());
-        if claim.fetch_optional(&mut *db).await?.is_some() {
-            return Ok(Claim::Claimed);
+        // Bound in order: sqlx runs out of parameters if a statement skips one.
+        let acquire = sqlx::query(ACQUIRE_LEASE).bind(now.saturating_sub(RETENTION_MS));
+        let acquire =
+            acquire.bind(video.clone()).bind(selector.clone()).bind(self.holder.as_str().to_owned());
+        let acquire = acquire.bind(now).bind(self.until.as_millis());
+        if acquire.fetch_optional(&mut *db).await?.is_some() {
+            return Ok(LeaseOutcome::Acquired);
         }
-        let held = sqlx::query(HELD).bind(video).bind(wish).fetch_one(db).await?;
-        Ok(Claim::Busy { until: Timestamp::from_millis(held.try_get(0)?) })
+        let held = sqlx::query(LEASE_EXPIRY).bind(video).bind(selector).fetch_one(db).await?;
+        Ok(LeaseOutcome::Busy { until: Timestamp::from_millis(held.try_get(0)?) })
     }
 }
 
-struct Unclaim {
+struct ReleaseLeaseTx {
     video: VideoId,
-    wish: Wish,
+    selector: TrackSelector,
     holder: Holder,
 }
 
-impl Change for Unclaim {
+impl WriteTx for ReleaseLeaseTx {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
-        let unclaim = sqlx::query(UNCLAIM).bind(self.video.to_string()).bind(self.wish.to_string());
-        unclaim.bind(self.holder.as_str().to_owned()).execute(db).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+        let release = sqlx::query(RELEASE_LEASE).bind(self.video.to_string()).bind(self.selector.to_string());
+        release.bind(self.holder.as_str().to_owned()).execute(db).await?;
         Ok(())
     }
 }
 
-struct KeepLink {
+struct PutShortLinkTx {
     address: String,
     video: VideoId,
 }
 
-impl Change for KeepLink {
+impl WriteTx for PutShortLinkTx {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
-        sqlx::query(KEEP_LINK).bind(self.address.clone()).bind(self.video.to_string()).execute(db).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+        sqlx::query(PUT_LINK).bind(self.address.clone()).bind(self.video.to_string()).execute(db).await?;
         Ok(())
     }
 }
 
-struct Withdraw {
+struct WithdrawTx {
     video: VideoId,
     withdrawn: bool,
     now: Timestamp,
 }
 
-impl Change for Withdraw {
+impl WriteTx for WithdrawTx {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
-        let statement = if self.withdrawn { sqlx::query(WITHDRAW) } else { sqlx::query(PUT_BACK) };
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+        let statement =
+            if self.withdrawn { sqlx::query(PUT_WITHDRAWAL) } else { sqlx::query(DELETE_WITHDRAWAL) };
         let statement = statement.bind(self.video.to_string());
         let statement = if self.withdrawn { statement.bind(self.now.as_millis()) } else { statement };
         statement.execute(db).await?;
@@ -194,36 +210,40 @@ impl Change for Withdraw {
     }
 }
 
-struct Forget(VideoId);
+struct DeleteVideoTx(VideoId);
 
-impl Change for Forget {
+impl WriteTx for DeleteVideoTx {
     type Outcome = ();
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<()> {
-        sqlx::query(FORGET).bind(self.0.to_string()).execute(db).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<()> {
+        sqlx::query(DELETE_VIDEO).bind(self.0.to_string()).execute(db).await?;
         Ok(())
     }
 }
 
 #[async_trait]
 impl Archive for SqliteArchive {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let [video_name, wish_name] = names(video, wish);
-        let bound = [video_name, wish_name, Value::Integer(now.as_millis())];
-        let found = self.look_up(FIND, &bound, |row| what_is_known(video, wish, row)).await?;
-        found.ok_or_else(|| Error::unexpected("a wish was asked for and no row came"))
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        let [video_name, selector_name] = names(video, selector);
+        let bound = [video_name, selector_name, Value::Integer(now.as_millis())];
+        let found = self.look_up(FIND, &bound, |row| decode_find(video, selector, row)).await?;
+        found.ok_or_else(|| Error::unexpected("the database returned no row for a selector"))
     }
 
-    async fn body(&self, video: &VideoId, wish: &Wish) -> Result<Option<StoredBody>> {
-        match self.read_body(video, wish).await? {
-            Read::Body(body) => Ok(Some(body)),
-            Read::Elsewhere => self.thawed(video, wish).await,
-            Read::Nothing => Ok(None),
+    async fn stored_body(&self, video: &VideoId, selector: &TrackSelector) -> Result<Option<StoredBody>> {
+        match self.read_body(video, selector).await? {
+            BodyRead::Body(body) => Ok(Some(body)),
+            BodyRead::OtherForm => self.rebuild_body(video, selector).await,
+            BodyRead::Absent => Ok(None),
         }
     }
 
-    async fn unread(&self, video: &VideoId, wish: &Wish) -> Result<Option<Arc<dyn Unread>>> {
-        self.find_unread(video, wish).await
+    async fn find_lazy(
+        &self,
+        video: &VideoId,
+        selector: &TrackSelector,
+    ) -> Result<Option<Arc<dyn LazyTranscript>>> {
+        self.find_unread(video, selector).await
     }
 
     async fn tracks(&self, video: &VideoId) -> Result<Vec<ArchivedTrack>> {
@@ -231,71 +251,71 @@ impl Archive for SqliteArchive {
         Ok(found.await?.into_iter().map(|(_, track)| track).collect())
     }
 
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
-        keep.check()?;
-        // Packing takes a while, in which no other task should wait.
-        let packing = self.database.runtime.spawn_blocking(|| keep::Shelve::pack(keep)).await;
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        request.check()?;
+        // Packing takes a while and would block other tasks.
+        let packing = self.database.runtime.spawn_blocking(|| put::PutTranscriptTx::pack(request)).await;
         let packed =
             packing.map_err(|error| Error::unexpected(format!("packing a transcript failed: {error}")));
-        self.database.make(packed.flatten()?).await
+        self.database.run(packed.flatten()?).await
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        self.database.make(absence).await
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        self.database.run(absence).await
     }
 
-    async fn claim(&self, lease: Lease) -> Result<Claim> {
-        self.database.make(lease).await
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        self.database.run(lease).await
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
-        let (video, wish, holder) = (video.clone(), wish.clone(), holder.clone());
-        self.database.make(Unclaim { video, wish, holder }).await
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        let (video, selector, holder) = (video.clone(), selector.clone(), holder.clone());
+        self.database.run(ReleaseLeaseTx { video, selector, holder }).await
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
         let bound = [Value::Text(link.address().to_owned())];
-        self.look_up(LINK, &bound, |mut row| Ok(codec::video(&row.take::<String>(0)?)?)).await
+        self.look_up(FIND_LINK, &bound, |mut row| Ok(codec::video(&row.take::<String>(0)?)?)).await
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
         let address = link.address().to_owned();
-        self.database.make(KeepLink { address, video: video.clone() }).await
+        self.database.run(PutShortLinkTx { address, video: video.clone() }).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
-        self.database.make(Withdraw { video: video.clone(), withdrawn, now }).await
+        self.database.run(WithdrawTx { video: video.clone(), withdrawn, now }).await
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
-        self.database.make(Forget(video.clone())).await
+    async fn delete(&self, video: &VideoId) -> Result<()> {
+        self.database.run(DeleteVideoTx(video.clone())).await
     }
 
-    async fn changes(&self) -> Result<u64> {
+    async fn change_counter(&self) -> Result<u64> {
         let found = self.look_up(CHANGES, &[], |mut row| Ok(number(row.take(0)?)?)).await?;
-        found.ok_or_else(|| corrupt("the count of changes is missing"))
+        found.ok_or_else(|| corrupt("the change counter is missing"))
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let (video, id) = page.after.as_ref().map_or(Ok((String::new(), 0)), read_cursor)?;
-        let ask = || sqlx::query(PAGE).bind(video.clone()).bind(id).bind(codec::one_more(&page));
-        let found = self.database.find(ask, archived).await?;
+        let query = || sqlx::query(PAGE).bind(video.clone()).bind(id).bind(codec::one_more(&page));
+        let found = self.database.find(query, archived).await?;
         let found = codec::page_of(found, &page, |(id, track)| format!("{}/{id}", track.video));
         Ok(Page { items: found.items.into_iter().map(|(_, track)| track).collect(), next: found.next })
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let after = page.after.as_ref().map_or("", Cursor::as_str).to_owned();
-        let ask = || sqlx::query(WITHDRAWN).bind(after.clone()).bind(codec::one_more(&page));
-        let found = self.database.find(ask, |row| Ok(codec::video(row.try_get(0)?)?)).await?;
+        let query = || sqlx::query(LIST_WITHDRAWN).bind(after.clone()).bind(codec::one_more(&page));
+        let found = self.database.find(query, |row| Ok(codec::video(row.try_get(0)?)?)).await?;
         Ok(codec::page_of(found, &page, VideoId::to_string))
     }
 
-    async fn stats(&self) -> Result<Stats> {
+    async fn stats(&self) -> Result<ArchiveStats> {
         let found = self.database.find_first(
             || sqlx::query(STATS),
             |row| {
-                Ok(Stats {
+                Ok(ArchiveStats {
                     videos: number(row.try_get(0)?)?,
                     transcripts: number(row.try_get(1)?)?,
                     absences: number(row.try_get(2)?)?,
@@ -309,43 +329,43 @@ impl Archive for SqliteArchive {
         Ok(found.await?.unwrap_or_default())
     }
 
-    async fn compact(&self, ask: Compact) -> Result<Compacted> {
-        self.compact_some(&ask).await
+    async fn compact(&self, request: CompactRequest) -> Result<CompactOutcome> {
+        self.compact_page(&request).await
     }
 }
 
-/// The names of a video and a wish, as statements take them.
-fn names(video: &VideoId, wish: &Wish) -> [Value; 2] {
-    [Value::Text(video.to_string()), Value::Text(wish.to_string())]
+/// A video and a selector as statement parameters.
+fn names(video: &VideoId, selector: &TrackSelector) -> [Value; 2] {
+    [Value::Text(video.to_string()), Value::Text(selector.to_string())]
 }
 
-fn what_is_known(video: &VideoId, wish: &Wish, mut row: Row) -> Work<Found> {
+fn decode_find(video: &VideoId, selector: &TrackSelector, mut row: PointRow) -> DbResult<FindOutcome> {
     if row.take::<i64>(0)? != 0 {
-        return Ok(Found::Withdrawn);
+        return Ok(FindOutcome::Withdrawn);
     }
     if let Some(stored) = stored(&mut row)? {
-        // The digest covers the video, but not where it lies.
+        // The digest covers the video, but not the row in which it is stored.
         return if stored.transcript.video == *video {
-            Ok(Found::Transcript(stored))
+            Ok(FindOutcome::Transcript(stored))
         } else {
             Err(misplaced().into())
         };
     }
     let Some(reason) = row.take(10)? else {
-        return Ok(Found::Nothing);
+        return Ok(FindOutcome::NotFound);
     };
-    Ok(Found::Absent(Absence {
+    Ok(FindOutcome::Absence(Absence {
         video: video.clone(),
-        wish: wish.clone(),
+        selector: selector.clone(),
         reason,
         message: row.take(11)?,
-        asked: listed(&row.take::<String>(12)?)?,
+        suppliers_tried: listed(&row.take::<String>(12)?)?,
         until: Timestamp::from_millis(row.take(13)?),
     }))
 }
 
-/// The transcript in a row of [`FIND`].
-fn stored(row: &mut Row) -> Work<Option<StoredTranscript>> {
+/// Decodes the transcript in a row of [`FIND`].
+fn stored(row: &mut PointRow) -> DbResult<Option<StoredTranscript>> {
     let Some(revision) = row.take::<Option<i64>>(1)? else {
         return Ok(None);
     };
@@ -353,12 +373,13 @@ fn stored(row: &mut Row) -> Work<Option<StoredTranscript>> {
     let transcript = match row.take::<Option<Vec<u8>>>(9)? {
         Some(segments) => {
             let (source, about) = (row.take(7)?, row.take(8)?);
-            Body { content_sha256: content_sha256.clone(), source, length, about, segments }.unpack()?
+            EncodedBody { content_sha256: content_sha256.clone(), source, length, about, segments }
+                .unpack()?
         }
         None => match row.take::<Option<Vec<u8>>>(14)? {
             Some(compact) => crate::cold::unpack(&compact, &content_sha256)?,
             None => {
-                Columns { content_sha256: content_sha256.clone(), length, bytes: row.take(6)? }.unpack()?
+                BodyV1 { content_sha256: content_sha256.clone(), length, bytes: row.take(6)? }.unpack()?
             }
         },
     };
@@ -371,19 +392,19 @@ fn stored(row: &mut Row) -> Work<Option<StoredTranscript>> {
     }))
 }
 
-/// A track of a row of [`TRACKS`] or [`PAGE`], with its number.
-fn archived(row: &SqliteRow) -> Work<(i64, ArchivedTrack)> {
+/// Decodes a row of [`TRACKS`] or [`PAGE`]: the track and its id.
+fn archived(row: &SqliteRow) -> DbResult<(i64, ArchivedTrack)> {
     let kind = TrackKind::from_name(row.try_get(3)?);
-    let wishes: Vec<String> = listed(row.try_get(6)?)?;
+    let names: Vec<String> = listed(row.try_get(6)?)?;
     let track = ArchivedTrack {
         video: codec::video(row.try_get(0)?)?,
         track: TrackInfo {
             language: LanguageTag::from_canonical(row.try_get::<String, _>(2)?),
-            kind: kind.ok_or_else(|| corrupt("a stored track is of no known kind"))?,
+            kind: kind.ok_or_else(|| corrupt("a stored track has an unknown kind"))?,
             name: row.try_get(4)?,
             original: row.try_get(5)?,
         },
-        wishes: wishes.iter().map(|wish| Wish::from_name(wish)).collect(),
+        selectors: names.iter().map(|name| TrackSelector::from_name(name)).collect(),
         revision: row.try_get::<Option<i64>, _>(7)?.map(small).transpose()?,
         stored_at: row.try_get::<Option<i64>, _>(8)?.map(Timestamp::from_millis),
     };
@@ -398,5 +419,5 @@ fn read_cursor(cursor: &Cursor) -> Result<(String, i64)> {
     let parts = cursor.as_str().rsplit_once('/');
     parts
         .and_then(|(video, id)| Some((video.to_owned(), id.parse().ok()?)))
-        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "this is no cursor of this store"))
+        .ok_or_else(|| Error::new(ErrorKind::Invalid, Retry::Never, "the cursor is not from this store"))
 }

@@ -1,12 +1,12 @@
-//! Charges and spends in SQLite: those that wait for the disk at the same time share a transaction, and its statements.
+//! Charges and spends in SQLite: concurrent ones share a transaction and its statements.
 //!
-//! The first who asks has a group queued before the connection that writes. Whoever asks until it is the
-//! group's turn joins it. Then one statement loads what all of them need, each is decided in its turn with the
-//! rules of the ledger and the limits ([`Batch`]), and one stores what they changed; the first begins the transaction
-//! and the last commits it, where nobody else shares it. A spend that is alone is one text ([`lone`]). What is out of the
-//! ordinary (a hold id that is known, a hold of the wallet that is overdue) goes its own way in the same transaction.
+//! The first caller queues a group at the writing connection. Later callers join it until the group runs. Then one
+//! statement loads the rows of all items, each item is decided in order by the rules of the ledger and the limits
+//! ([`ChargeBatch`]), and one statement stores the changes. A group that has its transaction to itself begins it with
+//! the first statement and commits it with the last. A single spend is one text ([`single_spend`]). Unusual cases (an
+//! existing hold id, an overdue hold of the wallet) run separately in the same transaction.
 
-pub(super) mod lone;
+pub(super) mod single_spend;
 pub(super) mod statements;
 
 use std::{
@@ -23,39 +23,39 @@ use sqlx::SqliteConnection;
 use tokio::{runtime::Handle, sync::oneshot};
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::{ChargeOutcome, ChargeRequest, Charges},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
     ledger::{HoldOutcome, HoldRequest},
 };
 
 use super::{
-    Database, SqliteStore,
-    ledger::Hold,
+    SqliteDatabase, SqliteStore,
+    ledger::HoldTx,
     limits,
-    writer::{Attempt, Change, Failed, Queue, busy},
+    writer::{TxError, TxResult, WriteQueue, WriteTx, busy},
 };
 use crate::{
-    batch::{Asked, Batch, Found},
-    error::Work,
+    charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
+    error::DbResult,
 };
-use lone::{Lone, Turns};
-use statements::Statements;
+use single_spend::{FastPathGate, SingleSpend};
+use statements::StatementSet;
 
-/// How many charges share their statements at most.
+/// Most charges in a group.
 const GROUP_MAX: usize = 64;
-/// How many may wait. Whoever comes later is told to try again.
+/// Capacity of the queue. Later callers receive an error that they can retry.
 const WAITING_MAX: usize = 16_384;
 
-type Answer = oneshot::Sender<Result<ChargeOutcome>>;
+type ChargeReply = oneshot::Sender<Result<ChargeOutcome>>;
 
-/// Who asks for credits.
+/// A queued charge or spend.
 #[derive(Clone, Debug)]
-pub(super) enum Ask {
+pub(super) enum ChargeQueueItem {
     Charge(ChargeRequest),
-    /// By the ledger alone.
+    /// A spend without a key or rate limit.
     Spend(HoldRequest),
 }
 
-impl Asked for Ask {
+impl ChargeItem for ChargeQueueItem {
     fn spend(&self) -> &HoldRequest {
         match self {
             Self::Charge(charge) => &charge.spend,
@@ -71,322 +71,337 @@ impl Asked for Ask {
     }
 }
 
-/// Where charges are asked for, and gather.
+/// The queue of charges and spends that wait for a group.
 #[derive(Debug)]
-pub(super) struct Counter {
-    shared: Arc<Shared>,
+pub(super) struct ChargeQueue {
+    shared: Arc<ChargeQueueShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    queue: Arc<Queue>,
+struct ChargeQueueShared {
+    queue: Arc<WriteQueue>,
     file: PathBuf,
     runtime: Handle,
-    statements: Statements,
-    lone: Turns,
-    waiting: Mutex<Waiting>,
+    statements: StatementSet,
+    fast_path: FastPathGate,
+    waiting: Mutex<QueuedCharge>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    line: VecDeque<(Ask, Answer)>,
-    /// How many groups will still call in whoever waits.
+struct QueuedCharge {
+    items: VecDeque<(ChargeQueueItem, ChargeReply)>,
+    /// Number of queued groups that will take items from the queue.
     groups: usize,
 }
 
-impl Counter {
-    pub(super) fn new(database: &Database) -> Self {
+impl ChargeQueue {
+    pub(super) fn new(database: &SqliteDatabase) -> Self {
         let (queue, file) = (Arc::clone(&database.queue), database.file.clone());
-        let (runtime, statements) = (database.runtime.clone(), Statements::default());
-        let (lone, waiting) = (Turns::default(), Mutex::default());
-        Self { shared: Arc::new(Shared { queue, file, runtime, statements, lone, waiting }) }
+        let (runtime, statements) = (database.runtime.clone(), StatementSet::default());
+        let (fast_path, waiting) = (FastPathGate::default(), Mutex::default());
+        Self { shared: Arc::new(ChargeQueueShared { queue, file, runtime, statements, fast_path, waiting }) }
     }
 
-    /// Spends, together with whoever waits.
-    pub(super) async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        match self.ask(Ask::Spend(ask)).await? {
-            ChargeOutcome::Counted { spent, .. } => Ok(spent),
-            ChargeOutcome::Undone(error) => Err(error),
-            // Nobody asked for either.
+    /// Spends, in a group with other queued items.
+    pub(super) async fn spend(&self, item: HoldRequest) -> Result<HoldOutcome> {
+        match self.submit(ChargeQueueItem::Spend(item)).await? {
+            ChargeOutcome::Accepted { spent, .. } => Ok(spent),
+            ChargeOutcome::NotCharged(error) => Err(error),
+            // A spend has neither a key nor a limit.
             ChargeOutcome::Stale | ChargeOutcome::Limited { .. } => {
-                Err(Error::unexpected("a spend was answered as a charge"))
+                Err(Error::unexpected("a spend returned the outcome of a charge"))
             }
         }
     }
 
-    async fn ask(&self, ask: Ask) -> Result<ChargeOutcome> {
-        let (answer, outcome) = oneshot::channel();
-        if let Err(error) = self.shared.join(ask, answer) {
-            return Ok(ChargeOutcome::Undone(error));
+    async fn submit(&self, item: ChargeQueueItem) -> Result<ChargeOutcome> {
+        let (reply, outcome) = oneshot::channel();
+        if let Err(error) = self.shared.join(item, reply) {
+            return Ok(ChargeOutcome::NotCharged(error));
         }
         outcome.await.unwrap_or_else(|_| Err(super::closed()))
     }
 }
 
 #[async_trait]
-impl Charges for SqliteStore {
-    async fn charge(&self, ask: ChargeRequest) -> Result<ChargeOutcome> {
-        ask.check()?;
-        self.counter.ask(Ask::Charge(ask)).await
+impl ChargeStore for SqliteStore {
+    async fn charge(&self, item: ChargeRequest) -> Result<ChargeOutcome> {
+        item.check()?;
+        self.charge_queue.submit(ChargeQueueItem::Charge(item)).await
     }
 }
 
-impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl ChargeQueueShared {
+    fn waiting(&self) -> MutexGuard<'_, QueuedCharge> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins those who wait; the first one has a group queued.
-    fn join(self: &Arc<Self>, ask: Ask, answer: Answer) -> Result<()> {
+    /// Queues an item; the first one also queues a group.
+    fn join(self: &Arc<Self>, item: ChargeQueueItem, reply: ChargeReply) -> Result<()> {
         let mut waiting = self.waiting();
-        if waiting.line.len() >= WAITING_MAX {
+        if waiting.items.len() >= WAITING_MAX {
             return Err(busy(&self.file));
         }
-        waiting.line.push_back((ask, answer));
+        waiting.items.push_back((item, reply));
         self.send_group(waiting);
         Ok(())
     }
 
-    /// Sees to it that a group is queued for whoever waits, in a task that then answers them.
-    fn send_group(self: &Arc<Self>, mut waiting: MutexGuard<'_, Waiting>) {
-        if waiting.line.is_empty() || waiting.groups > 0 {
+    /// Queues a group if items wait, in a task that sends the replies.
+    fn send_group(self: &Arc<Self>, mut waiting: MutexGuard<'_, QueuedCharge>) {
+        if waiting.items.is_empty() || waiting.groups > 0 {
             return;
         }
         waiting.groups += 1;
-        // A runtime that is gone drops the task here and now.
+        // A runtime that has shut down drops the task here, so the lock must be free.
         drop(waiting);
-        let watch = Watch { shared: Arc::clone(self), is_over: false };
+        let guard = DrainGuard { shared: Arc::clone(self), is_finished: false };
         self.runtime.spawn(async move {
-            let mut watch = watch;
-            watch.shared.see_through(Group::default()).await;
-            watch.is_over = true;
+            let mut guard = guard;
+            guard.shared.run_group(ChargeGroup::default()).await;
+            guard.is_finished = true;
         });
     }
 
-    /// Has a group charged and its members answered.
-    async fn see_through(self: &Arc<Self>, group: Group) {
+    /// Runs a group and sends the replies of its members.
+    async fn run_group(self: &Arc<Self>, group: ChargeGroup) {
         let group = Arc::new(group);
-        let change = Together { shared: Arc::clone(self), group: Arc::clone(&group) };
-        let outcomes = self.queue.make(change).await;
-        // Those who waited for a group that never had its turn are answered as well.
-        let (asks, answers) = (group.asks(self), group.answers());
+        let write = ChargeGroupTx { shared: Arc::clone(self), group: Arc::clone(&group) };
+        let outcomes = self.queue.run(write).await;
+        // Members of a group that never ran also receive a reply.
+        let (items, replies) = (group.items(self), group.replies());
         match outcomes {
             Ok(outcomes) => {
-                for (answer, outcome) in answers.into_iter().zip(outcomes) {
-                    // Nobody may be waiting any more; it is charged all the same.
-                    answer.send(Ok(outcome)).ok();
+                for (reply, outcome) in replies.into_iter().zip(outcomes) {
+                    // The charge is stored even if the caller has disconnected.
+                    reply.send(Ok(outcome)).ok();
                 }
             }
-            // One of them may be to blame: nobody pays for another's fault.
-            Err(error) if asks.len() > 1 && error.kind() != ErrorKind::Unavailable && !group.is_made() => {
-                for (ask, answer) in asks.iter().zip(answers) {
-                    Box::pin(self.see_through(Group::alone(ask.clone(), answer))).await;
+            // One member may have caused the error, so each member runs in its own group.
+            Err(error)
+                if items.len() > 1 && error.kind() != ErrorKind::Unavailable && !group.is_written() =>
+            {
+                for (item, reply) in items.iter().zip(replies) {
+                    Box::pin(self.run_group(ChargeGroup::alone(item.clone(), reply))).await;
                 }
             }
             Err(error) => {
-                for answer in answers {
-                    answer.send(group.failed(error.clone())).ok();
+                for reply in replies {
+                    reply.send(group.failed(error.clone())).ok();
                 }
             }
         }
     }
 }
 
-/// Sees to it that nobody waits for a group whose task ended early, with the runtime.
-struct Watch {
-    shared: Arc<Shared>,
-    is_over: bool,
+/// Drops the waiting items if a runtime shutdown ends the task of a group early.
+struct DrainGuard {
+    shared: Arc<ChargeQueueShared>,
+    is_finished: bool,
 }
 
-impl Drop for Watch {
+impl Drop for DrainGuard {
     fn drop(&mut self) {
-        if !self.is_over {
+        if !self.is_finished {
             let mut waiting = self.shared.waiting();
-            let left = std::mem::take(&mut *waiting);
+            let dropped = std::mem::take(&mut *waiting);
             drop(waiting);
-            // Whoever asked hears that the store is closed.
-            drop(left);
+            // Dropped replies make the callers return that the store is closed.
+            drop(dropped);
         }
     }
 }
 
-/// Charges that are made together.
+/// Charges that run together.
 #[derive(Debug, Default)]
-struct Group {
-    members: Mutex<Option<Members>>,
-    /// Whether all was made and waits for its commit: from then on only the commit tells what became of it.
-    is_made: AtomicBool,
+struct ChargeGroup {
+    members: Mutex<Option<GroupMembers>>,
+    /// Whether all rows are written, so that only the commit can still fail.
+    is_written: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Members {
-    asks: Arc<[Ask]>,
-    answers: Vec<Answer>,
-    /// Whether they came from the line, and may go back to it.
-    are_from_line: bool,
+struct GroupMembers {
+    items: Arc<[ChargeQueueItem]>,
+    replies: Vec<ChargeReply>,
+    /// Whether they came from the queue and can return to it.
+    are_from_queue: bool,
 }
 
-impl Group {
-    fn alone(ask: Ask, answer: Answer) -> Self {
-        let members = Members { asks: [ask].into(), answers: vec![answer], are_from_line: false };
-        Self { members: Mutex::new(Some(members)), is_made: AtomicBool::new(false) }
+impl ChargeGroup {
+    fn alone(item: ChargeQueueItem, reply: ChargeReply) -> Self {
+        let members = GroupMembers { items: [item].into(), replies: vec![reply], are_from_queue: false };
+        Self { members: Mutex::new(Some(members)), is_written: AtomicBool::new(false) }
     }
 
-    fn members(&self) -> MutexGuard<'_, Option<Members>> {
+    fn members(&self) -> MutexGuard<'_, Option<GroupMembers>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who is in the group. The first call closes it.
-    fn asks(&self, shared: &Arc<Shared>) -> Arc<[Ask]> {
+    /// The items of the group. The first call closes the group.
+    fn items(&self, shared: &Arc<ChargeQueueShared>) -> Arc<[ChargeQueueItem]> {
         let mut members = self.members();
         if let Some(members) = &*members {
-            return Arc::clone(&members.asks);
+            return Arc::clone(&members.items);
         }
         let mut waiting = shared.waiting();
-        // Whoever left need not be charged.
-        waiting.line.retain(|(_, answer)| !answer.is_closed());
-        let count = waiting.line.len().min(GROUP_MAX);
-        let (asks, answers): (Vec<_>, Vec<_>) = waiting.line.drain(..count).unzip();
+        // Callers that disconnected are not charged.
+        waiting.items.retain(|(_, reply)| !reply.is_closed());
+        let count = waiting.items.len().min(GROUP_MAX);
+        let (items, replies): (Vec<_>, Vec<_>) = waiting.items.drain(..count).unzip();
         waiting.groups = waiting.groups.saturating_sub(1);
         shared.send_group(waiting);
-        let asks: Arc<[Ask]> = asks.into();
-        *members = Some(Members { asks: Arc::clone(&asks), answers, are_from_line: true });
-        asks
+        let items: Arc<[ChargeQueueItem]> = items.into();
+        *members = Some(GroupMembers { items: Arc::clone(&items), replies, are_from_queue: true });
+        items
     }
 
-    /// Opens the group again, before anything was made: it is not its turn yet. Until it is, others may join and some may
-    /// leave.
-    fn reopen(&self, shared: &Shared) {
+    /// Returns the members to the queue because the transaction could not begin.
+    ///
+    /// Until the group runs again, callers can join it or disconnect.
+    fn reopen(&self, shared: &ChargeQueueShared) {
         let mut members = self.members();
-        if let Some(Members { asks, answers, .. }) = members.take_if(|members| members.are_from_line) {
+        if let Some(GroupMembers { items, replies, .. }) = members.take_if(|members| members.are_from_queue) {
             let mut waiting = shared.waiting();
             waiting.groups += 1;
-            for member in asks.iter().cloned().zip(answers).rev() {
-                waiting.line.push_front(member);
+            for member in items.iter().cloned().zip(replies).rev() {
+                waiting.items.push_front(member);
             }
         }
     }
 
-    /// Parts with those who left since the group was closed: they need not be charged.
-    fn without_who_left(&self, asks: Arc<[Ask]>, found: Vec<Found>) -> (Arc<[Ask]>, Vec<Found>) {
+    /// Removes callers that disconnected since the group was closed: they are not charged.
+    fn drop_disconnected(
+        &self,
+        items: Arc<[ChargeQueueItem]>,
+        found: Vec<ChargeRows>,
+    ) -> (Arc<[ChargeQueueItem]>, Vec<ChargeRows>) {
         let mut members = self.members();
-        let Some(members) = members.as_mut() else { return (asks, found) };
-        if !members.answers.iter().any(Answer::is_closed) {
-            return (asks, found);
+        let Some(members) = members.as_mut() else { return (items, found) };
+        if !members.replies.iter().any(ChargeReply::is_closed) {
+            return (items, found);
         }
-        let all = asks.iter().cloned().zip(std::mem::take(&mut members.answers)).zip(found);
-        let (stayed, found): (Vec<_>, Vec<_>) = all.filter(|((_, answer), _)| !answer.is_closed()).unzip();
-        let (asks, answers): (Vec<_>, Vec<_>) = stayed.into_iter().unzip();
-        (members.asks, members.answers) = (asks.into(), answers);
-        (Arc::clone(&members.asks), found)
+        let all = items.iter().cloned().zip(std::mem::take(&mut members.replies)).zip(found);
+        let (stayed, found): (Vec<_>, Vec<_>) = all.filter(|((_, reply), _)| !reply.is_closed()).unzip();
+        let (items, replies): (Vec<_>, Vec<_>) = stayed.into_iter().unzip();
+        (members.items, members.replies) = (items.into(), replies);
+        (Arc::clone(&members.items), found)
     }
 
-    fn answers(&self) -> Vec<Answer> {
-        self.members().as_mut().map(|members| std::mem::take(&mut members.answers)).unwrap_or_default()
+    fn replies(&self) -> Vec<ChargeReply> {
+        self.members().as_mut().map(|members| std::mem::take(&mut members.replies)).unwrap_or_default()
     }
 
-    /// What its members are told when it failed.
+    /// The reply to the members after an error.
     fn failed(&self, error: Error) -> Result<ChargeOutcome> {
-        if self.is_made() { Err(error) } else { Ok(ChargeOutcome::Undone(error)) }
+        if self.is_written() { Err(error) } else { Ok(ChargeOutcome::NotCharged(error)) }
     }
 
-    fn is_made(&self) -> bool {
-        self.is_made.load(Ordering::Relaxed)
+    fn is_written(&self) -> bool {
+        self.is_written.load(Ordering::Relaxed)
     }
 }
 
-/// The change that a group is.
-struct Together {
-    shared: Arc<Shared>,
-    group: Arc<Group>,
+/// The write of a group.
+struct ChargeGroupTx {
+    shared: Arc<ChargeQueueShared>,
+    group: Arc<ChargeGroup>,
 }
 
-impl Change for Together {
+impl WriteTx for ChargeGroupTx {
     type Outcome = Vec<ChargeOutcome>;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Vec<ChargeOutcome>> {
-        self.group.is_made.store(false, Ordering::Relaxed);
-        let asks = self.group.asks(&self.shared);
-        if asks.is_empty() {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<Vec<ChargeOutcome>> {
+        self.group.is_written.store(false, Ordering::Relaxed);
+        let items = self.group.items(&self.shared);
+        if items.is_empty() {
             return Ok(Vec::new());
         }
-        let batch = Batch::decide(&asks, self.shared.statements.load(db, &asks).await?)?;
-        self.store(db, &asks, batch).await
+        let batch = ChargeBatch::decide(&items, self.shared.statements.load(db, &items).await?)?;
+        self.store(db, &items, batch).await
     }
 
-    async fn make_alone(&self, db: &mut SqliteConnection) -> Option<Attempt<Vec<ChargeOutcome>>> {
-        Some(self.make_at_once(db).await)
+    async fn run_standalone(&self, db: &mut SqliteConnection) -> Option<TxResult<Vec<ChargeOutcome>>> {
+        Some(self.run_in_own_transaction(db).await)
     }
 }
 
-impl Together {
-    /// Makes it in a transaction of its own, with one hop or two.
-    async fn make_at_once(&self, db: &mut SqliteConnection) -> Attempt<Vec<ChargeOutcome>> {
-        self.group.is_made.store(false, Ordering::Relaxed);
-        let asks = self.group.asks(&self.shared);
-        if asks.is_empty() {
+impl ChargeGroupTx {
+    /// Runs in its own transaction, with one or two round trips.
+    async fn run_in_own_transaction(&self, db: &mut SqliteConnection) -> TxResult<Vec<ChargeOutcome>> {
+        self.group.is_written.store(false, Ordering::Relaxed);
+        let items = self.group.items(&self.shared);
+        if items.is_empty() {
             return Ok(Vec::new());
         }
-        let reopen = |failed: &Failed| {
-            if let Failed::Blocked(_) = failed {
+        let reopen = |failed: &TxError| {
+            if let TxError::Blocked(_) = failed {
                 self.group.reopen(&self.shared);
             }
         };
-        if let [Ask::Spend(ask)] = &*asks
-            && let Some(lone) = Lone::of(ask)
-            && self.shared.lone.next()
+        if let [ChargeQueueItem::Spend(item)] = &*items
+            && let Some(fast_path) = SingleSpend::for_request(item)
+            && self.shared.fast_path.next()
         {
-            let spent = lone.make(db, &self.group.is_made).await;
-            if let Ok(None) | Err(Failed::Blocked(_)) = spent {
-                self.shared.lone.pass();
+            let spent = fast_path.run(db, &self.group.is_written).await;
+            if let Ok(None) | Err(TxError::Blocked(_)) = spent {
+                self.shared.fast_path.pass();
             }
             if let Some(spent) = spent.inspect_err(reopen)? {
-                return Ok(vec![ChargeOutcome::Counted { remaining: 0, reset_ms: 0, spent }]);
+                return Ok(vec![ChargeOutcome::Accepted { remaining: 0, reset_ms: 0, spent }]);
             }
         }
         let statements = &self.shared.statements;
-        let found = statements.begin_and_load(db, &asks).await.map_err(Failed::at_first);
+        let found = statements.begin_and_load(db, &items).await.map_err(TxError::at_first);
         let found = found.inspect_err(reopen)?;
-        // Waiting for the lock may have taken a while.
-        let (asks, found) = self.group.without_who_left(asks, found);
-        let mut batch = Batch::decide(&asks, found).map_err(Failed::of)?;
+        // Callers may have disconnected while the transaction waited for the lock.
+        let (items, found) = self.group.drop_disconnected(items, found);
+        let mut batch = ChargeBatch::decide(&items, found).map_err(TxError::from_write)?;
         if !batch.entries.is_empty() && batch.outcomes.iter().all(Option::is_some) {
             let outcomes = std::mem::take(&mut batch.outcomes).into_iter().flatten().collect();
-            statements.store_and_commit(db, &batch, &self.group.is_made).await?;
+            statements.store_and_commit(db, &batch, &self.group.is_written).await?;
             return Ok(outcomes);
         }
-        let outcomes = self.store(db, &asks, batch).await.map_err(Failed::of)?;
-        sqlx::raw_sql("COMMIT").execute(db).await.map_err(Failed::to_commit)?;
+        let outcomes = self.store(db, &items, batch).await.map_err(TxError::from_write)?;
+        sqlx::raw_sql("COMMIT").execute(db).await.map_err(TxError::to_commit)?;
         Ok(outcomes)
     }
 
-    /// Stores what was decided, and makes what goes its own way. Only the commit is missing then.
-    async fn store(&self, db: &mut SqliteConnection, asks: &[Ask], batch: Batch) -> Work<Vec<ChargeOutcome>> {
+    /// Stores the batch and runs the separate items. Only the commit is missing afterwards.
+    async fn store(
+        &self,
+        db: &mut SqliteConnection,
+        items: &[ChargeQueueItem],
+        batch: ChargeBatch,
+    ) -> DbResult<Vec<ChargeOutcome>> {
         self.shared.statements.store(db, &batch).await?;
-        let mut outcomes = Vec::with_capacity(asks.len());
-        for (ask, outcome) in asks.iter().zip(batch.outcomes) {
+        let mut outcomes = Vec::with_capacity(items.len());
+        for (item, outcome) in items.iter().zip(batch.outcomes) {
             outcomes.push(match outcome {
                 Some(outcome) => outcome,
-                None => by_itself(db, ask).await?,
+                None => run_separately(db, item).await?,
             });
         }
-        self.group.is_made.store(true, Ordering::Relaxed);
+        self.group.is_written.store(true, Ordering::Relaxed);
         Ok(outcomes)
     }
 }
 
-/// Charges a call whose key is known to open its account, or spends, with the statements of limits and ledger.
-async fn by_itself(db: &mut SqliteConnection, ask: &Ask) -> Work<ChargeOutcome> {
-    let (remaining, reset_ms) = match ask.charge() {
+/// Runs one charge whose key is already checked, or a spend, with the statements of limits and ledger.
+async fn run_separately(db: &mut SqliteConnection, item: &ChargeQueueItem) -> DbResult<ChargeOutcome> {
+    let (remaining, reset_ms) = match item.charge() {
         None => (0, 0),
         Some(charge) => {
-            let take = limits::Request { takes: vec![charge.take.clone()], now: charge.spend.now };
-            match ChargeOutcome::allowed(take.make(db).await?) {
-                Ok(left) => left,
+            let take = limits::AcquireLimitTx {
+                requests: vec![charge.limit_request.clone()],
+                now: charge.spend.now,
+            };
+            match ChargeOutcome::allowed(take.run(db).await?) {
+                Ok(dropped) => dropped,
                 Err(limited) => return Ok(limited),
             }
         }
     };
-    let spent = Hold { ask: ask.spend().clone(), spend: true }.make(db).await?;
-    Ok(ChargeOutcome::Counted { remaining, reset_ms, spent })
+    let spent = HoldTx { request: item.spend().clone(), spend: true }.run(db).await?;
+    Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent })
 }

@@ -1,8 +1,7 @@
-//! What a group of charges says to the database: one statement that loads, one text that stores.
+//! The statements of a group of charges: one that loads, one text that stores.
 //!
-//! Their rows are parameters, in statements for certain numbers of rows; those that are left over are empty, and
-//! find and store nothing. As JSON, which single steps of the ledger use, unfolding them would take several times
-//! as long, and it is done for every request.
+//! Rows are parameters, in statements for fixed numbers of rows; unused rows are null and match nothing. Expanding
+//! JSON, as single ledger operations do, takes several times as long, and this runs for every request.
 
 use std::{
     collections::HashMap,
@@ -19,43 +18,44 @@ use sqlx::{
 };
 use transcript_core::Error;
 
-use super::Ask;
+use super::ChargeQueueItem;
 use crate::{
-    batch::{Asked, Batch, Found},
-    books::{PoolRow, bucket_name},
+    charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
     codec::{self, column},
-    error::{Work, corrupt},
+    error::{DbResult, corrupt},
+    ledger_rows::{PoolRow, bucket_name},
+    sliding_window::SlidingWindow,
     sqlite::{
         limits,
-        writer::{Attempt, Failed},
+        writer::{TxError, TxResult},
     },
-    window::Window,
 };
 
-/// For how many charges there are statements: so close that few of their rows are empty. A group's may take from two
-/// pools each, at most.
+/// Numbers of charges with a statement, close enough that few rows stay empty.
+///
+/// A group can take from at most two pools per charge.
 const SIZES: [usize; 12] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 
-/// The texts, each with its size, the smallest first.
-type Texts = [(usize, Arc<str>); SIZES.len()];
+/// The texts with their sizes, the smallest first.
+type StatementTexts = [(usize, Arc<str>); SIZES.len()];
 
 /// The statements of groups.
 #[derive(Debug)]
-pub(in crate::sqlite) struct Statements {
-    /// That begin a transaction, and load.
-    load: Texts,
-    /// That store, and commit.
-    store: Texts,
+pub(in crate::sqlite) struct StatementSet {
+    /// Texts that begin a transaction and load.
+    load: StatementTexts,
+    /// Texts that store and commit.
+    store: StatementTexts,
 }
 
-/// What stands before a statement that loads, where a group has a transaction to itself.
+/// Prefix of a loading statement, for a group with its own transaction.
 const BEGIN: &str = "BEGIN IMMEDIATE; ";
-/// What stands behind those that store.
+/// Suffix of the storing statements.
 const COMMIT: &str = "; COMMIT";
-/// How many statements [`store`] is.
+/// Number of statements in [`store`].
 const STORED: u32 = 4;
 
-impl Default for Statements {
+impl Default for StatementSet {
     fn default() -> Self {
         let load = |size| (size, (BEGIN.to_owned() + &load(size)).into());
         let store = |size| (size, (store(size) + COMMIT).into());
@@ -63,20 +63,20 @@ impl Default for Statements {
     }
 }
 
-/// What must not grow with what is stored, for the test of the plans.
+/// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
 pub(in crate::sqlite) fn hot() -> Vec<String> {
     vec![load(2), store(2)]
 }
 
-/// How many parameters each row of `VALUES` has.
-const ASKED: usize = 9;
-/// Those of them that a spend has not: limit, key, account and its version.
-const GATE: usize = 4;
-const POOL: usize = 6;
-const WINDOW: usize = 3;
-const HOLD: usize = 4;
-const ENTRY: usize = 8;
+/// Parameters in each row of `VALUES`.
+const ITEM_COLUMNS: usize = 9;
+/// Those that a spend does not have: limit, key, account and its version.
+const CHARGE_COLUMNS: usize = 4;
+const POOL_COLUMNS: usize = 6;
+const WINDOW_COLUMNS: usize = 3;
+const HOLD_COLUMNS: usize = 4;
+const ENTRY_COLUMNS: usize = 8;
 
 /// Rows of parameters for `VALUES`.
 fn rows(count: usize, parameters: usize) -> String {
@@ -84,9 +84,9 @@ fn rows(count: usize, parameters: usize) -> String {
     vec![row.as_str(); count].join(",")
 }
 
-/// Loads what these many charges need, as one text of JSON: a row that has another way to the reader costs more.
+/// Loads the rows of this many charges as one JSON text, which is cheaper than single rows.
 fn load(size: usize) -> String {
-    let row = |place| format!("({place}{})", ",?".repeat(ASKED));
+    let row = |index| format!("({index}{})", ",?".repeat(ITEM_COLUMNS));
     let rows = (0..size).map(row).collect::<Vec<_>>().join(",");
     format!(
         "WITH asked (place, hold, wallet, now, first, second, bucket, key, account, version) AS (VALUES {rows})
@@ -106,7 +106,7 @@ fn load(size: usize) -> String {
     )
 }
 
-/// Stores what these many charges change at most.
+/// Stores the changes of at most this many charges.
 fn store(size: usize) -> String {
     format!(
         "INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
@@ -122,47 +122,51 @@ fn store(size: usize) -> String {
         INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
             SELECT column1, column2, column3, column4, column5, column6, 0, column7, column8
             FROM (VALUES {entries}) WHERE column1 IS NOT NULL",
-        pools = rows(size, POOL),
-        windows = rows(size, WINDOW),
-        holds = rows(size, HOLD),
-        entries = rows(size, ENTRY),
+        pools = rows(size, POOL_COLUMNS),
+        windows = rows(size, WINDOW_COLUMNS),
+        holds = rows(size, HOLD_COLUMNS),
+        entries = rows(size, ENTRY_COLUMNS),
     )
 }
 
-/// The values of a statement's parameters, in their order.
-pub(super) struct Values<'a> {
+/// The values of a statement's parameters, in order.
+pub(super) struct StatementValues<'a> {
     arguments: SqliteArguments,
-    /// Texts that are there already: most come several times, and each would be two allocations.
+    /// Shared texts: most repeat, and each copy would be two allocations.
     texts: HashMap<&'a str, Arc<str>>,
 }
 
-impl<'a> Values<'a> {
-    pub(super) fn of(count: usize) -> Self {
+impl<'a> StatementValues<'a> {
+    pub(super) fn with_capacity(count: usize) -> Self {
         let mut arguments = SqliteArguments::default();
         arguments.reserve(count, 0);
         Self { arguments, texts: HashMap::new() }
     }
 
-    pub(super) fn add<'t>(&mut self, value: impl sqlx::Encode<'t, Sqlite> + sqlx::Type<Sqlite>) -> Work<()> {
+    pub(super) fn add<'t>(
+        &mut self,
+        value: impl sqlx::Encode<'t, Sqlite> + sqlx::Type<Sqlite>,
+    ) -> DbResult<()> {
         let added = self.arguments.add(value);
-        Ok(added.map_err(|error| Error::unexpected(format!("a value is no parameter: {error}")))?)
+        Ok(added
+            .map_err(|error| Error::unexpected(format!("cannot encode a statement parameter: {error}")))?)
     }
 
-    /// A text that may come again.
-    pub(super) fn text(&mut self, text: &'a str) -> Work<()> {
+    /// Adds a text that may repeat.
+    pub(super) fn text(&mut self, text: &'a str) -> DbResult<()> {
         let shared = Arc::clone(self.texts.entry(text).or_insert_with(|| text.into()));
         self.add(shared)
     }
 
-    pub(super) fn perhaps(&mut self, text: Option<&'a str>) -> Work<()> {
+    pub(super) fn optional_text(&mut self, text: Option<&'a str>) -> DbResult<()> {
         match text {
             Some(text) => self.text(text),
             None => self.skip(1),
         }
     }
 
-    /// Parameters that are empty.
-    fn skip(&mut self, parameters: usize) -> Work<()> {
+    /// Adds nulls.
+    fn skip(&mut self, parameters: usize) -> DbResult<()> {
         (0..parameters).try_for_each(|_| self.add(None::<i64>))
     }
 
@@ -170,126 +174,135 @@ impl<'a> Values<'a> {
         self.arguments
     }
 
-    fn ask(self, text: &Arc<str>) -> Query<'static, Sqlite, SqliteArguments> {
-        // It is put together from numbers only.
+    fn into_query(self, text: &Arc<str>) -> Query<'static, Sqlite, SqliteArguments> {
+        // The text is composed of constants and numbers only.
         sqlx::query_with(AssertSqlSafe(Arc::clone(text)), self.arguments)
     }
 }
 
-/// The text for so many charges.
-fn fitting(texts: &Texts, count: usize) -> Work<(usize, &Arc<str>)> {
+/// The smallest text for this many charges.
+fn smallest_fitting(texts: &StatementTexts, count: usize) -> DbResult<(usize, &Arc<str>)> {
     let fits = texts.iter().find(|(size, _)| count <= *size);
-    let too_many = || Error::unexpected("a group of charges is larger than its statements");
+    let too_many = || Error::unexpected("a group of charges exceeds the largest statement");
     Ok(fits.map(|(size, text)| (*size, text)).ok_or_else(too_many)?)
 }
 
-/// The figures of a pool: cap, spent, held, granted.
-type Figures = (u64, u64, u64, u64);
+/// A pool: cap, spent, held, granted.
+type ChargeFigures = (u64, u64, u64, u64);
 
-/// What [`load`] finds for one charge.
+/// A row of [`load`] for one charge.
 #[derive(Deserialize)]
-struct Loaded(usize, u8, u8, Option<(i64, String)>, Option<Figures>, Option<Figures>);
+struct LoadedRows(usize, u8, u8, Option<(i64, String)>, Option<ChargeFigures>, Option<ChargeFigures>);
 
-impl Statements {
-    /// What the database has for charges, in their order.
-    pub(super) async fn load(&self, db: &mut SqliteConnection, asks: &[Ask]) -> Work<Vec<Found>> {
-        let (size, text) = fitting(&self.load, asks.len())?;
+impl StatementSet {
+    /// Loads the rows of the charges, in order.
+    pub(super) async fn load(
+        &self,
+        db: &mut SqliteConnection,
+        items: &[ChargeQueueItem],
+    ) -> DbResult<Vec<ChargeRows>> {
+        let (size, text) = smallest_fitting(&self.load, items.len())?;
         let text = text.strip_prefix(BEGIN).unwrap_or(text).into();
-        load_as(&text, asked(asks, size)?, db, asks).await
+        load_as(&text, bind_items(items, size)?, db, items).await
     }
 
-    /// Begins a transaction, and loads what the database has for charges, in their order.
-    pub(super) async fn begin_and_load(&self, db: &mut SqliteConnection, asks: &[Ask]) -> Work<Vec<Found>> {
-        let (size, text) = fitting(&self.load, asks.len())?;
-        load_as(text, asked(asks, size)?, db, asks).await
+    /// Begins a transaction and loads the rows of the charges, in order.
+    pub(super) async fn begin_and_load(
+        &self,
+        db: &mut SqliteConnection,
+        items: &[ChargeQueueItem],
+    ) -> DbResult<Vec<ChargeRows>> {
+        let (size, text) = smallest_fitting(&self.load, items.len())?;
+        load_as(text, bind_items(items, size)?, db, items).await
     }
 
-    /// Stores what a group has changed.
-    pub(super) async fn store(&self, db: &mut SqliteConnection, batch: &Batch) -> Work<()> {
-        store_moved(db, batch).await?;
-        let count = rows_of(batch);
+    /// Stores the changes of a group.
+    pub(super) async fn store(&self, db: &mut SqliteConnection, batch: &ChargeBatch) -> DbResult<()> {
+        store_moved_windows(db, batch).await?;
+        let count = row_count(batch);
         if count == 0 {
             return Ok(());
         }
-        let (size, text) = fitting(&self.store, count)?;
+        let (size, text) = smallest_fitting(&self.store, count)?;
         let text = text.strip_suffix(COMMIT).unwrap_or(text).into();
-        values(batch, size)?.ask(&text).execute(db).await?;
+        values(batch, size)?.into_query(&text).execute(db).await?;
         Ok(())
     }
 
-    /// Stores what a group has changed, and commits it. `is_stored` is set while nobody but the commit knows what became
-    /// of it.
+    /// Stores the changes of a group and commits.
+    ///
+    /// `is_stored` is set while only the commit decides the outcome.
     pub(super) async fn store_and_commit(
         &self,
         db: &mut SqliteConnection,
-        batch: &Batch,
+        batch: &ChargeBatch,
         is_stored: &AtomicBool,
-    ) -> Attempt<()> {
-        store_moved(db, batch).await.map_err(Failed::of)?;
-        let (size, text) = fitting(&self.store, rows_of(batch)).map_err(Failed::of)?;
-        let values = values(batch, size).map_err(Failed::of)?;
-        // The connection's thread makes all of them, whether somebody still waits for what it tells or not.
+    ) -> TxResult<()> {
+        store_moved_windows(db, batch).await.map_err(TxError::from_write)?;
+        let (size, text) = smallest_fitting(&self.store, row_count(batch)).map_err(TxError::from_write)?;
+        let values = values(batch, size).map_err(TxError::from_write)?;
+        // The connection's thread runs all statements, even if the caller stops reading the results.
         is_stored.store(true, Ordering::Relaxed);
-        let mut results = db.fetch_many(values.ask(text));
-        // They come in order, and it makes no statement before it has told of the last one.
+        let mut results = db.fetch_many(values.into_query(text));
+        // Results come in order, and no statement runs before the previous result was sent.
         for _ in 0..STORED {
             let stored = results.try_next().await.and_then(|result| result.ok_or(sqlx::Error::WorkerCrashed));
             stored.map_err(|error| {
                 is_stored.store(false, Ordering::Relaxed);
-                Failed::of(error)
+                TxError::from_write(error)
             })?;
         }
         let committed = results.try_next().await.and_then(|result| result.ok_or(sqlx::Error::WorkerCrashed));
-        committed.map(drop).map_err(Failed::to_commit)
+        committed.map(drop).map_err(TxError::to_commit)
     }
 }
 
 async fn load_as(
     text: &Arc<str>,
-    values: Values<'_>,
+    values: StatementValues<'_>,
     db: &mut SqliteConnection,
-    asks: &[Ask],
-) -> Work<Vec<Found>> {
-    let row = values.ask(text).fetch_one(db).await?;
-    let mut loaded: Vec<Loaded> =
-        serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a row that a charge needs is damaged"))?;
-    loaded.sort_unstable_by_key(|Loaded(place, ..)| *place);
-    if loaded.len() != asks.len() {
-        return Err(Error::unexpected("charges were asked for and other rows came").into());
+    items: &[ChargeQueueItem],
+) -> DbResult<Vec<ChargeRows>> {
+    let row = values.into_query(text).fetch_one(db).await?;
+    let mut loaded: Vec<LoadedRows> =
+        serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored row of a charge is damaged"))?;
+    loaded.sort_unstable_by_key(|LoadedRows(index, ..)| *index);
+    if loaded.len() != items.len() {
+        return Err(Error::unexpected("the database returned other rows than those of the charges").into());
     }
-    asks.iter().zip(loaded).map(|(ask, loaded)| found(ask, loaded)).collect()
+    items.iter().zip(loaded).map(|(item, loaded)| found(item, loaded)).collect()
 }
 
-/// Stores the windows whose end has moved: hardly ever there is one.
-async fn store_moved(db: &mut SqliteConnection, batch: &Batch) -> Work<()> {
-    if !batch.moved.is_empty() {
-        limits::store(db, &batch.moved, batch.now).await?;
+/// Stores the windows whose end changed, which is rare.
+async fn store_moved_windows(db: &mut SqliteConnection, batch: &ChargeBatch) -> DbResult<()> {
+    if !batch.moved_windows.is_empty() {
+        limits::store(db, &batch.moved_windows, batch.now).await?;
     }
     Ok(())
 }
 
-/// How many rows a statement that stores a group needs.
-fn rows_of(batch: &Batch) -> usize {
+/// Number of rows that the storing statement needs.
+fn row_count(batch: &ChargeBatch) -> usize {
     let lengths = [batch.pools.len(), batch.windows.len(), batch.holds.len(), batch.entries.len()];
     lengths.into_iter().max().unwrap_or_default()
 }
 
-/// The values of [`load`] for so many charges.
-fn asked(asks: &[Ask], size: usize) -> Work<Values<'_>> {
-    let mut values = Values::of(size * ASKED);
-    for ask in asks {
-        let spend = ask.spend();
+/// The parameters of [`load`] for this size.
+fn bind_items(items: &[ChargeQueueItem], size: usize) -> DbResult<StatementValues<'_>> {
+    let mut values = StatementValues::with_capacity(size * ITEM_COLUMNS);
+    for item in items {
+        let spend = item.spend();
         let leg = spend.legs.first();
         let mut buckets = leg.iter().flat_map(|leg| &leg.terms.pools).map(bucket_name);
         values.text(spend.id.as_str())?;
-        values.perhaps(leg.map(|leg| leg.wallet.as_str()))?;
+        values.optional_text(leg.map(|leg| leg.wallet.as_str()))?;
         values.add(spend.now.as_millis())?;
-        values.perhaps(buckets.next())?;
-        values.perhaps(buckets.next())?;
-        match ask.charge() {
-            None => values.skip(GATE)?,
+        values.optional_text(buckets.next())?;
+        values.optional_text(buckets.next())?;
+        match item.charge() {
+            None => values.skip(CHARGE_COLUMNS)?,
             Some(charge) => {
-                values.text(&charge.take.bucket)?;
+                values.text(&charge.limit_request.bucket)?;
                 values.add(charge.key_digest.as_slice())?;
                 values.text(charge.account.as_str())?;
                 values.add(column(charge.version)?)?;
@@ -299,9 +312,10 @@ fn asked(asks: &[Ask], size: usize) -> Work<Values<'_>> {
     Ok(values)
 }
 
-/// The values of [`store`] for so many charges.
-fn values(batch: &Batch, size: usize) -> Work<Values<'_>> {
-    let mut values = Values::of(size * (POOL + WINDOW + HOLD + ENTRY));
+/// The parameters of [`store`] for this size.
+fn values(batch: &ChargeBatch, size: usize) -> DbResult<StatementValues<'_>> {
+    let mut values =
+        StatementValues::with_capacity(size * (POOL_COLUMNS + WINDOW_COLUMNS + HOLD_COLUMNS + ENTRY_COLUMNS));
     for pool in &batch.pools {
         values.text(&pool.wallet)?;
         values.text(&pool.bucket)?;
@@ -309,20 +323,20 @@ fn values(batch: &Batch, size: usize) -> Work<Values<'_>> {
             values.add(column(figure)?)?;
         }
     }
-    values.skip((size - batch.pools.len()) * POOL)?;
+    values.skip((size - batch.pools.len()) * POOL_COLUMNS)?;
     for window in &batch.windows {
         values.text(&window.bucket)?;
         values.add(window.ends_at)?;
         values.add(window.text())?;
     }
-    values.skip((size - batch.windows.len()) * WINDOW)?;
+    values.skip((size - batch.windows.len()) * WINDOW_COLUMNS)?;
     for hold in &batch.holds {
         values.text(&hold.id)?;
         values.add(hold.expires_at)?;
         values.text(&hold.memo)?;
         values.add(codec::json(&hold.legs)?)?;
     }
-    values.skip((size - batch.holds.len()) * HOLD)?;
+    values.skip((size - batch.holds.len()) * HOLD_COLUMNS)?;
     for entry in &batch.entries {
         values.add(entry.at)?;
         values.text(&entry.wallet)?;
@@ -333,27 +347,32 @@ fn values(batch: &Batch, size: usize) -> Work<Values<'_>> {
         values.text(&entry.cause)?;
         values.text(&entry.memo)?;
     }
-    // What follows the last one is empty by itself.
+    // Missing parameters at the end are null.
     Ok(values)
 }
 
-fn found(ask: &Ask, loaded: Loaded) -> Work<Found> {
-    let Loaded(_, opens, is_odd, window, first, second) = loaded;
+fn found(item: &ChargeQueueItem, loaded: LoadedRows) -> DbResult<ChargeRows> {
+    let LoadedRows(_, key_is_valid, needs_separate_run, window, first, second) = loaded;
     let damaged = || corrupt("a stored rate limit is damaged");
-    let window = match (ask.charge(), window) {
+    let window = match (item.charge(), window) {
         (Some(charge), Some((ends_at, taken))) => {
-            Some(Window::read(&charge.take.bucket, ends_at, &taken).ok_or_else(damaged)?)
+            Some(SlidingWindow::read(&charge.limit_request.bucket, ends_at, &taken).ok_or_else(damaged)?)
         }
         _ => None,
     };
-    let leg = ask.spend().legs.first();
+    let leg = item.spend().legs.first();
     let named =
         leg.iter().flat_map(|leg| leg.terms.pools.iter().map(|pool| (&leg.wallet, bucket_name(pool))));
-    let pools = named.zip([first, second]).filter_map(|((wallet, bucket), figures)| {
-        let (cap, spent, held, granted) = figures?;
+    let pools = named.zip([first, second]).filter_map(|((wallet, bucket), number_column)| {
+        let (cap, spent, held, granted) = number_column?;
         let (wallet, bucket) = (wallet.as_str().to_owned(), bucket.to_owned());
         Some(PoolRow { wallet, bucket, cap, spent, held, granted, touched: false })
     });
-    let opens = opens != 0 || ask.charge().is_none();
-    Ok(Found { opens, is_odd: is_odd != 0, window, pools: pools.collect() })
+    let key_is_valid = key_is_valid != 0 || item.charge().is_none();
+    Ok(ChargeRows {
+        key_is_valid,
+        needs_separate_run: needs_separate_run != 0,
+        window,
+        pools: pools.collect(),
+    })
 }

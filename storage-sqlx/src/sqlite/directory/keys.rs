@@ -1,90 +1,107 @@
-//! Keys in SQLite: added, entitled, rotated, revoked.
+//! API keys in SQLite: add, renew, rotate, revoke.
 
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Timestamp,
-    directory::{AddKey, Entitle, LookupKey, NewKey, Rotated},
+    directory::{AddKeyOutcome, LookupKey, NewKeyRecord, RenewRequest, RotateOutcome},
     ids::{KeyId, WalletId},
 };
 
 use crate::{
-    error::{Work, conflict},
-    sqlite::writer::Change,
+    error::{DbResult, conflict},
+    sqlite::writer::WriteTx,
 };
 
-/// How many keys have this id or digest, and how many of them have both.
-const TAKEN: &str = "SELECT count(*), count(*) FILTER (WHERE id = ?1 AND digest = ?2)
+/// Number of keys with this id or digest, and of those with both.
+const COUNT_MATCHES: &str = "SELECT count(*), count(*) FILTER (WHERE id = ?1 AND digest = ?2)
     FROM keys WHERE id = ?1 OR digest = ?2";
-/// With the limit less one as offset: the end of the key with which a subject is full, if it is.
-const FULL_UNTIL: &str = "SELECT entitled_until FROM keys
+/// Expiry of the key that reaches a subject's limit of live keys. The offset is the limit minus one.
+const LIMIT_EXPIRY: &str = "SELECT entitled_until FROM keys
     WHERE subject = ?1 AND entitled_until > ?2 AND revoked_at IS NULL
     ORDER BY entitled_until DESC LIMIT 1 OFFSET ?3";
-const ADD: &str = "INSERT INTO keys
+const ADD_KEY: &str = "INSERT INTO keys
     (id, digest, hint, created_at, wallet, label, email, subject, entitled_until)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-const ADD_OF_ACCOUNT: &str =
+const ADD_ACCOUNT_KEY: &str =
     "INSERT INTO keys (id, digest, hint, created_at, account) VALUES (?1, ?2, ?3, ?4, ?5)";
-const ENTITLE: &str = "UPDATE keys SET entitled_until = max(coalesce(entitled_until, 0), ?3)
+const RENEW_ENTITLEMENT: &str = "UPDATE keys SET entitled_until = max(coalesce(entitled_until, 0), ?3)
     WHERE id = ?1 AND subject = ?2 AND revoked_at IS NULL AND (entitled_until > ?4 OR ?5 >
         (SELECT count(*) FROM keys WHERE subject = ?2 AND entitled_until > ?4 AND revoked_at IS NULL))";
-const ROTATE: &str = "INSERT INTO keys
+const ADD_SUCCESSOR: &str = "INSERT INTO keys
     (id, digest, hint, created_at, account, wallet, label, email, subject, entitled_until)
     SELECT ?2, ?3, ?4, ?5, account, wallet, label, email, subject, entitled_until
     FROM keys WHERE digest = ?1 AND revoked_at IS NULL";
-const RETIRE: &str = "UPDATE keys SET revoked_at = ?2 WHERE digest = ?1";
-const REVOKE: &str = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
-const LIVE: &str = "SELECT 1 FROM keys WHERE digest = ?1 AND revoked_at IS NULL";
+const REVOKE_BY_DIGEST: &str = "UPDATE keys SET revoked_at = ?2 WHERE digest = ?1";
+const REVOKE_KEY: &str = "UPDATE keys SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
+const IS_LIVE: &str = "SELECT 1 FROM keys WHERE digest = ?1 AND revoked_at IS NULL";
 
-/// What must not grow with the directory, for the test of the plans.
+/// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(in crate::sqlite) const HOT: [&str; 8] = [TAKEN, FULL_UNTIL, ADD, ENTITLE, ROTATE, RETIRE, REVOKE, LIVE];
+pub(in crate::sqlite) const INDEXED_STATEMENTS: [&str; 8] = [
+    COUNT_MATCHES,
+    LIMIT_EXPIRY,
+    ADD_KEY,
+    RENEW_ENTITLEMENT,
+    ADD_SUCCESSOR,
+    REVOKE_BY_DIGEST,
+    REVOKE_KEY,
+    IS_LIVE,
+];
 
-/// Whether a key is there already.
+/// Whether a key to add is stored already.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
-    Free,
+enum KeyState {
+    /// Neither its id nor its digest is stored.
+    Absent,
+    /// The same id and digest are stored together.
     Same,
-    Taken,
+    /// Another key has its id or its digest.
+    Conflict,
 }
 
-async fn place(db: &mut SqliteConnection, key: &NewKey) -> Work<Place> {
-    let row =
-        sqlx::query(TAKEN).bind(key.id.as_str().to_owned()).bind(key.digest.clone()).fetch_one(db).await?;
+async fn check_existing(db: &mut SqliteConnection, key: &NewKeyRecord) -> DbResult<KeyState> {
+    let row = sqlx::query(COUNT_MATCHES)
+        .bind(key.id.as_str().to_owned())
+        .bind(key.digest.clone())
+        .fetch_one(db)
+        .await?;
     Ok(match (row.try_get::<i64, _>(0)?, row.try_get::<i64, _>(1)?) {
-        (0, _) => Place::Free,
-        (1, 1) => Place::Same,
-        _ => Place::Taken,
+        (0, _) => KeyState::Absent,
+        (1, 1) => KeyState::Same,
+        _ => KeyState::Conflict,
     })
 }
 
-/// A new key of Surface A.
-pub(super) struct Add {
+/// Adds a key of the lookup API.
+pub(super) struct AddLookupKeyTx {
     pub(super) key: LookupKey,
     pub(super) live_per_subject: u32,
 }
 
-impl Change for Add {
-    type Outcome = AddKey;
+impl WriteTx for AddLookupKeyTx {
+    type Outcome = AddKeyOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<AddKey> {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<AddKeyOutcome> {
         let LookupKey { key, wallet, label, email, subject, entitled_until } = &self.key;
-        match place(db, key).await? {
-            Place::Free => {}
-            Place::Same => return Ok(AddKey::Added),
-            Place::Taken => return Err(taken()),
+        match check_existing(db, key).await? {
+            KeyState::Absent => {}
+            KeyState::Same => return Ok(AddKeyOutcome::Added),
+            KeyState::Conflict => return Err(key_conflict()),
         }
         if let Some(subject) = subject {
             let Some(last) = self.live_per_subject.checked_sub(1) else {
-                return Ok(AddKey::SubjectFull { room_at: None });
+                return Ok(AddKeyOutcome::SubjectFull { room_at: None });
             };
-            let full =
-                sqlx::query(FULL_UNTIL).bind(subject.clone()).bind(key.now.as_millis()).bind(i64::from(last));
-            if let Some(row) = full.fetch_optional(&mut *db).await? {
+            let query = sqlx::query(LIMIT_EXPIRY)
+                .bind(subject.clone())
+                .bind(key.now.as_millis())
+                .bind(i64::from(last));
+            if let Some(row) = query.fetch_optional(&mut *db).await? {
                 let room_at = Some(Timestamp::from_millis(row.try_get(0)?));
-                return Ok(AddKey::SubjectFull { room_at });
+                return Ok(AddKeyOutcome::SubjectFull { room_at });
             }
         }
-        let add = sqlx::query(ADD)
+        let add = sqlx::query(ADD_KEY)
             .bind(key.id.as_str().to_owned())
             .bind(key.digest.clone())
             .bind(key.hint.clone())
@@ -95,82 +112,91 @@ impl Change for Add {
             .bind(subject.clone())
             .bind(entitled_until.map(Timestamp::as_millis));
         add.execute(db).await?;
-        Ok(AddKey::Added)
+        Ok(AddKeyOutcome::Added)
     }
 }
 
-/// Adds a key of Surface B.
-pub(super) async fn add_of_account(db: &mut SqliteConnection, key: &NewKey, account: &str) -> Work<()> {
-    if place(db, key).await? != Place::Free {
-        return Err(taken());
+/// Adds a key of the v1 API.
+pub(super) async fn add_account_key(
+    db: &mut SqliteConnection,
+    key: &NewKeyRecord,
+    account: &str,
+) -> DbResult<()> {
+    if check_existing(db, key).await? != KeyState::Absent {
+        return Err(key_conflict());
     }
-    let add = sqlx::query(ADD_OF_ACCOUNT).bind(key.id.as_str().to_owned()).bind(key.digest.clone());
+    let add = sqlx::query(ADD_ACCOUNT_KEY).bind(key.id.as_str().to_owned()).bind(key.digest.clone());
     let add = add.bind(key.hint.clone()).bind(key.now.as_millis()).bind(account.to_owned());
     add.execute(db).await?;
     Ok(())
 }
 
-impl Change for Entitle {
+impl WriteTx for RenewRequest {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
-        let entitle = sqlx::query(ENTITLE).bind(self.key.as_str().to_owned()).bind(self.subject.clone());
-        let entitle = entitle.bind(self.until.as_millis()).bind(self.now.as_millis());
-        Ok(entitle.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
+        let renew =
+            sqlx::query(RENEW_ENTITLEMENT).bind(self.key.as_str().to_owned()).bind(self.subject.clone());
+        let renew = renew.bind(self.until.as_millis()).bind(self.now.as_millis());
+        Ok(renew.bind(i64::from(self.live_per_subject)).execute(db).await?.rows_affected() > 0)
     }
 }
 
-pub(super) struct Rotate {
+pub(super) struct RotateKeyTx {
     pub(super) old_digest: Vec<u8>,
-    pub(super) new: NewKey,
+    pub(super) new: NewKeyRecord,
 }
 
-impl Change for Rotate {
-    type Outcome = Rotated;
+impl WriteTx for RotateKeyTx {
+    type Outcome = RotateOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Rotated> {
-        let live = sqlx::query(LIVE).bind(self.old_digest.clone()).fetch_optional(&mut *db).await?;
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<RotateOutcome> {
+        let live = sqlx::query(IS_LIVE).bind(self.old_digest.clone()).fetch_optional(&mut *db).await?;
         if live.is_none() {
-            return Ok(Rotated::Stale);
+            return Ok(RotateOutcome::Stale);
         }
-        if place(db, &self.new).await? != Place::Free {
-            return Err(taken());
+        if check_existing(db, &self.new).await? != KeyState::Absent {
+            return Err(key_conflict());
         }
-        let rotate = sqlx::query(ROTATE)
+        let rotate = sqlx::query(ADD_SUCCESSOR)
             .bind(self.old_digest.clone())
             .bind(self.new.id.as_str().to_owned())
             .bind(self.new.digest.clone())
             .bind(self.new.hint.clone())
             .bind(self.new.now.as_millis());
         rotate.execute(&mut *db).await?;
-        sqlx::query(RETIRE).bind(self.old_digest.clone()).bind(self.new.now.as_millis()).execute(db).await?;
-        Ok(Rotated::Rotated)
+        sqlx::query(REVOKE_BY_DIGEST)
+            .bind(self.old_digest.clone())
+            .bind(self.new.now.as_millis())
+            .execute(db)
+            .await?;
+        Ok(RotateOutcome::Rotated)
     }
 }
 
-pub(super) struct RevokeKey {
+pub(super) struct RevokeKeyTx {
     pub(super) key: KeyId,
     pub(super) now: Timestamp,
 }
 
-impl Change for RevokeKey {
+impl WriteTx for RevokeKeyTx {
     type Outcome = bool;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<bool> {
-        let revoke = sqlx::query(REVOKE).bind(self.key.as_str().to_owned()).bind(self.now.as_millis());
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<bool> {
+        let revoke = sqlx::query(REVOKE_KEY).bind(self.key.as_str().to_owned()).bind(self.now.as_millis());
         Ok(revoke.execute(db).await?.rows_affected() > 0)
     }
 }
 
 #[cold]
-fn taken() -> crate::error::Fault {
-    conflict("the id or the digest is another key's").into()
+fn key_conflict() -> crate::error::DbError {
+    conflict("the key id or the digest belongs to another key").into()
 }
 
-/// The key of Surface A in a row, from this column on.
-pub(super) fn lookup_key(row: &SqliteRow, first: usize) -> Work<LookupKey> {
+/// Decodes a key of the lookup API from this column on.
+pub(super) fn lookup_key(row: &SqliteRow, first: usize) -> DbResult<LookupKey> {
     Ok(LookupKey {
-        key: NewKey {
+        key: NewKeyRecord {
             id: KeyId::new(row.try_get::<String, _>(first)?),
             digest: row.try_get(first + 1)?,
             hint: row.try_get(first + 2)?,

@@ -1,6 +1,6 @@
-//! The directory in SQLite: whose key it is, and what is known of accounts.
+//! The directory in SQLite: keys and accounts.
 
-/// The columns of [`read_account`], of a table called `a`.
+/// The columns of [`read_account`], from a table with the alias `a`.
 macro_rules! account_columns {
     () => {
         "a.id, a.version, a.email, a.wallet, a.plan, a.anchor, a.customer, a.subscription, a.blocked,
@@ -9,7 +9,7 @@ macro_rules! account_columns {
     };
 }
 
-/// The columns of [`keys::lookup_key`], of a table called `k`.
+/// The columns of [`keys::lookup_key`], from a table with the alias `k`.
 macro_rules! key_columns {
     () => {
         "k.id, k.digest, k.hint, k.created_at, k.wallet, k.label, k.email, k.subject, k.entitled_until"
@@ -24,24 +24,25 @@ use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Error, Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
-        Owner, PaidPeriod, Plan, Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
+        NewKeyRecord, PaidPeriod, Plan, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome,
+        UpdateOutcome, VerificationToken,
     },
     ids::{AccountId, KeyId, WalletId},
 };
 
-use super::{SqliteStore, writer::Change};
+use super::{SqliteStore, writer::WriteTx};
 use crate::{
     codec::{self, column, number},
-    error::{Work, conflict, corrupt},
+    error::{DbResult, conflict, corrupt},
 };
 
-/// How many columns [`read_account`] reads.
+/// Number of columns that [`read_account`] reads.
 const ACCOUNT_COLUMNS: usize = 14;
-/// The length of a SHA-256.
+/// Length of a SHA-256 digest in bytes.
 const DIGEST_LENGTH: usize = 32;
 
-const OWNER: &str = concat!(
+const KEY_OWNER: &str = concat!(
     "SELECT ",
     account_columns!(),
     ", ",
@@ -49,57 +50,67 @@ const OWNER: &str = concat!(
     " FROM keys k LEFT JOIN accounts a ON a.id = k.account
     WHERE k.digest = ?1 AND k.revoked_at IS NULL AND a.erased_at IS NULL"
 );
-const KEYS: &str = concat!(
+const LIST_KEYS: &str = concat!(
     "SELECT k.seq, k.revoked_at, ",
     key_columns!(),
     " FROM keys k WHERE k.account IS NULL AND k.seq > ?1 ORDER BY k.seq LIMIT ?2"
 );
-const BY_ID: &str =
+const ACCOUNT_BY_ID: &str =
     concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.id = ?1 AND a.erased_at IS NULL");
-const BY_EMAIL: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.email = ?1");
-const BY_CUSTOMER: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.customer = ?1");
-const ACCOUNTS: &str = concat!(
+const ACCOUNT_BY_EMAIL: &str = concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.email = ?1");
+const ACCOUNT_BY_CUSTOMER: &str =
+    concat!("SELECT ", account_columns!(), " FROM accounts a WHERE a.customer = ?1");
+const LIST_ACCOUNTS: &str = concat!(
     "SELECT ",
     account_columns!(),
     ", a.seq FROM accounts a WHERE a.seq > ?1 AND a.erased_at IS NULL ORDER BY a.seq LIMIT ?2"
 );
-const CUSTOMER_TAKEN: &str = "SELECT 1 FROM accounts WHERE customer = ?1 AND id <> ?2";
-const CHANGE: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, customer = ?5,
+const CUSTOMER_IN_USE: &str = "SELECT 1 FROM accounts WHERE customer = ?1 AND id <> ?2";
+const UPDATE_ACCOUNT: &str = "UPDATE accounts SET version = ?2, plan = ?3, anchor = ?4, customer = ?5,
         subscription = ?6, blocked = ?7, paid_from = ?8, paid_through = ?9, paid_credits = ?10,
         paid_monthly_credits = ?11, paid_anchor_before = ?12
     WHERE id = ?1";
-/// The row stays, without anything of the person: its id must not come into use again.
-const ERASE: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
+/// The row stays, without personal data: its id must not be reused.
+const ERASE_ACCOUNT: &str = "UPDATE accounts SET version = version + 1, email = NULL, customer = NULL,
         subscription = NULL, erased_at = ?2
     WHERE id = ?1 AND erased_at IS NULL";
-/// Runs before [`ERASE`], while the address is there.
-const ERASE_TRACES: &str = "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1);
+/// Runs before [`ERASE`], while the address is stored.
+const ERASE_KEYS_AND_TOKENS: &str =
+    "DELETE FROM tokens WHERE email = (SELECT email FROM accounts WHERE id = ?1);
     DELETE FROM keys WHERE account = ?1";
 
-/// What must not grow with the directory, for the test of the plans.
+/// Statements that must not scan tables, for the test of the query plans.
 #[cfg(test)]
-pub(super) const HOT: [&str; 8] =
-    [OWNER, BY_ID, BY_EMAIL, BY_CUSTOMER, CUSTOMER_TAKEN, CHANGE, ERASE, ERASE_TRACES];
+pub(super) const INDEXED_STATEMENTS: [&str; 8] = [
+    KEY_OWNER,
+    ACCOUNT_BY_ID,
+    ACCOUNT_BY_EMAIL,
+    ACCOUNT_BY_CUSTOMER,
+    CUSTOMER_IN_USE,
+    UPDATE_ACCOUNT,
+    ERASE_ACCOUNT,
+    ERASE_KEYS_AND_TOKENS,
+];
 
-struct ChangeAccount(Account);
+struct UpdateAccountTx(Account);
 
-impl Change for ChangeAccount {
-    type Outcome = Changed;
+impl WriteTx for UpdateAccountTx {
+    type Outcome = UpdateOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Changed> {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<UpdateOutcome> {
         let Self(account) = self;
         let id = account.id.as_str().to_owned();
-        let Some(stored) = sqlx::query(BY_ID).bind(id.clone()).fetch_optional(&mut *db).await? else {
-            return Ok(Changed::Missing);
+        let Some(stored) = sqlx::query(ACCOUNT_BY_ID).bind(id.clone()).fetch_optional(&mut *db).await? else {
+            return Ok(UpdateOutcome::Missing);
         };
         let stored = read_account(&stored)?;
         if stored.version != account.version {
-            return Ok(Changed::Stale);
+            return Ok(UpdateOutcome::Stale);
         }
         if let Some(customer) = &account.customer {
-            let taken = sqlx::query(CUSTOMER_TAKEN).bind(customer.clone()).bind(id.clone());
+            let taken = sqlx::query(CUSTOMER_IN_USE).bind(customer.clone()).bind(id.clone());
             if taken.fetch_optional(&mut *db).await?.is_some() {
-                return Err(conflict("the customer is another account's").into());
+                return Err(conflict("the customer id belongs to another account").into());
             }
         }
         let changed = Account {
@@ -108,7 +119,7 @@ impl Change for ChangeAccount {
             wallet: stored.wallet,
             ..account.clone()
         };
-        let change = sqlx::query(CHANGE)
+        let change = sqlx::query(UPDATE_ACCOUNT)
             .bind(id)
             .bind(column(changed.version)?)
             .bind(changed.plan.as_str())
@@ -122,63 +133,63 @@ impl Change for ChangeAccount {
             .bind(changed.paid.map(|paid| column(paid.monthly_credits)).transpose()?)
             .bind(changed.paid.map(|paid| paid.anchor_before.as_millis()));
         change.execute(db).await?;
-        Ok(Changed::Changed(changed))
+        Ok(UpdateOutcome::Changed(changed))
     }
 }
 
-struct Erase {
+struct EraseAccountTx {
     id: AccountId,
     version: u64,
     now: Timestamp,
 }
 
-impl Change for Erase {
-    type Outcome = Erased;
+impl WriteTx for EraseAccountTx {
+    type Outcome = EraseOutcome;
 
-    async fn make(&self, db: &mut SqliteConnection) -> Work<Erased> {
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<EraseOutcome> {
         let id = self.id.as_str().to_owned();
-        let stored = sqlx::query(BY_ID).bind(id.clone()).fetch_optional(&mut *db).await?;
+        let stored = sqlx::query(ACCOUNT_BY_ID).bind(id.clone()).fetch_optional(&mut *db).await?;
         let Some(stored) = stored.as_ref().map(read_account).transpose()? else {
-            return Ok(Erased::Missing);
+            return Ok(EraseOutcome::Missing);
         };
         if stored.version != self.version {
-            return Ok(Erased::Stale);
+            return Ok(EraseOutcome::Stale);
         }
-        sqlx::query(ERASE_TRACES).bind(id.clone()).execute(&mut *db).await?;
-        sqlx::query(ERASE).bind(id).bind(self.now.as_millis()).execute(db).await?;
-        Ok(Erased::Erased)
+        sqlx::query(ERASE_KEYS_AND_TOKENS).bind(id.clone()).execute(&mut *db).await?;
+        sqlx::query(ERASE_ACCOUNT).bind(id).bind(self.now.as_millis()).execute(db).await?;
+        Ok(EraseOutcome::Erased)
     }
 }
 
 #[async_trait]
 impl Directory for SqliteStore {
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
-        let ask = || sqlx::query(OWNER).bind(key_digest.to_vec());
-        Ok(self.database.find(ask, owner).await?.into_iter().next())
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>> {
+        let query = || sqlx::query(KEY_OWNER).bind(key_digest.to_vec());
+        Ok(self.database.find(query, owner).await?.into_iter().next())
     }
 
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
         check_digest(&key.key.digest)?;
-        self.database.make(keys::Add { key, live_per_subject }).await
+        self.database.run(keys::AddLookupKeyTx { key, live_per_subject }).await
     }
 
-    async fn entitle(&self, ask: Entitle) -> Result<bool> {
-        self.database.make(ask).await
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
+        self.database.run(request).await
     }
 
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
         check_digest(&new.digest)?;
-        self.database.make(keys::Rotate { old_digest: old_digest.to_vec(), new }).await
+        self.database.run(keys::RotateKeyTx { old_digest: old_digest.to_vec(), new }).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
-        self.database.make(keys::RevokeKey { key: key.clone(), now }).await
+        self.database.run(keys::RevokeKeyTx { key: key.clone(), now }).await
     }
 
     async fn keys(&self, page: PageRequest) -> Result<Page<KeySummary>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let ask = || sqlx::query(KEYS).bind(after).bind(codec::one_more(&page));
-        let found = self.database.find(ask, |row| {
+        let query = || sqlx::query(LIST_KEYS).bind(after).bind(codec::one_more(&page));
+        let found = self.database.find(query, |row| {
             let revoked_at = row.try_get::<Option<i64>, _>(1)?.map(Timestamp::from_millis);
             Ok((row.try_get::<i64, _>(0)?, KeySummary { key: keys::lookup_key(row, 2)?, revoked_at }))
         });
@@ -186,67 +197,68 @@ impl Directory for SqliteStore {
         Ok(Page { items: found.items.into_iter().map(|(_, key)| key).collect(), next: found.next })
     }
 
-    async fn put_token(&self, token: Token) -> Result<()> {
+    async fn put_token(&self, token: VerificationToken) -> Result<()> {
         check_digest(&token.digest)?;
-        self.database.make(token).await
+        self.database.run(token).await
     }
 
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        check_digest(&ask.key.digest)?;
-        self.database.make(ask).await
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        check_digest(&request.key.digest)?;
+        self.database.run(request).await
     }
 
     async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
         let (statement, name) = match who {
-            AccountRef::Id(id) => (BY_ID, id.as_str()),
-            AccountRef::Email(email) => (BY_EMAIL, email.as_str()),
-            AccountRef::Customer(customer) => (BY_CUSTOMER, customer.as_str()),
+            AccountRef::Id(id) => (ACCOUNT_BY_ID, id.as_str()),
+            AccountRef::Email(email) => (ACCOUNT_BY_EMAIL, email.as_str()),
+            AccountRef::Customer(customer) => (ACCOUNT_BY_CUSTOMER, customer.as_str()),
         };
         let found = self.database.find(|| sqlx::query(statement).bind(name.to_owned()), read_account);
         Ok(found.await?.into_iter().next())
     }
 
-    async fn change_account(&self, account: Account) -> Result<Changed> {
-        self.database.make(ChangeAccount(account)).await
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
+        self.database.run(UpdateAccountTx(account)).await
     }
 
-    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
-        self.database.make(Erase { id: id.clone(), version, now }).await
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<EraseOutcome> {
+        self.database.run(EraseAccountTx { id: id.clone(), version, now }).await
     }
 
     async fn accounts(&self, page: PageRequest) -> Result<Page<Account>> {
         let after = codec::numbered(page.after.as_ref())?;
-        let ask = || sqlx::query(ACCOUNTS).bind(after).bind(codec::one_more(&page));
-        let found =
-            self.database.find(ask, |row| Ok((row.try_get::<i64, _>(ACCOUNT_COLUMNS)?, read_account(row)?)));
+        let query = || sqlx::query(LIST_ACCOUNTS).bind(after).bind(codec::one_more(&page));
+        let found = self
+            .database
+            .find(query, |row| Ok((row.try_get::<i64, _>(ACCOUNT_COLUMNS)?, read_account(row)?)));
         let found = codec::page_of(found.await?, &page, |(seq, _)| seq.to_string());
         Ok(Page { items: found.items.into_iter().map(|(_, account)| account).collect(), next: found.next })
     }
 }
 
 fn check_digest(digest: &[u8]) -> Result<()> {
-    if digest.len() == DIGEST_LENGTH { Ok(()) } else { Err(Error::invalid("a digest has 32 bytes")) }
+    if digest.len() == DIGEST_LENGTH { Ok(()) } else { Err(Error::invalid("a digest must have 32 bytes")) }
 }
 
-/// Whose key it is, of a row of [`OWNER`].
-fn owner(row: &SqliteRow) -> Work<Owner> {
+/// Decodes the key's owner from a row of [`OWNER`].
+fn owner(row: &SqliteRow) -> DbResult<KeyOwner> {
     if row.try_get::<Option<&str>, _>(0)?.is_none() {
-        return Ok(Owner::Lookup(keys::lookup_key(row, ACCOUNT_COLUMNS)?));
+        return Ok(KeyOwner::Lookup(keys::lookup_key(row, ACCOUNT_COLUMNS)?));
     }
-    Ok(Owner::Account {
+    Ok(KeyOwner::Account {
         key: KeyId::new(row.try_get::<String, _>(ACCOUNT_COLUMNS)?),
         account: read_account(row)?,
     })
 }
 
-/// The account in the first columns of a row.
-fn read_account(row: &SqliteRow) -> Work<Account> {
+/// Decodes the account in the first columns of a row.
+fn read_account(row: &SqliteRow) -> DbResult<Account> {
     Ok(Account {
         id: AccountId::new(row.try_get::<String, _>(0)?),
         version: number(row.try_get(1)?)?,
         email: row.try_get(2)?,
         wallet: WalletId::new(row.try_get::<String, _>(3)?),
-        plan: Plan::from_wire(row.try_get(4)?).ok_or_else(|| corrupt("a stored plan has no known name"))?,
+        plan: Plan::from_wire(row.try_get(4)?).ok_or_else(|| corrupt("a stored plan is unknown"))?,
         anchor: Timestamp::from_millis(row.try_get(5)?),
         customer: row.try_get(6)?,
         subscription: row.try_get(7)?,
@@ -255,14 +267,14 @@ fn read_account(row: &SqliteRow) -> Work<Account> {
     })
 }
 
-/// The paid stretch of an account; all of its columns are there, or it has none.
-fn paid_period(row: &SqliteRow) -> Work<Option<PaidPeriod>> {
+/// The paid period of an account. `None` unless all of its columns are set.
+fn paid_period(row: &SqliteRow) -> DbResult<Option<PaidPeriod>> {
     let [from, through, credits, monthly]: [Option<i64>; 4] =
         [row.try_get(9)?, row.try_get(10)?, row.try_get(11)?, row.try_get(12)?];
     let (Some(from), Some(through), Some(credits), Some(monthly)) = (from, through, credits, monthly) else {
         return Ok(None);
     };
-    // A stretch that an older program stored says nothing: months go on as they are counted.
+    // Older versions stored no previous anchor: the current one applies then.
     let before = row.try_get::<Option<i64>, _>(13)?.map_or_else(|| row.try_get(5), Ok)?;
     Ok(Some(PaidPeriod {
         from: Timestamp::from_millis(from),

@@ -1,4 +1,4 @@
-//! Straight stories about accounts, each of one rule, in the simulation's world; the oracle listens.
+//! Scenarios of accounts, one per rule, in the simulated world with its oracle.
 
 mod keys;
 mod months;
@@ -9,77 +9,86 @@ mod rates;
 mod repeats;
 
 use transcript_core::{
-    accounts::{Refused, Reply, TranscriptAsk, TranscriptReady, Visit},
+    accounts::{PreparedTranscript, RequestGuard, StoredResponse, TranscriptParams, V1Error},
     video::VideoId,
 };
 
 use super::*;
 use crate::simulation::{
-    accounts::{Answer, PaidAsking, SimAccount, reply},
+    accounts::{AccountAnswer, PaidRequest, SimAccount, reply},
+    fault_plan::FaultPlan,
     oracle::{CallEnd, PaidCall},
-    weather::Weather,
 };
 
-/// A world whose plans have these credits, and whose accounts may ask as often as they like.
-fn plan(credits: [u64; 4]) -> Plan {
-    let mut plan = Plan::default();
+/// A configuration whose plans have these credits and practically no rate limit.
+fn with_credits(credits: [u64; 4]) -> WorldConfig {
+    let mut config = WorldConfig::default();
     for (name, credits) in transcript_core::directory::Plan::ALL.into_iter().zip(credits) {
-        let terms = plan.accounts.plans.of_mut(name);
+        let terms = config.accounts.plans.terms_mut(name);
         terms.credits = credits;
         terms.requests_per_minute = 10_000;
     }
-    plan
+    config
 }
 
 /// A new account.
-async fn new_account(life: &Life) -> SimAccount {
-    SimAccount::made(life, "ann@example.org").await
+async fn new_account(life: &ProcessLife) -> SimAccount {
+    SimAccount::create(life, "ann@example.org").await
 }
 
-/// A call for a video's transcript, from the door to its delivery.
-async fn call(life: &Life, account: &SimAccount, video: VideoId) -> Answer {
+/// Requests a video's transcript and delivers it.
+async fn call(life: &ProcessLife, account: &SimAccount, video: VideoId) -> AccountAnswer {
     call_with(life, account, video, None).await
 }
 
-/// The same with an idempotency key.
-async fn call_with(life: &Life, account: &SimAccount, video: VideoId, repeat: Option<&str>) -> Answer {
-    let (accounts, repeat) = (&life.accounts[0], repeat.map(str::to_owned));
-    let asking = PaidAsking { life, accounts, account, video, lang: None, repeat };
-    asking.ask(None).await.expect("an answer in time")
+/// Like [`call`], with an idempotency key.
+async fn call_with(
+    life: &ProcessLife,
+    account: &SimAccount,
+    video: VideoId,
+    idempotency_key: Option<&str>,
+) -> AccountAnswer {
+    let (accounts, idempotency_key) = (&life.accounts[0], idempotency_key.map(str::to_owned));
+    let request = PaidRequest { life, accounts, account, video, lang: None, idempotency_key };
+    request.send(None).await.expect("the call must end in time")
 }
 
-/// A call for the video up to the point at which its answer is ready.
-async fn ready(life: &Life, account: &SimAccount, ask: TranscriptAsk) -> Result<TranscriptReady, Refused> {
+/// Requests the video's transcript without delivering it.
+async fn ready(
+    life: &ProcessLife,
+    account: &SimAccount,
+    request: TranscriptParams,
+) -> Result<PreparedTranscript, V1Error> {
     let memo = format!("transcript {}", video());
-    // Whether it is delivered, and so may cost something, is seen to by each story.
+    // Each scenario decides whether the response is delivered, and so may cost a credit.
     let paid = PaidCall::begin(&life.world.oracle, &account.wallet, memo, None);
-    let ready = life.accounts[0].transcript(visit(life, account).await, ask).await;
+    let ready = life.accounts[0].transcript(admit_transcript_request(life, account).await, request).await;
     if ready.is_err() {
         paid.end(CallEnd::Refused);
     }
     ready
 }
 
-/// Somebody who came in for a transcript.
-async fn visit(life: &Life, account: &SimAccount) -> Visit {
-    account.visit(&life.accounts[0], transcript_core::accounts::Route::Transcript).await.unwrap()
+/// Admits a transcript request.
+async fn admit_transcript_request(life: &ProcessLife, account: &SimAccount) -> RequestGuard {
+    account.admit_unkeyed(&life.accounts[0], transcript_core::accounts::V1Endpoint::Transcript).await.unwrap()
 }
 
-fn by_id(video: &VideoId) -> TranscriptAsk {
-    TranscriptAsk { video_id: Some(video.id().to_owned()), ..TranscriptAsk::default() }
+fn by_id(video: &VideoId) -> TranscriptParams {
+    TranscriptParams { video_id: Some(video.id().to_owned()), ..TranscriptParams::default() }
 }
 
-async fn remaining(life: &Life, account: &SimAccount) -> u64 {
+async fn remaining(life: &ProcessLife, account: &SimAccount) -> u64 {
     account.credits(life).await.remaining
 }
 
 #[track_caller]
-fn check_refused<T: std::fmt::Debug>(answer: Result<T, Refused>, code: u16, part: &str) {
-    let refused = answer.expect_err("a refusal");
+fn check_refused<T: std::fmt::Debug>(answer: Result<T, V1Error>, code: u16, part: &str) {
+    let refused = answer.expect_err("an error is expected");
     assert_eq!(refused.code(), code, "{refused}");
-    assert!(refused.message().contains(part), "{refused:?} does not say {part:?}");
+    assert!(refused.message().contains(part), "{refused:?} does not contain {part:?}");
 }
 
-fn answer_of(ready: &TranscriptReady) -> Reply {
+fn answer_of(ready: &PreparedTranscript) -> StoredResponse {
     reply(ready.stored.transcript.video.id())
 }

@@ -1,177 +1,184 @@
-//! For each story the n-th storage call goes wrong, or the process dies there, for n = 1, 2, …; and each time
-//! nobody is charged twice nor for nothing, no credit is lost, each account has one key, and all works again.
+//! Runs each story with a fault or a crash at the n-th storage call, for n = 1, 2, …
+//!
+//! Each time no account is charged twice or for nothing, no credit is lost, each account has one key, and the
+//! service works again.
 
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use transcript_core::{accounts::Route, directory::Plan as AccountPlan, ids::GrantId};
+use transcript_core::{accounts::V1Endpoint, directory::Plan as AccountPlan, ids::GrantId};
 
 use super::*;
 use crate::simulation::{
-    accounts::{AccountOp, check_after_all},
-    gate::CrashPoint,
-    weather::Trouble,
-    world::Death,
+    accounts::{AccountOp, check_final},
+    fault_plan::FaultKind,
+    store_gate::CrashPoint,
+    world::CrashPlan,
 };
 
-/// No story makes as many storage calls as this.
+/// Upper bound of the storage calls of a story.
 const CALLS_MAX: u64 = 2_000;
 
-/// How the n-th call goes wrong.
+/// What happens at the n-th call.
 #[derive(Clone, Copy, Debug)]
-enum Ill {
-    Trouble(Trouble),
-    Death { after_effect: bool },
+enum InjectedFault {
+    Fault(FaultKind),
+    Crash { after_effect: bool },
 }
 
-/// What is there when a story begins: an account with two credits, one with none, and an archived video.
+/// State at the start of a story: an account with two credits, one without, and an archived video.
 #[derive(Clone, Debug)]
-struct Stage {
+struct AccountFixture {
     rich: SimAccount,
     poor: SimAccount,
 }
 
-/// One scene of a story.
+/// One run of a story.
 #[derive(Clone, Debug)]
-struct Scene {
-    life: Life,
-    stage: Stage,
+struct AccountCase {
+    life: ProcessLife,
+    fixture: AccountFixture,
 }
 
-type Story = for<'a> fn(&'a Scene) -> BoxFuture<'a, ()>;
+type AccountStory = for<'a> fn(&'a AccountCase) -> BoxFuture<'a, ()>;
 
-impl Scene {
-    async fn asks(&self, account: &SimAccount, video: VideoId, repeat: Option<&str>) -> Option<Answer> {
+impl AccountCase {
+    async fn request_transcript(
+        &self,
+        account: &SimAccount,
+        video: VideoId,
+        idempotency_key: Option<&str>,
+    ) -> Option<AccountAnswer> {
         let (life, accounts) = (&self.life, &self.life.accounts[0]);
-        let repeat = repeat.map(str::to_owned);
-        PaidAsking { life, accounts, account, video, lang: None, repeat }.ask(None).await
+        let idempotency_key = idempotency_key.map(str::to_owned);
+        PaidRequest { life, accounts, account, video, lang: None, idempotency_key }.send(None).await
     }
 
-    async fn does(&self, op: AccountOp) {
-        op.act(self.life.clone(), 0, self.stage.rich.clone(), 1).await;
+    async fn perform(&self, op: AccountOp) {
+        op.act(self.life.clone(), 0, self.fixture.rich.clone(), 1).await;
     }
 }
 
-/// Plays a story with the n-th storage call going wrong; whether it did.
-fn play(story: Story, n: u64, ill: Ill) -> bool {
-    let mut plan = plan([2, 3, 4, 5]);
-    plan.engine.poll = Duration::from_secs(2);
-    let world = World::new(plan);
-    let stage = world.live(1, None, set).expect("nobody dies while the stage is set");
-    let (troubled, staged) = (Arc::clone(&world), stage.clone());
-    let scene = |life: Life| async move {
-        story(&Scene { life, stage: staged }).await;
-        troubled.gate.troubled()
+/// Runs a story with a fault at the n-th storage call; returns whether the fault was injected.
+fn run_story(story: AccountStory, n: u64, injected: InjectedFault) -> bool {
+    let mut config = with_credits([2, 3, 4, 5]);
+    config.engine.lease_poll = Duration::from_secs(2);
+    let world = SimWorld::new(config);
+    let fixture = world.run_process(1, None, set_up).expect("the setup must not crash");
+    let (case_world, case_fixture) = (Arc::clone(&world), fixture.clone());
+    let case = |life: ProcessLife| async move {
+        story(&AccountCase { life, fixture: case_fixture }).await;
+        case_world.gate.fault_injected()
     };
-    let went_wrong = match ill {
-        Ill::Trouble(trouble) => {
-            world.gate.set_weather(Weather::Nth { n, trouble });
-            world.live(2, None, scene).expect("nobody dies")
+    let was_injected = match injected {
+        InjectedFault::Fault(fault) => {
+            world.gate.set_faults(FaultPlan::Nth { n, fault });
+            world.run_process(2, None, case).expect("the run must not crash")
         }
-        Ill::Death { after_effect } => {
-            let death = Death::AtCall(CrashPoint { call: n, after_effect });
-            world.live(2, Some(death), scene).is_none()
+        InjectedFault::Crash { after_effect } => {
+            let crash = CrashPlan::AtCall(CrashPoint { call: n, after_effect });
+            world.run_process(2, Some(crash), case).is_none()
         }
     };
-    world.gate.set_weather(Weather::Calm);
-    world.live(1, None, |life| async move {
+    world.gate.set_faults(FaultPlan::NoFaults);
+    world.run_process(1, None, |life| async move {
         end_all(&life).await;
-        captions_do(&life, &[Act::give(&["en"])]);
-        for account in [&stage.rich, &stage.poor] {
-            check_after_all(&life, account, &other_video()).await;
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        for account in [&fixture.rich, &fixture.poor] {
+            check_final(&life, account, &other_video()).await;
         }
         end_all(&life).await;
     });
-    let wrongs = world.oracle.wrongs();
-    assert!(wrongs.is_empty(), "call {n}, {ill:?}:\n{}", wrongs.join("\n"));
-    went_wrong
+    let violations = world.oracle.violations();
+    assert!(violations.is_empty(), "call {n}, {injected:?}:\n{}", violations.join("\n"));
+    was_injected
 }
 
-async fn set(life: Life) -> Stage {
-    let rich = SimAccount::made(&life, "rich@example.org").await;
-    let poor = SimAccount::made(&life, "poor@example.org").await;
+async fn set_up(life: ProcessLife) -> AccountFixture {
+    let rich = SimAccount::create(&life, "rich@example.org").await;
+    let poor = SimAccount::create(&life, "poor@example.org").await;
     for left in [1, 0] {
         let answer = call(&life, &poor, other_video()).await;
-        assert!(matches!(answer, Answer::New { left: Some(n), .. } if n == left));
+        assert!(matches!(answer, AccountAnswer::New { left: Some(n), .. } if n == left));
     }
-    Stage { rich, poor }
+    AccountFixture { rich, poor }
 }
 
-/// Plays a story again and again, until the trouble comes too late.
-fn check_story(story: Story) {
-    let troubles = Trouble::ALL.map(Ill::Trouble);
-    let deaths = [false, true].map(|after_effect| Ill::Death { after_effect });
-    for ill in troubles.into_iter().chain(deaths) {
-        let calls = (1..CALLS_MAX).find(|n| !play(story, *n, ill));
-        assert!(calls.expect("a story ends") > 1, "the story makes no storage call");
+/// Runs a story with later and later faults, until the fault comes after the last call.
+fn check_story(story: AccountStory) {
+    let faults = FaultKind::ALL.map(InjectedFault::Fault);
+    let crashes = [false, true].map(|after_effect| InjectedFault::Crash { after_effect });
+    for injected in faults.into_iter().chain(crashes) {
+        let calls = (1..CALLS_MAX).find(|n| !run_story(story, *n, injected));
+        assert!(calls.expect("a story must end") > 1, "the story makes no storage call");
     }
 }
 
 #[test]
-fn a_new_transcript() {
-    check_story(|scene| {
+fn new_transcript_survives_each_fault() {
+    check_story(|case| {
         async {
-            scene.asks(&scene.stage.rich, video(), None).await;
+            case.request_transcript(&case.fixture.rich, video(), None).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn an_archived_transcript() {
-    check_story(|scene| {
+fn archived_transcript_survives_each_fault() {
+    check_story(|case| {
         async {
-            scene.asks(&scene.stage.rich, other_video(), None).await;
+            case.request_transcript(&case.fixture.rich, other_video(), None).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_new_transcript_and_its_repeat() {
-    check_story(|scene| {
+fn new_transcript_repeated_survives_each_fault() {
+    check_story(|case| {
         async {
-            scene.asks(&scene.stage.rich, video(), Some("k")).await;
-            scene.asks(&scene.stage.rich, video(), Some("k")).await;
+            case.request_transcript(&case.fixture.rich, video(), Some("k")).await;
+            case.request_transcript(&case.fixture.rich, video(), Some("k")).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn an_archived_transcript_and_its_repeat() {
-    check_story(|scene| {
+fn archived_transcript_repeated_survives_each_fault() {
+    check_story(|case| {
         async {
-            scene.asks(&scene.stage.rich, other_video(), Some("k")).await;
-            scene.asks(&scene.stage.rich, other_video(), Some("k")).await;
+            case.request_transcript(&case.fixture.rich, other_video(), Some("k")).await;
+            case.request_transcript(&case.fixture.rich, other_video(), Some("k")).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_failure_and_its_repeat() {
-    check_story(|scene| {
+fn failure_repeated_survives_each_fault() {
+    check_story(|case| {
         async {
-            let timeout = Act::fail(transcript_core::supplier::SupplyReason::Timeout);
-            captions_do(&scene.life, &[timeout, Act::give(&["en"])]);
-            scene.asks(&scene.stage.rich, video(), Some("k")).await;
-            scene.asks(&scene.stage.rich, video(), Some("k")).await;
+            let timeout = SupplierStep::fail(transcript_core::supplier::SupplyReason::Timeout);
+            script_captions(&case.life, &[timeout, SupplierStep::give(&["en"])]);
+            case.request_transcript(&case.fixture.rich, video(), Some("k")).await;
+            case.request_transcript(&case.fixture.rich, video(), Some("k")).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn more_calls_than_credits() {
-    check_story(|scene| {
+fn more_calls_than_credits_survive_each_fault() {
+    check_story(|case| {
         async {
-            let (rich, poor) = (&scene.stage.rich, &scene.stage.poor);
+            let (rich, poor) = (&case.fixture.rich, &case.fixture.poor);
             tokio::join!(
-                scene.asks(rich, video(), None),
-                scene.asks(rich, other_video(), None),
-                scene.asks(rich, video(), Some("k")),
-                scene.asks(poor, video(), None),
+                case.request_transcript(rich, video(), None),
+                case.request_transcript(rich, other_video(), None),
+                case.request_transcript(rich, video(), Some("k")),
+                case.request_transcript(poor, video(), None),
             );
         }
         .boxed()
@@ -179,58 +186,59 @@ fn more_calls_than_credits() {
 }
 
 #[test]
-fn a_caller_who_leaves() {
-    check_story(|scene| {
+fn disconnected_caller_survives_each_fault() {
+    check_story(|case| {
         async {
-            let (life, accounts) = (&scene.life, &scene.life.accounts[0]);
-            let (account, repeat) = (&scene.stage.rich, Some("k".to_owned()));
-            let asking = PaidAsking { life, accounts, account, video: video(), lang: None, repeat };
-            asking.ask(Some(Duration::from_millis(500))).await;
-            pass(5).await;
-            asking.ask(None).await;
+            let (life, accounts) = (&case.life, &case.life.accounts[0]);
+            let (account, idempotency_key) = (&case.fixture.rich, Some("k".to_owned()));
+            let request =
+                PaidRequest { life, accounts, account, video: video(), lang: None, idempotency_key };
+            request.send(Some(Duration::from_millis(500))).await;
+            advance(5).await;
+            request.send(None).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn the_next_key_and_the_way_back() {
-    check_story(|scene| {
+fn rotation_and_recovery_survive_each_fault() {
+    check_story(|case| {
         async {
-            scene.does(AccountOp::Rotate).await;
-            scene.does(AccountOp::Register).await;
-            scene.does(AccountOp::Recover { confirmed: false }).await;
-            scene.does(AccountOp::Recover { confirmed: true }).await;
-            scene.does(AccountOp::Rotate).await;
+            case.perform(AccountOp::Rotate).await;
+            case.perform(AccountOp::Register).await;
+            case.perform(AccountOp::Recover { confirmed: false }).await;
+            case.perform(AccountOp::Recover { confirmed: true }).await;
+            case.perform(AccountOp::Rotate).await;
         }
         .boxed()
     });
 }
 
 #[test]
-fn a_plan_a_gift_and_what_they_come_to() {
-    check_story(|scene| {
+fn plan_and_grant_survive_each_fault() {
+    check_story(|case| {
         async {
-            scene.does(AccountOp::Pay { plan: AccountPlan::Starter }).await;
-            scene.does(AccountOp::Grant { amount: 2 }).await;
-            scene.does(AccountOp::Pay { plan: AccountPlan::Scale }).await;
-            scene.does(AccountOp::Me).await;
-            scene.asks(&scene.stage.rich, other_video(), None).await;
+            case.perform(AccountOp::Pay { plan: AccountPlan::Starter }).await;
+            case.perform(AccountOp::Grant { amount: 2 }).await;
+            case.perform(AccountOp::Pay { plan: AccountPlan::Scale }).await;
+            case.perform(AccountOp::Me).await;
+            case.request_transcript(&case.fixture.rich, other_video(), None).await;
         }
         .boxed()
     });
 }
 
-/// A page to pay at, which costs no credits.
+/// A checkout page, which costs no credits.
 #[test]
-fn a_call_without_a_charge_and_its_repeat() {
-    check_story(|scene| {
+fn free_call_repeated_survives_each_fault() {
+    check_story(|case| {
         async {
             for _ in 0..2 {
-                let rich = &scene.stage.rich;
-                let entry = rich.enter(&scene.life.accounts[0], Route::BuyCredits, Some("k"), "1k").await;
-                if let Ok(transcript_core::accounts::Entry::Admitted(visit)) = entry {
-                    let _ = visit.deliver(reply("page")).await;
+                let rich = &case.fixture.rich;
+                let entry = rich.admit(&case.life.accounts[0], V1Endpoint::BuyCredits, Some("k"), "1k").await;
+                if let Ok(transcript_core::accounts::V1Admission::Admitted(guard)) = entry {
+                    let _ = guard.deliver(reply("page")).await;
                 }
             }
         }
@@ -238,14 +246,14 @@ fn a_call_without_a_charge_and_its_repeat() {
     });
 }
 
-/// The same grant again and again is one grant.
+/// Grants with the same id count once.
 #[test]
-fn a_gift_that_is_made_again_because_nobody_answered() {
-    check_story(|scene| {
+fn grant_repeated_counts_once_under_each_fault() {
+    check_story(|case| {
         async {
-            let rich = &scene.stage.rich;
+            let rich = &case.fixture.rich;
             for _ in 0..3 {
-                let granted = scene.life.accounts[0].grant(&rich.email, GrantId::new("gift"), 2, "").await;
+                let granted = case.life.accounts[0].grant(&rich.email, GrantId::new("gift"), 2, "").await;
                 if let Ok(view) = granted {
                     assert_eq!(view.credits.remaining, 4);
                 }

@@ -1,8 +1,8 @@
-//! What operators do with accounts.
+//! Account operations of operators.
 
 use transcript_core::{
     ErrorKind, PageRequest,
-    accounts::{Item, Order, OrderState, Ties},
+    accounts::{Order, OrderItem, OrderState, ProviderRefs},
     directory::Account,
     ids::{GrantId, OrderId},
     ledger::EntryKind,
@@ -12,28 +12,32 @@ use super::*;
 use crate::simulation::accounts::issue_token;
 
 #[test]
-fn accounts_are_listed_and_found_by_id_and_address() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn accounts_are_listed_and_found_by_id_and_email() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let accounts = &life.accounts[0];
-        let one = SimAccount::made(&life, "one@example.org").await;
-        let two = SimAccount::made(&life, "two@example.org").await;
+        let one = SimAccount::create(&life, "one@example.org").await;
+        let two = SimAccount::create(&life, "two@example.org").await;
         call(&life, &two, video()).await;
         let listed = accounts.list(PageRequest::first()).await.unwrap();
         let shown: Vec<_> =
             listed.items.iter().map(|view| (view.account.id.clone(), view.credits.remaining)).collect();
         assert_eq!(shown, [(one.id.clone(), 5), (two.id.clone(), 4)]);
-        for who in [two.id.as_str(), "two@example.org", " TWO@Example.org "] {
-            assert_eq!(accounts.show(who).await.unwrap(), listed.items[1], "{who}");
+        for account_ref in [two.id.as_str(), "two@example.org", " TWO@Example.org "] {
+            assert_eq!(accounts.show(account_ref).await.unwrap(), listed.items[1], "{account_ref}");
         }
-        for who in ["", "nobody", "nobody@example.org"] {
-            assert_eq!(accounts.show(who).await.unwrap_err().kind(), ErrorKind::NotFound, "{who}");
+        for account_ref in ["", "unknown", "unknown@example.org"] {
+            assert_eq!(
+                accounts.show(account_ref).await.unwrap_err().kind(),
+                ErrorKind::NotFound,
+                "{account_ref}"
+            );
         }
     });
 }
 
 #[test]
-fn a_grant_is_made_once() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn grant_repeated_is_made_once() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         for _ in 0..2 {
             let view = accounts.grant(&account.email, GrantId::new("g"), 7, "sorry").await.unwrap();
@@ -51,24 +55,24 @@ fn a_grant_is_made_once() {
 }
 
 #[test]
-fn a_blocked_account_opens_nothing_and_keeps_all() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn blocked_account_is_rejected_and_keeps_credits() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         for _ in 0..2 {
             assert!(accounts.set_blocked(&account.email, true).await.unwrap().blocked);
         }
         let refused = call(&life, &account, video()).await;
-        let Answer::Refused(refused) = refused else { panic!("{refused:?}") };
+        let AccountAnswer::Refused(refused) = refused else { panic!("{refused:?}") };
         check_refused(Err::<(), _>(refused), 401, "blocked");
         accounts.set_blocked(account.id.as_str(), false).await.unwrap();
         let answer = call(&life, &account, video()).await;
-        assert_eq!(answer, Answer::New { from_cache: false, left: Some(4) });
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(4) });
     });
 }
 
 #[test]
-fn an_erased_account_leaves_its_journal_and_nothing_of_the_person() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn erased_account_keeps_entries_without_personal_data() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         call(&life, &account, video()).await;
         let token = issue_token(&life, &account.email).await.unwrap();
@@ -80,45 +84,48 @@ fn an_erased_account_leaves_its_journal_and_nothing_of_the_person() {
         accounts.delete(&read, false).await.unwrap();
         assert_eq!(accounts.delete(&read, true).await.unwrap_err().kind(), ErrorKind::NotFound);
         let holder = transcript_core::ids::Holder::new("sender");
-        assert_eq!(life.world.outbox.due(&holder, life.now(), life.now(), 9).await.unwrap(), []);
-        for who in [account.id.as_str(), &account.email] {
-            assert_eq!(accounts.show(who).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(life.world.outbox.lease_due(&holder, life.now(), life.now(), 9).await.unwrap(), []);
+        for account_ref in [account.id.as_str(), &account.email] {
+            assert_eq!(accounts.show(account_ref).await.unwrap_err().kind(), ErrorKind::NotFound);
         }
         check_refused(accounts.authenticate(Some(&account.key())).await, 401, "unknown");
         check_refused(accounts.verify(&token, true, None).await, 400, "invalid");
         assert_eq!(life.world.oracle.sums(&account.wallet).spent, 1);
-        let anew = SimAccount::made(&life, &account.email).await;
-        assert!(anew.id != account.id && anew.wallet != account.wallet);
-        assert_eq!(remaining(&life, &anew).await, 5);
+        let recreated = SimAccount::create(&life, &account.email).await;
+        assert!(recreated.id != account.id && recreated.wallet != account.wallet);
+        assert_eq!(remaining(&life, &recreated).await, 5);
     });
 }
 
-/// An order of a pack, which nobody has paid yet.
-fn order(account: &SimAccount, life: &Life) -> Order {
+/// An unpaid order of a pack.
+fn order(account: &SimAccount, life: &ProcessLife) -> Order {
     Order {
         id: OrderId::new("order-1"),
         version: 1,
         account: account.id.clone(),
-        item: Item::Pack("1k".to_owned()),
+        item: OrderItem::Pack("1k".to_owned()),
         credits: 1_000,
         amount_minor: 1_200,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
-        taken_back: Vec::new(),
+        refunded_credits: Vec::new(),
         created_at: life.now(),
     }
 }
 
 #[test]
-fn an_account_for_which_somebody_pays_is_erased_only_anyway() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn account_with_open_payments_is_erased_only_by_force() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, orders) = (&life.accounts[0], &life.world.orders);
         let account = new_account(&life).await;
-        let other = SimAccount::made(&life, "other@example.org").await;
+        let other = SimAccount::create(&life, "other@example.org").await;
         orders.open(Order { id: OrderId::new("order-2"), ..order(&other, &life) }).await.unwrap();
         let read = async || accounts.show(&account.email).await.unwrap().account;
-        assert!(accounts.ties(&read().await).await.unwrap().is_empty(), "another's order is no tie");
+        assert!(
+            accounts.provider_refs(&read().await).await.unwrap().is_empty(),
+            "an order of another account is listed"
+        );
 
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
         accounts.change(&account.id, subscribe).await.unwrap();
@@ -131,28 +138,28 @@ fn an_account_for_which_somebody_pays_is_erased_only_anyway() {
         orders.open(sandbox).await.unwrap();
         let ordered = accounts.export(&account.email).await.unwrap().orders;
         let ordered: Vec<_> = ordered.iter().map(|order| order.id.as_str()).collect();
-        assert_eq!(ordered, ["order-1", "order-3"], "an export has all that was ordered, and nobody else's");
-        let ties = Ties { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
-        assert_eq!(accounts.ties(&read().await).await.unwrap(), ties);
+        assert_eq!(ordered, ["order-1", "order-3"], "an export lists exactly the orders of its account");
+        let ties = ProviderRefs { subscription: Some("s".to_owned()), orders: vec![OrderId::new("order-1")] };
+        assert_eq!(accounts.provider_refs(&read().await).await.unwrap(), ties);
         let tied = accounts.delete(&read().await, false).await.unwrap_err();
         assert_eq!(tied.kind(), ErrorKind::Conflict);
         let cancel = |account: &Account| Account { subscription: None, ..account.clone() };
         accounts.change(&account.id, cancel).await.unwrap();
         let tied = accounts.delete(&read().await, false).await.unwrap_err();
-        assert!(tied.to_string().contains("may yet be paid"), "{tied}");
+        assert!(tied.to_string().contains("may still be paid"), "{tied}");
         accounts.delete(&read().await, true).await.unwrap();
         assert_eq!(accounts.show(&account.email).await.unwrap_err().kind(), ErrorKind::NotFound);
-        // What was sold stays, of an account that says nothing of anybody.
+        // The order stays; its account id identifies no person.
         assert_eq!(orders.order(&OrderId::new("order-1")).await.unwrap().unwrap().account, account.id);
     });
 }
 
 #[test]
-fn an_account_is_erased_as_it_was_read_or_not_at_all() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn account_changed_since_read_is_not_erased() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
         let read = accounts.show(&account.email).await.unwrap().account;
-        // A plan is bought while the operator is asked whether they are sure.
+        // A plan is bought while the operator confirms.
         let subscribe = |account: &Account| Account { subscription: Some("s".to_owned()), ..account.clone() };
         accounts.change(&account.id, subscribe).await.unwrap();
         for anyway in [false, true] {
@@ -165,12 +172,12 @@ fn an_account_is_erased_as_it_was_read_or_not_at_all() {
 }
 
 #[test]
-fn changes_at_once_all_take_effect() {
-    play(Plan::default(), |life| async move {
+fn account_concurrent_changes_all_take_effect() {
+    run_scenario(WorldConfig::default(), |life| async move {
         let (accounts, account) = (&life.accounts[0], new_account(&life).await);
-        let begun = accounts.show(&account.email).await.unwrap().account.anchor;
+        let anchor_before = accounts.show(&account.email).await.unwrap().account.anchor;
         let changes = (1..=12).map(|_| {
-            // Each adds a day to what it finds.
+            // Each change adds a day to the stored value.
             let day = Duration::from_secs(24 * 3_600);
             accounts.change(&account.id, move |account| Account {
                 anchor: account.anchor.plus(day),
@@ -181,6 +188,6 @@ fn changes_at_once_all_take_effect() {
             changed.unwrap();
         }
         let anchor = accounts.show(&account.email).await.unwrap().account.anchor;
-        assert_eq!(anchor.since(begun), Duration::from_secs(12 * 24 * 3_600));
+        assert_eq!(anchor.since(anchor_before), Duration::from_secs(12 * 24 * 3_600));
     });
 }

@@ -1,242 +1,256 @@
 //! Requests that are repeated with an `Idempotency-Key`.
 
-use transcript_core::accounts::{Entry, Header, Route};
+use transcript_core::accounts::{StoredHeader, V1Admission, V1Endpoint};
 
 use super::*;
 
-/// What comes of a call with an idempotency key, at the door.
-async fn enter(
-    life: &Life,
+/// Requests admission with an idempotency key.
+async fn admit(
+    life: &ProcessLife,
     account: &SimAccount,
-    route: Route,
-    repeat: &str,
+    route: V1Endpoint,
+    idempotency_key: &str,
     body: &str,
-) -> Result<Entry, Refused> {
-    account.enter(&life.accounts[0], route, Some(repeat), body).await
+) -> Result<V1Admission, V1Error> {
+    account.admit(&life.accounts[0], route, Some(idempotency_key), body).await
 }
 
-fn replayed(entry: Result<Entry, Refused>) -> Reply {
+fn replayed(entry: Result<V1Admission, V1Error>) -> StoredResponse {
     match entry {
-        Ok(Entry::Replayed(reply)) => reply,
-        other => panic!("no reply is repeated: {other:?}"),
+        Ok(V1Admission::Replayed(reply)) => reply,
+        other => panic!("no response was replayed: {other:?}"),
     }
 }
 
-fn admitted(entry: Result<Entry, Refused>) -> Visit {
+fn admitted(entry: Result<V1Admission, V1Error>) -> RequestGuard {
     match entry {
-        Ok(Entry::Admitted(visit)) => visit,
-        other => panic!("nobody is let in: {other:?}"),
+        Ok(V1Admission::Admitted(guard)) => guard,
+        other => panic!("not admitted: {other:?}"),
     }
 }
 
 #[test]
-fn a_repeat_gets_the_same_answer_and_costs_nothing() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn repeat_gets_same_response_and_is_free() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         let first = call_with(&life, &account, video(), Some("one")).await;
-        assert_eq!(first, Answer::New { from_cache: false, left: Some(4) });
+        assert_eq!(first, AccountAnswer::New { from_cache: false, left: Some(4) });
         for _ in 0..3 {
-            assert_eq!(call_with(&life, &account, video(), Some("one")).await, Answer::Replayed);
+            assert_eq!(call_with(&life, &account, video(), Some("one")).await, AccountAnswer::Replayed);
         }
         assert_eq!(remaining(&life, &account).await, 4);
         let other = call_with(&life, &account, video(), Some("two")).await;
-        assert_eq!(other, Answer::New { from_cache: true, left: Some(3) });
-        pass(24 * 3_600 - 60).await;
-        assert_eq!(call_with(&life, &account, video(), Some("one")).await, Answer::Replayed);
+        assert_eq!(other, AccountAnswer::New { from_cache: true, left: Some(3) });
+        advance(24 * 3_600 - 60).await;
+        assert_eq!(call_with(&life, &account, video(), Some("one")).await, AccountAnswer::Replayed);
     });
 }
 
 #[test]
-fn a_reply_is_repeated_as_it_was_with_a_mark_and_without_our_notes() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn replay_equals_response_with_mark_and_without_notes() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        let header = |name: &str, value: &str| Header { name: name.to_owned(), value: value.to_owned() };
-        let mut visit = admitted(enter(&life, &account, Route::Chat, "k", "body").await);
+        let header =
+            |name: &str, value: &str| StoredHeader { name: name.to_owned(), value: value.to_owned() };
+        let mut guard = admitted(admit(&life, &account, V1Endpoint::Chat, "k", "body").await);
         let call = PaidCall::begin(&life.world.oracle, &account.wallet, "chat".to_owned(), None);
-        assert_eq!(visit.hold(1, "chat").await, Ok(4));
+        assert_eq!(guard.hold(1, "chat").await, Ok(4));
         let headers = vec![header("x-credits-remaining", "4"), header("x-cache", "MISS")];
-        let reply = Reply { status: 201, headers: headers.clone(), body: vec![0, 159, 146, 150] };
-        assert_eq!(visit.deliver(reply.clone()).await.as_ref(), Ok(&reply));
+        let reply = StoredResponse { status: 201, headers: headers.clone(), body: vec![0, 159, 146, 150] };
+        assert_eq!(guard.deliver(reply.clone()).await.as_ref(), Ok(&reply));
         call.end(CallEnd::Delivered);
-        let again = replayed(enter(&life, &account, Route::Chat, "k", "body").await);
+        let again = replayed(admit(&life, &account, V1Endpoint::Chat, "k", "body").await);
         let marked = [headers, vec![header("idempotent-replayed", "true")]].concat();
-        assert_eq!(again, Reply { headers: marked, ..reply });
+        assert_eq!(again, StoredResponse { headers: marked, ..reply });
     });
 }
 
 #[test]
-fn what_is_worth_nothing_the_next_time_is_not_repeated() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn unstored_response_is_not_replayed() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         for text in ["one", "two"] {
-            let visit = admitted(enter(&life, &account, Route::Subscribe, "k", "body").await);
-            assert_eq!(visit.deliver_once(reply(text)).await, reply(text));
+            let guard = admitted(admit(&life, &account, V1Endpoint::Subscribe, "k", "body").await);
+            assert_eq!(guard.deliver_unstored(reply(text)).await, reply(text));
         }
-        let visit = admitted(enter(&life, &account, Route::Subscribe, "k", "body").await);
-        visit.deliver(reply("three")).await.unwrap();
-        assert_eq!(replayed(enter(&life, &account, Route::Subscribe, "k", "body").await).body, b"three");
+        let guard = admitted(admit(&life, &account, V1Endpoint::Subscribe, "k", "body").await);
+        guard.deliver(reply("three")).await.unwrap();
+        assert_eq!(replayed(admit(&life, &account, V1Endpoint::Subscribe, "k", "body").await).body, b"three");
     });
 }
 
 #[test]
-fn an_idempotency_key_is_bound_to_account_route_and_body() {
-    play(plan([5, 0, 0, 0]), |life| async move {
-        let one = SimAccount::made(&life, "one@example.org").await;
-        let two = SimAccount::made(&life, "two@example.org").await;
-        let visit = admitted(enter(&life, &one, Route::Subscribe, "k", "a").await);
-        visit.deliver(reply("page")).await.unwrap();
-        check_refused(enter(&life, &one, Route::Subscribe, "k", "b").await, 400, "used for another request");
-        for (account, route) in [(&two, Route::Subscribe), (&one, Route::BuyCredits)] {
-            let visit = admitted(enter(&life, account, route, "k", "a").await);
-            visit.refuse(Refused::NotFound("none".to_owned())).await;
+fn idempotency_key_is_bound_to_account_route_and_body() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
+        let one = SimAccount::create(&life, "one@example.org").await;
+        let two = SimAccount::create(&life, "two@example.org").await;
+        let guard = admitted(admit(&life, &one, V1Endpoint::Subscribe, "k", "a").await);
+        guard.deliver(reply("page")).await.unwrap();
+        check_refused(
+            admit(&life, &one, V1Endpoint::Subscribe, "k", "b").await,
+            400,
+            "used for another request",
+        );
+        for (account, route) in [(&two, V1Endpoint::Subscribe), (&one, V1Endpoint::BuyCredits)] {
+            let guard = admitted(admit(&life, account, route, "k", "a").await);
+            guard.reject(V1Error::NotFound("none".to_owned())).await;
         }
-        replayed(enter(&life, &one, Route::Subscribe, "k", "a").await);
-        // It means nothing where a reply must not be kept.
+        replayed(admit(&life, &one, V1Endpoint::Subscribe, "k", "a").await);
+        // A key is ignored by endpoints whose responses must not be stored.
         for _ in 0..2 {
-            admitted(enter(&life, &one, Route::RotateKey, "k", "").await);
-            admitted(enter(&life, &one, Route::Me, "k", "").await);
+            admitted(admit(&life, &one, V1Endpoint::RotateKey, "k", "").await);
+            admitted(admit(&life, &one, V1Endpoint::Me, "k", "").await);
         }
     });
 }
 
 #[test]
-fn a_malformed_idempotency_key_is_refused() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn malformed_idempotency_key_is_rejected() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         for bad in ["", "two words", "ünique", "tab\t", &"k".repeat(256)] {
-            check_refused(enter(&life, &account, Route::Chat, bad, "").await, 400, "Idempotency-Key: ");
+            check_refused(admit(&life, &account, V1Endpoint::Chat, bad, "").await, 400, "Idempotency-Key: ");
         }
-        admitted(enter(&life, &account, Route::Chat, &"k".repeat(255), "").await);
+        admitted(admit(&life, &account, V1Endpoint::Chat, &"k".repeat(255), "").await);
     });
 }
 
 #[test]
-fn one_of_many_at_once_works_and_the_others_are_told() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn concurrent_repeats_one_runs_and_others_conflict() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         let calls = (0..12).map(|_| call_with(&life, &account, video(), Some("k")));
         let answers = futures_util::future::join_all(calls).await;
-        let new = answers.iter().filter(|answer| matches!(answer, Answer::New { .. })).count();
-        let told =
-            answers.iter().filter(|answer| matches!(answer, Answer::Refused(Refused::Conflict(_)))).count();
-        assert_eq!((new, told), (1, 11));
+        let new = answers.iter().filter(|answer| matches!(answer, AccountAnswer::New { .. })).count();
+        let conflicts = answers
+            .iter()
+            .filter(|answer| matches!(answer, AccountAnswer::Refused(V1Error::Conflict(_))))
+            .count();
+        assert_eq!((new, conflicts), (1, 11));
         assert_eq!(remaining(&life, &account).await, 4);
-        assert_eq!(call_with(&life, &account, video(), Some("k")).await, Answer::Replayed);
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, AccountAnswer::Replayed);
     });
 }
 
 #[test]
-fn a_refusal_is_not_repeated() {
-    play(plan([1, 0, 0, 0]), |life| async move {
+fn error_response_is_not_replayed() {
+    run_scenario(with_credits([1, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
-        captions_do(
+        script_captions(
             &life,
-            &[Act::fail(transcript_core::supplier::SupplyReason::Timeout), Act::give(&["en"])],
+            &[
+                SupplierStep::fail(transcript_core::supplier::SupplyReason::Timeout),
+                SupplierStep::give(&["en"]),
+            ],
         );
         let failed = call_with(&life, &account, video(), Some("k")).await;
-        assert!(matches!(failed, Answer::Refused(Refused::Internal(_))), "{failed:?}");
+        assert!(matches!(failed, AccountAnswer::Refused(V1Error::Internal(_))), "{failed:?}");
         let again = call_with(&life, &account, video(), Some("k")).await;
-        assert_eq!(again, Answer::New { from_cache: false, left: Some(0) });
+        assert_eq!(again, AccountAnswer::New { from_cache: false, left: Some(0) });
     });
 }
 
 #[test]
-fn long_work_keeps_its_key_and_its_credits() {
-    let mut patient = plan([1, 0, 0, 0]);
-    patient.engine.wait = Duration::from_secs(280);
-    play(patient, |life| async move {
+fn long_fetch_keeps_idempotency_lease_and_hold() {
+    let mut long_wait = with_credits([1, 0, 0, 0]);
+    long_wait.engine.wait_timeout = Duration::from_secs(280);
+    run_scenario(long_wait, |life| async move {
         let account = new_account(&life).await;
-        captions_do(&life, &[Act::give(&["en"]).after(Duration::from_secs(200))]);
+        script_captions(&life, &[SupplierStep::give(&["en"]).after(Duration::from_secs(200))]);
         let (life, account) = (&life, &account);
         let late = async {
-            pass(150).await;
+            advance(150).await;
             let other = call_with(life, account, video(), Some("k")).await;
-            assert!(matches!(other, Answer::Refused(Refused::Conflict(_))), "{other:?}");
+            assert!(matches!(other, AccountAnswer::Refused(V1Error::Conflict(_))), "{other:?}");
             assert_eq!(remaining(life, account).await, 0);
         };
         let (answer, ()) = tokio::join!(call_with(life, account, video(), Some("k")), late);
-        assert_eq!(answer, Answer::New { from_cache: false, left: Some(0) });
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(0) });
     });
 }
 
-/// Whoever stored the reply dies before it is paid: the next one who gets it pays, once.
+/// A server stores the response and crashes before the settle: the next replay pays, once.
 #[test]
-fn a_reply_whose_giver_died_is_paid_by_its_repeat() {
+fn response_unpaid_after_crash_is_paid_by_replay() {
     for late in [false, true] {
-        // What the dead held is not there for their successors.
-        let world = World::new(plan([40, 0, 0, 0]));
+        // Amounts held by crashed servers are not available to their successors.
+        let world = SimWorld::new(with_credits([40, 0, 0, 0]));
         let begin = |life| async move {
             let account = new_account(&life).await;
             call(&life, &account, video()).await;
             account
         };
-        let account = world.live(1, None, begin).unwrap();
-        // Dies in the middle of the settlement, which does not take effect.
+        let account = world.run_process(1, None, begin).unwrap();
+        // Find the call that settles: a crash at it has no effect on the ledger.
         let died = (1..40).find(|call| {
-            let crash = crate::simulation::gate::CrashPoint { call: *call, after_effect: false };
-            let death = crate::simulation::world::Death::AtCall(crash);
+            let crash = crate::simulation::store_gate::CrashPoint { call: *call, after_effect: false };
+            let crash = crate::simulation::world::CrashPlan::AtCall(crash);
             let account = account.clone();
-            let repeat = format!("k{call}");
-            let lived = world.live(1, Some(death), |life| async move {
-                call_with(&life, &account, video(), Some(&repeat)).await
+            let idempotency_key = format!("k{call}");
+            let lived = world.run_process(1, Some(crash), |life| async move {
+                call_with(&life, &account, video(), Some(&idempotency_key)).await
             });
             lived.is_none() && world.gate.last_call() == "ledger.settle"
         });
-        let repeat = format!("k{}", died.expect("one call settles"));
-        world.live(1, None, |life| async move {
+        let idempotency_key = format!("k{}", died.expect("one call must settle"));
+        world.run_process(1, None, |life| async move {
             let before = life.world.oracle.sums(&account.wallet).spent;
             if late {
-                pass(120).await;
+                advance(120).await;
                 life.world.ledger.expire(life.now(), 100).await.unwrap();
             }
             for _ in 0..2 {
-                assert_eq!(call_with(&life, &account, video(), Some(&repeat)).await, Answer::Replayed);
+                assert_eq!(
+                    call_with(&life, &account, video(), Some(&idempotency_key)).await,
+                    AccountAnswer::Replayed
+                );
             }
             let paid = life.world.oracle.sums(&account.wallet).spent - before;
             assert_eq!(paid, u64::from(!late), "an expired hold is the operator's loss");
             end_all(&life).await;
         });
-        assert!(world.oracle.wrongs().is_empty(), "{}", world.oracle.wrongs().join("\n"));
+        assert!(world.oracle.violations().is_empty(), "{}", world.oracle.violations().join("\n"));
     }
 }
 
-/// What was taken down is not told again, and nobody pays for being told so.
+/// A withdrawn transcript is not replayed, and the rejected replay is free.
 #[test]
-fn the_words_of_a_withdrawn_video_are_not_repeated() {
-    play(plan([5, 0, 0, 0]), |life| async move {
+fn withdrawn_transcript_is_not_replayed() {
+    run_scenario(with_credits([5, 0, 0, 0]), |life| async move {
         let account = new_account(&life).await;
         let first = call_with(&life, &account, video(), Some("k")).await;
-        assert_eq!(first, Answer::New { from_cache: false, left: Some(4) });
-        assert_eq!(call_with(&life, &account, video(), Some("k")).await, Answer::Replayed);
+        assert_eq!(first, AccountAnswer::New { from_cache: false, left: Some(4) });
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, AccountAnswer::Replayed);
         life.world.archive.withdraw(&video(), true, life.now()).await.unwrap();
-        for repeat in ["k", "another"] {
-            let gone = call_with(&life, &account, video(), Some(repeat)).await;
-            let Answer::Refused(refused) = gone else { panic!("{repeat}: {gone:?}") };
+        for idempotency_key in ["k", "another"] {
+            let gone = call_with(&life, &account, video(), Some(idempotency_key)).await;
+            let AccountAnswer::Refused(refused) = gone else { panic!("{idempotency_key}: {gone:?}") };
             check_refused(Err::<(), _>(refused), 404, "withdrawn");
         }
         assert_eq!(remaining(&life, &account).await, 4);
         life.world.archive.withdraw(&video(), false, life.now()).await.unwrap();
-        assert_eq!(call_with(&life, &account, video(), Some("k")).await, Answer::Replayed);
+        assert_eq!(call_with(&life, &account, video(), Some("k")).await, AccountAnswer::Replayed);
     });
 }
 
-/// Whoever works on it dies: after its lease the next one works, and pays once.
+/// The worker of a request crashes: after its lease the next request works, and pays once.
 #[test]
-fn an_attempt_whose_worker_died_is_made_again() {
-    let world = World::new(plan([1, 0, 0, 0]));
-    let account = world.live(1, None, |life| async move { new_account(&life).await }).unwrap();
-    let death = crate::simulation::world::Death::After(Duration::from_millis(400));
+fn request_after_worker_crash_runs_again() {
+    let world = SimWorld::new(with_credits([1, 0, 0, 0]));
+    let account = world.run_process(1, None, |life| async move { new_account(&life).await }).unwrap();
+    let crash = crate::simulation::world::CrashPlan::After(Duration::from_millis(400));
     let dying = account.clone();
-    let lived =
-        world.live(1, Some(death), |life| async move { call_with(&life, &dying, video(), Some("k")).await });
+    let lived = world.run_process(1, Some(crash), |life| async move {
+        call_with(&life, &dying, video(), Some("k")).await
+    });
     assert_eq!(lived, None);
-    world.live(1, None, |life| async move {
+    world.run_process(1, None, |life| async move {
         let early = call_with(&life, &account, video(), Some("k")).await;
-        assert!(matches!(early, Answer::Refused(Refused::Conflict(_))), "{early:?}");
-        pass(60).await;
+        assert!(matches!(early, AccountAnswer::Refused(V1Error::Conflict(_))), "{early:?}");
+        advance(60).await;
         let answer = call_with(&life, &account, video(), Some("k")).await;
-        assert_eq!(answer, Answer::New { from_cache: false, left: Some(0) });
+        assert_eq!(answer, AccountAnswer::New { from_cache: false, left: Some(0) });
         end_all(&life).await;
     });
-    assert!(world.oracle.wrongs().is_empty(), "{}", world.oracle.wrongs().join("\n"));
+    assert!(world.oracle.violations().is_empty(), "{}", world.oracle.violations().join("\n"));
 }

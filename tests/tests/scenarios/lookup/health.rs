@@ -1,133 +1,138 @@
-//! Suppliers that keep failing rest, and come back.
+//! Circuit breakers of suppliers.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
 use transcript_core::{
-    engine::SupplierHealth,
-    lookup::{Availability, FailureReason, LookupAnswer},
+    engine::BreakerEvent,
+    lookup::{Availability, FailureReason, LookupResponse},
     supplier::SupplyReason,
     video::{Platform, VideoId},
 };
 
 use crate::{
     scenarios::{
-        End, again_after, asks, captions_do, check, check_message, keyed, new_key, pass, play, play_with,
-        script, service_spent, spent,
+        ScenarioResult, advance, check, check_message, fetch_count, keyed, new_key, retry_after_s,
+        run_scenario, run_scenario_with, script, script_captions, service_spent, spent,
     },
     simulation::{
-        supplier::Act,
-        world::{Life, Plan, SimKey, World},
+        supplier::SupplierStep,
+        world::{ProcessLife, SimKey, SimWorld, WorldConfig},
     },
 };
 
 /// One of many videos.
 fn clip(number: u32) -> VideoId {
-    VideoId::new(Platform::VideoSite, &format!("clip-{number:06}")).unwrap()
+    VideoId::new(Platform::YouTube, &format!("clip-{number:06}")).unwrap()
 }
 
-/// The captions fail with so many videos, one after the other.
-async fn fail_with(life: &Life, key: &SimKey, numbers: std::ops::Range<u32>, reason: &SupplyReason) {
-    captions_do(life, &[Act::fail(reason.clone())]);
+/// Lets the captions fail for these videos, one after another.
+async fn fail_with(life: &ProcessLife, key: &SimKey, numbers: std::ops::Range<u32>, reason: &SupplyReason) {
+    script_captions(life, &[SupplierStep::fail(reason.clone())]);
     for number in numbers {
         keyed(life, key, clip(number)).await;
     }
 }
 
-/// What was heard of health: the supplier, and why it rests, or that it works.
-fn heard(life: &Life) -> Vec<(String, Platform, &'static str, u32)> {
-    let said = |SupplierHealth { supplier, platform, rest }| {
-        let (reason, in_a_row) = rest.map_or(("works", 0), |rest| (rest.reason.as_str(), rest.in_a_row));
+/// Recorded breaker events; a closed breaker has the reason `works`.
+fn breaker_events(life: &ProcessLife) -> Vec<(String, Platform, &'static str, u32)> {
+    let to_row = |BreakerEvent { supplier, platform, cooldown }| {
+        let (reason, in_a_row) =
+            cooldown.map_or(("works", 0), |cooldown| (cooldown.reason.as_str(), cooldown.consecutive));
         (supplier, platform, reason, in_a_row)
     };
-    life.world.listener.heard().into_iter().map(said).collect()
+    life.world.listener.events().into_iter().map(to_row).collect()
 }
 
-fn rests(platform: Platform, reason: &'static str, in_a_row: u32) -> (String, Platform, &'static str, u32) {
+fn event_row(
+    platform: Platform,
+    reason: &'static str,
+    in_a_row: u32,
+) -> (String, Platform, &'static str, u32) {
     ("captions".to_owned(), platform, reason, in_a_row)
 }
 
 #[test]
-fn a_supplier_that_keeps_failing_is_not_asked_for_a_while() {
-    play(Plan::default(), |life| async move {
+fn breaker_opens_after_repeated_failures_and_closes_again() {
+    run_scenario(WorldConfig::default(), |life| async move {
         let key = new_key(&life).await;
         fail_with(&life, &key, 0..5, &SupplyReason::BotCheck).await;
-        captions_do(&life, &[Act::give(&["en"])]);
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
         let (before, at) = (service_spent(&life), life.now());
         for _ in 0..3 {
             let answer = keyed(&life, &key, clip(5)).await;
-            check(&answer, End::None(FailureReason::RateLimited));
-            check_message(&answer, "a proof that no bot is asking");
-            check_message(&answer, "please ask again in 30 seconds");
-            assert_eq!(again_after(&answer), Some(30));
+            check(&answer, ScenarioResult::None(FailureReason::RateLimited));
+            check_message(&answer, "proof that the client is not a bot");
+            check_message(&answer, "Try again in 30 seconds");
+            assert_eq!(retry_after_s(&answer), Some(30));
         }
-        // At once, without asking anybody or costing anything: no attempt either.
-        assert_eq!((life.now(), asks(&life, &clip(5))), (at, 0));
+        // Immediate, without a fetch, a charge or a counted attempt.
+        assert_eq!((life.now(), fetch_count(&life, &clip(5))), (at, 0));
         assert_eq!((spent(&life, &key), service_spent(&life)), (0, before));
-        // Another platform is asked as ever.
-        let post = VideoId::new(Platform::ShortVideo, "7000000000000000009").unwrap();
-        check(&keyed(&life, &key, post).await, End::New);
-        assert_eq!(heard(&life), [rests(Platform::VideoSite, "bot_check", 1)]);
-        pass(31).await;
-        check(&keyed(&life, &key, clip(5)).await, End::New);
-        assert_eq!(heard(&life)[1..], [rests(Platform::VideoSite, "works", 0)]);
-        check(&keyed(&life, &key, clip(6)).await, End::New);
+        // The breaker of another platform stays closed.
+        let post = VideoId::new(Platform::TikTok, "7000000000000000009").unwrap();
+        check(&keyed(&life, &key, post).await, ScenarioResult::New);
+        assert_eq!(breaker_events(&life), [event_row(Platform::YouTube, "bot_check", 1)]);
+        advance(31).await;
+        check(&keyed(&life, &key, clip(5)).await, ScenarioResult::New);
+        assert_eq!(breaker_events(&life)[1..], [event_row(Platform::YouTube, "works", 0)]);
+        check(&keyed(&life, &key, clip(6)).await, ScenarioResult::New);
     });
 }
 
 #[test]
-fn true_answers_about_videos_let_nobody_rest() {
+fn breaker_facts_about_videos_do_not_open_it() {
     for reason in [SupplyReason::NoCaptions, SupplyReason::Private, SupplyReason::Removed] {
-        play(Plan::default(), |life| async move {
+        run_scenario(WorldConfig::default(), |life| async move {
             let key = new_key(&life).await;
             fail_with(&life, &key, 0..20, &reason).await;
-            captions_do(&life, &[Act::give(&["en"])]);
-            check(&keyed(&life, &key, clip(20)).await, End::New);
-            assert!(heard(&life).is_empty());
+            script_captions(&life, &[SupplierStep::give(&["en"])]);
+            check(&keyed(&life, &key, clip(20)).await, ScenarioResult::New);
+            assert!(breaker_events(&life).is_empty());
         });
     }
 }
 
 #[test]
-fn one_video_that_fails_takes_the_supplier_from_nobody() {
-    play(Plan::default(), |life| async move {
+fn breaker_single_failing_video_stays_closed() {
+    run_scenario(WorldConfig::default(), |life| async move {
         let key = new_key(&life).await;
-        captions_do(&life, &[Act::fail(SupplyReason::Unreadable)]);
+        script_captions(&life, &[SupplierStep::fail(SupplyReason::Unreadable)]);
         for _ in 0..20 {
-            check(&keyed(&life, &key, clip(0)).await, End::None(FailureReason::FetchError));
+            check(&keyed(&life, &key, clip(0)).await, ScenarioResult::None(FailureReason::FetchError));
         }
-        assert_eq!((asks(&life, &clip(0)), heard(&life).len()), (20, 0));
+        assert_eq!((fetch_count(&life, &clip(0)), breaker_events(&life).len()), (20, 0));
     });
 }
 
 #[test]
-fn while_one_rests_the_next_one_is_asked() {
-    let world = World::new(Plan::default());
+fn breaker_open_next_supplier_is_called() {
+    let world = SimWorld::new(WorldConfig::default());
     world.has_speech.store(true, Ordering::Relaxed);
-    play_with(&world, 1, |life| async move {
+    run_scenario_with(&world, 1, |life| async move {
         let key = new_key(&life).await;
         fail_with(&life, &key, 0..5, &SupplyReason::Timeout).await;
         let answer = keyed(&life, &key, clip(5)).await;
-        check(&answer, End::New);
+        check(&answer, ScenarioResult::New);
         let Availability::Available { stored, .. } = &answer.availability else { panic!("no transcript") };
-        assert_eq!((stored.transcript.source.as_str(), asks(&life, &clip(5))), ("speech", 1));
-        // What the other one has not does not mean that there is nothing: nothing is remembered.
-        life.world.speech.set_script(script(&[Act::fail(SupplyReason::NoCaptions)]));
+        assert_eq!((stored.transcript.source.as_str(), fetch_count(&life, &clip(5))), ("speech", 1));
+        // An absence at one supplier is not final while the other is not called: it is not stored.
+        life.world.speech.set_script(script(&[SupplierStep::fail(SupplyReason::NoCaptions)]));
         for _ in 0..2 {
             let answer = keyed(&life, &key, clip(6)).await;
-            check(&answer, End::None(FailureReason::FetchError));
-            check_message(&answer, "The source captions failed with several videos of YouTube in a row");
+            check(&answer, ScenarioResult::None(FailureReason::FetchError));
+            check_message(&answer, "The source captions failed for several YouTube videos in a row");
         }
-        assert_eq!(asks(&life, &clip(6)), 2);
-        // What is final is, whoever says so.
-        life.world.speech.set_script(script(&[Act::fail(SupplyReason::Private)]));
-        check(&keyed(&life, &key, clip(7)).await, End::None(FailureReason::NoCaptions));
-        check(&keyed(&life, &key, clip(7)).await, End::None(FailureReason::NoCaptions));
-        assert_eq!(asks(&life, &clip(7)), 1);
+        assert_eq!(fetch_count(&life, &clip(6)), 2);
+        // A final reason is stored whichever supplier reports it.
+        life.world.speech.set_script(script(&[SupplierStep::fail(SupplyReason::Private)]));
+        check(&keyed(&life, &key, clip(7)).await, ScenarioResult::None(FailureReason::NoCaptions));
+        check(&keyed(&life, &key, clip(7)).await, ScenarioResult::None(FailureReason::NoCaptions));
+        assert_eq!(fetch_count(&life, &clip(7)), 1);
     });
 }
 
-/// The ends of look-ups of these videos at the same time.
-async fn all(life: &Life, key: &SimKey, numbers: std::ops::Range<u32>) -> Vec<LookupAnswer> {
+/// Responses of concurrent lookups of these videos.
+async fn all(life: &ProcessLife, key: &SimKey, numbers: std::ops::Range<u32>) -> Vec<LookupResponse> {
     let mut answers = tokio::task::JoinSet::new();
     for number in numbers {
         let (life, key) = (life.clone(), key.clone());
@@ -137,66 +142,73 @@ async fn all(life: &Life, key: &SimKey, numbers: std::ops::Range<u32>) -> Vec<Lo
 }
 
 #[test]
-fn after_the_rest_one_alone_tries_and_what_comes_of_it_is_for_all() {
-    play(Plan::default(), |life| async move {
+fn breaker_half_open_single_trial_decides_for_all() {
+    run_scenario(WorldConfig::default(), |life| async move {
         let key = new_key(&life).await;
         fail_with(&life, &key, 0..5, &SupplyReason::Timeout).await;
-        let most = |life: &Life, numbers: std::ops::Range<u32>| -> u64 {
-            numbers.map(|number| asks(life, &clip(number))).sum()
+        let total_fetches = |life: &ProcessLife, numbers: std::ops::Range<u32>| -> u64 {
+            numbers.map(|number| fetch_count(life, &clip(number))).sum()
         };
-        // In vain twice: each rest is longer.
+        // Two failed trials: each cooldown is longer.
         for (in_a_row, again) in [(2, "60 seconds"), (3, "2 minutes")] {
-            pass(if in_a_row == 2 { 30 } else { 60 }).await;
+            advance(if in_a_row == 2 { 30 } else { 60 }).await;
             let from = in_a_row * 100;
             for answer in all(&life, &key, from..from + 10).await {
-                check(&answer, End::None(FailureReason::FetchError));
+                check(&answer, ScenarioResult::None(FailureReason::FetchError));
             }
-            assert_eq!(most(&life, from..from + 10), 1);
-            assert_eq!(heard(&life).last(), Some(&rests(Platform::VideoSite, "timeout", in_a_row)));
+            assert_eq!(total_fetches(&life, from..from + 10), 1);
+            assert_eq!(
+                breaker_events(&life).last(),
+                Some(&event_row(Platform::YouTube, "timeout", in_a_row))
+            );
             check_message(&keyed(&life, &key, clip(0)).await, again);
         }
-        captions_do(&life, &[Act::give(&["en"])]);
-        pass(120).await;
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        advance(120).await;
         let answers = all(&life, &key, 500..510).await;
-        let new = answers.iter().filter(|answer| crate::scenarios::end(answer) == End::New).count();
-        assert_eq!((new, most(&life, 500..510)), (1, 1));
-        // It works: everybody may ask again.
+        let new =
+            answers.iter().filter(|answer| crate::scenarios::end(answer) == ScenarioResult::New).count();
+        assert_eq!((new, total_fetches(&life, 500..510)), (1, 1));
+        // The breaker is closed: all lookups fetch again.
         for answer in all(&life, &key, 600..610).await {
-            check(&answer, End::New);
+            check(&answer, ScenarioResult::New);
         }
     });
 }
 
 #[test]
-fn a_trial_that_is_called_off_is_one_in_vain() {
-    let mut plan = Plan::default();
-    plan.engine.work = Duration::from_secs(20);
-    play(plan, |life| async move {
+fn breaker_cancelled_trial_counts_as_failure() {
+    let mut config = WorldConfig::default();
+    config.engine.work_timeout = Duration::from_secs(20);
+    run_scenario(config, |life| async move {
         let key = new_key(&life).await;
         fail_with(&life, &key, 0..5, &SupplyReason::Timeout).await;
-        pass(30).await;
-        // It is called off when its time is over.
-        captions_do(&life, &[Act::give(&["en"]).after(Duration::from_secs(500)), Act::give(&["en"])]);
-        check(&keyed(&life, &key, clip(9)).await, End::None(FailureReason::FetchError));
-        assert_eq!(heard(&life).last(), Some(&rests(Platform::VideoSite, "timeout", 2)));
-        pass(60).await;
-        check(&keyed(&life, &key, clip(9)).await, End::New);
+        advance(30).await;
+        // The trial is cancelled at its timeout.
+        script_captions(
+            &life,
+            &[SupplierStep::give(&["en"]).after(Duration::from_secs(500)), SupplierStep::give(&["en"])],
+        );
+        check(&keyed(&life, &key, clip(9)).await, ScenarioResult::None(FailureReason::FetchError));
+        assert_eq!(breaker_events(&life).last(), Some(&event_row(Platform::YouTube, "timeout", 2)));
+        advance(60).await;
+        check(&keyed(&life, &key, clip(9)).await, ScenarioResult::New);
     });
 }
 
 #[test]
-fn a_wait_that_the_platform_names_is_kept() {
-    play(Plan::default(), |life| async move {
+fn breaker_cooldown_respects_retry_after() {
+    run_scenario(WorldConfig::default(), |life| async move {
         let key = new_key(&life).await;
         let named = SupplyReason::Throttled(Some(Duration::from_secs(300)));
         fail_with(&life, &key, 0..5, &named).await;
-        pass(290).await;
+        advance(290).await;
         let answer = keyed(&life, &key, clip(6)).await;
-        check(&answer, End::None(FailureReason::RateLimited));
+        check(&answer, ScenarioResult::None(FailureReason::RateLimited));
         check_message(&answer, "10 seconds");
-        assert_eq!(asks(&life, &clip(6)), 0);
-        captions_do(&life, &[Act::give(&["en"])]);
-        pass(10).await;
-        check(&keyed(&life, &key, clip(6)).await, End::New);
+        assert_eq!(fetch_count(&life, &clip(6)), 0);
+        script_captions(&life, &[SupplierStep::give(&["en"])]);
+        advance(10).await;
+        check(&keyed(&life, &key, clip(6)).await, ScenarioResult::New);
     });
 }

@@ -1,74 +1,84 @@
-//! Links that must be followed, and references that name no video.
+//! Short links, and references that name no video.
 
-use transcript_core::lookup::{BadReference, FailureReason, LookupAsk, Reference};
+use transcript_core::lookup::{FailureReason, LookupRequest, ReferenceError, VideoReference};
 
 use crate::{
-    scenarios::{End, ask, asks, check, new_key, play, service_spent},
+    scenarios::{ScenarioResult, check, fetch_count, look_up_as, new_key, run_scenario, service_spent},
     simulation::{
-        ops::{Caller, Target},
-        world::{Life, Plan, linked_video},
+        ops::{SimCaller, Target},
+        world::{ProcessLife, WorldConfig, linked_video},
     },
 };
 
-async fn refused(life: &Life, reference: Reference) -> BadReference {
-    let ask = LookupAsk { reference, src: None, key: None, proof: None, client: None, default_only: false };
-    life.lookups[0].look_up(ask).await.expect_err("this reference names no video")
+async fn refused(life: &ProcessLife, reference: VideoReference) -> ReferenceError {
+    let request =
+        LookupRequest { reference, src: None, key: None, proof: None, client: None, default_only: false };
+    life.lookups[0].look_up(request).await.expect_err("this reference must be rejected")
 }
 
 #[test]
-fn a_short_link_is_followed_once_and_remembered() {
-    let mut plan = Plan::default();
-    plan.lookup.misses_per_network_per_minute = 2;
-    play(plan, |life| async move {
+fn short_link_is_resolved_once_and_stored() {
+    let mut config = WorldConfig::default();
+    config.lookup.misses_per_network_per_minute = 2;
+    run_scenario(config, |life| async move {
         let key = new_key(&life).await;
-        // Followed and missed: counted once, not twice.
-        let answer = ask(&life, Caller::Nobody(None), Target::short("ZMplain1")).await;
-        check(&answer, End::None(FailureReason::NeedsVerification));
+        // Resolved and missed: counted once.
+        let answer = look_up_as(&life, SimCaller::Anonymous(None), Target::short("ZMplain1")).await;
+        check(&answer, ScenarioResult::None(FailureReason::NeedsVerification));
         assert_eq!(answer.video_id, linked_video().id());
-        check(&ask(&life, Caller::Key(key), Target::short("ZMplain1")).await, End::New);
-        // Remembered and archived: never counted.
+        check(&look_up_as(&life, SimCaller::Key(key), Target::short("ZMplain1")).await, ScenarioResult::New);
+        // Stored link and archived transcript: never counted.
         for _ in 0..4 {
-            check(&ask(&life, Caller::Nobody(None), Target::short("ZMplain1")).await, End::Archived);
+            check(
+                &look_up_as(&life, SimCaller::Anonymous(None), Target::short("ZMplain1")).await,
+                ScenarioResult::Archived,
+            );
         }
-        let other = ask(&life, Caller::Nobody(None), Target::short("ZMplain2")).await;
-        check(&other, End::Archived);
-        // That was the network's second: following a link asks its platform.
-        let third = ask(&life, Caller::Nobody(None), Target::short("ZMplain3")).await;
-        check(&third, End::None(FailureReason::FairUse));
+        let other = look_up_as(&life, SimCaller::Anonymous(None), Target::short("ZMplain2")).await;
+        check(&other, ScenarioResult::Archived);
+        // That was the network's second: resolving a link sends a request to its platform.
+        let third = look_up_as(&life, SimCaller::Anonymous(None), Target::short("ZMplain3")).await;
+        check(&third, ScenarioResult::None(FailureReason::FairUse));
         assert_eq!(third.video_id, "ZMplain3");
-        assert_eq!((asks(&life, &linked_video()), service_spent(&life)), (1, 1));
+        assert_eq!((fetch_count(&life, &linked_video()), service_spent(&life)), (1, 1));
     });
 }
 
 #[test]
-fn a_short_link_counts_as_an_attempt_of_a_key() {
-    let mut plan = Plan::default();
-    plan.lookup.attempts_per_key_per_hour = 1;
-    play(plan, |life| async move {
+fn short_link_counts_as_attempt_of_key() {
+    let mut config = WorldConfig::default();
+    config.lookup.attempts_per_key_per_hour = 1;
+    run_scenario(config, |life| async move {
         let key = new_key(&life).await;
-        check(&ask(&life, Caller::Key(key.clone()), Target::short("ZMplain1")).await, End::New);
-        check(&ask(&life, Caller::Key(key.clone()), Target::short("ZMplain1")).await, End::Archived);
-        let answer = ask(&life, Caller::Key(key), Target::short("ZMplain2")).await;
-        check(&answer, End::None(FailureReason::FairUse));
+        check(
+            &look_up_as(&life, SimCaller::Key(key.clone()), Target::short("ZMplain1")).await,
+            ScenarioResult::New,
+        );
+        check(
+            &look_up_as(&life, SimCaller::Key(key.clone()), Target::short("ZMplain1")).await,
+            ScenarioResult::Archived,
+        );
+        let answer = look_up_as(&life, SimCaller::Key(key), Target::short("ZMplain2")).await;
+        check(&answer, ScenarioResult::None(FailureReason::FairUse));
     });
 }
 
 #[test]
-fn a_short_link_that_leads_nowhere_is_refused() {
-    play(Plan::default(), |life| async move {
-        let bad = refused(&life, Reference::Url("https://vm.tiktok.com/ZMgone11/".to_owned())).await;
+fn expired_short_link_is_rejected() {
+    run_scenario(WorldConfig::default(), |life| async move {
+        let bad = refused(&life, VideoReference::Url("https://vm.tiktok.com/ZMgone11/".to_owned())).await;
         assert_eq!((bad.parameter, bad.message.as_str()), ("url", "This short link has expired."));
     });
 }
 
 #[test]
-fn a_short_link_that_cannot_be_followed_now_is_a_passing_failure() {
-    play(Plan::default(), |life| async move {
-        // Every other time, by chance, this link fails.
+fn short_link_resolver_failure_is_fetch_error() {
+    run_scenario(WorldConfig::default(), |life| async move {
+        // This link fails randomly, half of the time.
         let mut failed = 0;
         for _ in 0..10 {
-            let answer = ask(&life, Caller::Nobody(None), Target::short("ZMbad111")).await;
-            if let End::None(FailureReason::FetchError) = crate::scenarios::end(&answer) {
+            let answer = look_up_as(&life, SimCaller::Anonymous(None), Target::short("ZMbad111")).await;
+            if let ScenarioResult::None(FailureReason::FetchError) = crate::scenarios::end(&answer) {
                 assert_eq!(answer.video_id, "ZMbad111");
                 assert!(answer.watch_url.contains("/watch/short_video/vm:ZMbad111"));
                 failed += 1;
@@ -79,12 +89,12 @@ fn a_short_link_that_cannot_be_followed_now_is_a_passing_failure() {
 }
 
 #[test]
-fn a_bad_reference_names_its_parameter() {
-    play(Plan::default(), |life| async move {
+fn invalid_reference_names_its_parameter() {
+    run_scenario(WorldConfig::default(), |life| async move {
         for reference in [
-            Reference::Id("too short".to_owned()),
-            Reference::Url("https://example.com/watch?v=videoNumber".to_owned()),
-            Reference::Url(String::new()),
+            VideoReference::Id("too short".to_owned()),
+            VideoReference::Url("https://example.com/watch?v=videoNumber".to_owned()),
+            VideoReference::Url(String::new()),
         ] {
             let parameter = reference.parameter();
             let bad = refused(&life, reference).await;

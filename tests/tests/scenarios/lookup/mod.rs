@@ -1,12 +1,12 @@
-//! One story for each rule of the look-up (design 3) and each reason why there is no transcript.
+//! Scenarios of lookups: one for each rule (specification 11) and each failure reason.
 
+mod archived;
+mod concurrency;
 mod failures;
 mod fair_use;
-mod free;
 mod health;
+mod in_progress;
 mod links;
 mod paying;
-mod places;
 mod storage;
 mod visitors;
-mod waiting;

@@ -1,4 +1,4 @@
-//! One client: it asks on and on, one thing at a time, and writes down what it gets.
+//! A client of the crash tests: it sends one request after the other and records the responses.
 
 use std::{
     collections::BTreeMap,
@@ -20,81 +20,80 @@ use hyper_util::{
 use tokio::sync::watch;
 
 use super::{
-    Addresses,
-    people::Person,
-    record::{Record, Repeatable},
+    ServerAddresses,
+    clients::CrashAccount,
+    history::{CallHistory, RepeatableCall},
 };
-use crate::{server::harness::Reply, simulation::dice::Dice};
+use crate::{server::harness::ServerReply, simulation::seeded_rng::SeededRng};
 
-/// How long work that was begun by a server that died may stand in the way of its repeat: its lease, and some more.
-const PATIENCE: Duration = Duration::from_secs(150);
-/// How often a request is sent again at once whose server has died.
+/// Longest time that work of a killed server blocks its repeat: its lease, and some more.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(150);
+/// How often a request is repeated at once after its server was killed.
 const ATTEMPTS: u32 = 200;
-/// How long it waits in between: a server that has just died is not in the book yet as dead.
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(10);
-/// How long an answer may take. Whoever asks a server that has just died may reach somebody else who got its port, and who
-/// never answers.
-const ANSWERED: Duration = Duration::from_secs(60);
-/// Less than what an answer holds stays held that nobody settles.
-const HELD: Duration = Duration::from_secs(45);
-/// How many repeats of answered requests each client makes at the end.
+/// Pause between these repeats: the address of a server that was just killed is still in the log.
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(10);
+/// Timeout of a response. A request to a killed server may reach another process that got its port and never responds.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Shorter than the expiry of a hold that is neither settled nor renewed.
+const HOLD_DURATION: Duration = Duration::from_secs(45);
+/// Maximum of replayed requests per client at the end.
 const REPEATS_MAX: usize = 60;
 
-/// The videos that there are.
+/// The videos of a test.
 #[derive(Debug)]
-pub(super) struct Stock {
-    shelved: Vec<String>,
+pub(super) struct VideoPool {
+    archived: Vec<String>,
     fresh: Vec<String>,
     next: AtomicUsize,
 }
 
-impl Stock {
-    pub(super) fn new(shelved: Vec<String>, fresh: Vec<String>) -> Self {
-        Self { shelved, fresh, next: AtomicUsize::new(0) }
+impl VideoPool {
+    pub(super) fn new(archived: Vec<String>, fresh: Vec<String>) -> Self {
+        Self { archived, fresh, next: AtomicUsize::new(0) }
     }
 
-    /// One that nobody has asked for before, while there are any.
+    /// The next video that was not requested before, as long as there are any.
     fn fresh(&self) -> &str {
         &self.fresh[self.next.fetch_add(1, Ordering::Relaxed) % self.fresh.len()]
     }
 
-    /// One of the common ones: the first half are asked for with idempotency keys only, the rest without.
-    fn shelved(&self, dice: &Dice, keyed: bool) -> &str {
-        let half = self.shelved.len() / 2;
-        dice.pick::<String>(if keyed { &self.shelved[..half] } else { &self.shelved[half..] })
+    /// A common video: the first half is for requests with idempotency keys, the second for requests without.
+    fn common(&self, rng: &SeededRng, keyed: bool) -> &str {
+        let half = self.archived.len() / 2;
+        rng.pick::<String>(if keyed { &self.archived[..half] } else { &self.archived[half..] })
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Nobody took the request.
+pub(super) enum ConnectionCut {
+    /// The connection was refused.
     Unsent,
-    /// The connection ended before the answer was whole.
+    /// The connection ended before the response was complete.
     Midway,
 }
 
 fn http() -> &'static HyperClient<HttpConnector, Full<Bytes>> {
     static HTTP: OnceLock<HyperClient<HttpConnector, Full<Bytes>>> = OnceLock::new();
     HTTP.get_or_init(|| {
-        // A connection belongs to the runtime of the test that opened it, so none is kept. And no request is
-        // repeated by itself: each is written down.
+        // A connection belongs to the runtime of the test that opened it, so none is kept. The transport repeats no
+        // request: the client records each one.
         let mut builder = HyperClient::builder(TokioExecutor::new());
         builder.pool_max_idle_per_host(0).retry_canceled_requests(false);
         builder.build_http()
     })
 }
 
-/// Asks one server once.
-pub(super) async fn ask(
-    book: &Addresses,
-    place: usize,
+/// Sends one request to one server.
+pub(super) async fn send(
+    addresses: &ServerAddresses,
+    server_index: usize,
     key: &str,
     path: &str,
     idempotency_key: Option<&str>,
-) -> Result<Reply, Cut> {
+) -> Result<ServerReply, ConnectionCut> {
     let address = loop {
-        match book.address(place) {
+        match addresses.address(server_index) {
             Some(address) => break address,
             None => tokio::time::sleep(Duration::from_millis(2)).await,
         }
@@ -104,309 +103,332 @@ pub(super) async fn ask(
     if let Some(idempotency_key) = idempotency_key {
         request = request.header("idempotency-key", idempotency_key);
     }
-    let request = request.body(Full::default()).expect("a sound request");
-    let cut = |error: hyper_util::client::legacy::Error| match error.is_connect() {
-        true => Cut::Unsent,
-        false => Cut::Midway,
+    let request = request.body(Full::default()).expect("a valid request");
+    let connection_cut = |error: hyper_util::client::legacy::Error| match error.is_connect() {
+        true => ConnectionCut::Unsent,
+        false => ConnectionCut::Midway,
     };
-    let answer = async {
-        let (parts, body) = http().request(request).await.map_err(cut)?.into_parts();
-        let body = body.collect().await.map_err(|_| Cut::Midway)?.to_bytes();
-        Ok(Reply { status: parts.status, headers: parts.headers, body })
+    let response = async {
+        let (parts, body) = http().request(request).await.map_err(connection_cut)?.into_parts();
+        let body = body.collect().await.map_err(|_| ConnectionCut::Midway)?.to_bytes();
+        Ok(ServerReply { status: parts.status, headers: parts.headers, body })
     };
-    let answered = tokio::time::timeout(ANSWERED, answer).await;
-    answered.unwrap_or_else(|_| {
-        assert!(!book.has(&address), "a server that lives has not answered {path} for {ANSWERED:?}");
-        Err(Cut::Midway)
+    let result = tokio::time::timeout(RESPONSE_TIMEOUT, response).await;
+    result.unwrap_or_else(|_| {
+        assert!(
+            !addresses.has(&address),
+            "a running server did not respond to {path} within {RESPONSE_TIMEOUT:?}"
+        );
+        Err(ConnectionCut::Midway)
     })
 }
 
-/// What a client has asked for with an idempotency key, and has no answer to yet.
+/// A request with an idempotency key that has no response yet.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenRequest {
     path: String,
     video: String,
-    /// A server could not end it.
+    /// A server failed to complete it.
     is_doubtful: bool,
-    /// When it was first asked for.
+    /// The time of its first attempt.
     since: Instant,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attempted {
-    /// An answer, or a refusal for good.
-    Over,
-    /// The server died, or was not there.
-    Cut,
-    /// Another attempt is under way, or the store is away.
-    NotYet,
+enum AttemptedCall {
+    /// A response, or a final rejection.
+    Finished,
+    /// The server was killed or not running.
+    Interrupted,
+    /// Another attempt is running, or the store is unavailable.
+    Pending,
 }
 
-/// A client with what it knows.
+/// A client with its history.
 #[derive(Debug)]
-pub(super) struct Client {
-    me: Person,
-    book: Addresses,
-    stock: Arc<Stock>,
-    dice: Dice,
-    record: Record,
-    /// By idempotency key.
-    open: BTreeMap<String, Open>,
-    asked: u64,
+pub(super) struct CrashClient {
+    account: CrashAccount,
+    addresses: ServerAddresses,
+    pool: Arc<VideoPool>,
+    rng: SeededRng,
+    history: CallHistory,
+    /// Requests without a response, by idempotency key.
+    open: BTreeMap<String, OpenRequest>,
+    request_count: u64,
 }
 
-impl Client {
-    pub(super) fn new(me: Person, book: Addresses, stock: Arc<Stock>, dice: Dice) -> Self {
-        let record = Record { client: me.place, ..Record::default() };
-        Self { me, book, stock, dice, record, open: BTreeMap::new(), asked: 0 }
+impl CrashClient {
+    pub(super) fn new(
+        account: CrashAccount,
+        addresses: ServerAddresses,
+        pool: Arc<VideoPool>,
+        rng: SeededRng,
+    ) -> Self {
+        let history = CallHistory { client: account.index, ..CallHistory::default() };
+        Self { account, addresses, pool, rng, history, open: BTreeMap::new(), request_count: 0 }
     }
 
-    /// Asks until it is told to stop, then brings to an end what is open.
-    pub(super) async fn live(mut self, stopped: watch::Receiver<bool>) -> Result<Record> {
+    /// Sends requests until it is stopped, then completes its open requests.
+    pub(super) async fn run(mut self, stopped: watch::Receiver<bool>) -> Result<CallHistory> {
         while !*stopped.borrow() {
-            match self.dice.below(10) {
+            match self.rng.below(10) {
                 0..=2 => {
-                    let video = self.stock.shelved(&self.dice, false).to_owned();
-                    self.plain(&video).await?;
+                    let video = self.pool.common(&self.rng, false).to_owned();
+                    self.request_without_key(&video).await?;
                 }
                 3 => {
-                    let video = self.stock.fresh().to_owned();
-                    self.plain(&video).await?;
+                    let video = self.pool.fresh().to_owned();
+                    self.request_without_key(&video).await?;
                 }
                 4 | 5 => {
-                    let video = self.stock.shelved(&self.dice, true).to_owned();
-                    self.keyed(video).await?;
+                    let video = self.pool.common(&self.rng, true).to_owned();
+                    self.request_with_key(video).await?;
                 }
                 6 => {
-                    let video = self.stock.fresh().to_owned();
-                    self.keyed(video).await?;
+                    let video = self.pool.fresh().to_owned();
+                    self.request_with_key(video).await?;
                 }
-                7 => self.repeat_something().await?,
+                7 => self.repeat_earlier_request().await?,
                 8 => {
-                    let video = self.stock.shelved(&self.dice, true).to_owned();
+                    let video = self.pool.common(&self.rng, true).to_owned();
                     self.look_up(&video).await?;
                 }
                 _ => {
-                    let video = self.stock.fresh().to_owned();
+                    let video = self.pool.fresh().to_owned();
                     self.look_up(&video).await?;
                 }
             }
         }
-        self.end().await?;
-        Ok(self.record)
+        self.finish().await?;
+        Ok(self.history)
     }
 
-    async fn ask(&mut self, key: String, path: &str, idempotency_key: Option<&str>) -> Result<Reply, Cut> {
-        self.asked += 1;
-        let reply = ask(&self.book, self.dice.below(8) as usize, &key, path, idempotency_key).await;
-        if reply.as_ref().err() == Some(&Cut::Midway) {
-            self.record.cut += 1;
+    async fn send(
+        &mut self,
+        key: String,
+        path: &str,
+        idempotency_key: Option<&str>,
+    ) -> Result<ServerReply, ConnectionCut> {
+        self.request_count += 1;
+        let reply = send(&self.addresses, self.rng.below(8) as usize, &key, path, idempotency_key).await;
+        if reply.as_ref().err() == Some(&ConnectionCut::Midway) {
+            self.history.interrupted += 1;
         }
         reply
     }
 
-    async fn ask_account(&mut self, path: &str, idempotency_key: Option<&str>) -> Result<Reply, Cut> {
-        self.ask(self.me.account_key.clone(), path, idempotency_key).await
+    async fn send_v1(
+        &mut self,
+        path: &str,
+        idempotency_key: Option<&str>,
+    ) -> Result<ServerReply, ConnectionCut> {
+        self.send(self.account.account_key.clone(), path, idempotency_key).await
     }
 
-    /// For credits, without an idempotency key: what is cut off may have been charged, once.
-    async fn plain(&mut self, video: &str) -> Result<()> {
-        let reply = self.ask_account(&format!("/api/v1/transcript?video_id={video}"), None).await;
+    /// Requests a transcript for credits without an idempotency key: an interrupted request may have been charged once.
+    async fn request_without_key(&mut self, video: &str) -> Result<()> {
+        let reply = self.send_v1(&format!("/api/v1/transcript?video_id={video}"), None).await;
         match reply {
-            Err(Cut::Unsent) => {}
-            Err(Cut::Midway) => self.record.credit(video).perhaps += 1,
-            Ok(reply) if reply.status == 200 => self.paid(video, &reply)?,
+            Err(ConnectionCut::Unsent) => {}
+            Err(ConnectionCut::Midway) => self.history.credit(video).possible += 1,
+            Ok(reply) if reply.status == 200 => self.record_paid(video, &reply)?,
             Ok(reply) => {
-                self.refused(&reply)?;
-                self.record.loose += u64::from(reply.status != 402);
+                self.check_rejection(&reply)?;
+                self.history.unanswered += u64::from(reply.status != 402);
             }
         }
         Ok(())
     }
 
-    /// A charged answer was delivered.
-    fn paid(&mut self, video: &str, reply: &Reply) -> Result<()> {
+    /// Records a delivered, charged response.
+    fn record_paid(&mut self, video: &str, reply: &ServerReply) -> Result<()> {
         let text = reply.text();
-        ensure!(text.contains(&format!("This is {video}.")), "other words for {video}: {text}");
-        self.record.told.insert(video.to_owned());
+        ensure!(text.contains(&format!("This is {video}.")), "wrong text for {video}: {text}");
+        self.history.delivered_videos.insert(video.to_owned());
         if reply.headers.get("x-credits-remaining").is_none() {
-            // The server does not know itself whether it was paid: it gave the answer all the same.
-            self.record.credit(video).perhaps += 1;
+            // The server could not find out whether the hold was settled, and delivered the response anyway.
+            self.history.credit(video).possible += 1;
             return Ok(());
         }
-        self.record.credit(video).sure += 1;
+        self.history.credit(video).certain += 1;
         let left: u64 = reply.header("x-credits-remaining").parse()?;
-        // The least and the most that can be spent or held at this moment.
-        let (least, most) = self.record.spent();
-        let most = most + self.record.loose;
-        let gone = self.me.credits.checked_sub(left);
+        // Bounds of the credits that may be spent or held now.
+        let (least, most) = self.history.spent_bounds();
+        let most = most + self.history.unanswered;
+        let gone = self.account.credits.checked_sub(left);
         ensure!(
             gone.is_some_and(|gone| (least..=most).contains(&gone)),
-            "client {}: {left} credits are left of {}, where {least} to {most} are gone",
-            self.me.place,
-            self.me.credits
+            "client {}: {left} credits are left of {}, but {least} to {most} must be spent or held",
+            self.account.index,
+            self.account.credits
         );
         Ok(())
     }
 
-    /// Whoever is refused is charged nothing; and nobody is refused without a reason.
-    fn refused(&self, reply: &Reply) -> Result<()> {
+    /// Checks that a rejection has a reason. A rejected request is not charged.
+    fn check_rejection(&self, reply: &ServerReply) -> Result<()> {
         match reply.status.as_u16() {
             402 => {
-                let (_, most) = self.record.spent();
-                let most = most + self.record.loose;
-                ensure!(most >= self.me.credits, "refused with credits left: {}", reply.text());
+                let (_, most) = self.history.spent_bounds();
+                let most = most + self.history.unanswered;
+                ensure!(most >= self.account.credits, "refused with credits left: {}", reply.text());
             }
-            // The store is away, or work goes on that somebody else began.
+            // The store is unavailable, or another attempt still runs.
             404 | 409 | 500 | 503 => {}
             status => bail!("{status}: {}", reply.text()),
         }
         Ok(())
     }
 
-    /// With an idempotency key: charged once in the end, however often it is asked.
-    async fn keyed(&mut self, video: String) -> Result<()> {
-        let key = format!("client-{}-{}", self.me.place, self.asked);
+    /// Requests a transcript with an idempotency key: charged once in the end, however often it is repeated.
+    async fn request_with_key(&mut self, video: String) -> Result<()> {
+        let key = format!("client-{}-{}", self.account.index, self.request_count);
         let path = format!("/api/v1/transcript?video_id={video}");
-        self.open.insert(key.clone(), Open { path, video, is_doubtful: false, since: Instant::now() });
-        // At once again: what was stored and not yet paid is paid by its repeat, as long as it is held.
+        self.open.insert(key.clone(), OpenRequest { path, video, is_doubtful: false, since: Instant::now() });
+        // Repeated at once: while the hold is open, the replay of a stored response settles it.
         for _ in 0..ATTEMPTS {
-            if self.attempt(&key).await? != Attempted::Cut {
+            if self.attempt(&key).await? != AttemptedCall::Interrupted {
                 break;
             }
-            tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+            tokio::time::sleep(ATTEMPT_PAUSE).await;
         }
         Ok(())
     }
 
-    /// Asks once for what is open.
-    async fn attempt(&mut self, key: &str) -> Result<Attempted> {
-        let Some(Open { path, video, is_doubtful, since }) = self.open.get(key).cloned() else {
-            return Ok(Attempted::Over);
+    /// Sends an open request once.
+    async fn attempt(&mut self, key: &str) -> Result<AttemptedCall> {
+        let Some(OpenRequest { path, video, is_doubtful, since }) = self.open.get(key).cloned() else {
+            return Ok(AttemptedCall::Finished);
         };
-        let reply = match self.ask_account(&path, Some(key)).await {
-            Err(Cut::Unsent) => return Ok(Attempted::Cut),
-            Err(Cut::Midway) => {
-                self.record.loose += 1;
-                return Ok(Attempted::Cut);
+        let reply = match self.send_v1(&path, Some(key)).await {
+            Err(ConnectionCut::Unsent) => return Ok(AttemptedCall::Interrupted),
+            Err(ConnectionCut::Midway) => {
+                self.history.unanswered += 1;
+                return Ok(AttemptedCall::Interrupted);
             }
             Ok(reply) => reply,
         };
         match reply.status.as_u16() {
             200 => {
                 if reply.headers.contains_key("idempotent-replayed") {
-                    // What is left is told as it was when the credit was held. A server that could not find out
-                    // whether the answer was stored has given the credit back; and one that died between storing and
-                    // settling held it for a minute.
-                    let is_doubtful = is_doubtful || since.elapsed() > HELD;
-                    let tally = self.record.credit(&video);
-                    *(if is_doubtful { &mut tally.perhaps } else { &mut tally.sure }) += 1;
-                    self.record.told.insert(video);
+                    // A replay shows the balance at the time of the hold. A server that could not find out whether the
+                    // response was stored has released the hold; one that was killed between storing and settling left
+                    // it open for a minute.
+                    let is_doubtful = is_doubtful || since.elapsed() > HOLD_DURATION;
+                    let tally = self.history.credit(&video);
+                    *(if is_doubtful { &mut tally.possible } else { &mut tally.certain }) += 1;
+                    self.history.delivered_videos.insert(video);
                 } else {
-                    self.paid(&video, &reply)?;
+                    self.record_paid(&video, &reply)?;
                 }
                 let body = reply.body.to_vec();
-                self.record.repeatable.push(Repeatable { path, key: key.to_owned(), body });
+                self.history.repeatable.push(RepeatableCall { path, key: key.to_owned(), body });
             }
             status @ (409 | 500 | 503) => {
-                self.record.loose += 1;
+                self.history.unanswered += 1;
                 if let Some(open) = self.open.get_mut(key) {
                     open.is_doubtful |= status != 409;
                 }
-                return Ok(Attempted::NotYet);
+                return Ok(AttemptedCall::Pending);
             }
-            // Nothing was stored under the key, so it is as if it had never been used.
-            _ => self.refused(&reply)?,
+            // Nothing was stored under the key, so the key is unused.
+            _ => self.check_rejection(&reply)?,
         }
         self.open.remove(key);
-        Ok(Attempted::Over)
+        Ok(AttemptedCall::Finished)
     }
 
-    /// An earlier request once more: one without an answer, or one that was answered.
-    async fn repeat_something(&mut self) -> Result<()> {
+    /// Repeats an earlier request, with or without a response.
+    async fn repeat_earlier_request(&mut self) -> Result<()> {
         let open: Vec<String> = self.open.keys().cloned().collect();
-        if !open.is_empty() && self.dice.chance(500) {
-            let key = self.dice.pick(&open).clone();
+        if !open.is_empty() && self.rng.chance(500) {
+            let key = self.rng.pick(&open).clone();
             return self.attempt(&key).await.map(|_| ());
         }
-        if !self.record.repeatable.is_empty() {
-            let known = self.dice.pick(&self.record.repeatable).clone();
-            self.repeat(&known).await?;
+        if !self.history.repeatable.is_empty() {
+            let call = self.rng.pick(&self.history.repeatable).clone();
+            self.repeat(&call).await?;
         }
         Ok(())
     }
 
-    /// The same again, which was answered: the same answer, to the byte. Whether it came.
-    async fn repeat(&mut self, known: &Repeatable) -> Result<bool> {
-        let Ok(reply) = self.ask_account(&known.path, Some(&known.key)).await else { return Ok(false) };
+    /// Repeats a completed request and checks that the replay is equal to the byte. Returns `false` without a response.
+    async fn repeat(&mut self, call: &RepeatableCall) -> Result<bool> {
+        let Ok(reply) = self.send_v1(&call.path, Some(&call.key)).await else { return Ok(false) };
         if matches!(reply.status.as_u16(), 500 | 503) {
             return Ok(false);
         }
-        ensure!(reply.status == 200, "an answered request was refused: {}", reply.text());
-        ensure!(reply.header("idempotent-replayed") == "true", "{} was answered anew", known.key);
-        ensure!(reply.body == known.body, "{} was answered in another way", known.key);
-        self.record.replayed += 1;
+        ensure!(reply.status == 200, "a completed request was rejected: {}", reply.text());
+        ensure!(reply.header("idempotent-replayed") == "true", "{} was not replayed", call.key);
+        ensure!(reply.body == call.body, "the replay of {} differs", call.key);
+        self.history.replayed += 1;
         Ok(true)
     }
 
-    /// For the allowance of look-ups: only what is new is charged.
+    /// Looks a video up with the allowance of the key: only new transcripts are charged.
     async fn look_up(&mut self, video: &str) -> Result<()> {
-        let key = self.me.lookup_key.clone();
-        match self.ask(key, &format!("/api/transcript?v={video}"), None).await {
-            Err(Cut::Unsent) => {}
-            Err(Cut::Midway) => self.record.lookup(video).perhaps += 1,
+        let key = self.account.lookup_key.clone();
+        match self.send(key, &format!("/api/transcript?v={video}"), None).await {
+            Err(ConnectionCut::Unsent) => {}
+            Err(ConnectionCut::Midway) => self.history.lookup(video).possible += 1,
             Ok(reply) => {
-                ensure!(reply.status == 200, "Surface A answers in-band: {} {}", reply.status, reply.text());
+                ensure!(
+                    reply.status == 200,
+                    "the lookup API did not respond in-band: {} {}",
+                    reply.status,
+                    reply.text()
+                );
                 let body = reply.json();
                 if body["available"] == true {
                     let words = format!("This is {video}.");
-                    ensure!(body["transcript"][0]["text"] == words, "other words for {video}");
-                    self.record.told.insert(video.to_owned());
+                    ensure!(body["transcript"][0]["text"] == words, "wrong text for {video}");
+                    self.history.delivered_videos.insert(video.to_owned());
                     if body["fromCache"] == false {
-                        self.record.lookup(video).sure += 1;
+                        self.history.lookup(video).certain += 1;
                     }
-                } else if goes_on(body["failureMessage"].as_str().unwrap_or_default()) {
-                    self.record.lookup(video).perhaps += 1;
+                } else if is_still_running(body["failureMessage"].as_str().unwrap_or_default()) {
+                    self.history.lookup(video).possible += 1;
                 }
             }
         }
         Ok(())
     }
 
-    /// Everything that is open is asked for until it is answered, and much that was answered once more.
-    async fn end(&mut self) -> Result<()> {
-        let until = Instant::now() + PATIENCE;
+    /// Repeats every open request until it is completed, replays many completed ones, and records the final balances.
+    async fn finish(&mut self) -> Result<()> {
+        let deadline = Instant::now() + COMPLETION_TIMEOUT;
         while let Some(key) = self.open.keys().next().cloned() {
-            if self.attempt(&key).await? != Attempted::Over {
-                ensure!(Instant::now() < until, "client {}: {key} was never answered", self.me.place);
+            if self.attempt(&key).await? != AttemptedCall::Finished {
+                ensure!(Instant::now() < deadline, "client {}: {key} got no response", self.account.index);
                 tokio::time::sleep(Duration::from_millis(250)).await;
             }
         }
-        for known in self.record.repeatable.clone().iter().rev().take(REPEATS_MAX) {
-            while !self.repeat(known).await? {
-                ensure!(Instant::now() < until, "client {}: no repeat came", self.me.place);
+        for call in self.history.repeatable.clone().iter().rev().take(REPEATS_MAX) {
+            while !self.repeat(call).await? {
+                ensure!(Instant::now() < deadline, "client {}: a replay got no response", self.account.index);
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
-        let me = self.figure("/api/v1/me", self.me.account_key.clone(), "credits_remaining").await?;
-        let used = self.figure("/api/keys/me", self.me.lookup_key.clone(), "used").await?;
-        self.record.at_the_end = (me, used);
+        let me =
+            self.read_number("/api/v1/me", self.account.account_key.clone(), "credits_remaining").await?;
+        let used = self.read_number("/api/keys/me", self.account.lookup_key.clone(), "used").await?;
+        self.history.final_state = (me, used);
         Ok(())
     }
 
-    async fn figure(&mut self, path: &str, key: String, name: &str) -> Result<u64> {
-        match self.ask(key, path, None).await {
+    async fn read_number(&mut self, path: &str, key: String, name: &str) -> Result<u64> {
+        match self.send(key, path, None).await {
             Ok(reply) => match reply.json()[name].as_u64() {
-                Some(figure) => Ok(figure),
+                Some(value) => Ok(value),
                 None => bail!("no {name} in {}", reply.text()),
             },
-            Err(cut) => bail!("{path}: {cut:?}"),
+            Err(connection_cut) => bail!("{path}: {connection_cut:?}"),
         }
     }
 }
 
-/// Whether the work goes on for whoever asks next: it may still be charged, once.
-fn goes_on(message: &str) -> bool {
+/// Whether the message says that the fetch still runs: it may be charged once.
+fn is_still_running(message: &str) -> bool {
     ["still being transcribed", "took too long"].iter().any(|text| message.contains(text))
 }

@@ -1,4 +1,4 @@
-//! Clocks that are wrong.
+//! Wrong clocks of servers.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use anyhow::Result;
 
 use crate::server::preload;
 
-/// A clock that is right.
-pub(super) const RIGHT: i64 = 0;
+/// The offset of a correct clock.
+pub(super) const CORRECT: i64 = 0;
 
-/// What the environment of a server needs whose clock is so many seconds ahead of the machine's; what sets it wrong is
-/// compiled into this folder.
-pub(super) fn settings(ahead: i64, folder: &Path) -> Result<Vec<(String, String)>> {
-    if ahead == RIGHT {
+/// The environment of a server whose clock is `ahead` seconds ahead of the machine's; the preloaded library is compiled
+/// into this folder.
+pub(super) fn settings(ahead_s: i64, folder: &Path) -> Result<Vec<(String, String)>> {
+    if ahead_s == CORRECT {
         return Ok(Vec::new());
     }
-    let library = preload::library("clock/wrong.c", folder)?;
-    let settings = [("LD_PRELOAD", library.display().to_string()), ("WRONG_BY", ahead.to_string())];
+    let library = preload::compile_library("clock/wrong.c", folder)?;
+    let settings = [("LD_PRELOAD", library.display().to_string()), ("WRONG_BY", ahead_s.to_string())];
     Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
 }

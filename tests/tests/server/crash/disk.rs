@@ -1,5 +1,5 @@
-//! A disk that does not keep what is written: nobody is told that it did, nothing more is written until the server
-//! is started anew, and nobody pays who is not answered. What is archived is served all the same.
+//! Failing syncs of the disk: writes are not acknowledged, the server writes nothing until its restart, and callers
+//! without a response are not charged. Archived transcripts are still served.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -10,101 +10,102 @@ use tokio::task::JoinSet;
 use transcript_core::{PageRequest, ids::WalletId};
 use verbatim_tests::replay::ReplayProxy;
 
-use super::{people::People, platform, store::Store};
+use super::{clients::CrashAccounts, platform, store::CrashStore};
 use crate::server::{
-    harness::{Reply, Server, borrowed},
-    killed::check_ledger,
+    harness::{ServerFixture, ServerReply, borrow_settings},
+    kill_restart::check_ledger,
     preload,
 };
 
-/// How often something is done before the disk refuses, so that the connection that writes knows whether it is alone.
+/// Calls before the disk fails, so that the writer connection knows whether it is alone.
 const BEFORE: usize = 24;
-/// How often it is done then.
+/// Calls after that.
 const AFTER: usize = 8;
-/// Whose allowances a look-up is charged to: the key's, and the service's of the day.
+/// Wallets that a lookup charges: the key's, and the service's of the day.
 const WALLETS: usize = 2;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_charge_that_the_disk_refuses_is_no_charge_for_nothing() -> Result<()> {
-    ledger_refuses(1).await
+async fn disk_failure_during_charge_charges_delivered_only() -> Result<()> {
+    check_ledger_failure(1).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn charges_that_the_disk_refuses_together_are_none_for_nothing() -> Result<()> {
-    ledger_refuses(AFTER).await
+async fn disk_failure_during_group_commit_charges_delivered_only() -> Result<()> {
+    check_ledger_failure(AFTER).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_that_the_disk_refuses_are_not_delivered() -> Result<()> {
-    archive_refuses(1).await
+async fn disk_failure_during_archiving_delivers_nothing() -> Result<()> {
+    check_archive_failure(1).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_that_the_disk_refuses_together_are_not_delivered() -> Result<()> {
-    archive_refuses(AFTER).await
+async fn disk_failure_during_concurrent_archiving_delivers_nothing() -> Result<()> {
+    check_archive_failure(AFTER).await
 }
 
-/// A server on files whose disk can be made to refuse.
-struct Fixture {
-    store: Store,
-    people: People,
+/// A server on files, with a disk that the test can make fail.
+struct DiskFixture {
+    store: CrashStore,
+    accounts: CrashAccounts,
     videos: Vec<String>,
     proxy: ReplayProxy,
-    sign: PathBuf,
+    sign_file: PathBuf,
     log: PathBuf,
 }
 
-impl Fixture {
+impl DiskFixture {
     async fn new() -> Result<Self> {
         let videos: Vec<String> =
-            (0..BEFORE + 2 * AFTER).map(|place| format!("refused-{place:03}")).collect();
+            (0..BEFORE + 2 * AFTER).map(|index| format!("refused-{index:03}")).collect();
         let names: Vec<&str> = videos.iter().map(String::as_str).collect();
-        let (proxy, store) = (platform::platform(&names, Duration::from_millis(1))?, Store::files()?);
-        let people = People::made(&store, 1).await?;
+        let (proxy, store) =
+            (platform::start_platform(&names, Duration::from_millis(1))?, CrashStore::files()?);
+        let accounts = CrashAccounts::create(&store, 1).await?;
         let folder = store.data.path();
-        let (sign, log) = (folder.join("sign"), folder.join("log"));
-        Ok(Self { store, people, videos, proxy, sign, log })
+        let (sign_file, log) = (folder.join("sign"), folder.join("log"));
+        Ok(Self { store, accounts, videos, proxy, sign_file, log })
     }
 
-    fn start(&self) -> Result<Arc<Server>> {
+    fn start(&self) -> Result<Arc<ServerFixture>> {
         let mut settings = super::settings(&self.store, &self.proxy);
-        let library = preload::library("disk/refuses.c", self.store.data.path())?;
+        let library = preload::compile_library("disk/refuses.c", self.store.data.path())?;
         settings.push(("LD_PRELOAD".to_owned(), library.display().to_string()));
-        settings.push(("DISK_REFUSES".to_owned(), self.sign.display().to_string()));
-        let settings = borrowed(&settings);
-        Ok(Arc::new(Server::start_with_log(&self.store.data, &settings, &self.log)?))
+        settings.push(("DISK_REFUSES".to_owned(), self.sign_file.display().to_string()));
+        let settings = borrow_settings(&settings);
+        Ok(Arc::new(ServerFixture::start_with_log(&self.store.data, &settings, &self.log)?))
     }
 
-    /// Has the disk refuse what is written to a file, until [`Self::mend`].
-    fn refuse(&self, file: &str) -> Result<()> {
-        // It is there at once, in whole.
-        let (new, path) = (self.sign.with_extension("new"), self.store.data.path().join(file));
+    /// Makes the disk fail for writes to a file, until [`Self::mend`].
+    fn fail(&self, file: &str) -> Result<()> {
+        // The rename replaces the file atomically.
+        let (new, path) = (self.sign_file.with_extension("new"), self.store.data.path().join(file));
         std::fs::write(&new, path.display().to_string())?;
-        Ok(std::fs::rename(new, &self.sign)?)
+        Ok(std::fs::rename(new, &self.sign_file)?)
     }
 
     fn mend(&self) -> Result<()> {
-        Ok(std::fs::remove_file(&self.sign)?)
+        Ok(std::fs::remove_file(&self.sign_file)?)
     }
 
-    /// The log says it once, of this file. Who writes alone is told by SQLite itself.
+    /// Checks that the log has one failure, of this file. SQLite itself reports it to a single writer.
     fn check_log(&self, file: &str, callers: usize) -> Result<()> {
-        let said = std::fs::read_to_string(&self.log)?;
-        let is_told = |line: &&str| line.contains("the disk did not keep what was written error=");
-        let told: Vec<&str> = said.lines().filter(is_told).collect();
-        ensure!(told.len() == 1 && told[0].contains(file), "{said}");
-        ensure!(callers > 1 || told[0].contains("code: 1034"), "{said}");
+        let log_text = std::fs::read_to_string(&self.log)?;
+        let is_sync_failure = |line: &&str| line.contains("database sync failed, writes disabled error=");
+        let failures: Vec<&str> = log_text.lines().filter(is_sync_failure).collect();
+        ensure!(failures.len() == 1 && failures[0].contains(file), "{log_text}");
+        ensure!(callers > 1 || failures[0].contains("code: 1034"), "{log_text}");
         Ok(())
     }
 
-    /// Asks for these with a key, so many at the same time.
-    async fn ask(
+    /// Sends these requests with a key, this many at the same time.
+    async fn send(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<ServerFixture>,
         key: &str,
         paths: &[String],
         callers: usize,
-    ) -> Result<Vec<Reply>> {
+    ) -> Result<Vec<ServerReply>> {
         let mut replies = Vec::new();
         for paths in paths.chunks(callers) {
             let mut calls = JoinSet::new();
@@ -119,16 +120,16 @@ impl Fixture {
         Ok(replies)
     }
 
-    /// Those of them whose words came.
-    async fn looked_up(
+    /// Looks videos up; returns those whose transcripts were delivered.
+    async fn look_up_all(
         &self,
-        server: &Arc<Server>,
+        server: &Arc<ServerFixture>,
         videos: &[String],
         callers: usize,
     ) -> Result<Vec<String>> {
         let paths: Vec<String> = videos.iter().map(|video| format!("/api/transcript?v={video}")).collect();
         let mut delivered = Vec::new();
-        for reply in self.ask(server, &self.people.librarian, &paths, callers).await? {
+        for reply in self.send(server, &self.accounts.uncounted_key, &paths, callers).await? {
             let body = reply.json();
             let video = body["videoId"].as_str().unwrap_or_default().to_owned();
             match body["available"] == json!(true) {
@@ -143,20 +144,20 @@ impl Fixture {
         Ok(delivered)
     }
 
-    /// How many of these charges of one archived video were answered with its words; the others are refused.
-    async fn charged(&self, server: &Arc<Server>, count: usize, callers: usize) -> Result<usize> {
+    /// Requests one archived video for credits; returns the number of delivered responses. The others must be rejected.
+    async fn charge(&self, server: &Arc<ServerFixture>, count: usize, callers: usize) -> Result<usize> {
         let path = format!("/api/v1/transcript?video_id={}", self.videos[0]);
         let replies =
-            self.ask(server, &self.people.clients[0].account_key, &vec![path; count], callers).await?;
-        let is_refused = |reply: &&Reply| reply.status == StatusCode::INTERNAL_SERVER_ERROR;
+            self.send(server, &self.accounts.clients[0].account_key, &vec![path; count], callers).await?;
+        let is_refused = |reply: &&ServerReply| reply.status == StatusCode::INTERNAL_SERVER_ERROR;
         let refused = replies.iter().filter(is_refused).count();
         let delivered = replies.iter().filter(|reply| reply.status == StatusCode::OK).count();
         ensure!(refused + delivered == count, "{replies:?}");
         Ok(delivered)
     }
 
-    /// How many charges the ledger has of the account, once nothing is held any more.
-    async fn entries(&self, wallet: &WalletId) -> Result<usize> {
+    /// The number of charges of the account, after all holds have ended.
+    async fn count_charges(&self, wallet: &WalletId) -> Result<usize> {
         let open = self.store.open().await?;
         let entries = open.ledger.entries(wallet, PageRequest::first()).await?.items;
         open.close().await;
@@ -164,60 +165,72 @@ impl Fixture {
     }
 }
 
-/// What a wish for a new key is answered.
-async fn new_key(server: &Server) -> Result<StatusCode> {
+/// The status of a request for a new key.
+async fn create_key(server: &ServerFixture) -> Result<StatusCode> {
     Ok(server.send(Method::POST, "/api/keys", &[], "").await?.status)
 }
 
-/// The disk refuses the file of the ledger.
-async fn ledger_refuses(callers: usize) -> Result<()> {
-    let fixture = Fixture::new().await?;
-    let account = &fixture.people.clients[0].account_wallet;
+/// The disk fails for the main database file.
+async fn check_ledger_failure(callers: usize) -> Result<()> {
+    let fixture = DiskFixture::new().await?;
+    let account = &fixture.accounts.clients[0].account_wallet;
     let server = fixture.start()?;
-    fixture.looked_up(&server, &fixture.videos[..1], 1).await?;
-    assert_eq!(fixture.charged(&server, BEFORE, callers).await?, BEFORE);
-    fixture.refuse("verbatim.db")?;
-    // Of those that were to be committed then nobody knows: they are answered.
-    let unknown = fixture.charged(&server, callers, callers).await?;
-    assert_eq!(fixture.charged(&server, AFTER, callers).await?, 0);
+    fixture.look_up_all(&server, &fixture.videos[..1], 1).await?;
+    assert_eq!(fixture.charge(&server, BEFORE, callers).await?, BEFORE);
+    fixture.fail("verbatim.db")?;
+    // The charges of the failing commit have an unknown result: their responses are delivered.
+    let unknown = fixture.charge(&server, callers, callers).await?;
+    assert_eq!(fixture.charge(&server, AFTER, callers).await?, 0);
     fixture.mend()?;
-    assert_eq!(fixture.charged(&server, AFTER, callers).await?, 0, "it is believed again");
-    assert_eq!(new_key(&server).await?, StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(fixture.looked_up(&server, &fixture.videos[..1], 1).await?.len(), 1, "it is archived");
+    assert_eq!(fixture.charge(&server, AFTER, callers).await?, 0, "the server writes after a failed sync");
+    assert_eq!(create_key(&server).await?, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(
+        fixture.look_up_all(&server, &fixture.videos[..1], 1).await?.len(),
+        1,
+        "an archived transcript is missing"
+    );
     fixture.check_log("verbatim.db", callers)?;
     drop(server);
     check_ledger(&fixture.store.data).await?;
-    let charged = fixture.entries(account).await?;
+    let charged = fixture.count_charges(account).await?;
     assert!((BEFORE..=BEFORE + unknown).contains(&charged), "{charged} charges, {unknown} unknown");
 
     let server = fixture.start()?;
-    assert_eq!(fixture.charged(&server, AFTER, callers).await?, AFTER);
+    assert_eq!(fixture.charge(&server, AFTER, callers).await?, AFTER);
     drop(server);
     check_ledger(&fixture.store.data).await?;
-    assert_eq!(fixture.entries(account).await?, charged + AFTER);
+    assert_eq!(fixture.count_charges(account).await?, charged + AFTER);
     Ok(())
 }
 
-/// The disk refuses the file of the archive.
-async fn archive_refuses(callers: usize) -> Result<()> {
-    let fixture = Fixture::new().await?;
+/// The disk fails for the archive file.
+async fn check_archive_failure(callers: usize) -> Result<()> {
+    let fixture = DiskFixture::new().await?;
     let (before, after) = fixture.videos.split_at(BEFORE);
     let (refused, late) = after.split_at(AFTER);
     let server = fixture.start()?;
-    assert_eq!(fixture.looked_up(&server, before, callers).await?, before);
-    fixture.refuse("archive.db")?;
-    assert_eq!(fixture.looked_up(&server, refused, callers).await?, [""; 0]);
+    assert_eq!(fixture.look_up_all(&server, before, callers).await?, before);
+    fixture.fail("archive.db")?;
+    assert_eq!(fixture.look_up_all(&server, refused, callers).await?, [""; 0]);
     fixture.mend()?;
-    assert_eq!(fixture.looked_up(&server, late, callers).await?, [""; 0], "it is believed again");
-    assert_eq!(new_key(&server).await?, StatusCode::CREATED, "the other file's disk is sound");
-    assert_eq!(fixture.looked_up(&server, before, callers).await?, before);
+    assert_eq!(
+        fixture.look_up_all(&server, late, callers).await?,
+        [""; 0],
+        "the server writes after a failed sync"
+    );
+    assert_eq!(create_key(&server).await?, StatusCode::CREATED, "the main database file has no failure");
+    assert_eq!(fixture.look_up_all(&server, before, callers).await?, before);
     fixture.check_log("archive.db", callers)?;
     drop(server);
-    assert_eq!(check_ledger(&fixture.store.data).await?, WALLETS * before.len(), "whoever was refused paid");
+    assert_eq!(
+        check_ledger(&fixture.store.data).await?,
+        WALLETS * before.len(),
+        "a caller without a transcript was charged"
+    );
 
     let server = fixture.start()?;
-    assert_eq!(fixture.looked_up(&server, late, callers).await?, late);
-    assert_eq!(fixture.looked_up(&server, before, callers).await?, before);
+    assert_eq!(fixture.look_up_all(&server, late, callers).await?, late);
+    assert_eq!(fixture.look_up_all(&server, before, callers).await?, before);
     drop(server);
     assert_eq!(check_ledger(&fixture.store.data).await?, WALLETS * (before.len() + late.len()));
     Ok(())

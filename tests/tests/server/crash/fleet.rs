@@ -1,87 +1,91 @@
-//! The servers, of which one after the other is killed and started anew.
+//! The servers of a test, which are killed and restarted one after the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{Addresses, clock, store::Store};
-use crate::server::harness::{Server, borrowed};
+use super::{ServerAddresses, clock, store::CrashStore};
+use crate::server::harness::{ServerFixture, borrow_settings};
 
-/// Where each server listens; nowhere while it is being started anew.
+/// The address of each server; `None` while it restarts.
 #[derive(Debug, Default)]
-pub(super) struct Book(Mutex<Vec<Option<String>>>);
+pub(super) struct FleetLog(Mutex<Vec<Option<String>>>);
 
-impl Book {
-    /// The address of a server, or of the next one that has any.
-    pub(super) fn address(&self, place: usize) -> Option<String> {
-        let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (0..book.len()).find_map(|step| book[(place + step) % book.len()].clone())
+impl FleetLog {
+    /// The address of a server, or of the next one that has an address.
+    pub(super) fn address(&self, index: usize) -> Option<String> {
+        let addresses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (0..addresses.len()).find_map(|step| addresses[(index + step) % addresses.len()].clone())
     }
 
     /// Whether a server listens there.
     pub(super) fn has(&self, address: &str) -> bool {
-        let book = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        book.iter().flatten().any(|known| known == address)
+        let addresses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        addresses.iter().flatten().any(|known| known == address)
     }
 
-    fn set(&self, place: usize, address: Option<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)[place] = address;
+    fn set(&self, index: usize, address: Option<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)[index] = address;
     }
 }
 
 /// All servers of a test.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(super) struct ServerFleet {
     data: std::path::PathBuf,
-    /// Of each server.
+    /// The settings of each server.
     settings: Vec<Vec<(String, String)>>,
-    servers: Vec<Option<Server>>,
-    book: Addresses,
+    servers: Vec<Option<ServerFixture>>,
+    log: ServerAddresses,
 }
 
-impl Fleet {
-    /// As many servers as there are clocks, each of which is so many seconds ahead.
-    pub(super) async fn start(store: &Store, settings: &[(String, String)], clocks: &[i64]) -> Result<Self> {
+impl ServerFleet {
+    /// Starts one server per clock, each of which is ahead by this many seconds.
+    pub(super) async fn start(
+        store: &CrashStore,
+        settings: &[(String, String)],
+        clocks: &[i64],
+    ) -> Result<Self> {
         let count = clocks.len();
-        let of = |ahead: &i64| Ok([settings, &clock::settings(*ahead, store.data.path())?].concat());
-        let settings = clocks.iter().map(of).collect::<Result<_>>()?;
-        let book = Arc::new(Book(Mutex::new(vec![None; count])));
+        let settings_of = |ahead: &i64| Ok([settings, &clock::settings(*ahead, store.data.path())?].concat());
+        let settings = clocks.iter().map(settings_of).collect::<Result<_>>()?;
+        let addresses = Arc::new(FleetLog(Mutex::new(vec![None; count])));
         let servers = (0..count).map(|_| None).collect();
-        let mut fleet = Self { data: store.data.path().to_owned(), settings, servers, book };
-        for place in 0..count {
-            fleet.start_one(place).await?;
+        let mut fleet = Self { data: store.data.path().to_owned(), settings, servers, log: addresses };
+        for index in 0..count {
+            fleet.start_one(index).await?;
         }
         Ok(fleet)
     }
 
-    pub(super) fn book(&self) -> Addresses {
-        Arc::clone(&self.book)
+    pub(super) fn log(&self) -> ServerAddresses {
+        Arc::clone(&self.log)
     }
 
-    async fn start_one(&mut self, place: usize) -> Result<()> {
-        let (data, settings) = (self.data.clone(), self.settings[place].clone());
-        let starting = tokio::task::spawn_blocking(move || {
-            let settings = borrowed(&settings);
-            Server::start_in(&data, &settings)
+    async fn start_one(&mut self, index: usize) -> Result<()> {
+        let (data, settings) = (self.data.clone(), self.settings[index].clone());
+        let start = tokio::task::spawn_blocking(move || {
+            let settings = borrow_settings(&settings);
+            ServerFixture::start_in(&data, &settings)
         });
-        let server = starting.await??;
-        self.book.set(place, Some(server.address().to_owned()));
-        self.servers[place] = Some(server);
+        let server = start.await??;
+        self.log.set(index, Some(server.address().to_owned()));
+        self.servers[index] = Some(server);
         Ok(())
     }
 
-    /// Kills a server, whatever it is doing, and starts another one in its place.
-    pub(super) async fn kill_and_start(&mut self, place: usize) -> Result<()> {
-        let server = self.servers[place].take().context("no server to kill")?;
+    /// Kills a server at any point of its work and starts another one at its index.
+    pub(super) async fn kill_and_start(&mut self, index: usize) -> Result<()> {
+        let server = self.servers[index].take().context("no server to kill")?;
         let kill = std::process::Command::new("kill").args(["-KILL", &server.pid().to_string()]).status()?;
-        ensure!(kill.success(), "the server had ended by itself");
-        // Whoever asks while it dies is cut off, or refused.
+        ensure!(kill.success(), "the server had ended before the kill");
+        // Requests to the killed server are interrupted or refused.
         drop(server);
-        self.book.set(place, None);
-        self.start_one(place).await
+        self.log.set(index, None);
+        self.start_one(index).await
     }
 
-    /// Stops all in order.
+    /// Stops all servers in order.
     pub(super) fn stop(&mut self) -> Result<()> {
         for server in self.servers.iter_mut().flatten() {
             ensure!(server.stop()?.success(), "a server ended badly");

@@ -1,17 +1,17 @@
-//! Servers are killed under load of both surfaces, and so is their database: afterwards the ledger adds up, and says of
-//! each client what the client itself has written down.
+//! Servers are killed under load of both APIs, and so is their database. Afterwards the ledger must be consistent and
+//! match the history that each client recorded.
 //!
-//! `VERBATIM_KILLS=n` kills so often in each test; `VERBATIM_SEED=n` makes the same choices again, though not at the
-//! same instants.
+//! `VERBATIM_KILLS=n` sets the number of kills per test; `VERBATIM_SEED=n` repeats the random choices, but not the
+//! exact times.
 
 mod client;
+mod clients;
 mod clock;
 mod disk;
 mod fleet;
-mod judge;
-mod people;
-mod record;
+mod history;
 mod store;
+mod verify;
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,120 +20,122 @@ use tokio::{sync::watch, task::JoinSet};
 use verbatim_tests::replay::ReplayProxy;
 
 use super::platform;
-use crate::simulation::dice::Dice;
-use client::Client;
-use clock::RIGHT;
-use fleet::{Book, Fleet};
-use people::People;
-use record::Record;
-use store::Store;
+use crate::simulation::seeded_rng::SeededRng;
+use client::CrashClient;
+use clients::CrashAccounts;
+use clock::CORRECT;
+use fleet::{FleetLog, ServerFleet};
+use history::CallHistory;
+use store::CrashStore;
 
-/// How often something is killed in a test, unless `VERBATIM_KILLS` says otherwise.
+/// Kills per test, unless `VERBATIM_KILLS` is set.
 const KILLS: u64 = 20;
-/// How many clients ask at the same time; each has a key of either surface.
+/// Concurrent clients; each has a key of either API.
 const CLIENTS: usize = 16;
-/// The videos that everybody may have from the beginning.
-const SHELVED: usize = 12;
-/// How many videos there are for each kill that nobody has fetched yet.
+/// Videos that are archived from the start.
+const ARCHIVED: usize = 12;
+/// Videos per kill that no client has fetched yet.
 const FRESH_PER_KILL: u64 = 20;
 const FRESH_MAX: u64 = 2_000;
-/// How long a platform takes to answer: a fetch is two of its answers.
+/// Latency of a platform response; a fetch is two responses.
 const LATENCY: Duration = Duration::from_millis(15);
-/// The shortest and the longest while between two kills, in milliseconds.
-const BETWEEN: (u64, u64) = (40, 700);
+/// Bounds of the pause between two kills, in milliseconds.
+const PAUSE_MS: (u64, u64) = (40, 700);
 
-/// What is killed.
+/// The process that a test kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Victim {
-    /// One of the servers, which is started anew at once.
+enum KillTarget {
+    /// One of the servers, which is restarted at once.
     Server,
-    /// The database under the servers: with all its processes, or told to drop everything.
+    /// The database under the servers: all its processes, or an immediate shutdown.
     Database,
 }
 
-fn number(variable: &str) -> Option<u64> {
+fn read_number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.trim().parse().expect("a number"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_files_dies_again_and_again() -> Result<()> {
-    crash(Store::files()?, Victim::Server, &[RIGHT]).await
+async fn crash_server_on_files_keeps_ledger_consistent() -> Result<()> {
+    check_crashes(CrashStore::files()?, KillTarget::Server, &[CORRECT]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_on_postgres_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Server, &[RIGHT]).await
+async fn crash_server_on_postgres_keeps_ledger_consistent() -> Result<()> {
+    check_crashes(CrashStore::postgres()?, KillTarget::Server, &[CORRECT]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_three_servers_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Server, &[RIGHT; 3]).await
+async fn crash_one_of_three_servers_keeps_ledger_consistent() -> Result<()> {
+    check_crashes(CrashStore::postgres()?, KillTarget::Server, &[CORRECT; 3]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_database_of_two_servers_dies_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Database, &[RIGHT; 2]).await
+async fn crash_database_of_two_servers_keeps_ledger_consistent() -> Result<()> {
+    check_crashes(CrashStore::postgres()?, KillTarget::Database, &[CORRECT; 2]).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_whose_clocks_are_wrong_by_minutes_die_again_and_again() -> Result<()> {
-    crash(Store::postgres()?, Victim::Server, &[RIGHT, 300, -300]).await
+async fn crash_servers_with_wrong_clocks_keep_ledger_consistent() -> Result<()> {
+    check_crashes(CrashStore::postgres()?, KillTarget::Server, &[CORRECT, 300, -300]).await
 }
 
-/// Kills while clients ask servers whose clocks are so many seconds ahead, and then compares what they wrote down with what the ledger says.
-async fn crash(store: Store, victim: Victim, clocks: &[i64]) -> Result<()> {
-    let seed = number("VERBATIM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let kills = number("VERBATIM_KILLS").unwrap_or(KILLS);
-    // Nobody sees the output of a test that ends well.
-    eprintln!("{victim:?} of {clocks:?}, {kills} kills, seed {seed}");
-    let dice = Dice::new(seed, 0);
-    let shelved: Vec<String> = (0..SHELVED).map(|place| format!("shelved-{place:03}")).collect();
-    let fresh = (0..(kills * FRESH_PER_KILL).min(FRESH_MAX)).map(|place| format!("fresh-{place:05}"));
+/// Kills while clients send requests to servers with clocks ahead by these seconds, then compares their histories with
+/// the ledger.
+async fn check_crashes(store: CrashStore, target: KillTarget, clocks: &[i64]) -> Result<()> {
+    let seed = read_number("VERBATIM_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    let kills = read_number("VERBATIM_KILLS").unwrap_or(KILLS);
+    // Only the output of a failed test is shown.
+    eprintln!("{target:?} of {clocks:?}, {kills} kills, seed {seed}");
+    let rng = SeededRng::new(seed, 0);
+    let archived: Vec<String> = (0..ARCHIVED).map(|index| format!("archive-{index:03}")).collect();
+    let fresh = (0..(kills * FRESH_PER_KILL).min(FRESH_MAX)).map(|index| format!("fresh-{index:05}"));
     let fresh: Vec<String> = fresh.collect();
-    let names: Vec<&str> = shelved.iter().chain(&fresh).map(String::as_str).collect();
-    let proxy = platform::platform(&names, LATENCY)?;
-    let people = People::made(&store, CLIENTS).await?;
-    let mut fleet = Fleet::start(&store, &settings(&store, &proxy), clocks).await?;
-    shelve(&fleet, &people, &shelved).await?;
+    let names: Vec<&str> = archived.iter().chain(&fresh).map(String::as_str).collect();
+    let proxy = platform::start_platform(&names, LATENCY)?;
+    let accounts = CrashAccounts::create(&store, CLIENTS).await?;
+    let mut fleet = ServerFleet::start(&store, &settings(&store, &proxy), clocks).await?;
+    archive_videos(&fleet, &accounts, &archived).await?;
 
     let (stop, stopped) = watch::channel(false);
-    let shared = Arc::new(client::Stock::new(shelved, fresh));
+    let shared = Arc::new(client::VideoPool::new(archived, fresh));
     let mut clients = JoinSet::new();
-    for (place, person) in people.clients.iter().enumerate() {
-        let dice = Dice::new(seed, 1 + place as u64);
-        let client = Client::new(person.clone(), fleet.book(), Arc::clone(&shared), dice);
-        clients.spawn(client.live(stopped.clone()));
+    for (index, account) in accounts.clients.iter().enumerate() {
+        let rng = SeededRng::new(seed, 1 + index as u64);
+        let client = CrashClient::new(account.clone(), fleet.log(), Arc::clone(&shared), rng);
+        clients.spawn(client.run(stopped.clone()));
     }
     for kill in 0..kills {
-        tokio::time::sleep(Duration::from_millis(BETWEEN.0 + dice.below(BETWEEN.1 - BETWEEN.0))).await;
-        match victim {
-            Victim::Server => fleet.kill_and_start(dice.below(clocks.len() as u64) as usize).await?,
-            Victim::Database => store.kill_and_start(kill % 2 == 0)?,
+        tokio::time::sleep(Duration::from_millis(PAUSE_MS.0 + rng.below(PAUSE_MS.1 - PAUSE_MS.0))).await;
+        match target {
+            KillTarget::Server => fleet.kill_and_start(rng.below(clocks.len() as u64) as usize).await?,
+            KillTarget::Database => store.kill_and_start(kill % 2 == 0)?,
         }
     }
     stop.send(true)?;
-    let mut records: Vec<Record> = Vec::new();
-    while let Some(record) = clients.join_next().await {
-        records.push(record??);
+    let mut histories: Vec<CallHistory> = Vec::new();
+    while let Some(history) = clients.join_next().await {
+        histories.push(history??);
     }
     fleet.stop()?;
-    let told: u64 = records.iter().map(Record::delivered).sum();
-    let [cut, loose, replayed] = [
-        records.iter().map(|record| record.cut).sum::<u64>(),
-        records.iter().map(|record| record.loose).sum(),
-        records.iter().map(|record| record.replayed).sum(),
+    let charged: u64 = histories.iter().map(CallHistory::delivered).sum();
+    let [interrupted, unanswered, replayed] = [
+        histories.iter().map(|history| history.interrupted).sum::<u64>(),
+        histories.iter().map(|history| history.unanswered).sum(),
+        histories.iter().map(|history| history.replayed).sum(),
     ];
     eprintln!(
-        "{told} charged answers, {replayed} repeats; {cut} requests were cut off, {loose} for credits went unanswered"
+        "{charged} charged responses, {replayed} replays; {interrupted} requests interrupted, {unanswered} paid requests \
+         without a response"
     );
-    // Servers whose database dies go on answering: that they cannot.
-    let is_load = if victim == Victim::Server { cut > 0 } else { loose > 0 };
-    ensure!(told > kills && is_load, "that is no load");
-    judge::check(&store, &people, &records, &proxy).await
+    // A server whose database was killed still responds, with errors.
+    let is_load = if target == KillTarget::Server { interrupted > 0 } else { unanswered > 0 };
+    ensure!(charged > kills && is_load, "the load is too low");
+    verify::check(&store, &accounts, &histories, &proxy).await
 }
 
-fn settings(store: &Store, proxy: &ReplayProxy) -> Vec<(String, String)> {
-    let mut settings = platform::settings(proxy);
+fn settings(store: &CrashStore, proxy: &ReplayProxy) -> Vec<(String, String)> {
+    let mut settings = platform::platform_settings(proxy);
     settings.extend(store.settings());
     let more = [
         ("LIMITS__WAIT", "4s"),
@@ -143,20 +145,21 @@ fn settings(store: &Store, proxy: &ReplayProxy) -> Vec<(String, String)> {
         ("PLANS__FREE__REQUESTS_PER_MINUTE", "100000"),
     ];
     settings.extend(more.map(|(name, value)| (format!("VERBATIM_{name}"), value.to_owned())));
-    settings.push(("VERBATIM_PLANS__FREE__CREDITS".to_owned(), people::MONTHLY.to_string()));
+    settings.push(("VERBATIM_PLANS__FREE__CREDITS".to_owned(), clients::MONTHLY.to_string()));
     settings
 }
 
-/// Has the common videos archived, by a key whose charges nobody looks at.
-async fn shelve(fleet: &Fleet, people: &People, videos: &[String]) -> Result<()> {
-    let book = fleet.book();
+/// Archives the common videos with a key whose charges no check counts.
+async fn archive_videos(fleet: &ServerFleet, accounts: &CrashAccounts, videos: &[String]) -> Result<()> {
+    let addresses = fleet.log();
     for video in videos {
         let reply =
-            client::ask(&book, 0, &people.librarian, &format!("/api/transcript?v={video}"), None).await;
+            client::send(&addresses, 0, &accounts.uncounted_key, &format!("/api/transcript?v={video}"), None)
+                .await;
         ensure!(matches!(&reply, Ok(reply) if reply.json()["available"] == true), "{reply:?}");
     }
     Ok(())
 }
 
-/// Where the servers are, for whoever asks them.
-type Addresses = Arc<Book>;
+/// The addresses of the servers, shared with the clients.
+type ServerAddresses = Arc<FleetLog>;

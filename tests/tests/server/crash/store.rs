@@ -1,4 +1,4 @@
-//! What the servers keep everything in: two files, or a PostgreSQL server of one's own.
+//! The stores of the servers: two files, or a separate PostgreSQL server.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use crate::server::harness::{run, verbatim};
 
 const DATABASE: &str = "words";
 
-/// The store of a test, and the data folder of its servers.
+/// The stores of a test, and the data folder of its servers.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct CrashStore {
     pub(super) data: TempDir,
     cluster: Option<Cluster>,
 }
 
-/// The same, opened by the test itself.
+/// The stores, opened by the test.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenStore {
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) directory: Arc<dyn Directory>,
     pub(super) archive: Arc<dyn Archive>,
     files: Option<(Arc<SqliteStore>, Arc<SqliteArchive>)>,
 }
 
-impl Store {
+impl CrashStore {
     pub(super) fn files() -> Result<Self> {
         Ok(Self { data: TempDir::new()?, cluster: None })
     }
 
-    /// A PostgreSQL server that keeps what it acknowledged, also when it is killed.
+    /// A durable PostgreSQL server: acknowledged data survives a kill.
     pub(super) fn postgres() -> Result<Self> {
         let cluster = Cluster::start(Durability::Full)?;
-        cluster.make_database(DATABASE)?;
+        cluster.create_database(DATABASE)?;
         Ok(Self { data: TempDir::new()?, cluster: Some(cluster) })
     }
 
@@ -47,24 +47,24 @@ impl Store {
         url.map(|url| ("VERBATIM_STORAGE__URL".to_owned(), url)).into_iter().collect()
     }
 
-    /// Kills the database and starts it again. It is killed with all its processes at once, or told to drop everything.
+    /// Kills the database and starts it again: with a kill of all its processes, or with an immediate shutdown.
     pub(super) fn kill_and_start(&self, all_at_once: bool) -> Result<()> {
         let cluster = self.cluster.as_ref().context("files cannot be killed")?;
         if all_at_once {
             cluster.kill()?
         } else {
-            cluster.stop_at_once()?
+            cluster.stop_immediately()?
         }
-        cluster.start_again()
+        cluster.restart()
     }
 
-    /// Keys of the look-up API, made by the operator's command.
+    /// Keys of the lookup API, created by the operator's command.
     pub(super) fn lookup_keys(&self, count: usize) -> Result<Vec<String>> {
         let text = self.command(&["keys", "create", "--count", &count.to_string()])?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// What a command prints that must end well.
+    /// Output of a command that must succeed.
     pub(super) fn command(&self, arguments: &[&str]) -> Result<String> {
         let mut command = verbatim(self.data.path(), arguments);
         command.envs(self.settings());
@@ -74,25 +74,25 @@ impl Store {
         Ok(out.into_owned())
     }
 
-    pub(super) async fn open(&self) -> Result<Open> {
+    pub(super) async fn open(&self) -> Result<OpenStore> {
         if let Some(cluster) = &self.cluster {
             let options = || PostgresOptions::new(cluster.url(DATABASE));
             let main = Arc::new(PostgresStore::open(options()).await?);
             let archive = Arc::new(PostgresArchive::open(options()).await?);
             let (ledger, directory) = (Arc::clone(&main) as _, main as _);
-            return Ok(Open { ledger, directory, archive, files: None });
+            return Ok(OpenStore { ledger, directory, archive, files: None });
         }
         let options = |name| SqliteOptions::new(self.data.path().join(name));
         let main = Arc::new(SqliteStore::open(options("verbatim.db")).await?);
         let archive = Arc::new(SqliteArchive::open(options("archive.db")).await?);
         let (ledger, directory) = (Arc::clone(&main) as _, Arc::clone(&main) as _);
         let files = Some((main, Arc::clone(&archive)));
-        Ok(Open { ledger, directory, archive, files })
+        Ok(OpenStore { ledger, directory, archive, files })
     }
 }
 
-impl Open {
-    /// Files are given back; connections end by themselves.
+impl OpenStore {
+    /// Closes the files; PostgreSQL connections close on drop.
     pub(super) async fn close(self) {
         if let Some((main, archive)) = self.files {
             main.close().await;

@@ -1,4 +1,4 @@
-//! Somebody who sells plans elsewhere, and signs who has one.
+//! An issuer of entitlements: it sells plans elsewhere and signs proofs.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,23 +10,23 @@ use ring::{
 };
 use serde_json::{Value, json};
 
-pub(crate) struct Issuer(Ed25519KeyPair);
+pub(crate) struct TestIssuer(Ed25519KeyPair);
 
-impl Issuer {
+impl TestIssuer {
     /// An issuer with a fresh key.
     pub(crate) fn new() -> Result<Self> {
         let form = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| anyhow!("no key"))?;
         Ok(Self(Ed25519KeyPair::from_pkcs8(form.as_ref()).map_err(|_| anyhow!("no key"))?))
     }
 
-    /// The key set by which it is trusted.
+    /// The key set that a server needs to trust this issuer.
     pub(crate) fn key_set(&self) -> String {
         let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
         json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "kid": "shop", "use": "sig", "x": x }] })
             .to_string()
     }
 
-    /// A proof that a subject has a plan for some seconds from now on.
+    /// A proof of the plan "plus" for a subject, valid for this many seconds from now.
     pub(crate) fn plus(&self, subject: &str, seconds: i64) -> String {
         self.sign(&json!({ "sub": subject, "plan": "plus", "exp": now() + seconds }))
     }
@@ -36,7 +36,7 @@ impl Issuer {
         self.sign_as(&json!({ "alg": "EdDSA", "typ": "JWT", "kid": "shop" }), claims)
     }
 
-    /// A token with any header.
+    /// A token with this header.
     pub(crate) fn sign_as(&self, header: &Value, claims: &Value) -> String {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", part(header), part(claims));
@@ -45,7 +45,7 @@ impl Issuer {
     }
 }
 
-/// The present moment, in seconds since 1970.
+/// The current time, in seconds since 1970.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)

@@ -1,26 +1,26 @@
-//! How many keys a network may make: an IPv4 address, an IPv6 /64, and its /48 with four times as many.
+//! Limit of new keys per network: an IPv4 address, an IPv6 /64, and its /48 with four times the limit.
 
 use anyhow::Result;
 use http::Method;
 use tempfile::TempDir;
 
-use crate::server::harness::{Reply, Server};
+use crate::server::harness::{ServerFixture, ServerReply};
 
-async fn mint(server: &Server, from: &str) -> Result<Reply> {
+async fn mint(server: &ServerFixture, from: &str) -> Result<ServerReply> {
     server.send(Method::POST, "/api/keys", &[("x-forwarded-for", from)], "").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn networks_are_limited_through_a_trusted_proxy() -> Result<()> {
+async fn key_creation_behind_trusted_proxy_is_limited_per_network() -> Result<()> {
     let data = TempDir::new()?;
     let limit = ("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2");
-    let server = Server::start(&data, &[limit, ("VERBATIM_SERVER__TRUSTED_PROXIES", "127.0.0.1/32")])?;
+    let server = ServerFixture::start(&data, &[limit, ("VERBATIM_SERVER__TRUSTED_PROXIES", "127.0.0.1/32")])?;
     for (from, status) in [
         ("192.0.2.1", 201),
         ("192.0.2.1", 201),
         ("192.0.2.1", 429),
         ("192.0.2.2", 201),
-        // The same network, however its addresses are written, and whatever came before the proxy.
+        // The same network, in another notation or with other addresses before the proxy's.
         ("::ffff:192.0.2.1", 429),
         ("198.51.100.9, 192.0.2.1", 429),
         // A /64 is one network.
@@ -48,9 +48,9 @@ async fn networks_are_limited_through_a_trusted_proxy() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_trusted_proxy_the_socket_counts() -> Result<()> {
+async fn key_creation_without_trusted_proxy_is_limited_per_socket_address() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2")])?;
+    let server = ServerFixture::start(&data, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "2")])?;
     for (from, status) in [("192.0.2.1", 201), ("192.0.2.2", 201), ("192.0.2.3", 429), ("2001:db8::1", 429)] {
         assert_eq!(mint(&server, from).await?.status.as_u16(), status, "{from}");
     }

@@ -1,4 +1,4 @@
-//! `verbatim keys`: what operators see of keys, and how they revoke them under a running server.
+//! `verbatim keys`: operators list keys, and revoke them under a running server.
 
 use std::process::Output;
 
@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{issuer::Issuer, mint, serve};
-use crate::server::harness::{Server, keys, run, verbatim};
+use super::{issuer::TestIssuer, mint, serve};
+use crate::server::harness::{ServerFixture, create_keys, run, verbatim};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -17,23 +17,23 @@ fn command(data: &TempDir, arguments: &[&str]) -> Result<Output> {
     run(verbatim(data.path(), &[&["keys"], arguments].concat()), b"")
 }
 
-fn listed(data: &TempDir) -> Result<Vec<Value>> {
+fn list_keys(data: &TempDir) -> Result<Vec<Value>> {
     let output = command(data, &["list", "--json"])?;
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_listed() -> Result<()> {
+async fn keys_list_shows_status_of_each_key() -> Result<()> {
     let data = TempDir::new()?;
-    let issuer = Issuer::new()?;
+    let issuer = TestIssuer::new()?;
     let server = serve(&data, &issuer, &[])?;
-    assert_eq!(listed(&data)?, Vec::<Value>::new());
+    assert_eq!(list_keys(&data)?, Vec::<Value>::new());
     let made = command(&data, &["create", "--label", "a reader's key", "--email", "me@example.org"])?;
     let key = text(&made.stdout).trim().to_owned();
     mint(&server, &issuer.plus("ann", 3600)).await?;
 
-    let all = listed(&data)?;
+    let all = list_keys(&data)?;
     assert_eq!(all.len(), 2);
     let status = server.get_as(&key, "/api/keys/me").await?.json();
     for (name, value) in status.as_object().into_iter().flatten() {
@@ -65,17 +65,17 @@ async fn keys_are_listed() -> Result<()> {
     ] {
         assert!(words.iter().all(|word| lines[line].contains(word)), "{table}");
     }
-    assert!(!table.contains(&key), "a key is shown once");
+    assert!(!table.contains(&key), "the list shows a whole key");
     Ok(())
 }
 
 #[test]
-fn all_pages_are_listed() -> Result<()> {
+fn keys_list_over_one_page_shows_all() -> Result<()> {
     let data = TempDir::new()?;
-    // One more than a store gives at once.
-    assert_eq!(keys(&data, 1_000)?.len(), 1_000);
-    assert_eq!(keys(&data, 1)?.len(), 1);
-    let all = listed(&data)?;
+    // One more than a page of the store.
+    assert_eq!(create_keys(&data, 1_000)?.len(), 1_000);
+    assert_eq!(create_keys(&data, 1)?.len(), 1);
+    let all = list_keys(&data)?;
     let mut ids: Vec<_> = all.iter().filter_map(|key| key["id"].as_str()).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -85,14 +85,14 @@ fn all_pages_are_listed() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_key_is_refused_at_once() -> Result<()> {
+async fn keys_revoked_key_is_rejected_at_once() -> Result<()> {
     let data = TempDir::new()?;
-    let server = Server::start(&data, &[])?;
-    let made = keys(&data, 2)?;
+    let server = ServerFixture::start(&data, &[])?;
+    let made = create_keys(&data, 2)?;
     for key in &made {
         assert_eq!(server.get_as(key, "/api/keys/me").await?.status, 200);
     }
-    let id = listed(&data)?[0]["id"].as_str().unwrap_or_default().to_owned();
+    let id = list_keys(&data)?[0]["id"].as_str().unwrap_or_default().to_owned();
     let revoked = command(&data, &["revoke", &id])?;
     assert_eq!(revoked.status.code(), Some(0), "{}", text(&revoked.stderr));
     let refused = server.get_as(&made[0], "/api/keys/me").await?;
@@ -100,7 +100,7 @@ async fn a_revoked_key_is_refused_at_once() -> Result<()> {
     let miss = server.get_as(&made[0], "/api/transcript?v=dyke-walk-0").await?.json();
     assert_eq!((&miss["failureReason"], &miss["key"]), (&json!("needs_verification"), &json!(null)));
     assert_eq!(server.get_as(&made[1], "/api/keys/me").await?.status, 200);
-    assert!(listed(&data)?[0]["revokedAt"].is_string());
+    assert!(list_keys(&data)?[0]["revokedAt"].is_string());
 
     for (wrong, status) in [(id.as_str(), 1), ("key-0", 1), (made[1].as_str(), 1), ("", 1)] {
         let refused = command(&data, &["revoke", wrong])?;
@@ -108,15 +108,19 @@ async fn a_revoked_key_is_refused_at_once() -> Result<()> {
         assert!(text(&refused.stderr).len() > 20 && !text(&refused.stderr).contains("vbk_"), "{wrong}");
     }
     assert_eq!(command(&data, &["revoke"])?.status.code(), Some(2));
-    assert_eq!(server.get_as(&made[1], "/api/keys/me").await?.status, 200, "a key is not its own id");
+    assert_eq!(
+        server.get_as(&made[1], "/api/keys/me").await?.status,
+        200,
+        "a key was revoked by its text, not its id"
+    );
     Ok(())
 }
 
 #[test]
-fn keys_that_cannot_be_trusted_stop_the_start() -> Result<()> {
+fn config_untrusted_entitlement_keys_stop_start() -> Result<()> {
     let data = TempDir::new()?;
     let file = data.path().join("keys.json");
-    std::fs::write(&file, Issuer::new()?.key_set())?;
+    std::fs::write(&file, TestIssuer::new()?.key_set())?;
     let weak = json!({ "keys": [{ "kty": "oct", "k": "c2hvcnQ" }] }).to_string();
     let check = |keys: &str, name: &str| {
         let mut command = verbatim(data.path(), &[name]);
@@ -128,8 +132,8 @@ fn keys_that_cannot_be_trusted_stop_the_start() -> Result<()> {
         for keys in [weak.as_str(), "{\"keys\": []}", "nowhere.json"] {
             let refused = check(keys, name)?;
             assert_eq!(refused.status.code(), Some(2), "{keys}: {}", text(&refused.stderr));
-            let told = text(&refused.stderr);
-            assert!(told.contains("entitlement.keys") && !told.contains("c2hvcnQ"), "{told}");
+            let message = text(&refused.stderr);
+            assert!(message.contains("entitlement.keys") && !message.contains("c2hvcnQ"), "{message}");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Keys of people with a paid plan: made, run out, renewed; and what proves nothing.
+//! Keys of a paid plan: creation, end, renewal, and invalid proofs.
 
 use std::time::{Duration, Instant};
 
@@ -6,37 +6,37 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{call, issuer::Issuer, issuer::now, mint, minted, serve};
+use super::{call, issuer::TestIssuer, issuer::now, mint, mint_key, serve};
 use crate::server::{
-    harness::{Server, borrowed, run, verbatim},
-    platform::{platform, settings},
+    harness::{ServerFixture, borrow_settings, run, verbatim},
+    platform::{platform_settings, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 const ME: &str = "/api/keys/me";
 
 /// Waits until a key has this plan.
-async fn has_plan(server: &Server, key: &str, plan: &str) -> Result<Value> {
-    let until = Instant::now() + Duration::from_secs(30);
+async fn wait_for_plan(server: &ServerFixture, key: &str, plan: &str) -> Result<Value> {
+    let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let status = server.get_as(key, ME).await?.json();
         if status["plan"] == plan {
             return Ok(status);
         }
-        if Instant::now() > until {
-            bail!("the key never became {plan}: {status}");
+        if Instant::now() > deadline {
+            bail!("the plan of the key did not become {plan}: {status}");
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
-    let proxy = platform(&[VIDEO, "dyke-walk-1"], Duration::ZERO)?;
+async fn plus_key_ends_and_is_renewed() -> Result<()> {
+    let proxy = start_platform(&[VIDEO, "dyke-walk-1"], Duration::ZERO)?;
     let data = TempDir::new()?;
-    let issuer = Issuer::new()?;
-    let settings = settings(&proxy);
-    let settings = borrowed(&settings);
+    let issuer = TestIssuer::new()?;
+    let settings = platform_settings(&proxy);
+    let settings = borrow_settings(&settings);
     let server = serve(&data, &issuer, &settings)?;
 
     let reply = mint(&server, &issuer.plus("ann", 10)).await?;
@@ -51,8 +51,8 @@ async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
     assert_eq!(answer["available"], json!(true), "{answer}");
     let day = server.get_as(&key, ME).await?.json();
 
-    // What was used of the day's allowance is not of the month's.
-    let ended = has_plan(&server, &key, "plus_inactive").await?;
+    // The month's allowance does not include what was used of the day's.
+    let ended = wait_for_plan(&server, &key, "plus_inactive").await?;
     assert_eq!(
         (&ended["period"], &ended["allowance"], &ended["used"], &ended["remaining"]),
         (&json!("month"), &json!(25), &json!(0), &json!(25))
@@ -63,33 +63,37 @@ async fn a_plan_makes_runs_out_and_is_renewed() -> Result<()> {
         json!({ "plan": "plus_inactive", "period": "month", "used": 1, "allowance": 25, "remaining": 24 })
     );
 
-    // Neither another subject's proof, nor one that has run out, nor a forged one renews it.
-    let forged = Issuer::new()?.plus("ann", 3600);
+    // A proof of another subject, an expired one and a forged one do not renew it.
+    let forged = TestIssuer::new()?.plus("ann", 3600);
     for proof in [issuer.plus("bob", 3600), issuer.plus("Ann", 3600), issuer.plus("ann", -61), forged] {
         for path in [ME, "/api/transcript?v=dyke-walk-1"] {
             call(&server, path, &key, &proof).await?;
         }
         assert_eq!(server.get_as(&key, ME).await?.json()["plan"], json!("plus_inactive"));
     }
-    // Any call with a fresh one of its own does, and the day goes on where it was.
+    // A request with a valid proof of the same subject does, and the day's count continues.
     let renewed =
         call(&server, &format!("/api/transcript?v={VIDEO}"), &key, &issuer.plus("ann", 3600)).await?;
     assert_eq!(renewed.json()["key"]["plan"], json!("plus"));
     let again = server.get_as(&key, ME).await?.json();
     assert_eq!(again["plan"], json!("plus"));
     if again["resetsAt"] == day["resetsAt"] {
-        assert_eq!((&day["used"], &again["used"]), (&json!(1), &json!(1)), "changing plans resets nothing");
+        assert_eq!(
+            (&day["used"], &again["used"]),
+            (&json!(1), &json!(1)),
+            "a change of plan resets the count"
+        );
     }
-    // A free key stays free: it was not made with a proof.
-    let free = minted(&server, "").await?;
+    // A free key stays free: it was not created with a proof.
+    let free = mint_key(&server, "").await?;
     assert_eq!(call(&server, ME, &free, &issuer.plus("ann", 3600)).await?.json()["plan"], json!("free"));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_proves_nothing_makes_a_free_key() -> Result<()> {
+async fn plus_invalid_proof_creates_free_key() -> Result<()> {
     let data = TempDir::new()?;
-    let issuer = Issuer::new()?;
+    let issuer = TestIssuer::new()?;
     let many =
         [("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "1000"), ("VERBATIM_ENTITLEMENT__AUDIENCE", "v")];
     let server = serve(&data, &issuer, &many)?;
@@ -106,7 +110,7 @@ async fn what_proves_nothing_makes_a_free_key() -> Result<()> {
         issuer.sign_as(&json!({ "alg": "none" }), &good),
         issuer.sign_as(&json!({ "alg": "HS256", "kid": "shop" }), &good),
         issuer.sign_as(&json!({ "alg": "EdDSA", "kid": "someone" }), &good),
-        Issuer::new()?.sign(&good),
+        TestIssuer::new()?.sign(&good),
         unsigned,
         whole.replace('.', "_"),
         format!("Bearer {whole}"),
@@ -122,8 +126,8 @@ async fn what_proves_nothing_makes_a_free_key() -> Result<()> {
         let reply = mint(&server, &proof).await?;
         assert_eq!((reply.status.as_u16(), &reply.json()["plan"]), (201, &json!("free")), "{proof}");
     }
-    // However far away the end of a plan is, the key's is at most 401 days away.
-    let until = |subject: &str| -> Result<String> {
+    // The end of a key's plan is limited to 401 days from now.
+    let plan_end = |subject: &str| -> Result<String> {
         let listed = run(verbatim(data.path(), &["keys", "list", "--json"]), b"")?;
         let keys: Value = serde_json::from_slice(&listed.stdout)?;
         let found = keys.as_array().into_iter().flatten().find(|key| key["subject"] == subject);
@@ -133,20 +137,20 @@ async fn what_proves_nothing_makes_a_free_key() -> Result<()> {
         let subject = exp.to_string();
         let claims = json!({ "sub": subject, "plan": "plus", "exp": exp, "aud": "v" });
         assert_eq!(mint(&server, &issuer.sign(&claims)).await?.json()["plan"], json!("plus"));
-        assert!(until(&subject)?.starts_with("20"), "{}", until(&subject)?);
+        assert!(plan_end(&subject)?.starts_with("20"), "{}", plan_end(&subject)?);
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subject_has_three_live_plus_keys() -> Result<()> {
+async fn plus_subject_is_limited_to_three_live_keys() -> Result<()> {
     let data = TempDir::new()?;
-    let issuer = Issuer::new()?;
+    let issuer = TestIssuer::new()?;
     let server = serve(&data, &issuer, &[("VERBATIM_LIMITS__MINT_PER_NETWORK_PER_DAY", "100")])?;
     let proof = issuer.plus("ann", 3600);
     let first = mint(&server, &proof).await?.json();
     for _ in 0..2 {
-        minted(&server, &proof).await?;
+        mint_key(&server, &proof).await?;
     }
     let refused = mint(&server, &proof).await?;
     assert_eq!(refused.status, 429);
@@ -162,17 +166,17 @@ async fn a_subject_has_three_live_plus_keys() -> Result<()> {
     assert_eq!(mint(&server, &issuer.plus("bob", 3600)).await?.json()["plan"], json!("plus"));
     assert_eq!(mint(&server, "").await?.json()["plan"], json!("free"));
 
-    // A revoked key frees a place, and only one.
+    // A revoked key makes room for one more.
     let revoke = ["keys", "revoke", first["id"].as_str().unwrap_or_default()];
     assert_eq!(run(verbatim(data.path(), &revoke), b"")?.status.code(), Some(0));
     assert_eq!(mint(&server, &proof).await?.status, 201);
     assert_eq!(mint(&server, &proof).await?.status, 429);
-    // Nor do keys that have run out take anyone beyond the limit when they are renewed.
-    let short = minted(&server, &issuer.plus("eve", 2)).await?;
-    has_plan(&server, &short, "plus_inactive").await?;
+    // A renewal of expired keys does not exceed the limit either.
+    let short = mint_key(&server, &issuer.plus("eve", 2)).await?;
+    wait_for_plan(&server, &short, "plus_inactive").await?;
     let eve = issuer.plus("eve", 3600);
     for _ in 0..3 {
-        minted(&server, &eve).await?;
+        mint_key(&server, &eve).await?;
     }
     assert_eq!(call(&server, ME, &short, &eve).await?.json()["plan"], json!("plus_inactive"));
     Ok(())

@@ -1,4 +1,4 @@
-//! The commands of the guide for backups, run as they stand there: what was bought, spent and archived comes back.
+//! The backup commands of the guide, run unchanged: purchased, spent and archived data is restored.
 
 use std::{path::Path, process::Command, time::Duration};
 
@@ -8,23 +8,23 @@ use tempfile::TempDir;
 use verbatim_tests_postgres::Cluster;
 
 use crate::server::{
-    harness::{Server, binary, borrowed, run, verbatim},
-    platform::{platform, settings},
-    v1::post::{Outbox, account, credits},
+    harness::{ServerFixture, binary, borrow_settings, run, verbatim},
+    platform::{platform_settings, start_platform},
+    v1::mail_client::{MailClient, create_account, remaining_credits},
 };
 
 const GUIDE: &str = include_str!("../../../../docs/operations.md");
 const VIDEOS: [&str; 3] = ["dyke-walk-0", "dyke-walk-1", "dyke-walk-2"];
 
-/// The commands of the guide that have this name.
+/// The commands of the guide with this name.
 fn commands(name: &str) -> Result<&'static str> {
     let mark = format!("<!-- run: {name} -->\n```sh\n");
     let (_, rest) = GUIDE.split_once(&mark).with_context(|| format!("the guide has no {name}"))?;
-    Ok(rest.split_once("```").context("no end")?.0)
+    Ok(rest.split_once("```").context("the block has no end")?.0)
 }
 
-/// Runs them, with these variables and the built command in the path; what they print.
-fn perform(name: &str, variables: &[(&str, &str)]) -> Result<String> {
+/// Runs them with these variables and the built command in `PATH`; returns their output.
+fn run_commands(name: &str, variables: &[(&str, &str)]) -> Result<String> {
     let folder = binary().parent().context("no folder")?.display().to_string();
     let path = format!("{folder}:{}", std::env::var("PATH")?);
     let mut shell = Command::new("sh");
@@ -38,19 +38,19 @@ fn perform(name: &str, variables: &[(&str, &str)]) -> Result<String> {
     Ok(out.into_owned())
 }
 
-/// What callers see of what they have: the account's credits, and the words of each video.
-async fn had(server: &Server, key: &str) -> Result<(u64, Vec<Value>)> {
+/// The state that callers see: the account's credits, and the transcript of each video.
+async fn read_state(server: &ServerFixture, key: &str) -> Result<(u64, Vec<Value>)> {
     let mut words = Vec::new();
     for video in VIDEOS {
         words.push(server.get(&format!("/api/transcript?v={video}")).await?.json()["transcript"].clone());
     }
-    Ok((credits(server, key).await?, words))
+    Ok((remaining_credits(server, key).await?, words))
 }
 
-/// Buys, spends and archives.
-async fn live(server: &Server, data: &TempDir, settings: &[(&str, &str)]) -> Result<String> {
-    let mut outbox = Outbox::of(data);
-    let key = account(server, &mut outbox, "ann@example.org").await?;
+/// Creates an account with a grant, spends credits and archives transcripts.
+async fn create_data(server: &ServerFixture, data: &TempDir, settings: &[(&str, &str)]) -> Result<String> {
+    let mut outbox = MailClient::new(data);
+    let key = create_account(server, &mut outbox, "ann@example.org").await?;
     let mut grant = verbatim(data.path(), &["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"]);
     let granted = run(
         {
@@ -67,8 +67,8 @@ async fn live(server: &Server, data: &TempDir, settings: &[(&str, &str)]) -> Res
     Ok(key)
 }
 
-/// Asks for what is archived, for credits, until it is told to stop: so that the backup is taken of files in use.
-async fn busy(server: &Server, key: &str) -> u64 {
+/// Requests archived transcripts for credits without end, so that the backup reads files in use.
+async fn request_forever(server: &ServerFixture, key: &str) -> u64 {
     let mut count = 0;
     loop {
         let path = format!("/api/v1/transcript?video_id={}", VIDEOS[count as usize % VIDEOS.len()]);
@@ -79,43 +79,43 @@ async fn busy(server: &Server, key: &str) -> u64 {
     }
 }
 
-/// Backs a server up while it works, loses everything, and restores it.
-async fn survives(
+/// Backs up a working server, loses its data, and restores it.
+async fn check_restore(
     data: &TempDir,
     settings: &[(&str, &str)],
     backup: impl Fn() -> Result<String> + Send + Sync,
     restore: impl Fn() -> Result<String> + Send + Sync,
     restored: &[(&str, &str)],
 ) -> Result<()> {
-    let mut server = Server::start(data, settings)?;
-    let key = live(&server, data, settings).await?;
-    let before = had(&server, &key).await?;
+    let mut server = ServerFixture::start(data, settings)?;
+    let key = create_data(&server, data, settings).await?;
+    let before = read_state(&server, &key).await?;
     assert_eq!(before.0, 200 + 500 - 3);
     tokio::select! {
-        count = busy(&server, &key) => anyhow::bail!("ended after {count}"),
+        count = request_forever(&server, &key) => anyhow::bail!("ended after {count}"),
         done = async { tokio::task::block_in_place(&backup) } => { done?; }
     }
-    let after = had(&server, &key).await?;
-    // What is done after a backup is lost with the machine.
+    let after = read_state(&server, &key).await?;
+    // Changes after the backup are lost with the machine.
     server.get_as(&key, &format!("/api/v1/transcript?video_id={}", VIDEOS[0])).await?;
     assert!(server.stop()?.success());
 
-    let told = restore()?;
-    assert!(told.contains("differences: 0") && told.contains("wallets checked"), "{told}");
-    assert!(told.contains("3  videos with a transcript"), "{told}");
-    let server = Server::start(data, restored)?;
-    let now = had(&server, &key).await?;
+    let output = restore()?;
+    assert!(output.contains("differences: 0") && output.contains("wallets checked"), "{output}");
+    assert!(output.contains("3  videos with a transcript"), "{output}");
+    let server = ServerFixture::start(data, restored)?;
+    let now = read_state(&server, &key).await?;
     assert!((after.0..=before.0).contains(&now.0), "{} of {} and {}", now.0, before.0, after.0);
-    assert_eq!(now.1, before.1, "the words");
+    assert_eq!(now.1, before.1, "the restored transcripts differ");
     assert!(
         now.1.iter().all(|words| words[1]["text"] == json!("The sheep keep the grass short.")),
         "{now:?}"
     );
-    // A grant that was made before is not made again.
+    // A grant from before the backup is not repeated.
     let mut again = verbatim(data.path(), &["accounts", "grant", "ann@example.org", "500", "--id", "pack-1"]);
     again.envs(restored.iter().copied());
     run(again, b"")?;
-    assert_eq!(credits(&server, &key).await?, now.0);
+    assert_eq!(remaining_credits(&server, &key).await?, now.0);
     Ok(())
 }
 
@@ -124,55 +124,55 @@ fn folder(path: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_come_back() -> Result<()> {
-    let proxy = platform(&VIDEOS, Duration::ZERO)?;
-    let (data, kept) = (TempDir::new()?, TempDir::new()?);
-    let settings = paced(settings(&proxy));
-    let settings = borrowed(&settings);
-    let (folder_of_data, folder_of_kept) = (folder(data.path()), folder(kept.path()));
-    let variables = [("DATA", folder_of_data.as_str()), ("BACKUP", &folder_of_kept)];
+async fn backup_of_files_is_restored() -> Result<()> {
+    let proxy = start_platform(&VIDEOS, Duration::ZERO)?;
+    let (data, backup_folder) = (TempDir::new()?, TempDir::new()?);
+    let settings = raise_rate_limit(platform_settings(&proxy));
+    let settings = borrow_settings(&settings);
+    let (data_path, backup_path) = (folder(data.path()), folder(backup_folder.path()));
+    let variables = [("DATA", data_path.as_str()), ("BACKUP", &backup_path)];
     let restore = || {
         for name in ["verbatim.db", "archive.db"] {
             std::fs::write(data.path().join(name), "nothing is left")?;
             std::fs::write(data.path().join(format!("{name}-wal")), "of it")?;
         }
-        perform("sqlite restore", &variables)
+        run_commands("sqlite restore", &variables)
     };
     let backup = || {
-        let told = perform("sqlite backup", &variables)?;
-        ensure!(told.lines().filter(|line| *line == "ok").count() == 2, "{told}");
-        Ok(told)
+        let output = run_commands("sqlite backup", &variables)?;
+        ensure!(output.lines().filter(|line| *line == "ok").count() == 2, "{output}");
+        Ok(output)
     };
-    survives(&data, &settings, backup, restore, &settings).await
+    check_restore(&data, &settings, backup, restore, &settings).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_comes_back() -> Result<()> {
-    let proxy = platform(&VIDEOS, Duration::ZERO)?;
-    let (data, kept) = (TempDir::new()?, TempDir::new()?);
+async fn backup_of_postgres_is_restored() -> Result<()> {
+    let proxy = start_platform(&VIDEOS, Duration::ZERO)?;
+    let (data, backup_folder) = (TempDir::new()?, TempDir::new()?);
     let (old, new) = (Cluster::shared().database()?, Cluster::shared().database()?);
     let with = |url: &str| {
-        let mut settings = paced(settings(&proxy));
+        let mut settings = raise_rate_limit(platform_settings(&proxy));
         settings.push(("VERBATIM_STORAGE__URL".to_owned(), url.to_owned()));
         settings
     };
     let (before, after) = (with(&old.url), with(&new.url));
-    let before = borrowed(&before);
-    let after = borrowed(&after);
-    let (folder_of_data, folder_of_kept) = (folder(data.path()), folder(kept.path()));
+    let before = borrow_settings(&before);
+    let after = borrow_settings(&after);
+    let (data_path, backup_path) = (folder(data.path()), folder(backup_folder.path()));
     let variables = [
-        ("BACKUP", folder_of_kept.as_str()),
+        ("BACKUP", backup_path.as_str()),
         ("URL", &old.url),
         ("NEW_URL", &new.url),
-        ("VERBATIM_DATA", &folder_of_data),
+        ("VERBATIM_DATA", &data_path),
     ];
-    let backup = || perform("postgres backup", &variables);
-    let restore = || perform("postgres restore", &variables);
-    survives(&data, &before, backup, restore, &after).await
+    let backup = || run_commands("postgres backup", &variables);
+    let restore = || run_commands("postgres restore", &variables);
+    check_restore(&data, &before, backup, restore, &after).await
 }
 
-/// Accounts may ask as often as the test does.
-fn paced(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
+/// Raises the rate limit of accounts above what the test sends.
+fn raise_rate_limit(mut settings: Vec<(String, String)>) -> Vec<(String, String)> {
     settings.push(("VERBATIM_PLANS__FREE__REQUESTS_PER_MINUTE".to_owned(), "100000".to_owned()));
     settings
 }

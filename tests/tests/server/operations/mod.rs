@@ -1,7 +1,7 @@
-//! What an operator sees of a running server, and what they do with it.
+//! Operation of a server: metrics, readiness, logs, backups, rolling restarts.
 
 mod backup;
-mod figures;
+mod metrics;
 mod readiness;
 mod rolling;
 mod secrets;
@@ -17,58 +17,58 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{Reply, Server, request, until};
+use super::harness::{ServerFixture, ServerReply, send_once, wait_until};
 
-/// A server whose log is a file, with a listener for figures.
-pub(crate) struct Watched {
-    pub(crate) server: Server,
-    figures: String,
+/// A server with a log file and a metrics listener.
+pub(crate) struct ObservedServer {
+    pub(crate) server: ServerFixture,
+    metrics_address: String,
     log: PathBuf,
 }
 
-impl Watched {
-    /// With these settings, and those that it is watched by.
+impl ObservedServer {
+    /// Starts it with these settings, a metrics listener and the log level `info`.
     pub(crate) async fn start(data: &TempDir, settings: &[(&str, &str)]) -> Result<Self> {
         let log = data.path().join("log");
         let mut all = vec![("VERBATIM_METRICS__LISTEN", "127.0.0.1:0"), ("VERBATIM_LOG__LEVEL", "info")];
         all.extend_from_slice(settings);
-        let server = Server::start_with_log(data, &all, &log)?;
-        let mut figures = None;
-        until("the figures have an address", async || {
+        let server = ServerFixture::start_with_log(data, &all, &log)?;
+        let mut metrics_address = None;
+        wait_until("the log has no metrics address", async || {
             let text = std::fs::read_to_string(&log)?;
-            let rest = text.split_once("figures for Prometheus are at http://").map(|(_, rest)| rest);
-            figures =
+            let rest = text.split_once("metrics are served at http://").map(|(_, rest)| rest);
+            metrics_address =
                 rest.and_then(|rest| rest.split_once("/metrics")).map(|(address, _)| address.to_owned());
-            Ok(figures.is_some())
+            Ok(metrics_address.is_some())
         })
         .await?;
-        Ok(Self { server, figures: figures.context("no address")?, log })
+        Ok(Self { server, metrics_address: metrics_address.context("no address")?, log })
     }
 
-    /// What the listener for figures answers.
-    pub(crate) async fn ask(&self, path: &str) -> Result<Reply> {
-        request(&self.figures, Method::GET, path).await
+    /// Sends a GET request to the metrics listener.
+    pub(crate) async fn get(&self, path: &str) -> Result<ServerReply> {
+        send_once(&self.metrics_address, Method::GET, path).await
     }
 
-    /// The figures, as Prometheus' own parser reads them.
-    pub(crate) async fn figures(&self) -> Result<Figures> {
-        let reply = self.ask("/metrics").await?;
+    /// The metrics, parsed by Prometheus' own parser.
+    pub(crate) async fn scrape(&self) -> Result<ScrapedFigures> {
+        let reply = self.get("/metrics").await?;
         ensure!(reply.status == StatusCode::OK, "{}", reply.text());
         let kind = reply.header("content-type");
         ensure!(kind.starts_with("application/openmetrics-text; version=1.0.0"), "{kind}");
-        Figures::read(&reply.text())
+        ScrapedFigures::read(&reply.text())
     }
 
-    /// All that was logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> Result<String> {
         Ok(std::fs::read_to_string(&self.log)?)
     }
 }
 
-/// Figures that were read.
-pub(crate) struct Figures(Value);
+/// Parsed metrics.
+pub(crate) struct ScrapedFigures(Value);
 
-impl Figures {
+impl ScrapedFigures {
     fn read(text: &str) -> Result<Self> {
         let mut parser = Command::new(python()?);
         parser.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/operations/read_metrics.py"));
@@ -97,7 +97,7 @@ impl Figures {
     }
 }
 
-/// The Python that has Prometheus' parser. The first caller has it installed.
+/// The Python with Prometheus' parser. The first call installs it.
 fn python() -> Result<&'static Path> {
     static PYTHON: OnceLock<Option<PathBuf>> = OnceLock::new();
     let python = PYTHON.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Keys, tokens and words are in no line and no figure, however much is logged.
+//! Keys, tokens and texts occur in no log line and no metric, at any log level.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use http::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::Watched;
+use super::ObservedServer;
 use crate::server::{
-    harness::{Reply, Server, borrowed},
-    platform::{platform, settings},
-    v1::post::{Outbox, key_in, register, token},
+    harness::{ServerFixture, ServerReply, borrow_settings},
+    platform::{platform_settings, start_platform},
+    v1::mail_client::{MailClient, key_from, register, token_from},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn post(server: &Server, key: &str, path: &str, body: &str) -> Result<Reply> {
+async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Result<ServerReply> {
     let bearer = format!("Bearer {key}");
     server.send(Method::POST, path, &[("authorization", &bearer), JSON], body.to_owned()).await
 }
 
-/// Everything that is a secret, of everything that a caller can do.
-async fn drive(server: &Server, outbox: &mut Outbox) -> Result<Vec<String>> {
+/// Sends requests of every kind; returns the secrets in them.
+async fn send_secrets(server: &ServerFixture, outbox: &mut MailClient) -> Result<Vec<String>> {
     let mut secrets: Vec<String> = [
         "sheep keep the grass",
         "So the dyke holds",
@@ -47,7 +47,7 @@ async fn drive(server: &Server, outbox: &mut Outbox) -> Result<Vec<String>> {
     }
     server.get_as(&key, "/api/keys/me").await?;
     server.get(&format!("/watch/video_site/{VIDEO}")).await?;
-    // Where they do not belong.
+    // Keys in wrong places.
     server.get(&format!("/api/transcript/{key}")).await?;
     server.get(&format!("{look_up}&key={key}")).await?;
     server
@@ -58,9 +58,9 @@ async fn drive(server: &Server, outbox: &mut Outbox) -> Result<Vec<String>> {
 
     let registered = register(server, "ann-the-secret@example.org").await?;
     ensure!(registered.status == 200, "{}", registered.text());
-    let token = token(&outbox.next().await?)?;
+    let token = token_from(&outbox.next().await?)?;
     let verified = server.get(&format!("/api/v1/verify?token={token}")).await?;
-    let account = key_in(&verified)?;
+    let account = key_from(&verified)?;
     for name in ["name-of-a-request-7712", ""] {
         let bearer = format!("Bearer {account}");
         let mut headers = vec![("authorization", bearer.as_str())];
@@ -81,35 +81,35 @@ async fn drive(server: &Server, outbox: &mut Outbox) -> Result<Vec<String>> {
     post(server, "vba_wrong-key-1234567890", "/api/v1/rotate-key", "").await?;
     let rotated = post(server, &account, "/api/v1/rotate-key", "").await?;
     post(server, "", "/api/v1/webhooks/stripe", "{\"id\":\"evt_sheep keep the grass\"}").await?;
-    secrets.extend([key, token, account, order_token.to_owned(), key_in(&rotated)?]);
+    secrets.extend([key, token, account, order_token.to_owned(), key_from(&rotated)?]);
     Ok(secrets)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_logged_or_counted_at_any_level() -> Result<()> {
+async fn secrets_are_absent_from_log_and_metrics() -> Result<()> {
     for format in ["json", "text"] {
-        let proxy = platform(&[VIDEO], Duration::ZERO)?;
+        let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
         let data = TempDir::new()?;
-        let mut settings = settings(&proxy);
+        let mut settings = platform_settings(&proxy);
         settings.push(("VERBATIM_LOG__LEVEL".to_owned(), "trace".to_owned()));
         settings.push(("VERBATIM_LOG__FORMAT".to_owned(), format.to_owned()));
-        let settings = borrowed(&settings);
-        let mut watched = Watched::start(&data, &settings).await?;
-        let mut outbox = Outbox::of(&data);
-        let secrets = drive(&watched.server, &mut outbox).await?;
-        let figures = watched.ask("/metrics").await?.text();
-        assert!(watched.server.stop()?.success());
-        let log = watched.log()?;
+        let settings = borrow_settings(&settings);
+        let mut observed = ObservedServer::start(&data, &settings).await?;
+        let mut outbox = MailClient::new(&data);
+        let secrets = send_secrets(&observed.server, &mut outbox).await?;
+        let metrics = observed.get("/metrics").await?.text();
+        assert!(observed.server.stop()?.success());
+        let log = observed.log()?;
         for secret in &secrets {
-            assert!(secret.len() > 10, "{secret:?} is no secret");
-            // A key's first characters would be enough to tell whose it is.
+            assert!(secret.len() > 10, "{secret:?} is too short for a secret");
+            // The first characters of a key would identify it.
             let shown: String = secret.chars().take(16).collect();
-            for (what, text) in [("the log", &log), ("the figures", &figures)] {
+            for (what, text) in [("the log", &log), ("the figures", &metrics)] {
                 let line = text.lines().find(|line| line.contains(&shown));
                 assert_eq!(line, None, "{what} has {secret:?}");
             }
         }
-        // It is the log of all that, and at the lowest level.
+        // The log contains these requests, at the lowest level.
         assert!(log.contains("/api/v1/chat") && log.contains("/api/keys"), "{log}");
         assert!(log.contains("TRACE") || log.contains("DEBUG"), "{log}");
         if format == "json" {

@@ -1,4 +1,4 @@
-//! `verbatim accounts`: what operators do with accounts, under a running server.
+//! `verbatim accounts`: operators manage accounts under a running server.
 
 use anyhow::{Context as _, Result};
 use http::Method;
@@ -7,37 +7,37 @@ use storage_sqlx::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 use transcript_core::{
     Timestamp,
-    accounts::{Item, Order, OrderState, Orders as _},
+    accounts::{Order, OrderItem, OrderState, OrderStore as _},
     directory::{Account, AccountRef, Directory as _},
     ids::OrderId,
 };
 
-use super::{ends, told, told_json};
+use super::{json_of, run_expecting, stdout_of};
 use crate::server::{
-    harness::Server,
-    v1::post::{Outbox, account, credits, key_in, register, token},
+    harness::ServerFixture,
+    v1::mail_client::{MailClient, create_account, key_from, register, remaining_credits, token_from},
 };
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 const VIDEO: &str = "L1ghth0use1";
 
 /// A server with an archived transcript and two accounts, of which the first has bought it once.
-pub(super) async fn served() -> Result<(TempDir, Server, Outbox, String)> {
+pub(super) async fn start_with_accounts() -> Result<(TempDir, ServerFixture, MailClient, String)> {
     let data = TempDir::new()?;
-    ends(data.path(), &["import", EXAMPLE, "--video", VIDEO, "--lang", "en"], "", 0)?;
-    let server = Server::start(&data, &[])?;
-    let mut outbox = Outbox::of(&data);
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
-    account(&server, &mut outbox, "ben@example.org").await?;
+    run_expecting(data.path(), &["import", EXAMPLE, "--video", VIDEO, "--lang", "en"], "", 0)?;
+    let server = ServerFixture::start(&data, &[])?;
+    let mut outbox = MailClient::new(&data);
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
+    create_account(&server, &mut outbox, "ben@example.org").await?;
     let reply = server.get_as(&key, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
     assert_eq!(reply.status, 200, "{}", reply.text());
     Ok((data, server, outbox, key))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_listed_and_shown() -> Result<()> {
-    let (data, _server, _, _) = served().await?;
-    let all = told_json(data.path(), &["accounts", "list", "--json"])?;
+async fn accounts_list_and_show_print_accounts() -> Result<()> {
+    let (data, _server, _, _) = start_with_accounts().await?;
+    let all = json_of(data.path(), &["accounts", "list", "--json"])?;
     assert_eq!(all.as_array().map(Vec::len), Some(2));
     for (name, value) in [
         ("email", json!("ann@example.org")),
@@ -51,7 +51,7 @@ async fn accounts_are_listed_and_shown() -> Result<()> {
     ] {
         assert_eq!(all[0][name], value, "{name}: {}", all[0]);
     }
-    let table = told(data.path(), &["accounts", "list"])?;
+    let table = stdout_of(data.path(), &["accounts", "list"])?;
     assert_eq!(table.lines().count(), 3, "{table}");
     assert!(
         table.starts_with("ID") && table.contains("199/200") && table.contains("ben@example.org"),
@@ -59,36 +59,36 @@ async fn accounts_are_listed_and_shown() -> Result<()> {
     );
 
     let id = all[0]["id"].as_str().context("id")?;
-    for who in ["ann@example.org", " Ann@EXAMPLE.org ", id] {
-        assert_eq!(told_json(data.path(), &["accounts", "show", who, "--json"])?, all[0], "{who}");
+    for account in ["ann@example.org", " Ann@EXAMPLE.org ", id] {
+        assert_eq!(json_of(data.path(), &["accounts", "show", account, "--json"])?, all[0], "{account}");
     }
-    let shown = told(data.path(), &["accounts", "show", id])?;
+    let shown = stdout_of(data.path(), &["accounts", "show", id])?;
     assert!(shown.contains("email: ann@example.org\n") && shown.contains("credits: 199 of 200\n"), "{shown}");
     for command in ["show", "grant", "block", "unblock", "statement", "export", "delete"] {
-        ends(data.path(), &["accounts", command], "", 2)?;
-        let mut unknown = vec!["accounts", command, "nobody@example.org"];
+        run_expecting(data.path(), &["accounts", command], "", 2)?;
+        let mut unknown = vec!["accounts", command, "unknown@example.org"];
         unknown.extend((command == "grant").then_some("5"));
-        ends(data.path(), &unknown, "", 1)?;
+        run_expecting(data.path(), &unknown, "", 1)?;
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_server_obeys_at_once() -> Result<()> {
-    let (data, server, _, key) = served().await?;
-    let run = |arguments: &[&str]| told(data.path(), &[&["accounts"], arguments].concat());
-    // Once by its name, however often it is asked for.
+async fn accounts_changes_apply_to_running_server() -> Result<()> {
+    let (data, server, _, key) = start_with_accounts().await?;
+    let run = |arguments: &[&str]| stdout_of(data.path(), &[&["accounts"], arguments].concat());
+    // A grant with an id is applied once, however often it is repeated.
     for _ in 0..2 {
         let granted =
             run(&["grant", "ann@example.org", "50", "--id", "ticket-1", "--memo", "sorry \u{1b}[2J"])?;
         assert_eq!(granted, "ann@example.org: 249 credits left\n");
     }
-    assert_eq!(credits(&server, &key).await?, 249);
+    assert_eq!(remaining_credits(&server, &key).await?, 249);
     assert_eq!(run(&["grant", "ann@example.org", "1"])?, "ann@example.org: 250 credits left\n");
-    ends(data.path(), &["accounts", "grant", "ann@example.org", "60", "--id", "ticket-1"], "", 1)?;
-    ends(data.path(), &["accounts", "grant", "ann@example.org", "0"], "", 2)?;
+    run_expecting(data.path(), &["accounts", "grant", "ann@example.org", "60", "--id", "ticket-1"], "", 1)?;
+    run_expecting(data.path(), &["accounts", "grant", "ann@example.org", "0"], "", 2)?;
 
-    // Asked for often enough that the server has it ready, and knows whose key it is.
+    // Requested often enough that the server caches the response and the key.
     let transcript = format!("/api/v1/transcript?video_id={VIDEO}");
     for _ in 0..2 {
         assert_eq!(server.get_as(&key, &transcript).await?.status, 200);
@@ -105,9 +105,9 @@ async fn a_running_server_obeys_at_once() -> Result<()> {
         );
     }
     assert_eq!(run(&["unblock", "ann@example.org"])?, "ann@example.org: not blocked\n");
-    assert_eq!(credits(&server, &key).await?, 250);
+    assert_eq!(remaining_credits(&server, &key).await?, 250);
 
-    let statement = told_json(data.path(), &["accounts", "statement", "ann@example.org", "--json"])?;
+    let statement = json_of(data.path(), &["accounts", "statement", "ann@example.org", "--json"])?;
     let steps: Vec<_> = statement.as_array().into_iter().flatten().map(|line| &line["step"]).collect();
     assert_eq!(steps.iter().filter(|step| **step == &json!("granted")).count(), 3, "{statement}");
     assert!(steps.contains(&&json!("charged")), "{statement}");
@@ -117,80 +117,85 @@ async fn a_running_server_obeys_at_once() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_goes_with_all_that_is_personal() -> Result<()> {
-    let (data, server, mut outbox, key) = served().await?;
-    let export = told_json(data.path(), &["accounts", "export", "ann@example.org"])?;
+async fn accounts_delete_removes_personal_data() -> Result<()> {
+    let (data, server, mut outbox, key) = start_with_accounts().await?;
+    let export = json_of(data.path(), &["accounts", "export", "ann@example.org"])?;
     assert_eq!(export["account"]["email"], json!("ann@example.org"));
     assert!(export["statement"].as_array().is_some_and(|lines| !lines.is_empty()), "{export}");
 
-    // Without a terminal to ask at it must be said for sure.
-    ends(data.path(), &["accounts", "delete", "ann@example.org"], "y\n", 2)?;
-    assert_eq!(credits(&server, &key).await?, 199);
+    // Without a terminal for the question, the deletion requires `--yes`.
+    run_expecting(data.path(), &["accounts", "delete", "ann@example.org"], "y\n", 2)?;
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
     let mails = || std::fs::read_dir(data.path().join("outbox")).map(Iterator::count);
-    assert_eq!(mails()?, 2, "one to each of them");
-    let deleted = told(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
+    assert_eq!(mails()?, 2, "one mail per account");
+    let deleted = stdout_of(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
     let id = export["id"].as_str().context("id")?;
     assert_eq!(deleted, format!("{id}: deleted\n1 mail to it was deleted from the outbox folder\n"));
     assert_eq!(mails()?, 1);
     assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
-    ends(data.path(), &["accounts", "show", "ann@example.org"], "", 1)?;
-    assert_eq!(told_json(data.path(), &["accounts", "list", "--json"])?.as_array().map(Vec::len), Some(1));
-    ends(data.path(), &["ledger", "audit"], "", 0)?;
+    run_expecting(data.path(), &["accounts", "show", "ann@example.org"], "", 1)?;
+    assert_eq!(json_of(data.path(), &["accounts", "list", "--json"])?.as_array().map(Vec::len), Some(1));
+    run_expecting(data.path(), &["ledger", "audit"], "", 0)?;
 
-    // The address begins anew, with nothing of before.
+    // A new registration of the address starts without earlier data.
     assert_eq!(register(&server, "ann@example.org").await?.status, 200);
-    let path = format!("/api/v1/verify?token={}", token(&outbox.next().await?)?);
-    let anew = server.send(Method::GET, &path, &[], "").await?;
-    assert_eq!((anew.status.as_u16(), &anew.json()["credits"]), (200, &json!(200)), "{}", anew.text());
-    assert_eq!(credits(&server, &key_in(&anew)?).await?, 200);
-    let fresh = told_json(data.path(), &["accounts", "export", "ann@example.org"])?;
+    let path = format!("/api/v1/verify?token={}", token_from(&outbox.next().await?)?);
+    let reregistered = server.send(Method::GET, &path, &[], "").await?;
+    assert_eq!(
+        (reregistered.status.as_u16(), &reregistered.json()["credits"]),
+        (200, &json!(200)),
+        "{}",
+        reregistered.text()
+    );
+    assert_eq!(remaining_credits(&server, &key_from(&reregistered)?).await?, 200);
+    let fresh = json_of(data.path(), &["accounts", "export", "ann@example.org"])?;
     assert_eq!(fresh["statement"], Value::Array(Vec::new()));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_may_yet_be_charged_is_deleted_only_anyway() -> Result<()> {
-    let (data, server, _, key) = served().await?;
+async fn accounts_delete_with_open_payment_requires_anyway() -> Result<()> {
+    let (data, server, _, key) = start_with_accounts().await?;
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
-    let who = AccountRef::Email("ann@example.org".to_owned());
-    let ann = store.account(&who).await?.context("the account")?;
+    let account = AccountRef::Email("ann@example.org".to_owned());
+    let ann = store.account(&account).await?.context("the account")?;
     let order = Order {
         id: OrderId::new("order-7"),
         version: 1,
         account: ann.id.clone(),
-        item: Item::Pack("1k".to_owned()),
+        item: OrderItem::Pack("1k".to_owned()),
         credits: 1_000,
         amount_minor: 1_200,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: None,
-        taken_back: Vec::new(),
+        refunded_credits: Vec::new(),
         created_at: Timestamp::from_millis(0),
     };
     store.open(order).await?;
     let subscribed = Account { subscription: Some("sub_7".to_owned()), ..ann };
-    store.change_account(subscribed).await?;
+    store.update_account(subscribed).await?;
     store.close().await;
 
     let delete = ["accounts", "delete", "ann@example.org", "--yes"];
-    let refused = super::text(&ends(data.path(), &delete, "", 1)?.stderr);
+    let refused = super::text(&run_expecting(data.path(), &delete, "", 1)?.stderr);
     for part in ["sub_7", "cancel it at the payment provider first", "order-7", "--anyway"] {
         assert!(refused.contains(part), "{part}: {refused}");
     }
-    assert_eq!(credits(&server, &key).await?, 199);
-    let deleted = told(data.path(), &[&delete[..], &["--anyway"]].concat())?;
-    for part in [": deleted\n", "the subscription sub_7 goes on", "the order order-7 may yet be paid"] {
+    assert_eq!(remaining_credits(&server, &key).await?, 199);
+    let deleted = stdout_of(data.path(), &[&delete[..], &["--anyway"]].concat())?;
+    for part in [": deleted\n", "the subscription sub_7 continues", "the order order-7 may still be paid"] {
         assert!(deleted.contains(part), "{part}: {deleted}");
     }
     assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
-    ends(data.path(), &["ledger", "audit"], "", 0)?;
+    run_expecting(data.path(), &["ledger", "audit"], "", 0)?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_deleted_person_is_left_on_the_disk() -> Result<()> {
-    let (data, mut server, _, key) = served().await?;
-    told(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
+async fn accounts_delete_leaves_no_data_on_disk() -> Result<()> {
+    let (data, mut server, _, key) = start_with_accounts().await?;
+    stdout_of(data.path(), &["accounts", "delete", "ann@example.org", "--yes"])?;
     assert!(server.stop()?.success());
     for mail in std::fs::read_dir(data.path().join("outbox"))? {
         let mail = std::fs::read_to_string(mail?.path())?;
@@ -210,14 +215,14 @@ async fn nothing_of_a_deleted_person_is_left_on_the_disk() -> Result<()> {
 }
 
 #[test]
-fn a_mistyped_folder_is_not_made() -> Result<()> {
+fn accounts_missing_folder_is_not_created() -> Result<()> {
     let data = TempDir::new()?;
     let typo = data.path().join("typo");
     for command in ["list", "export", "delete"] {
-        let who = (command != "list").then_some("ann@example.org");
-        let asked: Vec<&str> = ["accounts", command].into_iter().chain(who).collect();
-        let told = super::text(&ends(&typo, &asked, "", 1)?.stderr);
-        assert!(told.contains("nothing was kept there yet"), "{command}: {told}");
+        let account = (command != "list").then_some("ann@example.org");
+        let arguments: Vec<&str> = ["accounts", command].into_iter().chain(account).collect();
+        let message = super::text(&run_expecting(&typo, &arguments, "", 1)?.stderr);
+        assert!(message.contains("nothing is stored there yet"), "{command}: {message}");
     }
     assert!(!typo.exists());
     Ok(())

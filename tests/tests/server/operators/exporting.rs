@@ -1,4 +1,4 @@
-//! From an archive into files, and from those into another archive.
+//! Exports of an archive to files, and imports of these files into another archive.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -6,16 +6,16 @@ use anyhow::Result;
 use http::Method;
 use tempfile::TempDir;
 
-use super::{super::harness::Server, VIDEO, archived, ends, text, told};
+use super::{super::harness::ServerFixture, VIDEO, data_with_transcript, run_expecting, stdout_of, text};
 
 const FORMATS: [&str; 5] = ["json", "text", "md", "srt", "vtt"];
-/// Texts that a careless writer or reader would change.
+/// Texts that a faulty writer or reader would change.
 const HOSTILE: &str = "WEBVTT\n\n00:00:01.000 --> 00:00:02.500\n<v Ann>Tom &amp; Ann: a --&gt; b\n\u{200B}\nList&lt;T&gt;\n\n\
     00:00:02.500 --> 00:00:03.001\n42\n\n00:59:59.999 --> 01:00:00.000\n中文 *not bold* {\\\\an8}\n";
 
 /// An archive with three videos on two platforms, one of them in three languages.
-fn filled() -> Result<TempDir> {
-    let data = archived()?;
+fn fill_archive() -> Result<TempDir> {
+    let data = data_with_transcript()?;
     let folder = data.path();
     for arguments in [
         &["--video", "https://x.com/a/status/20", "--lang", "pt-BR", "--title", "Um \"título\""][..],
@@ -23,14 +23,14 @@ fn filled() -> Result<TempDir> {
         &["--video", VIDEO, "--lang", "zh-Hant", "--author", "Ann"],
         &["--video", "-wtIMTCHWuI"],
     ] {
-        ends(folder, &[&["import", "-"], arguments].concat(), HOSTILE, 0)?;
+        run_expecting(folder, &[&["import", "-"], arguments].concat(), HOSTILE, 0)?;
     }
     Ok(data)
 }
 
-/// What the archive answers to every wish in every format.
-fn answers(data: &Path, formats: &[&str]) -> Result<BTreeMap<String, String>> {
-    let mut answers = BTreeMap::new();
+/// The archive's output for every track selector in every format.
+fn read_outputs(data: &Path, formats: &[&str]) -> Result<BTreeMap<String, String>> {
+    let mut read_outputs = BTreeMap::new();
     for (link, language) in [
         (VIDEO, None),
         (VIDEO, Some("en")),
@@ -43,10 +43,10 @@ fn answers(data: &Path, formats: &[&str]) -> Result<BTreeMap<String, String>> {
         for format in formats {
             let mut arguments = vec!["get", link, "--format", format];
             arguments.extend(language.iter().flat_map(|tag| ["--lang", *tag]));
-            answers.insert(arguments.join(" "), told(data, &arguments)?);
+            read_outputs.insert(arguments.join(" "), stdout_of(data, &arguments)?);
         }
     }
-    Ok(answers)
+    Ok(read_outputs)
 }
 
 fn names(folder: &Path) -> Result<Vec<String>> {
@@ -67,11 +67,11 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 #[test]
-fn an_export_as_json_gives_an_equal_archive() -> Result<()> {
-    let data = filled()?;
+fn export_as_json_imports_to_equal_archive() -> Result<()> {
+    let data = fill_archive()?;
     let files = TempDir::new()?;
     let to = files.path().display().to_string();
-    let exported = told(data.path(), &["archive", "export", "--all", "--to", &to])?;
+    let exported = stdout_of(data.path(), &["archive", "export", "--all", "--to", &to])?;
     let expect = [
         "microblog/20/pt-BR.json",
         "video_site/-wtIMTCHWuI/und.json",
@@ -83,12 +83,12 @@ fn an_export_as_json_gives_an_equal_archive() -> Result<()> {
     assert_eq!(exported.lines().count(), expect.len());
 
     let other = TempDir::new()?;
-    let imported = told(other.path(), &["import", &to])?;
+    let imported = stdout_of(other.path(), &["import", &to])?;
     assert!(imported.contains("5 files: 5 transcripts imported"), "{imported}");
-    assert_eq!(answers(other.path(), &FORMATS)?, answers(data.path(), &FORMATS)?);
-    // And what that one exports is the same again, but for the moment of storing.
+    assert_eq!(read_outputs(other.path(), &FORMATS)?, read_outputs(data.path(), &FORMATS)?);
+    // A second export is equal, except for the time of storing.
     let again = TempDir::new()?;
-    told(other.path(), &["archive", "export", "--all", "--to", &again.path().display().to_string()])?;
+    stdout_of(other.path(), &["archive", "export", "--all", "--to", &again.path().display().to_string()])?;
     for name in expect {
         let read = |folder: &TempDir| -> Result<serde_json::Value> {
             let mut json: serde_json::Value = serde_json::from_slice(&fs::read(folder.path().join(name))?)?;
@@ -97,37 +97,37 @@ fn an_export_as_json_gives_an_equal_archive() -> Result<()> {
         };
         assert_eq!(read(&again)?, read(&files)?, "{name}");
     }
-    let imported = told(other.path(), &["import", &to])?;
+    let imported = stdout_of(other.path(), &["import", &to])?;
     assert!(imported.contains("0 transcripts imported, 5 were archived already"), "{imported}");
     Ok(())
 }
 
 #[test]
-fn subtitles_come_back_with_the_same_words_and_times() -> Result<()> {
-    let data = filled()?;
+fn export_as_subtitles_imports_to_same_text_and_times() -> Result<()> {
+    let data = fill_archive()?;
     for format in ["srt", "vtt"] {
         let files = TempDir::new()?;
         let to = files.path().display().to_string();
-        told(data.path(), &["archive", "export", "--all", "--format", format, "--to", &to])?;
+        stdout_of(data.path(), &["archive", "export", "--all", "--format", format, "--to", &to])?;
         let other = TempDir::new()?;
-        told(other.path(), &["import", &to])?;
+        stdout_of(other.path(), &["import", &to])?;
         let formats = ["text", "srt", "vtt"];
-        assert_eq!(answers(other.path(), &formats)?, answers(data.path(), &formats)?, "{format}");
+        assert_eq!(read_outputs(other.path(), &formats)?, read_outputs(data.path(), &formats)?, "{format}");
     }
     Ok(())
 }
 
-/// An archive that is restored from an export serves nothing that was taken down.
+/// An archive restored from an export contains no withdrawn transcript.
 #[test]
-fn a_withdrawal_is_exported_and_imported_as_such() -> Result<()> {
-    let data = filled()?;
+fn export_withdrawal_is_imported_as_withdrawal() -> Result<()> {
+    let data = fill_archive()?;
     let files = TempDir::new()?;
     let to = files.path().display().to_string();
-    // One that was archived, and one of which there never was anything.
+    // One video was archived, the other never was.
     for video in [VIDEO, "never-there"] {
-        told(data.path(), &["archive", "withdraw", video])?;
+        stdout_of(data.path(), &["archive", "withdraw", video])?;
     }
-    told(data.path(), &["archive", "export", "--all", "--to", &to])?;
+    stdout_of(data.path(), &["archive", "export", "--all", "--to", &to])?;
     let expect = [
         "microblog/20/pt-BR.json",
         "video_site/-wtIMTCHWuI/und.json",
@@ -138,67 +138,67 @@ fn a_withdrawal_is_exported_and_imported_as_such() -> Result<()> {
     for name in &expect[2..] {
         assert!(!fs::read_to_string(files.path().join(name))?.contains("sheep"));
     }
-    let again = told(data.path(), &["archive", "export", VIDEO, "--to", &to])?;
-    assert_eq!(again, "", "it is there already");
-    ends(data.path(), &["archive", "export", VIDEO, "--to", &to, "--format", "srt"], "", 3)?;
+    let again = stdout_of(data.path(), &["archive", "export", VIDEO, "--to", &to])?;
+    assert_eq!(again, "", "an existing file was written again");
+    run_expecting(data.path(), &["archive", "export", VIDEO, "--to", &to, "--format", "srt"], "", 3)?;
 
     let restored = TempDir::new()?;
-    let planned = told(restored.path(), &["import", &to, "--dry-run"])?;
+    let planned = stdout_of(restored.path(), &["import", &to, "--dry-run"])?;
     assert!(planned.contains("video_site/never-there: would be withdrawn\n"), "{planned}");
-    let done = told(restored.path(), &["import", &to])?;
+    let done = stdout_of(restored.path(), &["import", &to])?;
     assert!(done.contains("2 transcripts imported") && done.contains("; 2 videos withdrawn"), "{done}");
     for video in [VIDEO, "never-there"] {
-        let gone = ends(restored.path(), &["get", video], "", 3)?;
+        let gone = run_expecting(restored.path(), &["get", video], "", 3)?;
         assert!(text(&gone.stderr).contains("withdrawn by the operator"), "{gone:?}");
     }
-    let done = told(restored.path(), &["import", &to])?;
+    let done = stdout_of(restored.path(), &["import", &to])?;
     assert!(!done.contains("withdrawn"), "{done}");
 
-    // What was written before and after a withdrawal does not go unnoticed.
-    told(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?;
-    let odd = ends(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 1)?;
-    assert!(text(&odd.stderr).contains("is withdrawn, which it is no more"), "{odd:?}");
-    told(data.path(), &["archive", "export", VIDEO, "--to", &to, "--force"])?;
-    told(data.path(), &["archive", "withdraw", VIDEO])?;
-    let odd = ends(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 0)?;
+    // Files from before and after a withdrawal are reported.
+    stdout_of(data.path(), &["archive", "withdraw", VIDEO, "--undo"])?;
+    let odd = run_expecting(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 1)?;
+    assert!(text(&odd.stderr).contains("is withdrawn, which is no longer true"), "{odd:?}");
+    stdout_of(data.path(), &["archive", "export", VIDEO, "--to", &to, "--force"])?;
+    stdout_of(data.path(), &["archive", "withdraw", VIDEO])?;
+    let odd = run_expecting(data.path(), &["archive", "export", VIDEO, "--to", &to], "", 0)?;
     assert!(text(&odd.stderr).contains("has files from before"), "{odd:?}");
     Ok(())
 }
 
 #[test]
-fn an_export_overwrites_nothing_unless_it_is_told_to() -> Result<()> {
-    let data = archived()?;
+fn export_without_force_overwrites_nothing() -> Result<()> {
+    let data = data_with_transcript()?;
     let files = TempDir::new()?;
     let to = files.path().display().to_string();
     let export = ["archive", "export", VIDEO, "--format", "text", "--to", &to];
     let file = files.path().join("video_site").join(VIDEO).join("en.txt");
-    assert_eq!(told(data.path(), &export)?, format!("{}\n", file.display()));
+    assert_eq!(stdout_of(data.path(), &export)?, format!("{}\n", file.display()));
     let words = fs::read_to_string(&file)?;
     assert_eq!(words.trim_end(), "The sheep keep the grass short.");
-    // The same content is no conflict.
-    assert_eq!(told(data.path(), &export)?, "");
+    // A file with the same content is no conflict.
+    assert_eq!(stdout_of(data.path(), &export)?, "");
     fs::write(&file, "mine")?;
-    let kept = ends(data.path(), &export, "", 1)?;
-    assert!(text(&kept.stderr).contains("--force"), "{}", text(&kept.stderr));
+    let conflict = run_expecting(data.path(), &export, "", 1)?;
+    assert!(text(&conflict.stderr).contains("--force"), "{}", text(&conflict.stderr));
     assert_eq!(fs::read_to_string(&file)?, "mine");
-    ends(data.path(), &[&export[..], &["--force"]].concat(), "", 0)?;
+    run_expecting(data.path(), &[&export[..], &["--force"]].concat(), "", 0)?;
     assert_eq!(fs::read_to_string(&file)?, words);
-    assert_eq!(names(files.path())?, ["video_site/dyke-walk-0/en.txt"], "no drafts are left");
+    assert_eq!(names(files.path())?, ["video_site/dyke-walk-0/en.txt"], "temporary files are left");
 
-    // One that is not archived does not keep the others from being written.
+    // A video without a transcript does not prevent the export of the others.
     fs::remove_file(&file)?;
     let some = ["archive", "export", "not-there-0", VIDEO, "--format", "text", "--to", &to];
-    ends(data.path(), &some, "", 3)?;
+    run_expecting(data.path(), &some, "", 3)?;
     assert!(file.exists());
-    ends(data.path(), &["archive", "export", VIDEO, "--to", &file.display().to_string()], "", 1)?;
-    ends(data.path(), &["archive", "export", VIDEO, "--all"], "", 2)?;
+    run_expecting(data.path(), &["archive", "export", VIDEO, "--to", &file.display().to_string()], "", 1)?;
+    run_expecting(data.path(), &["archive", "export", VIDEO, "--all"], "", 2)?;
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn subtitles_are_served_over_http() -> Result<()> {
-    let data = archived()?;
-    let server = Server::start(&data, &[])?;
+async fn lookup_serves_subtitle_formats() -> Result<()> {
+    let data = data_with_transcript()?;
+    let server = ServerFixture::start(&data, &[])?;
     let path = format!("/api/transcript?v={VIDEO}");
     for (format, kind, words) in [
         (
@@ -215,10 +215,10 @@ async fn subtitles_are_served_over_http() -> Result<()> {
         let found = server.get(&format!("{path}&format={format}")).await?;
         assert_eq!((found.status.as_u16(), found.header("content-type")), (200, kind));
         assert_eq!(found.text(), words);
-        assert_eq!(told(data.path(), &["get", VIDEO, "--format", format])?, words);
+        assert_eq!(stdout_of(data.path(), &["get", VIDEO, "--format", format])?, words);
         let head = server.send(Method::HEAD, &format!("{path}&format={format}"), &[], "").await?;
         assert_eq!((head.status.as_u16(), head.header("content-type")), (200, kind));
-        // Refusals are text, as with Markdown.
+        // Errors are plain text, as with Markdown.
         let missing = server.get(&format!("/api/transcript?v=not-there-0&format={format}")).await?;
         assert_eq!(
             (missing.status.as_u16(), missing.header("content-type")),

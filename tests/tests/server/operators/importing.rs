@@ -1,4 +1,4 @@
-//! Files and folders as other programs leave them behind.
+//! Imports of files and folders as other programs write them.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,10 @@ use anyhow::Result;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{super::harness::Server, VIDEO, WORDS, archived, ends, text, told, told_json};
+use super::{
+    super::harness::ServerFixture, VIDEO, WORDS, data_with_transcript, json_of, run_expecting, stdout_of,
+    text,
+};
 
 fn folder(files: &[(&str, &str)]) -> Result<TempDir> {
     let folder = TempDir::new()?;
@@ -24,12 +27,12 @@ fn vtt(words: &str) -> String {
 
 fn import(data: &Path, folder: &TempDir, flags: &[&str], code: i32) -> Result<(String, String)> {
     let path = folder.path().display().to_string();
-    let output = ends(data, &[&["import", &path], flags].concat(), "", code)?;
+    let output = run_expecting(data, &[&["import", &path], flags].concat(), "", code)?;
     Ok((text(&output.stdout), text(&output.stderr)))
 }
 
 #[test]
-fn a_large_folder_is_imported_with_progress_and_past_bad_files() -> Result<()> {
+fn import_large_folder_reports_progress_and_skips_bad_files() -> Result<()> {
     let names: Vec<_> = (0..300).map(|n| format!("{}/Talk {n} [id-{n:03}-0000].en.vtt", n % 7)).collect();
     let bodies: Vec<_> = (0..300).map(|n| vtt(&format!("words {n}"))).collect();
     let files: Vec<_> =
@@ -43,7 +46,7 @@ fn a_large_folder_is_imported_with_progress_and_past_bad_files() -> Result<()> {
 
     let (planned, _) = import(data.path(), &folder, &["--dry-run"], 1)?;
     assert!(planned.contains("303 files: 300 transcripts would be imported"), "{planned}");
-    assert!(fs::read_dir(data.path())?.next().is_none(), "a dry run makes no archive");
+    assert!(fs::read_dir(data.path())?.next().is_none(), "a dry run created an archive");
 
     let (done, progress) = import(data.path(), &folder, &[], 1)?;
     assert!(
@@ -56,14 +59,14 @@ fn a_large_folder_is_imported_with_progress_and_past_bad_files() -> Result<()> {
     for count in [100, 200, 300] {
         assert!(progress.contains(&format!("imported {count} of 303: ")), "{progress}");
     }
-    assert!(!progress.contains('\r'), "a live line is for terminals");
-    assert_eq!(told_json(data.path(), &["archive", "stats", "--json"])?["videos"], 300);
-    assert_eq!(told(data.path(), &["get", "id-299-0000"])?.trim_end(), "words 299");
+    assert!(!progress.contains('\r'), "a progress line was redrawn without a terminal");
+    assert_eq!(json_of(data.path(), &["archive", "stats", "--json"])?["videos"], 300);
+    assert_eq!(stdout_of(data.path(), &["get", "id-299-0000"])?.trim_end(), "words 299");
     Ok(())
 }
 
 #[test]
-fn what_the_downloader_wrote_is_understood() -> Result<()> {
+fn import_reads_files_of_ytdlp() -> Result<()> {
     let info = json!({
         "id": "dQw4w9WgXcQ", "extractor_key": "Youtube", "title": "The whole title", "channel": "Ann",
         "webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ", "duration": 61, "language": "en",
@@ -92,7 +95,7 @@ fn what_the_downloader_wrote_is_understood() -> Result<()> {
     let data = TempDir::new()?;
     let (done, _) = import(data.path(), &folder, &[], 0)?;
     assert!(done.contains("7 files: 7 transcripts imported"), "{done}");
-    let shown = told_json(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
+    let shown = json_of(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
     let tracks: Vec<_> = shown["tracks"].as_array().into_iter().flatten().collect();
     let kinds: Vec<_> = tracks.iter().map(|track| (&track["language"], &track["kind"])).collect();
     let expect = [
@@ -111,13 +114,13 @@ fn what_the_downloader_wrote_is_understood() -> Result<()> {
         ("srv3-000000", "srv3 words"),
         ("ttml-000000", "ttml words"),
     ] {
-        assert_eq!(told(data.path(), &["get", link])?.trim_end(), words, "{link}");
+        assert_eq!(stdout_of(data.path(), &["get", link])?.trim_end(), words, "{link}");
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_json_of_others_is_understood() -> Result<()> {
+async fn import_reads_foreign_json() -> Result<()> {
     let snippets = json!([{ "text": "Words", "start": 0.5, "duration": 1.25 }]);
     let by_video =
         json!({ "aaaaaaaaaa1": snippets, "aaaaaaaaaa2": { "snippets": snippets, "language_code": "de" } });
@@ -125,8 +128,8 @@ async fn the_json_of_others_is_understood() -> Result<()> {
         "snippets": snippets, "video_id": "aaaaaaaaaa3", "language": "English", "language_code": "en",
         "is_generated": true
     });
-    let one = archived()?;
-    let server = Server::start(&one, &[])?;
+    let one = data_with_transcript()?;
+    let server = ServerFixture::start(&one, &[])?;
     let look_up = server.get(&format!("/api/transcript?v={VIDEO}")).await?.text();
     let folder = folder(&[
         ("many.json", &by_video.to_string()),
@@ -138,23 +141,23 @@ async fn the_json_of_others_is_understood() -> Result<()> {
     let (done, _) = import(data.path(), &folder, &[], 0)?;
     assert!(done.contains("4 files: 5 transcripts imported"), "{done}");
     for video in ["aaaaaaaaaa1", "aaaaaaaaaa2", "aaaaaaaaaa3", "aaaaaaaaaa4"] {
-        let found = told_json(data.path(), &["get", video, "--format", "json"])?;
+        let found = json_of(data.path(), &["get", video, "--format", "json"])?;
         assert_eq!(found["transcript"], snippets, "{video}");
     }
-    let shown = told_json(data.path(), &["archive", "show", "aaaaaaaaaa3", "--json"])?;
+    let shown = json_of(data.path(), &["archive", "show", "aaaaaaaaaa3", "--json"])?;
     assert_eq!(shown["tracks"][0]["kind"], "generated");
-    let copied = told_json(data.path(), &["get", VIDEO, "--format", "json"])?;
+    let copied = json_of(data.path(), &["get", VIDEO, "--format", "json"])?;
     assert_eq!(copied["transcript"], serde_json::from_str::<serde_json::Value>(&look_up)?["transcript"]);
     Ok(())
 }
 
 #[test]
-fn what_cannot_be_imported_is_refused_with_a_reason() -> Result<()> {
+fn import_invalid_input_is_rejected_with_reason() -> Result<()> {
     let data = TempDir::new()?;
     let folder =
         folder(&[("words.vtt", WORDS), ("cut.json", "[{\"text\":\"a\",\"start\":0"), ("empty/x.txt", "x")])?;
     let path = |name: &str| folder.path().join(name).display().to_string();
-    // A file that is larger than anything that is read, without a byte on the disk.
+    // A sparse file above the size limit.
     fs::File::create(folder.path().join("huge.vtt"))?.set_len(400 * 1024 * 1024)?;
     fs::File::create(folder.path().join("large.vtt"))?.set_len(40 * 1024 * 1024)?;
     let video = ["--video", VIDEO];
@@ -173,26 +176,26 @@ fn what_cannot_be_imported_is_refused_with_a_reason() -> Result<()> {
         &["import", &path("words.vtt"), video[0], video[1], "--lang", "no language"],
         &["import", &path("words.vtt"), video[0], video[1], "--title", &"x".repeat(501)],
     ] {
-        ends(data.path(), arguments, "", 2)?;
+        run_expecting(data.path(), arguments, "", 2)?;
     }
-    // A file that says of which video it is stands by it.
+    // A file that names its video is not imported for another one.
     let look_up = json!({ "videoId": "aaaaaaaaaa1", "available": true, "transcript": [] });
-    ends(data.path(), &["import", "-", video[0], video[1]], &look_up.to_string(), 2)?;
-    assert_eq!(told_json(data.path(), &["archive", "stats", "--json"])?["transcripts"], 0);
+    run_expecting(data.path(), &["import", "-", video[0], video[1]], &look_up.to_string(), 2)?;
+    assert_eq!(json_of(data.path(), &["archive", "stats", "--json"])?["transcripts"], 0);
     Ok(())
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_lines() -> Result<()> {
+fn import_unreadable_cues_are_reported_with_lines() -> Result<()> {
     let body = "WEBVTT\n\n00:01.000 --> 00:02.000\na \0 b\n\n00:1x.000 --> 00:20.000\nlost\n";
     let folder = folder(&[("T [dQw4w9WgXcQ].en.vtt", body), ("U [dyke-walk-0].en.vtt", &vtt("whole"))])?;
     let file = folder.path().join("T [dQw4w9WgXcQ].en.vtt").display().to_string();
 
     let data = TempDir::new()?;
-    let told = told(data.path(), &["import", &file])?;
-    assert!(told.contains("\n1 cue was left out: its times cannot be read (line 6)\n"), "{told}");
-    assert!(told.contains("\n1 character is unreadable, and U+FFFD now (line 4)\n"), "{told}");
-    let line = told_json(data.path(), &["import", &file, "--json"])?;
+    let printed = stdout_of(data.path(), &["import", &file])?;
+    assert!(printed.contains("\n1 cue was left out: its times cannot be read (line 6)\n"), "{printed}");
+    assert!(printed.contains("\n1 character is unreadable, and U+FFFD now (line 4)\n"), "{printed}");
+    let line = json_of(data.path(), &["import", &file, "--json"])?;
     assert_eq!(line["leftOut"], json!({ "count": 1, "lines": [6] }));
     assert_eq!(line["unreadable"], json!({ "count": 1, "lines": [4] }));
     assert_eq!((&line["videoId"], &line["language"]), (&json!("dQw4w9WgXcQ"), &json!("en")));
@@ -208,29 +211,29 @@ fn what_cannot_be_read_is_told_with_its_lines() -> Result<()> {
     assert!(notes.contains("2 files: "), "{notes}");
 
     let hopeless = "WEBVTT\n\n00:1x.000 --> 00:20.000\nlost\n";
-    let refused = ends(data.path(), &["import", "-", "--video", VIDEO], hopeless, 2)?;
+    let refused = run_expecting(data.path(), &["import", "-", "--video", VIDEO], hopeless, 2)?;
     assert!(text(&refused.stderr).contains("no cue's times can be read"), "{refused:?}");
     Ok(())
 }
 
 #[test]
-fn the_header_names_the_language_where_nobody_else_does() -> Result<()> {
+fn import_language_defaults_to_file_header() -> Result<()> {
     let file = |header: &str| format!("WEBVTT\n{header}\n\n00:01.000 --> 00:02.000\nMot\n");
     for (header, flags, expect) in [
         ("Kind: captions\nLanguage: fr", &[][..], Some("fr")),
         ("Language: fr", &["--lang", "oc"], Some("oc")),
-        ("Language: nobody knows", &[], Some("und")),
+        ("Language: not a language", &[], Some("und")),
         ("Kind: chapters\nLanguage: fr", &["--lang", "fr"], None),
     ] {
         let data = TempDir::new()?;
         let import = [&["import", "-", "--video", VIDEO], flags].concat();
-        ends(data.path(), &import, &file(header), if expect.is_some() { 0 } else { 2 })?;
+        run_expecting(data.path(), &import, &file(header), if expect.is_some() { 0 } else { 2 })?;
         if let Some(language) = expect {
-            let shown = told_json(data.path(), &["archive", "show", VIDEO, "--json"])?;
+            let shown = json_of(data.path(), &["archive", "show", VIDEO, "--json"])?;
             assert_eq!(shown["tracks"][0]["language"], language, "{header:?}");
         }
     }
-    // What lies beside the file knows how the words came to be, whoever names the language.
+    // The metadata file decides the kind of the track, wherever the language comes from.
     let info = json!({
         "id": "dQw4w9WgXcQ", "extractor_key": "Youtube", "title": "T", "language": "fr",
         "webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ", "automatic_captions": { "fr": [{}] }
@@ -241,15 +244,14 @@ fn the_header_names_the_language_where_nobody_else_does() -> Result<()> {
     ])?;
     let data = TempDir::new()?;
     import(data.path(), &folder, &[], 0)?;
-    let shown = told_json(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
+    let shown = json_of(data.path(), &["archive", "show", "dQw4w9WgXcQ", "--json"])?;
     assert_eq!(shown["tracks"][0]["kind"], "generated");
     Ok(())
 }
 
-/// Files that players read in spite of what is odd about them, with the words that they show; and files
-/// that no player takes for WebVTT.
+/// Malformed files that players accept, with the text that they show; and files that no player accepts as WebVTT.
 #[test]
-fn odd_subtitles_are_read_as_players_read_them() -> Result<()> {
+fn import_malformed_webvtt_matches_players() -> Result<()> {
     let cue = "00:00.000 --> 00:01.000\nwords";
     for (name, body, expect) in [
         ("mark", format!("\u{FEFF}WEBVTT\n\n{cue}\n"), Some("words")),
@@ -287,9 +289,9 @@ fn odd_subtitles_are_read_as_players_read_them() -> Result<()> {
         let data = TempDir::new()?;
         let import = ["import", "-", "--video", VIDEO];
         let code = if expect.is_some() { 0 } else { 2 };
-        ends(data.path(), &import, &body, code).map_err(|error| error.context(name))?;
+        run_expecting(data.path(), &import, &body, code).map_err(|error| error.context(name))?;
         if let Some(words) = expect {
-            assert_eq!(told(data.path(), &["get", VIDEO])?.trim_end(), words, "{name}");
+            assert_eq!(stdout_of(data.path(), &["get", VIDEO])?.trim_end(), words, "{name}");
         }
     }
     Ok(())

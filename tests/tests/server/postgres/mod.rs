@@ -1,42 +1,42 @@
 //! Several servers on one PostgreSQL database.
 
-mod away;
+mod outage;
 mod replicas;
 
 use anyhow::Result;
 use tempfile::TempDir;
 use verbatim_tests::replay::ReplayProxy;
-use verbatim_tests_postgres::{Cluster, Database};
+use verbatim_tests_postgres::{Cluster, TestDatabase};
 
 use super::{
-    harness::{Server, borrowed},
+    harness::{ServerFixture, borrow_settings},
     platform,
 };
 
-/// A database, and the data folder that the servers share for their mails.
-pub(crate) struct Stage {
-    /// It goes with the stage.
-    _database: Database<'static>,
+/// A database, and the data folder that the servers share for their outbox.
+pub(crate) struct PostgresFixture {
+    /// Dropped with the fixture.
+    _database: TestDatabase<'static>,
     pub(crate) data: TempDir,
     settings: Vec<(String, String)>,
 }
 
-impl Stage {
-    /// With this platform, if any.
+impl PostgresFixture {
+    /// A fixture with this platform, if any.
     pub(crate) fn new(proxy: Option<&ReplayProxy>) -> Result<Self> {
         let database = Cluster::shared().database()?;
-        let mut settings = proxy.map(platform::settings).unwrap_or_default();
+        let mut settings = proxy.map(platform::platform_settings).unwrap_or_default();
         settings.push(("VERBATIM_STORAGE__URL".to_owned(), database.url.clone()));
         Ok(Self { _database: database, data: TempDir::new()?, settings })
     }
 
-    /// One more server.
-    pub(crate) fn server(&self) -> Result<Server> {
-        Server::start(&self.data, &self.settings())
+    /// Starts one more server.
+    pub(crate) fn start_server(&self) -> Result<ServerFixture> {
+        ServerFixture::start(&self.data, &self.settings())
     }
 
-    /// The settings of all servers, for commands too.
+    /// The settings of all servers, also for commands.
     pub(crate) fn settings(&self) -> Vec<(&str, &str)> {
-        borrowed(&self.settings)
+        borrow_settings(&self.settings)
     }
 }

@@ -1,4 +1,4 @@
-//! From an address to transcripts, as a person goes it.
+//! From a mail address to transcripts, step by step as a user.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{
-    post::{key_in, register, token},
+    mail_client::{key_from, register, token_from},
     smtpd::Smtpd,
 };
 use crate::server::{
-    harness::{Reply, Server, keys},
-    platform::{fetches, platform},
+    harness::{ServerFixture, ServerReply, create_keys},
+    platform::{fetch_count, start_platform},
 };
 
 const VIDEO: &str = "dyke-walk-0";
 
-fn names(reply: &Reply) -> Vec<String> {
+fn names(reply: &ServerReply) -> Vec<String> {
     reply.json().as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn register_verify_read_and_rotate() -> Result<()> {
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+async fn account_register_verify_read_and_rotate() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let mut smtpd = Smtpd::start(&["--tls", "wrapper", "--user", "me", "--password", "hush"])?;
     let data = TempDir::new()?;
-    // The platforms and the mail server have authorities of their own.
+    // The platforms and the mail server have different certificate authorities.
     let ca_file = data.path().join("ca.pem");
     std::fs::write(&ca_file, std::fs::read_to_string(proxy.ca_file())? + &smtpd.authority)?;
-    let server = Server::start(
+    let server = ServerFixture::start(
         &data,
         &[
             ("VERBATIM_UPSTREAM__PROXY", &proxy.url()),
@@ -45,8 +45,8 @@ async fn register_verify_read_and_rotate() -> Result<()> {
         (registered.status.as_u16(), names(&registered)),
         (200, vec!["message".into(), "success".into()])
     );
-    let taken = smtpd.line()?;
-    let token = token(taken["data"].as_str().unwrap_or_default())?;
+    let mail = smtpd.line()?;
+    let token = token_from(mail["data"].as_str().unwrap_or_default())?;
     let verified = server.get(&format!("/api/v1/verify?token={token}")).await?;
     assert_eq!(names(&verified), ["api_key", "credits", "plan", "success"]);
     let body = verified.json();
@@ -54,7 +54,7 @@ async fn register_verify_read_and_rotate() -> Result<()> {
         (&body["success"], &body["credits"], &body["plan"]),
         (&json!(true), &json!(200), &json!("free"))
     );
-    let key = key_in(&verified)?;
+    let key = key_from(&verified)?;
 
     let me = server.get_as(&key, "/api/v1/me").await?;
     let expect = ["credits_remaining", "credits_total", "email", "plan", "resets_at"];
@@ -63,50 +63,50 @@ async fn register_verify_read_and_rotate() -> Result<()> {
         (&expect.map(str::to_owned)[..], &json!("ann@example.org"))
     );
 
-    for (place, cache) in ["MISS", "HIT"].into_iter().enumerate() {
+    for (index, cache) in ["MISS", "HIT"].into_iter().enumerate() {
         let reply = server.get_as(&key, &format!("/api/v1/transcript?video_id={VIDEO}")).await?;
         assert_eq!((reply.status.as_u16(), reply.header("x-cache")), (200, cache), "{}", reply.text());
-        assert_eq!(reply.header("x-credits-remaining"), (199 - place).to_string());
+        assert_eq!(reply.header("x-credits-remaining"), (199 - index).to_string());
         let body = reply.json();
         assert_eq!((&body["video_id"], &body["title"]), (&json!(VIDEO), &json!("A walk along the dyke")));
         assert_eq!((&body["language"], &body["is_generated"]), (&json!("en"), &json!(false)));
         let first = json!({ "text": format!("This is {VIDEO}."), "start": 0.5, "duration": 2.5 });
         assert_eq!((&body["segments"][0], body["segments"].as_array().map(Vec::len)), (&first, Some(3)));
     }
-    assert_eq!(fetches(&proxy, VIDEO), 1);
+    assert_eq!(fetch_count(&proxy, VIDEO), 1);
 
     let bearer = format!("Bearer {key}");
     let rotated = server.send(Method::POST, "/api/v1/rotate-key", &[("authorization", &bearer)], "").await?;
     assert_eq!(names(&rotated), ["api_key", "success"]);
-    let new = key_in(&rotated)?;
+    let new = key_from(&rotated)?;
     assert_eq!(server.get_as(&key, "/api/v1/me").await?.status, 401);
     assert_eq!(server.get_as(&new, "/api/v1/me").await?.json()["credits_remaining"], json!(198));
 
-    // Whoever lost the key registers again: the credits are kept, the key dies when the button is pressed.
+    // A second registration replaces a lost key: the credits stay, and the old key ends with the confirmation.
     assert_eq!(register(&server, "ann@example.org").await?.text(), registered.text());
-    let taken = smtpd.line()?;
-    let body = format!("token={}", super::post::token(taken["data"].as_str().unwrap_or_default())?);
+    let mail = smtpd.line()?;
+    let body = format!("token={}", token_from(mail["data"].as_str().unwrap_or_default())?);
     let form = [("content-type", "application/x-www-form-urlencoded")];
     let recovered = server.send(Method::POST, "/api/v1/verify", &form, body).await?;
     assert_eq!((&recovered.json()["credits"], recovered.status.as_u16()), (&json!(198), 200));
     assert_eq!(server.get_as(&new, "/api/v1/me").await?.status, 401);
-    assert_eq!(server.get_as(&key_in(&recovered)?, "/api/v1/me").await?.status, 200);
+    assert_eq!(server.get_as(&key_from(&recovered)?, "/api/v1/me").await?.status, 200);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_open_their_own_surface_only() -> Result<()> {
+async fn keys_of_one_api_are_rejected_by_other() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = super::post::Outbox::of(&data);
-    let server = Server::start(&data, &[])?;
-    let account = super::post::account(&server, &mut outbox, "ann@example.org").await?;
-    let lookup = keys(&data, 1)?.remove(0);
+    let mut outbox = super::mail_client::MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let account = super::mail_client::create_account(&server, &mut outbox, "ann@example.org").await?;
+    let lookup = create_keys(&data, 1)?.remove(0);
 
     for path in ["/api/v1/me", &format!("/api/v1/transcript?video_id={VIDEO}")] {
         let reply = server.get_as(&lookup, path).await?;
         assert_eq!((reply.status.as_u16(), &reply.json()["code"]), (401, &json!(401)));
         assert!(
-            reply.json()["error"].as_str().is_some_and(|text| text.contains("look-up API")),
+            reply.json()["error"].as_str().is_some_and(|text| text.contains("lookup API")),
             "{}",
             reply.text()
         );
@@ -120,6 +120,6 @@ async fn keys_open_their_own_surface_only() -> Result<()> {
     );
     assert_eq!(body["key"], json!(null));
     assert_eq!(server.get_as(&account, "/api/keys/me").await?.status, 401);
-    assert_eq!(super::post::credits(&server, &account).await?, 200);
+    assert_eq!(super::mail_client::remaining_credits(&server, &account).await?, 200);
     Ok(())
 }

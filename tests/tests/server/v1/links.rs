@@ -1,4 +1,4 @@
-//! The links in the mails, and who opens them.
+//! Verification links in mails, opened by users and by mail scanners.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use http::{Method, StatusCode};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use super::post::{Outbox, account, key_in, register, token};
-use crate::server::harness::Server;
+use super::mail_client::{MailClient, create_account, key_from, register, token_from};
+use crate::server::harness::ServerFixture;
 
-/// What scanners of mail send along.
+/// Headers that mail scanners send.
 const SCANNERS: [&[(&str, &str)]; 5] = [
     &[],
     &[("accept", "*/*"), ("user-agent", "a scanner")],
@@ -20,14 +20,14 @@ const SCANNERS: [&[(&str, &str)]; 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scanner_that_opens_every_link_ends_no_live_key() -> Result<()> {
+async fn verification_link_opened_by_scanner_keeps_live_key() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = Outbox::of(&data);
-    let server = Server::start(&data, &[])?;
-    let mut live = account(&server, &mut outbox, "ann@example.org").await?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    let mut live = create_account(&server, &mut outbox, "ann@example.org").await?;
     for _ in 0..3 {
         assert_eq!(register(&server, "ann@example.org").await?.status, 200);
-        let path = format!("/api/v1/verify?token={}", token(&outbox.next().await?)?);
+        let path = format!("/api/v1/verify?token={}", token_from(&outbox.next().await?)?);
         for headers in SCANNERS {
             for method in [Method::HEAD, Method::GET, Method::OPTIONS, Method::GET] {
                 let reply = server.send(method, &path, headers, "").await?;
@@ -35,8 +35,8 @@ async fn a_scanner_that_opens_every_link_ends_no_live_key() -> Result<()> {
             }
         }
         assert_eq!(server.get_as(&live, "/api/v1/me").await?.status, 200, "a scanner ended a live key");
-        // The person comes after the scanner, and the link still works.
-        let new = key_in(&server.send(Method::POST, &path, &[], "").await?)?;
+        // The user opens the link after the scanner, and it still works.
+        let new = key_from(&server.send(Method::POST, &path, &[], "").await?)?;
         assert_eq!(server.get_as(&live, "/api/v1/me").await?.status, 401);
         live = new;
     }
@@ -44,29 +44,29 @@ async fn a_scanner_that_opens_every_link_ends_no_live_key() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_verifications_at_once_one_key_lives() -> Result<()> {
+async fn verification_concurrent_redemptions_issue_one_key() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = Outbox::of(&data);
-    let server = Arc::new(Server::start(&data, &[])?);
-    // One link opened by many at once, and two links of the same new address opened at once.
+    let mut outbox = MailClient::new(&data);
+    let server = Arc::new(ServerFixture::start(&data, &[])?);
+    // Concurrent requests with one link, and with two links of one new address.
     for (email, links) in [("one@example.org", 1), ("two@example.org", 2)] {
         let mut tokens = Vec::new();
         for _ in 0..links {
             assert_eq!(register(&server, email).await?.status, 200);
-            tokens.push(token(&outbox.next().await?)?);
+            tokens.push(token_from(&outbox.next().await?)?);
         }
         let mut callers = JoinSet::new();
-        for place in 0..16 {
+        for index in 0..16 {
             let (server, path) =
-                (Arc::clone(&server), format!("/api/v1/verify?token={}", tokens[place % tokens.len()]));
-            let method = if place % 4 < 2 { Method::GET } else { Method::POST };
+                (Arc::clone(&server), format!("/api/v1/verify?token={}", tokens[index % tokens.len()]));
+            let method = if index % 4 < 2 { Method::GET } else { Method::POST };
             callers.spawn(async move { server.send(method, &path, &[], "").await });
         }
         let mut keys = Vec::new();
         while let Some(reply) = callers.join_next().await {
             let reply = reply??;
             match reply.status {
-                StatusCode::OK => keys.push(key_in(&reply)?),
+                StatusCode::OK => keys.push(key_from(&reply)?),
                 StatusCode::BAD_REQUEST | StatusCode::CONFLICT => {}
                 status => panic!("{status}: {}", reply.text()),
             }
@@ -78,11 +78,11 @@ async fn of_many_verifications_at_once_one_key_lives() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_rotations_at_once_one_wins() -> Result<()> {
+async fn rotation_concurrent_requests_issue_one_key() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = Outbox::of(&data);
-    let server = Arc::new(Server::start(&data, &[])?);
-    let key = account(&server, &mut outbox, "ann@example.org").await?;
+    let mut outbox = MailClient::new(&data);
+    let server = Arc::new(ServerFixture::start(&data, &[])?);
+    let key = create_account(&server, &mut outbox, "ann@example.org").await?;
     let mut callers = JoinSet::new();
     for _ in 0..8 {
         let (server, bearer) = (Arc::clone(&server), format!("Bearer {key}"));
@@ -94,7 +94,7 @@ async fn of_many_rotations_at_once_one_wins() -> Result<()> {
     while let Some(reply) = callers.join_next().await {
         let reply = reply??;
         match reply.status {
-            StatusCode::OK => keys.push(key_in(&reply)?),
+            StatusCode::OK => keys.push(key_from(&reply)?),
             status => assert_eq!(status, StatusCode::UNAUTHORIZED, "{}", reply.text()),
         }
     }

@@ -1,4 +1,4 @@
-//! Registrations and their mails, through a real mail server.
+//! Registration mails through a real mail server.
 
 use std::{
     collections::BTreeSet,
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 use transcript_core::{Timestamp, accounts::Outbox as _, ids::Holder};
 
 use super::{
-    post::{Outbox, register, token},
+    mail_client::{MailClient, register, token_from},
     smtpd::Smtpd,
 };
-use crate::server::harness::{Server, borrowed, run, verbatim};
+use crate::server::harness::{ServerFixture, borrow_settings, run, verbatim};
 
-/// The settings for a mail server.
+/// The settings for this mail server.
 fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, String)>> {
     let ca_file = data.path().join("mail-ca.pem");
     std::fs::write(&ca_file, &smtpd.authority)?;
@@ -29,59 +29,59 @@ fn settings(smtpd: &Smtpd, url: &str, data: &TempDir) -> Result<Vec<(String, Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_is_mailed_with_tls_and_a_password() -> Result<()> {
+async fn registration_is_mailed_with_tls_and_password() -> Result<()> {
     let mut smtpd = Smtpd::start(&["--tls", "starttls", "--user", "me", "--password", "p@ss"])?;
     let data = TempDir::new()?;
     let url = format!("smtp://me:p%40ss@localhost:{}?tls=required", smtpd.port);
     let settings = settings(&smtpd, &url, &data)?;
-    let mut server = Server::start(&data, &borrowed(&settings))?;
+    let mut server = ServerFixture::start(&data, &borrow_settings(&settings))?;
     let reply = register(&server, "Ann@Example.org").await?;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert_eq!(reply.json()["success"], json!(true));
-    let taken = smtpd.line()?;
-    assert_eq!((&taken["tls"], &taken["user"]), (&json!(true), &json!("me")));
-    assert_eq!(taken["to"][0].as_str().map(str::to_lowercase).as_deref(), Some("ann@example.org"));
-    let text = taken["data"].as_str().unwrap_or_default();
+    let mail = smtpd.line()?;
+    assert_eq!((&mail["tls"], &mail["user"]), (&json!(true), &json!("me")));
+    assert_eq!(mail["to"][0].as_str().map(str::to_lowercase).as_deref(), Some("ann@example.org"));
+    let text = mail["data"].as_str().unwrap_or_default();
     assert!(text.contains(&format!("http://{}/api/v1/verify?token=", server.address())), "{text}");
-    assert_eq!(token(text)?.len(), 64);
+    assert_eq!(token_from(text)?.len(), 64);
     assert!(server.stop()?.success());
 
     let shown = run(
         {
             let mut command = verbatim(data.path(), &["check-config"]);
-            command.envs(borrowed(&settings));
+            command.envs(borrow_settings(&settings));
             command
         },
         b"",
     )?;
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let route =
-        format!("# mail: by SMTP to localhost, port {}, with STARTTLS, or not at all, as me", smtpd.port);
+        format!("# mail: SMTP server localhost, port {}, with STARTTLS (required), user me", smtpd.port);
     assert!(shown.contains(&route) && !shown.contains("p@ss") && !shown.contains("p%40ss"), "{shown}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registering_never_waits_for_a_mail_server() -> Result<()> {
+async fn registration_with_stalled_mail_server_is_fast() -> Result<()> {
     let mut smtpd = Smtpd::start(&["--mode", "stall:greeting"])?;
     let data = TempDir::new()?;
     let settings = settings(&smtpd, &format!("smtp://localhost:{}", smtpd.port), &data)?;
-    let server = Server::start(&data, &borrowed(&settings))?;
-    let began = Instant::now();
+    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
+    let started = Instant::now();
     for n in 0..5 {
         let reply = register(&server, &format!("{n}@example.org")).await?;
         assert_eq!(reply.status, 200, "{}", reply.text());
     }
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    // The server that is killed now has sent none; the next one sends all, once their leases are over.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    // The killed server has sent none of the mails; the next one sends all when their leases have expired.
     drop(server);
     smtpd.mode("accept")?;
     let store = SqliteStore::open(SqliteOptions::new(data.path().join("verbatim.db"))).await?;
     let later = Timestamp::from_millis(4_000_000_000_000);
-    let left = store.due(&Holder::new("test"), later, Timestamp::from_millis(0), 10).await?;
+    let left = store.lease_due(&Holder::new("test"), later, Timestamp::from_millis(0), 10).await?;
     assert_eq!(left.len(), 5, "{left:?}");
     store.close().await;
-    let server = Server::start(&data, &borrowed(&settings))?;
+    let server = ServerFixture::start(&data, &borrow_settings(&settings))?;
     let mut to = BTreeSet::new();
     for _ in 0..5 {
         to.extend(smtpd.line()?["to"][0].as_str().map(str::to_owned));
@@ -92,14 +92,14 @@ async fn registering_never_waits_for_a_mail_server() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_mail_server_mails_are_files() -> Result<()> {
+async fn registration_without_mail_server_writes_file() -> Result<()> {
     let data = TempDir::new()?;
-    let mut outbox = Outbox::of(&data);
-    let server = Server::start(&data, &[])?;
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
     assert_eq!(register(&server, "ann@example.org").await?.status, 200);
     let mail = outbox.next().await?;
     assert!(mail.contains("\r\nTo: ann@example.org\r\n"), "{mail}");
     assert!(mail.starts_with("From: Verbatim <verbatim@localhost>\r\n"), "{mail}");
-    assert_eq!(token(&mail)?.len(), 64);
+    assert_eq!(token_from(&mail)?.len(), 64);
     Ok(())
 }

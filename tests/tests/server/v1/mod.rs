@@ -1,11 +1,11 @@
-//! Surface B over HTTP, with real mail (specification 2.5 to 2.8, 4 to 8; design 4).
+//! The v1 API over HTTP, with real mail (specification 2.5 to 2.8, 4.4 to 4.12, 5 to 8).
 
 mod credits;
 mod journey;
 mod links;
 mod mail;
+pub(crate) mod mail_client;
 mod payments;
-pub(crate) mod post;
 mod readme;
 #[path = "../../../smtp/smtpd.rs"]
 mod smtpd;

@@ -1,18 +1,18 @@
-//! The README's way to an account, line by line, as a newcomer's shell runs it.
+//! The shell commands of `docs/accounts.md`, run unchanged.
 
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use tempfile::TempDir;
 
-use super::post::Outbox;
-use crate::server::harness::{Server, run, verbatim};
+use super::mail_client::MailClient;
+use crate::server::harness::{ServerFixture, run, verbatim};
 
-const README: &str = include_str!("../../../../README.md");
+const ACCOUNTS_PAGE: &str = include_str!("../../../../docs/accounts.md");
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/lighthouse.vtt");
 
-/// What these lines of the README print, for this server and data folder.
-fn ran(lines: &str, server: &Server, data: &TempDir) -> Result<String> {
+/// Output of these lines of the page, for this server and data folder.
+fn run_lines(lines: &str, server: &ServerFixture, data: &TempDir) -> Result<String> {
     let lines = lines
         .replace("127.0.0.1:8080", server.address())
         .replace("~/.local/share/verbatim", &data.path().display().to_string());
@@ -23,27 +23,28 @@ fn ran(lines: &str, server: &Server, data: &TempDir) -> Result<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_readmes_lines_work_as_they_stand() -> Result<()> {
-    let (_, section) = README.split_once("\n## Accounts and credits\n").context("the section")?;
+async fn accounts_page_commands_work_unchanged() -> Result<()> {
+    let (_, section) =
+        ACCOUNTS_PAGE.split_once("\n## Accounts and credits\n").context("the page has no section")?;
     let blocks: Vec<&str> =
         section.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let [register, rest, ..] = blocks.as_slice() else { anyhow::bail!("two blocks of lines: {blocks:?}") };
+    let [register, rest, ..] = blocks.as_slice() else { anyhow::bail!("expected two blocks: {blocks:?}") };
 
     let data = TempDir::new()?;
     let import = ["import", EXAMPLE, "--video", "https://youtu.be/L1ghth0use1", "--lang", "en"];
-    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the example is imported");
-    let mut outbox = Outbox::of(&data);
-    let server = Server::start(&data, &[])?;
-    assert!(ran(register, &server, &data)?.contains(r#""success":true"#));
+    ensure!(run(verbatim(data.path(), &import), b"")?.status.success(), "the import of the example failed");
+    let mut outbox = MailClient::new(&data);
+    let server = ServerFixture::start(&data, &[])?;
+    assert!(run_lines(register, &server, &data)?.contains(r#""success":true"#));
     outbox.next().await?;
-    let told = ran(rest, &server, &data)?;
+    let printed = run_lines(rest, &server, &data)?;
     for part in [
         r#""email":"me@example.org""#,
         r#""credits_remaining":200"#,
         r#""video_id":"L1ghth0use1""#,
         r#""api_key":"vba_"#,
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     Ok(())
 }

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
-    archive::{Absence, Archive, ArchivedTrack, Claim, Found, Keep, Lease, Stats, StoredTranscript, Wish},
+    archive::{
+        Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
+        StoredTranscript, TrackSelector,
+    },
     ids::Holder,
     video::{ShortLink, VideoId},
 };
 
 use super::nothing;
-use crate::simulation::{gate::Gate, oracle::Oracle};
+use crate::simulation::{oracle::Oracle, store_gate::StoreGate};
 
 #[derive(Debug)]
 pub(crate) struct FaultyArchive {
     pub(crate) inner: Arc<dyn Archive>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 impl FaultyArchive {
@@ -27,10 +30,10 @@ impl FaultyArchive {
 
 #[async_trait]
 impl Archive for FaultyArchive {
-    async fn find(&self, video: &VideoId, wish: &Wish, now: Timestamp) -> Result<Found> {
-        let what = format!("{video} {wish}");
-        let (inner, video, wish) = (self.inner(), video.clone(), wish.clone());
-        let work = async move { inner.find(&video, &wish, now).await };
+    async fn find(&self, video: &VideoId, selector: &TrackSelector, now: Timestamp) -> Result<FindOutcome> {
+        let what = format!("{video} {selector}");
+        let (inner, video, selector) = (self.inner(), video.clone(), selector.clone());
+        let work = async move { inner.find(&video, &selector, now).await };
         self.gate.pass("archive.find", || what, work, nothing).await
     }
 
@@ -41,47 +44,48 @@ impl Archive for FaultyArchive {
         self.gate.pass("archive.tracks", || what, work, nothing).await
     }
 
-    async fn keep(&self, keep: Keep) -> Result<StoredTranscript> {
-        let (inner, video, wishes) = (self.inner(), keep.video.clone(), keep.wishes.clone());
-        let what = format!("{video} {wishes:?}");
-        let work = async move { inner.keep(keep).await };
-        let told = move |oracle: &Oracle, _: &StoredTranscript| oracle.kept(&video, &wishes);
-        self.gate.pass("archive.keep", || what, work, told).await
+    async fn put(&self, request: PutRequest) -> Result<StoredTranscript> {
+        let (inner, video, selectors) = (self.inner(), request.video.clone(), request.selectors.clone());
+        let what = format!("{video} {selectors:?}");
+        let work = async move { inner.put(request).await };
+        let on_effect = move |oracle: &Oracle, _: &StoredTranscript| oracle.on_archived(&video, &selectors);
+        self.gate.pass("archive.put", || what, work, on_effect).await
     }
 
-    async fn keep_absence(&self, absence: Absence) -> Result<()> {
-        let what = format!("{} {} {}", absence.video, absence.wish, absence.reason);
+    async fn put_absence(&self, absence: Absence) -> Result<()> {
+        let what = format!("{} {} {}", absence.video, absence.selector, absence.reason);
         let inner = self.inner();
-        let work = async move { inner.keep_absence(absence).await };
-        self.gate.pass("archive.keep_absence", || what, work, nothing).await
+        let work = async move { inner.put_absence(absence).await };
+        self.gate.pass("archive.put_absence", || what, work, nothing).await
     }
 
-    async fn claim(&self, lease: Lease) -> Result<Claim> {
-        let what = format!("{} {} for {} until {}", lease.video, lease.wish, lease.holder, lease.until);
+    async fn acquire_lease(&self, lease: FetchLease) -> Result<LeaseOutcome> {
+        let what = format!("{} {} for {} until {}", lease.video, lease.selector, lease.holder, lease.until);
         let inner = self.inner();
-        let work = async move { inner.claim(lease).await };
-        self.gate.pass("archive.claim", || what, work, nothing).await
+        let work = async move { inner.acquire_lease(lease).await };
+        self.gate.pass("archive.acquire_lease", || what, work, nothing).await
     }
 
-    async fn unclaim(&self, video: &VideoId, wish: &Wish, holder: &Holder) -> Result<()> {
-        let what = format!("{video} {wish} of {holder}");
-        let (inner, video, wish, holder) = (self.inner(), video.clone(), wish.clone(), holder.clone());
-        let work = async move { inner.unclaim(&video, &wish, &holder).await };
-        self.gate.pass("archive.unclaim", || what, work, nothing).await
+    async fn release_lease(&self, video: &VideoId, selector: &TrackSelector, holder: &Holder) -> Result<()> {
+        let what = format!("{video} {selector} of {holder}");
+        let (inner, video, selector, holder) =
+            (self.inner(), video.clone(), selector.clone(), holder.clone());
+        let work = async move { inner.release_lease(&video, &selector, &holder).await };
+        self.gate.pass("archive.release_lease", || what, work, nothing).await
     }
 
-    async fn link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
+    async fn short_link(&self, link: &ShortLink) -> Result<Option<VideoId>> {
         let (inner, link) = (self.inner(), link.clone());
         let what = link.code().to_owned();
-        let work = async move { inner.link(&link).await };
-        self.gate.pass("archive.link", || what, work, nothing).await
+        let work = async move { inner.short_link(&link).await };
+        self.gate.pass("archive.short_link", || what, work, nothing).await
     }
 
-    async fn keep_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
+    async fn put_short_link(&self, link: &ShortLink, video: &VideoId) -> Result<()> {
         let what = format!("{} {video}", link.code());
         let (inner, link, video) = (self.inner(), link.clone(), video.clone());
-        let work = async move { inner.keep_link(&link, &video).await };
-        self.gate.pass("archive.keep_link", || what, work, nothing).await
+        let work = async move { inner.put_short_link(&link, &video).await };
+        self.gate.pass("archive.put_short_link", || what, work, nothing).await
     }
 
     async fn withdraw(&self, video: &VideoId, withdrawn: bool, now: Timestamp) -> Result<()> {
@@ -91,31 +95,35 @@ impl Archive for FaultyArchive {
         self.gate.pass("archive.withdraw", || what, work, nothing).await
     }
 
-    async fn forget(&self, video: &VideoId) -> Result<()> {
+    async fn delete(&self, video: &VideoId) -> Result<()> {
         let (inner, gone, video) = (self.inner(), video.clone(), video.clone());
         let what = video.to_string();
-        let work = async move { inner.forget(&video).await };
-        let told = move |oracle: &Oracle, (): &()| oracle.forgotten(&gone);
-        self.gate.pass("archive.forget", || what, work, told).await
+        let work = async move { inner.delete(&video).await };
+        let on_effect = move |oracle: &Oracle, (): &()| oracle.on_deleted(&gone);
+        self.gate.pass("archive.delete", || what, work, on_effect).await
     }
 
-    async fn changes(&self) -> Result<u64> {
+    async fn change_counter(&self) -> Result<u64> {
         let inner = self.inner();
-        self.gate.pass("archive.changes", String::new, async move { inner.changes().await }, nothing).await
+        self.gate
+            .pass("archive.change_counter", String::new, async move { inner.change_counter().await }, nothing)
+            .await
     }
 
-    async fn page(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
+    async fn list_tracks(&self, page: PageRequest) -> Result<Page<ArchivedTrack>> {
         let inner = self.inner();
-        self.gate.pass("archive.page", String::new, async move { inner.page(page).await }, nothing).await
+        self.gate
+            .pass("archive.list_tracks", String::new, async move { inner.list_tracks(page).await }, nothing)
+            .await
     }
 
-    async fn withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
+    async fn list_withdrawn(&self, page: PageRequest) -> Result<Page<VideoId>> {
         let inner = self.inner();
-        let work = async move { inner.withdrawn(page).await };
-        self.gate.pass("archive.withdrawn", String::new, work, nothing).await
+        let work = async move { inner.list_withdrawn(page).await };
+        self.gate.pass("archive.list_withdrawn", String::new, work, nothing).await
     }
 
-    async fn stats(&self) -> Result<Stats> {
+    async fn stats(&self) -> Result<ArchiveStats> {
         let inner = self.inner();
         self.gate.pass("archive.stats", String::new, async move { inner.stats().await }, nothing).await
     }

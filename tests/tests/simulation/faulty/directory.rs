@@ -6,19 +6,20 @@ use async_trait::async_trait;
 use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     directory::{
-        Account, AccountRef, AddKey, Changed, Directory, Entitle, Erased, KeySummary, LookupKey, NewKey,
-        Owner, Redeem, Redeemed, Rotated, Token,
+        Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, KeyOwner, KeySummary, LookupKey,
+        NewKeyRecord, RedeemOutcome, RedeemRequest, RenewRequest, RotateOutcome, UpdateOutcome,
+        VerificationToken,
     },
     ids::{AccountId, KeyId},
 };
 
 use super::nothing;
-use crate::simulation::{gate::Gate, oracle::Oracle};
+use crate::simulation::{oracle::Oracle, store_gate::StoreGate};
 
 #[derive(Debug)]
 pub(crate) struct FaultyDirectory {
     pub(crate) inner: Arc<dyn Directory>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 impl FaultyDirectory {
@@ -29,33 +30,33 @@ impl FaultyDirectory {
 
 #[async_trait]
 impl Directory for FaultyDirectory {
-    async fn owner(&self, key_digest: &[u8]) -> Result<Option<Owner>> {
+    async fn key_owner(&self, key_digest: &[u8]) -> Result<Option<KeyOwner>> {
         let (inner, digest) = (self.inner(), key_digest.to_vec());
-        let work = async move { inner.owner(&digest).await };
-        self.gate.pass("directory.owner", String::new, work, nothing).await
+        let work = async move { inner.key_owner(&digest).await };
+        self.gate.pass("directory.key_owner", String::new, work, nothing).await
     }
 
-    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKey> {
+    async fn add_key(&self, key: LookupKey, live_per_subject: u32) -> Result<AddKeyOutcome> {
         let (inner, what) = (self.inner(), key.key.id.to_string());
         let work = async move { inner.add_key(key, live_per_subject).await };
         self.gate.pass("directory.add_key", || what, work, nothing).await
     }
 
-    async fn entitle(&self, ask: Entitle) -> Result<bool> {
-        let (inner, what) = (self.inner(), ask.key.to_string());
-        let work = async move { inner.entitle(ask).await };
-        self.gate.pass("directory.entitle", || what, work, nothing).await
+    async fn renew_entitlement(&self, request: RenewRequest) -> Result<bool> {
+        let (inner, what) = (self.inner(), request.key.to_string());
+        let work = async move { inner.renew_entitlement(request).await };
+        self.gate.pass("directory.renew_entitlement", || what, work, nothing).await
     }
 
-    async fn rotate(&self, old_digest: &[u8], new: NewKey) -> Result<Rotated> {
+    async fn rotate(&self, old_digest: &[u8], new: NewKeyRecord) -> Result<RotateOutcome> {
         let (inner, digest, made) = (self.inner(), old_digest.to_vec(), new.digest.clone());
         let work = async move { inner.rotate(&digest, new).await };
-        let told = move |oracle: &Oracle, rotated: &Rotated| {
-            if *rotated == Rotated::Rotated {
-                oracle.key_made(&made);
+        let on_effect = move |oracle: &Oracle, rotated: &RotateOutcome| {
+            if *rotated == RotateOutcome::Rotated {
+                oracle.on_key_created(&made);
             }
         };
-        self.gate.pass("directory.rotate", String::new, work, told).await
+        self.gate.pass("directory.rotate", String::new, work, on_effect).await
     }
 
     async fn revoke_key(&self, key: &KeyId, now: Timestamp) -> Result<bool> {
@@ -70,42 +71,44 @@ impl Directory for FaultyDirectory {
         self.gate.pass("directory.keys", String::new, async move { inner.keys(page).await }, nothing).await
     }
 
-    async fn put_token(&self, token: Token) -> Result<()> {
+    async fn put_token(&self, token: VerificationToken) -> Result<()> {
         let inner = self.inner();
         let work = async move { inner.put_token(token).await };
         self.gate.pass("directory.put_token", String::new, work, nothing).await
     }
 
-    async fn redeem(&self, ask: Redeem) -> Result<Redeemed> {
-        let (inner, made) = (self.inner(), ask.key.digest.clone());
-        let told = move |oracle: &Oracle, redeemed: &Redeemed| {
-            if let Redeemed::Issued { account, .. } = redeemed {
-                oracle.account_changed(account);
-                oracle.key_made(&made);
+    async fn redeem(&self, request: RedeemRequest) -> Result<RedeemOutcome> {
+        let (inner, made) = (self.inner(), request.key.digest.clone());
+        let on_effect = move |oracle: &Oracle, redeemed: &RedeemOutcome| {
+            if let RedeemOutcome::Issued { account, .. } = redeemed {
+                oracle.on_account_changed(account);
+                oracle.on_key_created(&made);
             }
         };
-        self.gate.pass("directory.redeem", String::new, async move { inner.redeem(ask).await }, told).await
-    }
-
-    async fn account(&self, who: &AccountRef) -> Result<Option<Account>> {
-        let (inner, who) = (self.inner(), who.clone());
         self.gate
-            .pass("directory.account", String::new, async move { inner.account(&who).await }, nothing)
+            .pass("directory.redeem", String::new, async move { inner.redeem(request).await }, on_effect)
             .await
     }
 
-    async fn change_account(&self, account: Account) -> Result<Changed> {
-        let inner = self.inner();
-        let work = async move { inner.change_account(account).await };
-        let told = |oracle: &Oracle, changed: &Changed| {
-            if let Changed::Changed(account) = changed {
-                oracle.account_changed(account);
-            }
-        };
-        self.gate.pass("directory.change_account", String::new, work, told).await
+    async fn account(&self, account_ref: &AccountRef) -> Result<Option<Account>> {
+        let (inner, account_ref) = (self.inner(), account_ref.clone());
+        self.gate
+            .pass("directory.account", String::new, async move { inner.account(&account_ref).await }, nothing)
+            .await
     }
 
-    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<Erased> {
+    async fn update_account(&self, account: Account) -> Result<UpdateOutcome> {
+        let inner = self.inner();
+        let work = async move { inner.update_account(account).await };
+        let on_effect = |oracle: &Oracle, changed: &UpdateOutcome| {
+            if let UpdateOutcome::Changed(account) = changed {
+                oracle.on_account_changed(account);
+            }
+        };
+        self.gate.pass("directory.update_account", String::new, work, on_effect).await
+    }
+
+    async fn erase_account(&self, id: &AccountId, version: u64, now: Timestamp) -> Result<EraseOutcome> {
         let (inner, id) = (self.inner(), id.clone());
         let what = id.to_string();
         let work = async move { inner.erase_account(&id, version, now).await };

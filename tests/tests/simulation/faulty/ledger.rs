@@ -7,23 +7,23 @@ use transcript_core::{
     Page, PageRequest, Result, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
-        Balance, BalanceSince, Entry, Grant, GrantOutcome, HoldOutcome, HoldRequest, HoldState, Ledger,
-        Revoke, RevokeOutcome, Settle, SettleOutcome, Terms,
+        Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
+        PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
     },
 };
 
 use super::nothing;
-use crate::simulation::gate::Gate;
+use crate::simulation::store_gate::StoreGate;
 
 #[derive(Debug)]
 pub(crate) struct FaultyLedger {
     pub(crate) inner: Arc<dyn Ledger>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
-fn legs(ask: &HoldRequest) -> String {
-    let legs: Vec<&str> = ask.legs.iter().map(|leg| leg.wallet.as_str()).collect();
-    format!("{} {legs:?} {}", ask.id, ask.memo)
+fn legs(request: &HoldRequest) -> String {
+    let legs: Vec<&str> = request.legs.iter().map(|leg| leg.wallet.as_str()).collect();
+    format!("{} {legs:?} {}", request.id, request.memo)
 }
 
 impl FaultyLedger {
@@ -34,35 +34,37 @@ impl FaultyLedger {
 
 #[async_trait]
 impl Ledger for FaultyLedger {
-    async fn hold(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        let (inner, what) = (self.inner(), legs(&ask));
-        self.gate.pass("ledger.hold", || what, async move { inner.hold(ask).await }, nothing).await
+    async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        let (inner, what) = (self.inner(), legs(&request));
+        self.gate.pass("ledger.hold", || what, async move { inner.hold(request).await }, nothing).await
     }
 
-    async fn spend(&self, ask: HoldRequest) -> Result<HoldOutcome> {
-        let (inner, what) = (self.inner(), legs(&ask));
-        self.gate.pass("ledger.spend", || what, async move { inner.spend(ask).await }, nothing).await
+    async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
+        let (inner, what) = (self.inner(), legs(&request));
+        self.gate.pass("ledger.spend", || what, async move { inner.spend(request).await }, nothing).await
     }
 
-    async fn extend(&self, id: &HoldId, until: Timestamp) -> Result<HoldState> {
+    async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
         let (inner, id) = (self.inner(), id.clone());
-        let what = format!("{id} until {until}");
-        self.gate.pass("ledger.extend", || what, async move { inner.extend(&id, until).await }, nothing).await
+        let what = format!("{id} until {expires_at}");
+        self.gate
+            .pass("ledger.extend", || what, async move { inner.extend(&id, expires_at).await }, nothing)
+            .await
     }
 
-    async fn settle(&self, ask: Settle) -> Result<SettleOutcome> {
-        let (inner, what) = (self.inner(), format!("{} {:?}", ask.id, ask.spent));
-        self.gate.pass("ledger.settle", || what, async move { inner.settle(ask).await }, nothing).await
+    async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
+        let (inner, what) = (self.inner(), format!("{} {:?}", request.id, request.spent));
+        self.gate.pass("ledger.settle", || what, async move { inner.settle(request).await }, nothing).await
     }
 
-    async fn grant(&self, grant: Grant) -> Result<GrantOutcome> {
+    async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
         let (inner, what) = (self.inner(), grant.id.to_string());
         self.gate.pass("ledger.grant", || what, async move { inner.grant(grant).await }, nothing).await
     }
 
-    async fn revoke(&self, ask: Revoke) -> Result<RevokeOutcome> {
-        let (inner, what) = (self.inner(), ask.id.to_string());
-        self.gate.pass("ledger.revoke", || what, async move { inner.revoke(ask).await }, nothing).await
+    async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
+        let (inner, what) = (self.inner(), request.id.to_string());
+        self.gate.pass("ledger.revoke", || what, async move { inner.revoke(request).await }, nothing).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
@@ -77,7 +79,7 @@ impl Ledger for FaultyLedger {
         wallet: &WalletId,
         terms: &Terms,
         since: Timestamp,
-    ) -> Result<BalanceSince> {
+    ) -> Result<PeriodBalance> {
         let (inner, wallet, terms) = (self.inner(), wallet.clone(), terms.clone());
         let what = wallet.to_string();
         let work = async move { inner.balance_since(&wallet, &terms, since).await };

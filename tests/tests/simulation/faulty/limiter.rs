@@ -5,23 +5,25 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use transcript_core::{
     Result, Timestamp,
-    limits::{RateLimiter, Take, Taken},
+    limits::{LimitOutcome, LimitRequest, RateLimiter},
 };
 
 use super::nothing;
-use crate::simulation::gate::Gate;
+use crate::simulation::store_gate::StoreGate;
 
 #[derive(Debug)]
 pub(crate) struct FaultyLimiter {
     pub(crate) inner: Arc<dyn RateLimiter>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 #[async_trait]
 impl RateLimiter for FaultyLimiter {
-    async fn take(&self, takes: Vec<Take>, now: Timestamp) -> Result<Taken> {
+    async fn acquire(&self, takes: Vec<LimitRequest>, now: Timestamp) -> Result<LimitOutcome> {
         let what = takes.iter().map(|take| take.bucket.as_str()).collect::<Vec<_>>().join(" ");
         let inner = Arc::clone(&self.inner);
-        self.gate.pass("limiter.take", || what, async move { inner.take(takes, now).await }, nothing).await
+        self.gate
+            .pass("limiter.acquire", || what, async move { inner.acquire(takes, now).await }, nothing)
+            .await
     }
 }

@@ -1,4 +1,4 @@
-//! Mail to be sent, behind the gate.
+//! An outbox behind the gate.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use transcript_core::{
 };
 
 use super::nothing;
-use crate::simulation::gate::Gate;
+use crate::simulation::store_gate::StoreGate;
 
 #[derive(Debug)]
 pub(crate) struct FaultyOutbox {
     pub(crate) inner: Arc<dyn Outbox>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) gate: Arc<StoreGate>,
 }
 
 impl FaultyOutbox {
@@ -31,34 +31,34 @@ impl Outbox for FaultyOutbox {
         self.gate.pass("outbox.queue", || what, async move { inner.queue(intent, now).await }, nothing).await
     }
 
-    async fn due(
+    async fn lease_due(
         &self,
         holder: &Holder,
         now: Timestamp,
-        until: Timestamp,
+        expires_at: Timestamp,
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
         let (inner, holder) = (self.inner(), holder.clone());
-        let work = async move { inner.due(&holder, now, until, limit).await };
+        let work = async move { inner.lease_due(&holder, now, expires_at, limit).await };
         self.gate.pass("outbox.due", String::new, work, nothing).await
     }
 
-    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
+    async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {
         let (inner, to) = (self.inner(), to.to_owned());
-        let work = async move { inner.forget(&to, now).await };
+        let work = async move { inner.cancel_for_address(&to, now).await };
         self.gate.pass("outbox.forget", String::new, work, nothing).await
     }
 
-    async fn waiting(&self) -> Result<u64> {
+    async fn count_waiting(&self) -> Result<u64> {
         let inner = self.inner();
-        let work = async move { inner.waiting().await };
+        let work = async move { inner.count_waiting().await };
         self.gate.pass("outbox.waiting", String::new, work, nothing).await
     }
 
-    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let (inner, id) = (self.inner(), id.to_owned());
         let what = id.clone();
-        let work = async move { inner.done(&id, retry_at).await };
+        let work = async move { inner.finish(&id, retry_at).await };
         self.gate.pass("outbox.done", || what, work, nothing).await
     }
 }

@@ -1,12 +1,12 @@
-//! The oracle: knows what must hold (design 6), and looks after every step whether it does.
+//! The oracle: checks the invariants of specification 11 and 12 after every step.
 //!
-//! It reads the stores behind the gate, so nothing that it does fails or takes time. What it finds wrong
-//! it writes down, since it speaks inside tasks whose panics nobody would hear.
+//! It reads the stores behind the gate, so its reads neither fail nor take time. It records violations
+//! instead of panicking, because a panic inside a task would be lost.
 
 mod accounts;
-mod books;
-mod shelves;
-mod visits;
+mod archive;
+mod ledger;
+mod lookups;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use std::{
 
 use futures_util::FutureExt;
 use transcript_core::{
-    archive::{Archive, StoredTranscript, Wish},
+    archive::{Archive, StoredTranscript, TrackSelector},
     directory::Directory,
     ids::WalletId,
     ledger::{Balance, Entry, Ledger},
@@ -28,81 +28,81 @@ use transcript_core::{
 };
 
 pub(crate) use accounts::{CallEnd, PaidCall};
-pub(crate) use shelves::wishes;
-pub(crate) use visits::{Visit, VisitEnd};
+pub(crate) use archive::all_selectors;
+pub(crate) use lookups::{LookupCall, LookupEnd};
 
-/// What the oracle knows.
+/// Recorded facts and violations of a simulation.
 #[derive(Debug)]
 pub(crate) struct Oracle {
     archive: Arc<dyn Archive>,
     ledger: Arc<dyn Ledger>,
     directory: Arc<dyn Directory>,
-    limits: Limits,
-    facts: Mutex<Facts>,
-    /// Whether clocks are so wrong that a lease ends for one server while it lasts for another.
-    clocks_part: AtomicBool,
+    limits: OracleLimits,
+    facts: Mutex<OracleFacts>,
+    /// Whether clocks differ enough that a lease expires for one server and is valid for another.
+    allow_concurrent_fetches: AtomicBool,
 }
 
-/// What may be spent in one bucket.
+/// The limits of one bucket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct OracleLimits {
     pub(crate) key: u64,
     pub(crate) service: u64,
-    /// Of an account on the free plan, in a month.
+    /// Of an account on the free plan, per month.
     pub(crate) free_account: u64,
 }
 
 #[derive(Debug, Default)]
-struct Facts {
-    wrongs: Vec<String>,
-    /// How many transcripts suppliers gave in all.
-    supplies: u64,
-    /// What suppliers gave for a video.
-    given: BTreeMap<VideoId, Vec<Transcript>>,
-    /// How often suppliers were asked, and how often they gave something, for a video.
-    asks: BTreeMap<VideoId, u64>,
-    gifts: BTreeMap<VideoId, u64>,
-    /// Who fetches now.
-    flights: BTreeMap<(VideoId, Wish), u64>,
+struct OracleFacts {
+    violations: Vec<String>,
+    /// Number of transcripts that suppliers returned.
+    supply_number: u64,
+    /// Transcripts that suppliers returned, by video.
+    supplied: BTreeMap<VideoId, Vec<Transcript>>,
+    /// Number of fetches by video, and number of those that returned a transcript.
+    fetches: BTreeMap<VideoId, u64>,
+    supply_counts: BTreeMap<VideoId, u64>,
+    /// Number of running fetches.
+    running_fetches: BTreeMap<(VideoId, TrackSelector), u64>,
     /// Everything that was ever archived.
-    kept: Vec<StoredTranscript>,
-    /// What of it was not forgotten since, and so must be there.
-    shelved: Vec<StoredTranscript>,
-    /// What was done, and what was answered, at least once.
+    archived: Vec<StoredTranscript>,
+    /// Archived transcripts that were not deleted, and so must be stored.
+    stored_transcripts: Vec<StoredTranscript>,
+    /// Covered cases.
     reached: BTreeSet<String>,
-    /// The wallets as they were looked through last.
-    books: BTreeMap<WalletId, (Balance, Arc<[Entry]>)>,
-    /// How the look-ups with a key ended, by wallet and video.
-    visits: BTreeMap<(WalletId, VideoId), visits::Tally>,
-    /// What is known of each account, by its wallet.
-    accounts: BTreeMap<WalletId, accounts::Known>,
+    /// The wallets as last checked.
+    checked_wallets: BTreeMap<WalletId, (Balance, Arc<[Entry]>)>,
+    /// Ends of lookups with a key, by wallet and video.
+    lookups: BTreeMap<(WalletId, VideoId), lookups::LookupTally>,
+    /// Facts of each account, by wallet.
+    accounts: BTreeMap<WalletId, accounts::KnownAccount>,
 }
 
-/// A fetch under way; it ends when this is dropped.
+/// A running fetch; it ends on drop.
 #[derive(Debug)]
-pub(crate) struct Flying {
+pub(crate) struct PendingWork {
     oracle: Arc<Oracle>,
-    key: (VideoId, Wish),
+    key: (VideoId, TrackSelector),
 }
 
-impl Drop for Flying {
+impl Drop for PendingWork {
     fn drop(&mut self) {
         let mut facts = self.oracle.facts();
-        if let Some(count) = facts.flights.get_mut(&self.key) {
+        if let Some(count) = facts.running_fetches.get_mut(&self.key) {
             *count -= 1;
         }
     }
 }
 
-/// What a call to an in-memory store answers: at once.
+/// The result of a call to an in-memory store, which is ready immediately.
 fn now<T>(call: impl Future<Output = transcript_core::Result<T>>) -> T {
-    call.now_or_never().expect("a store in memory answers at once").expect("a store in memory does not fail")
+    call.now_or_never().expect("a memory store must be ready").expect("a memory store must not fail")
 }
 
 impl Oracle {
     pub(crate) fn new(
         (archive, ledger, directory): (Arc<dyn Archive>, Arc<dyn Ledger>, Arc<dyn Directory>),
-        limits: Limits,
+        limits: OracleLimits,
     ) -> Self {
         Self {
             archive,
@@ -110,91 +110,91 @@ impl Oracle {
             directory,
             limits,
             facts: Mutex::default(),
-            clocks_part: AtomicBool::new(false),
+            allow_concurrent_fetches: AtomicBool::new(false),
         }
     }
 
-    /// From now on some clock is wrong by more than a lease can bear: several may fetch the same at a time. For money
-    /// that is no excuse.
-    pub(crate) fn clocks_part(&self) {
-        self.clocks_part.store(true, Ordering::Relaxed);
+    /// Permits parallel fetches of one video: some clock is wrong by more than a lease tolerates. Charges
+    /// must be right all the same.
+    pub(crate) fn allow_concurrent_fetches(&self) {
+        self.allow_concurrent_fetches.store(true, Ordering::Relaxed);
     }
 
-    fn facts(&self) -> MutexGuard<'_, Facts> {
+    fn facts(&self) -> MutexGuard<'_, OracleFacts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something that must not be.
-    pub(crate) fn wrong(&self, what: impl fmt::Display) {
+    /// Records a violation.
+    pub(crate) fn report(&self, what: impl fmt::Display) {
         let mut facts = self.facts();
-        // The first ones tell; the rest only repeat them.
-        if facts.wrongs.len() < 20 {
-            facts.wrongs.push(what.to_string());
+        // The first violations identify the defect; later ones only repeat them.
+        if facts.violations.len() < 20 {
+            facts.violations.push(what.to_string());
         }
     }
 
-    /// Everything that was wrong.
-    pub(crate) fn wrongs(&self) -> Vec<String> {
-        self.facts().wrongs.clone()
+    /// All recorded violations.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.facts().violations.clone()
     }
 
-    /// Checks what must hold after a step of this name.
+    /// Checks the invariants that a call of this name can break.
     pub(crate) fn step(&self, call: &str) {
         match call {
             "ledger.hold" | "ledger.spend" | "ledger.extend" | "ledger.settle" | "ledger.expire"
             | "ledger.grant" => {
-                self.check_books();
+                self.check_ledger();
             }
-            "archive.keep" | "archive.keep_absence" | "archive.forget" | "archive.withdraw" => {
-                self.check_shelves();
+            "archive.put" | "archive.put_absence" | "archive.delete" | "archive.withdraw" => {
+                self.check_archive();
             }
             _ => {}
         }
     }
 
-    /// A number for the next transcript that a supplier makes.
+    /// The number of the next transcript of a supplier.
     pub(crate) fn next_supply(&self) -> u64 {
         let mut facts = self.facts();
-        facts.supplies += 1;
-        facts.supplies
+        facts.supply_number += 1;
+        facts.supply_number
     }
 
-    /// A supplier is asked: by one worker at a time.
-    pub(crate) fn asked(self: &Arc<Self>, video: &VideoId, wish: &Wish) -> Flying {
-        let key = (video.clone(), wish.clone());
+    /// Records the start of a fetch; only one per video and selector may run.
+    pub(crate) fn begin_fetch(self: &Arc<Self>, video: &VideoId, selector: &TrackSelector) -> PendingWork {
+        let key = (video.clone(), selector.clone());
         let mut facts = self.facts();
-        *facts.asks.entry(video.clone()).or_default() += 1;
-        let flying = facts.flights.entry(key.clone()).or_default();
-        *flying += 1;
-        let count = *flying;
+        *facts.fetches.entry(video.clone()).or_default() += 1;
+        let running = facts.running_fetches.entry(key.clone()).or_default();
+        *running += 1;
+        let count = *running;
         drop(facts);
-        if count > 1 && !self.clocks_part.load(Ordering::Relaxed) {
-            self.wrong(format_args!("{count} fetches of {video} {wish} at a time"));
+        if count > 1 && !self.allow_concurrent_fetches.load(Ordering::Relaxed) {
+            self.report(format_args!("{count} fetches of {video} {selector} at a time"));
         }
-        Flying { oracle: Arc::clone(self), key }
+        PendingWork { oracle: Arc::clone(self), key }
     }
 
-    /// A supplier gave this.
-    pub(crate) fn supplied(&self, video: &VideoId, tracks: &[Transcript]) {
+    /// Records what a supplier returned.
+    pub(crate) fn on_supplied(&self, video: &VideoId, tracks: &[Transcript]) {
         let mut facts = self.facts();
         if !tracks.is_empty() {
-            *facts.gifts.entry(video.clone()).or_default() += 1;
+            *facts.supply_counts.entry(video.clone()).or_default() += 1;
         }
-        facts.given.entry(video.clone()).or_default().extend_from_slice(tracks);
+        facts.supplied.entry(video.clone()).or_default().extend_from_slice(tracks);
     }
 
-    /// Notes that a simulation comes this way.
+    /// Records that a simulation covers a case.
     pub(crate) fn reach(&self, what: impl fmt::Display) {
         self.facts().reached.insert(what.to_string());
     }
 
-    /// Everything that a simulation came to.
+    /// All covered cases.
     pub(crate) fn reached(&self) -> BTreeSet<String> {
         self.facts().reached.clone()
     }
 
-    /// How often suppliers were asked for a video.
-    pub(crate) fn asks(&self, video: &VideoId) -> u64 {
-        self.facts().asks.get(video).copied().unwrap_or(0)
+    /// Number of fetches of a video.
+    pub(crate) fn fetch_count(&self, video: &VideoId) -> u64 {
+        self.facts().fetches.get(video).copied().unwrap_or(0)
     }
 }

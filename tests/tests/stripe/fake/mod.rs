@@ -1,12 +1,12 @@
-//! A stand-in for Stripe that remembers: what is opened can be paid, renewed, refunded and disputed, and each
-//! of that makes the events that Stripe would send, signed as Stripe signs them.
+//! A stateful fake of Stripe: its objects can be paid, renewed, refunded and disputed, and each action
+//! returns the events that Stripe would send, with Stripe's signatures.
 //!
-//! What it is asked and what it answers is held against Stripe's own description by the tests beside it.
+//! The tests of `super::real` compare its requests and responses with Stripe's OpenAPI description.
 
-mod books;
-mod deeds;
+mod actions;
 mod money;
 mod server;
+mod state;
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -20,42 +20,42 @@ use sha2::Sha256;
 use tokio::task::JoinSet;
 
 pub(crate) use money::MONTH_S;
-pub(crate) use server::Exchange;
+pub(crate) use server::FakeExchange;
 
-use books::Books;
+use state::StripeState;
 
-/// The key that this Stripe accepts.
+/// The API key that the fake accepts.
 pub(crate) const KEY: &str = "sk_test_verbatim";
-/// What it signs events with.
+/// The secret of webhook signatures.
 pub(crate) const SECRET: &str = "whsec_verbatim";
 
-/// What the server and the test share.
+/// State shared by the server and the test.
 #[derive(Debug, Default)]
-struct Shared {
-    books: Mutex<Books>,
-    exchanges: Mutex<Vec<Exchange>>,
-    /// Whether every request is answered with 503.
+struct FakeStripeShared {
+    state: Mutex<StripeState>,
+    exchanges: Mutex<Vec<FakeExchange>>,
+    /// Whether every request gets a 503 response.
     is_away: AtomicBool,
 }
 
-/// The stand-in. Dropping it ends it.
+/// The fake. Drop stops its server.
 #[derive(Debug)]
-pub(crate) struct Stripe {
+pub(crate) struct FakeStripe {
     url: String,
-    shared: Arc<Shared>,
+    shared: Arc<FakeStripeShared>,
     _server: JoinSet<()>,
 }
 
-/// An event as it is sent.
+/// A webhook event.
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
+pub(crate) struct FakeEvent {
     /// Such as `invoice.paid`.
     pub(crate) kind: String,
-    /// The body, byte by byte.
+    /// The exact body.
     pub(crate) body: String,
 }
 
-impl Event {
+impl FakeEvent {
     fn new(kind: &str, object: &Value) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -73,56 +73,56 @@ impl Event {
         Self { kind: kind.to_owned(), body: serde_json::to_string_pretty(&event).unwrap_or_default() }
     }
 
-    /// Its signature now.
+    /// The signature header with the current time.
     pub(crate) fn signature(&self) -> String {
         sign(&self.body, SECRET, now_s())
     }
 }
 
-/// The header of a body that was signed at a moment.
-pub(crate) fn sign(body: &str, secret: &str, moment: i64) -> String {
-    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key of any length is accepted");
-    let bytes = mac.chain_update(format!("{moment}.{body}")).finalize().into_bytes();
+/// The signature header of a body at a time.
+pub(crate) fn sign(body: &str, secret: &str, at_s: i64) -> String {
+    let mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("HMAC accepts keys of any length");
+    let bytes = mac.chain_update(format!("{at_s}.{body}")).finalize().into_bytes();
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("t={moment},v1={digits}")
+    format!("t={at_s},v1={digits}")
 }
 
-/// Now, in seconds.
+/// The current time in seconds.
 pub(crate) fn now_s() -> i64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-impl Stripe {
-    /// A Stripe without customers.
+impl FakeStripe {
+    /// Starts a fake without customers.
     pub(crate) async fn start() -> Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(FakeStripeShared::default());
         let (address, server) = server::start(Arc::clone(&shared)).await?;
         Ok(Self { url: format!("http://{address}"), shared, _server: server })
     }
 
-    /// Where it is, for `stripe.api_url`.
+    /// The base URL, for `stripe.api_url`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Everything that it was asked, and what it answered.
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+    /// All requests with their responses.
+    pub(crate) fn exchanges(&self) -> Vec<FakeExchange> {
         self.shared.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets every request fail, or none.
+    /// Makes every request fail, or none.
     pub(crate) fn set_away(&self, is_away: bool) {
         self.shared.is_away.store(is_away, Ordering::Relaxed);
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.shared.books()
+    fn state(&self) -> MutexGuard<'_, StripeState> {
+        self.shared.state()
     }
 }
 
-impl Shared {
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+impl FakeStripeShared {
+    fn state(&self) -> MutexGuard<'_, StripeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,25 +1,25 @@
-//! Payments, charges, invoices and subscriptions in the books.
+//! Payments, charges, invoices and subscriptions of the fake.
 
 use serde_json::{Value, json};
 
-use super::{Event, books::Books};
+use super::{FakeEvent, state::StripeState};
 
 /// A month, in seconds: 30 days.
 pub(crate) const MONTH_S: i64 = 30 * 86_400;
 
-/// A month of a plan to be invoiced.
-pub(super) struct Bill<'a> {
+/// An invoice for a month of a plan.
+pub(super) struct FakeBill<'a> {
     pub(super) subscription: &'a str,
     pub(super) reason: &'a str,
-    /// When the month begins, in seconds.
+    /// Start of the month, in seconds.
     pub(super) from: i64,
     pub(super) is_paid: bool,
-    /// What the rest of the month before is worth.
+    /// Value of the unused part of the previous month.
     pub(super) credit: i64,
 }
 
-impl Books {
-    /// A payment that succeeded, with its charge.
+impl StripeState {
+    /// Creates a succeeded payment intent with its charge.
     pub(super) fn charge(
         &mut self,
         amount: i64,
@@ -27,8 +27,8 @@ impl Books {
         customer: &Value,
         metadata: &Value,
     ) -> String {
-        let (intent, charge) = (self.name("pi"), self.name("ch"));
-        self.keep(json!({
+        let (intent, charge) = (self.new_id("pi"), self.new_id("ch"));
+        self.insert_object(json!({
             "id": charge,
             "object": "charge",
             "amount": amount,
@@ -44,7 +44,7 @@ impl Books {
             "refunded": false,
             "status": "succeeded",
         }));
-        self.keep(json!({
+        self.insert_object(json!({
             "id": intent,
             "object": "payment_intent",
             "amount": amount,
@@ -58,14 +58,14 @@ impl Books {
         intent
     }
 
-    /// A checkout is paid, or the money for it arrives.
-    pub(super) fn complete(&mut self, session: &str, at: i64, kind: &str) -> Vec<Event> {
+    /// Completes a checkout session, or its delayed payment.
+    pub(super) fn complete(&mut self, session: &str, at: i64, kind: &str) -> Vec<FakeEvent> {
         let (whole, mut events) = (self.object(session), Vec::new());
         let made = self.subscription_metadata[session].clone();
         if whole["mode"] == "subscription" {
             let price = self.object(made["price"].as_str().unwrap_or_default());
             let subscription = self.subscription(&whole["customer"], price, &made["metadata"], at);
-            let bill = Bill {
+            let bill = FakeBill {
                 subscription: &subscription,
                 reason: "subscription_create",
                 from: at,
@@ -74,18 +74,18 @@ impl Books {
             };
             let invoice = self.invoice(&bill);
             self.change(session, "subscription", subscription.clone());
-            events.push(Event::new("customer.subscription.created", &self.object(&subscription)));
-            events.push(Event::new("invoice.paid", &self.object(&invoice)));
-            events.push(Event::new("invoice.payment_succeeded", &self.object(&invoice)));
+            events.push(FakeEvent::new("customer.subscription.created", &self.object(&subscription)));
+            events.push(FakeEvent::new("invoice.paid", &self.object(&invoice)));
+            events.push(FakeEvent::new("invoice.payment_succeeded", &self.object(&invoice)));
         } else {
             let amount = whole["amount_total"].as_i64().unwrap_or(0);
             let intent = self.charge(amount, &whole["currency"], &whole["customer"], &made["payment"]);
             self.change(session, "payment_intent", intent.clone());
-            events.push(Event::new("payment_intent.succeeded", &self.object(&intent)));
+            events.push(FakeEvent::new("payment_intent.succeeded", &self.object(&intent)));
         }
         self.change(session, "status", "complete");
         self.change(session, "payment_status", "paid");
-        events.push(Event::new(kind, &self.object(session)));
+        events.push(FakeEvent::new(kind, &self.object(session)));
         events
     }
 
@@ -93,10 +93,10 @@ impl Books {
     pub(super) fn price_of(&self, plan: &str) -> Value {
         let product = format!("verbatim_plan_{plan}");
         let price = self.all("price").into_iter().find(|price| price["product"] == product);
-        price.expect("a price was made")
+        price.expect("the plan needs a price")
     }
 
-    /// A subscription that begins.
+    /// Creates a subscription.
     pub(super) fn subscription(
         &mut self,
         customer: &Value,
@@ -104,8 +104,8 @@ impl Books {
         metadata: &Value,
         from: i64,
     ) -> String {
-        let (id, item) = (self.name("sub"), self.name("si"));
-        self.keep(json!({
+        let (id, item) = (self.new_id("sub"), self.new_id("si"));
+        self.insert_object(json!({
             "id": id,
             "object": "subscription",
             "status": "active",
@@ -126,12 +126,12 @@ impl Books {
         id
     }
 
-    /// An invoice for a month of a subscription's plan.
-    pub(super) fn invoice(&mut self, bill: &Bill<'_>) -> String {
+    /// Creates an invoice for a month of a subscription's plan.
+    pub(super) fn invoice(&mut self, bill: &FakeBill<'_>) -> String {
         let subscription = self.object(bill.subscription);
         let price = subscription["items"]["data"][0]["price"].clone();
         let full = price["unit_amount"].as_i64().unwrap_or(0);
-        let (id, total) = (self.name("in"), (full - bill.credit).max(0));
+        let (id, total) = (self.new_id("in"), (full - bill.credit).max(0));
         let mut lines = vec![self.line(&id, full, &price, bill.from, bill.from + MONTH_S)];
         if bill.credit > 0 {
             lines.insert(0, self.line(&id, -bill.credit, &price, bill.from - 86_400, bill.from));
@@ -140,7 +140,7 @@ impl Books {
             true => self.invoice_payment(&id, total, &price["currency"], &subscription["customer"]),
             false => Vec::new(),
         };
-        self.keep(json!({
+        self.insert_object(json!({
             "id": id,
             "object": "invoice",
             "status": if bill.is_paid { "paid" } else { "open" },
@@ -169,7 +169,7 @@ impl Books {
 
     fn line(&mut self, invoice: &str, amount: i64, price: &Value, start: i64, end: i64) -> Value {
         json!({
-            "id": self.name("il"),
+            "id": self.new_id("il"),
             "object": "line_item",
             "amount": amount,
             "currency": price["currency"],
@@ -194,7 +194,7 @@ impl Books {
     ) -> Vec<Value> {
         let intent = self.charge(total, currency, customer, &json!({}));
         vec![json!({
-            "id": self.name("inpay"),
+            "id": self.new_id("inpay"),
             "object": "invoice_payment",
             "amount_paid": total,
             "amount_requested": total,

@@ -1,4 +1,4 @@
-//! The stand-in's server: keys, idempotency, and the way from an address to the books.
+//! The HTTP server of the fake: authentication, idempotency and dispatch.
 
 use std::{
     convert::Infallible,
@@ -16,23 +16,23 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{
-    KEY, Shared,
-    books::{Books, Fields, Refusal},
+    FakeStripeShared, KEY,
+    state::{FakeRejection, FormFields, StripeState},
 };
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Clone, Debug)]
-pub(crate) struct Exchange {
+pub(crate) struct FakeExchange {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// The query or the form, as it was sent.
+    /// The raw query or form.
     pub(crate) fields: String,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) status: u16,
     pub(crate) answer: Value,
 }
 
-pub(super) async fn start(shared: Arc<Shared>) -> Result<(SocketAddr, JoinSet<()>)> {
+pub(super) async fn start(shared: Arc<FakeStripeShared>) -> Result<(SocketAddr, JoinSet<()>)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let mut server = JoinSet::new();
@@ -43,7 +43,7 @@ pub(super) async fn start(shared: Arc<Shared>) -> Result<(SocketAddr, JoinSet<()
             connections.spawn(async move {
                 let service = service_fn(move |request| answer(Arc::clone(&shared), request));
                 let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-                // A client that hangs up is no fault.
+                // A client may close its connection at any time.
                 let _ = builder.serve_connection(TokioIo::new(stream), service).await;
             });
         }
@@ -52,7 +52,7 @@ pub(super) async fn start(shared: Arc<Shared>) -> Result<(SocketAddr, JoinSet<()
 }
 
 async fn answer(
-    shared: Arc<Shared>,
+    shared: Arc<FakeStripeShared>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
@@ -63,10 +63,10 @@ async fn answer(
     };
     let path = head.uri.path().to_owned();
     let (status, value) = match shared.is_away.load(Ordering::Relaxed) {
-        true => (503, Refusal::new(503, "", "").body()),
-        false => act(&mut shared.books(), &head.headers, &head.method, &path, &fields),
+        true => (503, FakeRejection::new(503, "", "").body()),
+        false => handle(&mut shared.state(), &head.headers, &head.method, &path, &fields),
     };
-    let exchange = Exchange {
+    let exchange = FakeExchange {
         method: head.method,
         path,
         fields,
@@ -87,38 +87,44 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// One request: whoever asks must have the key, and asks for one thing with one idempotency key.
-fn act(books: &mut Books, headers: &HeaderMap, method: &Method, path: &str, fields: &str) -> (u16, Value) {
-    let refuse = |refusal: Refusal| (refusal.status, refusal.body());
+/// Handles one request: checks the API key, the version and the idempotency key.
+fn handle(
+    state: &mut StripeState,
+    headers: &HeaderMap,
+    method: &Method,
+    path: &str,
+    fields: &str,
+) -> (u16, Value) {
+    let reject = |refusal: FakeRejection| (refusal.status, refusal.body());
     if text(headers, "authorization") != Some(format!("Bearer {KEY}")) {
-        return refuse(Refusal::new(401, "api_key_invalid", ""));
+        return reject(FakeRejection::new(401, "api_key_invalid", ""));
     }
     if text(headers, "stripe-version").as_deref() != Some("2026-08-26.dahlia") {
-        return refuse(Refusal::new(400, "unknown_version", ""));
+        return reject(FakeRejection::new(400, "unknown_version", ""));
     }
-    let asked = format!("{method} {path} {fields}");
+    let request_line = format!("{method} {path} {fields}");
     let key = text(headers, "idempotency-key").filter(|_| *method == Method::POST);
-    if let Some((first, status, value)) = key.as_ref().and_then(|key| books.replies.get(key)) {
-        return match *first == asked {
+    if let Some((first, status, value)) = key.as_ref().and_then(|key| state.idempotent_responses.get(key)) {
+        return match *first == request_line {
             true => (*status, value.clone()),
-            false => refuse(Refusal::new(400, "idempotency_error", "")),
+            false => reject(FakeRejection::new(400, "idempotency_error", "")),
         };
     }
-    let outcome = books.act(method, path, &Fields::parse(fields));
-    let (status, value) = outcome.map_or_else(refuse, |value| (200, value));
+    let outcome = state.handle(method, path, &FormFields::parse(fields));
+    let (status, value) = outcome.map_or_else(reject, |value| (200, value));
     if let Some(key) = key {
-        books.replies.insert(key, (asked, status, value.clone()));
+        state.idempotent_responses.insert(key, (request_line, status, value.clone()));
     }
     (status, value)
 }
 
-impl Refusal {
+impl FakeRejection {
     fn body(&self) -> Value {
         json!({ "error": {
             "type": "invalid_request_error",
             "code": self.code,
             "param": self.param,
-            "message": "This is not how it is done.",
+            "message": "The fake rejects this request.",
         }})
     }
 }

@@ -1,29 +1,29 @@
-//! Mail of Surface B: what is sent, through whom, and by whom it is sent (design 4).
+//! Mail of the v1 API: content, sender and mailer port (specification 16).
 //!
-//! Whoever wants a mail sent queues an intent in the [`Outbox`](super::Outbox). The [`MailSender`] takes it
-//! from there, writes the text, makes its token and hands the mail to a [`Mailer`]. So nobody waits for a
-//! mail server, and no token lies in the queue.
+//! A component queues an intent in the [`Outbox`](super::Outbox). The [`MailSender`] leases it, creates the
+//! token, writes the text and passes the mail to a [`Mailer`]. So no request waits for a mail server, and the
+//! queue contains no tokens.
 
-mod bell;
+mod outbox_notifier;
 mod sender;
-mod texts;
+mod templates;
 
 use std::fmt;
 
 use async_trait::async_trait;
 
-pub use bell::{Bell, RingingOutbox};
-pub use sender::{MailSender, RunningSender, SenderParts};
-pub use texts::Letterhead;
+pub use outbox_notifier::{NotifyingOutbox, OutboxNotifier};
+pub use sender::{MailSender, MailSenderDeps, MailSenderHandle};
+pub use templates::MailBranding;
 
 use crate::error::Result;
 
-/// Which mail it is: the `kind` of a [`MailIntent`](super::MailIntent).
+/// The kind of a mail: the `kind` of a [`MailIntent`](super::MailIntent).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MailKind {
-    /// To an address without an account: its link makes one.
+    /// To an address without an account: the link creates one.
     Verify,
-    /// To an address with an account: its link gives a new key and ends the old ones.
+    /// To an address with an account: the link issues a new key and revokes the old ones.
     Recover,
 }
 
@@ -31,7 +31,7 @@ impl MailKind {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Verify, Self::Recover];
 
-    /// A lasting name, for storage.
+    /// The permanent name, for storage.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Verify => "verify",
@@ -45,37 +45,37 @@ impl MailKind {
     }
 }
 
-/// A mail that is ready to be sent. It carries a secret: `Debug` prints its subject only.
+/// A mail that is ready to be sent. It contains a secret: `Debug` prints only its subject.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Mail {
-    /// The address, as it was given: a [`Mailer`] refuses what it cannot deliver to.
+pub struct MailMessage {
+    /// The address as entered: a [`Mailer`] rejects an address that it cannot deliver to.
     pub to: String,
     /// The subject: one line.
     pub subject: String,
     /// The body as plain text; lines end with `\n`.
     pub text: String,
-    /// The same as a whole HTML document.
+    /// The body as a complete HTML document.
     pub html: String,
 }
 
-impl fmt::Debug for Mail {
+impl fmt::Debug for MailMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mail").field("subject", &self.subject).finish_non_exhaustive()
+        f.debug_struct("MailMessage").field("subject", &self.subject).finish_non_exhaustive()
     }
 }
 
-/// What takes mails to their recipients.
+/// Delivers mails, or passes them to a mail server.
 #[async_trait]
 pub trait Mailer: fmt::Debug + Send + Sync + 'static {
-    /// Hands a mail over to whatever delivers it.
+    /// Sends a mail.
     ///
     /// **Behaviour**
-    /// - Success means that somebody else answers for the mail from now on.
-    /// - Dropping the future leaves the mail handed over or not.
+    /// - Success means that another system is responsible for the mail from now on.
+    /// - Dropping the future leaves the mail sent or not sent.
     ///
     /// # Errors
     /// [`Error::retry`](crate::Error::retry) decides: [`Retry::Never`](crate::Retry::Never) for a mail that
-    /// this recipient will not get, whatever is done; anything else is tried again. The sentence names
-    /// neither the recipient nor a password.
-    async fn send(&self, mail: Mail) -> Result<()>;
+    /// can never reach this recipient; any other error is retried. The message contains neither the
+    /// recipient nor a password.
+    async fn send(&self, mail: MailMessage) -> Result<()>;
 }

@@ -1,8 +1,8 @@
-//! Who takes mails from the outbox to the mailer.
+//! The mail sender: takes mails from the outbox and passes them to the mailer.
 //!
-//! A mail is leased, its token is made, it is sent, and then it is done. Whatever ends in between leaves a
-//! lease behind that runs out, and the mail is sent again, with another token that is as good: a mail may be
-//! sent twice, and is never lost.
+//! It leases a mail, creates its token, sends it and marks it as done. If it stops in between, the lease expires
+//! and the mail is sent again, with another token that is also valid: a mail may be sent twice and is never
+//! lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,129 +13,129 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{Bell, Letterhead, Mail, MailKind, Mailer};
+use super::{MailBranding, MailKind, MailMessage, Mailer, OutboxNotifier};
 use crate::{
     accounts::{MailIntent, Outbox},
-    directory::{AccountRef, Directory, Token},
-    engine::retry::{Patience, bounded, persistently},
+    directory::{AccountRef, Directory, VerificationToken},
+    engine::retry::{RetryBudget, with_retries, with_timeout},
     error::{Error, Result, Retry},
-    ids::{Holder, random_name},
+    ids::{Holder, random_id},
     time::{Clock, Random},
 };
 
-/// How many mails are sent at the same time: one that stalls holds up no other.
-const AT_ONCE: usize = 8;
-/// How often it is looked for mails that nobody rang for: those to be tried again, and those of a process
-/// that is gone.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// How long the mailer may take for one mail.
-const SENDING_MAX: Duration = Duration::from_secs(120);
-/// How long a mail is leased: longer than everything that is done with it may take.
+/// Concurrent sends: one that stalls does not delay the others.
+const CONCURRENCY: usize = 8;
+/// Poll interval for mails without a notification: retries, and mails of a process that died.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// Timeout of the mailer for one mail.
+const SEND_TIMEOUT: Duration = Duration::from_secs(120);
+/// Duration of a mail's lease: longer than all work on the mail can take.
 const LEASE: Duration = Duration::from_secs(300);
-/// How long a store is waited for, and how long it is told again that a mail is done.
-const STORE: Patience = Patience { attempt: Duration::from_secs(5), all: Duration::from_secs(60) };
-/// How often a mail is tried. With the pauses in between that takes four hours.
+/// Timeout of a store call, and retry budget for marking a mail as done.
+const STORE_BUDGET: RetryBudget =
+    RetryBudget { attempt: Duration::from_secs(5), total: Duration::from_secs(60) };
+/// The largest number of attempts per mail. With the pauses in between they take four hours.
 const ATTEMPTS_MAX: u32 = 12;
-/// The pause after the first attempt; each further one is twice as long: 15 s, 30 s, 1 min, …
+/// The pause after the first attempt; it doubles each time: 15 s, 30 s, 1 min, …
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
-/// No pause is longer, whatever the mailer asks for.
+/// The longest pause, also if the mailer requests a longer one.
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
-/// How long a verification token is good for.
-const TOKEN_LIFE: Duration = Duration::from_secs(24 * 3_600);
+/// Validity of a verification token.
+const TOKEN_VALIDITY: Duration = Duration::from_secs(24 * 3_600);
 /// The random bytes of a token: 256 bits.
 const TOKEN_BYTES: u32 = 32;
 
-/// What a sender works with.
+/// Dependencies of [`MailSender`].
 #[derive(Clone, Debug)]
-pub struct SenderParts {
-    /// Where the mails come from.
+pub struct MailSenderDeps {
+    /// The queue of mails.
     pub outbox: Arc<dyn Outbox>,
-    /// Where the tokens go.
+    /// The store of accounts and tokens.
     pub directory: Arc<dyn Directory>,
-    /// Where the mails go.
+    /// Sends the mails.
     pub mailer: Arc<dyn Mailer>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness for the tokens.
     pub random: Arc<dyn Random>,
-    /// Who writes.
-    pub letterhead: Letterhead,
+    /// The service's name and URL in the mails.
+    pub branding: MailBranding,
 }
 
-/// Sends what is in the outbox. Several of them, in one process or many, send each mail once.
+/// Sends the mails of the outbox. Several senders, in one process or many, send each mail once.
 #[derive(Debug)]
 pub struct MailSender {
-    parts: SenderParts,
-    bell: Bell,
+    deps: MailSenderDeps,
+    notifier: OutboxNotifier,
     holder: Holder,
 }
 
-/// A sender at work. Dropping it ends it at once: what it was sending is sent again by the next one.
+/// A running mail sender. Drop stops it at once: another sender repeats unfinished sends.
 #[derive(Debug)]
-pub struct RunningSender {
+pub struct MailSenderHandle {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
-impl RunningSender {
-    /// Takes no more mails, and waits for those that are on their way.
+impl MailSenderHandle {
+    /// Stops leasing mails, and waits for the sends in progress.
     pub async fn stop(mut self) {
         drop(self.stop.take());
-        // An end by a panic was logged where it happened.
+        // A panic was logged where it happened.
         let _ = (&mut self.task).await;
     }
 }
 
-impl Drop for RunningSender {
+impl Drop for MailSenderHandle {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 impl MailSender {
-    /// A sender that is woken by `bell`.
-    pub fn new(parts: SenderParts, bell: Bell) -> Self {
-        let holder = Holder::new(random_name(parts.random.as_ref(), "sender"));
-        Self { parts, bell, holder }
+    /// Creates a sender that `notifier` wakes.
+    pub fn new(deps: MailSenderDeps, notifier: OutboxNotifier) -> Self {
+        let holder = Holder::new(random_id(deps.random.as_ref(), "sender"));
+        Self { deps, notifier, holder }
     }
 
-    /// Begins to send, on this runtime: first what was left from before.
-    pub fn start(self, runtime: &Handle) -> RunningSender {
+    /// Starts the sender on this runtime; it begins with mails left from before.
+    pub fn start(self, runtime: &Handle) -> MailSenderHandle {
         let (stop, stopped) = oneshot::channel();
-        RunningSender { stop: Some(stop), task: runtime.spawn(Arc::new(self).run(stopped)) }
+        MailSenderHandle { stop: Some(stop), task: runtime.spawn(Arc::new(self).run(stopped)) }
     }
 
     async fn run(self: Arc<Self>, mut stopped: oneshot::Receiver<()>) {
         let mut sending = JoinSet::new();
         loop {
-            for intent in self.lease(AT_ONCE - sending.len()).await {
+            for intent in self.lease(CONCURRENCY - sending.len()).await {
                 sending.spawn(Arc::clone(&self).handle(intent));
             }
             tokio::select! {
                 _ = &mut stopped => break,
-                // With no room for another mail, neither the bell nor the time is of interest.
-                () = self.bell.rung(), if sending.len() < AT_ONCE => {}
-                () = tokio::time::sleep(LOOK_EVERY), if sending.len() < AT_ONCE => {}
-                Some(ended) = sending.join_next() => note(ended),
+                // At full concurrency, neither a notification nor the timer matters.
+                () = self.notifier.notified(), if sending.len() < CONCURRENCY => {}
+                () = tokio::time::sleep(POLL_INTERVAL), if sending.len() < CONCURRENCY => {}
+                Some(result) = sending.join_next() => log_panic(result),
             }
         }
-        while let Some(ended) = sending.join_next().await {
-            note(ended);
+        while let Some(result) = sending.join_next().await {
+            log_panic(result);
         }
     }
 
-    /// Leases mails that are due; none when the store is away.
+    /// Leases due mails; an empty list if the store is unavailable.
     async fn lease(&self, limit: usize) -> Vec<MailIntent> {
         let Some(limit) = u32::try_from(limit).ok().filter(|limit| *limit > 0) else { return Vec::new() };
-        let now = self.parts.clock.now();
-        let due = self.parts.outbox.due(&self.holder, now, now.plus(LEASE), limit);
-        bounded(STORE.attempt, due).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the queue of mails cannot be read; it is tried again");
+        let now = self.deps.clock.now();
+        let due = self.deps.outbox.lease_due(&self.holder, now, now.plus(LEASE), limit);
+        with_timeout(STORE_BUDGET.attempt, due).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "outbox read failed");
             Vec::new()
         })
     }
 
-    /// Sends one mail, and says in the outbox what came of it.
+    /// Sends one mail, and stores the outcome in the outbox.
     async fn handle(self: Arc<Self>, intent: MailIntent) {
         let sent = self.send(&intent).await;
         let (mail, attempt) = (intent.id.as_str(), intent.attempts);
@@ -144,82 +144,81 @@ impl MailSender {
             Err(error) => pause(attempt, error.retry()),
         };
         match (&sent, pause) {
-            (Ok(()), _) => tracing::info!(mail, attempt, "a mail was sent"),
+            (Ok(()), _) => tracing::info!(mail, attempt, "mail sent"),
             (Err(error), Some(pause)) => {
-                let seconds = pause.as_secs();
-                tracing::warn!(mail, attempt, %error, "a mail could not be sent; again in {seconds} s");
+                tracing::warn!(mail, attempt, %error, retry_s = pause.as_secs(), "mail send failed");
             }
-            (Err(error), None) => tracing::error!(mail, attempt, %error, "a mail was given up"),
+            (Err(error), None) => tracing::error!(mail, attempt, %error, "mail abandoned"),
         }
-        let retry_at = pause.map(|pause| self.parts.clock.now().plus(pause));
-        let done = || self.parts.outbox.done(&intent.id, retry_at);
-        if let Err(error) = persistently(STORE, done).await {
-            tracing::warn!(mail, %error, "what came of a mail could not be stored; it is sent again");
+        let retry_at = pause.map(|pause| self.deps.clock.now().plus(pause));
+        let done = || self.deps.outbox.finish(&intent.id, retry_at);
+        if let Err(error) = with_retries(STORE_BUDGET, done).await {
+            tracing::warn!(mail, %error, "mail outcome not stored");
         }
     }
 
     async fn send(&self, intent: &MailIntent) -> Result<()> {
         if intent.attempts > ATTEMPTS_MAX {
-            // Whoever tried it before did not live to tell.
-            return Err(Error::unexpected("it was tried too often"));
+            // The earlier attempts ended without a stored outcome.
+            return Err(Error::unexpected("the mail exceeded its attempt limit"));
         }
-        let mail = self.write(intent).await?;
-        match tokio::time::timeout(SENDING_MAX, self.parts.mailer.send(mail)).await {
+        let mail = self.write_mail(intent).await?;
+        match tokio::time::timeout(SEND_TIMEOUT, self.deps.mailer.send(mail)).await {
             Ok(sent) => sent,
-            Err(_) => Err(Error::unavailable("the mail server took too long")),
+            Err(_) => Err(Error::unavailable("the mail server did not answer in time")),
         }
     }
 
-    /// The text, with a fresh token in it. The token is stored before anybody can have it.
-    async fn write(&self, intent: &MailIntent) -> Result<Mail> {
+    /// Writes the mail with a new token. The token is stored before the mail can be sent.
+    async fn write_mail(&self, intent: &MailIntent) -> Result<MailMessage> {
         if MailKind::from_name(&intent.kind).is_none() {
-            return Err(Error::unexpected("this version knows no such kind of mail"));
+            return Err(Error::unexpected("this version does not support this kind of mail"));
         }
-        // An account may have come or gone since the mail was queued: what its link will do is what counts.
-        let who = AccountRef::Email(intent.to.clone());
-        let kind = match ours(self.parts.directory.account(&who)).await? {
+        // The account may have been created or deleted since the mail was queued; the kind follows its present state.
+        let account_ref = AccountRef::Email(intent.to.clone());
+        let kind = match call_store(self.deps.directory.account(&account_ref)).await? {
             Some(_) => MailKind::Recover,
             None => MailKind::Verify,
         };
         let token = self.issue_token(&intent.to).await?;
-        Ok(self.parts.letterhead.mail(kind, intent.to.clone(), &token))
+        Ok(self.deps.branding.mail(kind, intent.to.clone(), &token))
     }
 
     async fn issue_token(&self, email: &str) -> Result<String> {
-        let bytes = self.parts.random.bytes(TOKEN_BYTES);
+        let bytes = self.deps.random.bytes(TOKEN_BYTES);
         let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let now = self.parts.clock.now();
-        let stored = Token {
+        let now = self.deps.clock.now();
+        let stored = VerificationToken {
             digest: Sha256::digest(token.as_bytes()).to_vec(),
             email: email.to_owned(),
-            expires_at: now.plus(TOKEN_LIFE),
+            expires_at: now.plus(TOKEN_VALIDITY),
             now,
         };
-        ours(self.parts.directory.put_token(stored)).await?;
+        call_store(self.deps.directory.put_token(stored)).await?;
         Ok(token)
     }
 }
 
-/// A store's call. Its fault says nothing about the mail: that is tried again, whatever the store says.
-async fn ours<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
-    bounded(STORE.attempt, call).await.map_err(|error| Error::unavailable(error.to_string()))
+/// Makes a store call. Its error does not concern the mail, so the mail is always retried.
+async fn call_store<T>(call: impl Future<Output = Result<T>>) -> Result<T> {
+    with_timeout(STORE_BUDGET.attempt, call).await.map_err(|error| Error::unavailable(error.to_string()))
 }
 
-/// How long to wait after an attempt that failed; none when there is no other.
+/// The pause after a failed attempt; `None` if there is no further attempt.
 fn pause(attempt: u32, retry: Retry) -> Option<Duration> {
-    let own = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(ATTEMPTS_MAX));
+    let backoff = FIRST_PAUSE.saturating_mul(1 << attempt.saturating_sub(1).min(ATTEMPTS_MAX));
     let pause = match retry {
         Retry::Never => return None,
-        Retry::Backoff => own,
-        Retry::After(asked) => own.max(asked),
+        Retry::Backoff => backoff,
+        Retry::After(requested) => backoff.max(requested),
     };
     (attempt < ATTEMPTS_MAX).then_some(pause.min(PAUSE_MAX))
 }
 
-/// A mail that ended in a panic stays leased, and is tried again when its lease ends.
-fn note(ended: std::result::Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "the sending of a mail ended in a defect; it is tried again");
+/// Logs a send that panicked. Its mail stays leased, and is retried when the lease expires.
+fn log_panic(result: std::result::Result<(), tokio::task::JoinError>) {
+    if let Err(error) = result {
+        tracing::error!(%error, "mail send panicked");
     }
 }
 

@@ -1,50 +1,51 @@
-//! Before an account is erased: whoever still has a page open must not pay for nobody.
+//! Closing open payment pages before an account is erased, so that no payment arrives without an owner.
 
-use super::{PATIENCE, Payments, Subject};
+use super::{Payments, ProviderObject, STORE_BUDGET};
 use crate::{
     accounts::{
         OrderState,
-        orders::{Order, all_of},
+        orders::{Order, list_all_for_account},
     },
-    directory::{Account, Changed, Plan},
-    engine::retry::persistently,
+    directory::{Account, Plan, UpdateOutcome},
+    engine::retry::with_retries,
     error::Result,
 };
 
 impl Payments {
-    /// Closes every page on which an account's orders may yet be paid, and gives what was paid before. Lets a
-    /// subscription end whose money went back whole. Returns the account, which has that one no more.
+    /// Closes every page on which an account's orders may still be paid, and grants earlier payments.
+    /// Cancels a subscription that was fully refunded. Returns the account, without that subscription.
     ///
-    /// Orders stay open whose money is under way, or whose page is not known: see
-    /// [`crate::accounts::Accounts::ties`].
+    /// Orders stay open if their payment is in progress or their page is unknown: see
+    /// [`crate::accounts::Accounts::provider_refs`].
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Unavailable`] when stores or provider are away: some pages may be closed.
+    /// [`crate::ErrorKind::Unavailable`] if stores or provider are unavailable: some pages may be closed.
     pub async fn close(&self, account: &Account) -> Result<Account> {
-        let orders = all_of(self.parts.orders.as_ref(), &account.id, PATIENCE).await?;
+        let orders = list_all_for_account(self.deps.orders.as_ref(), &account.id, STORE_BUDGET).await?;
         for order in orders.iter().filter(|order| order.state == OrderState::Open) {
-            self.close_page(order).await?;
+            self.close_order_page(order).await?;
         }
-        self.end_returned(account).await
+        self.cancel_refunded(account).await
     }
 
-    async fn close_page(&self, order: &Order) -> Result<()> {
-        let Some(payment) = order.payment.as_ref().filter(|name| self.knows(name)) else { return Ok(()) };
-        self.asked(self.checkout()?.close(payment)).await?;
-        self.follow(&Subject::new(payment.clone())).await
+    async fn close_order_page(&self, order: &Order) -> Result<()> {
+        let Some(payment) = order.payment.as_ref().filter(|name| self.owns(name)) else { return Ok(()) };
+        self.call_provider(self.provider()?.expire_checkout(payment)).await?;
+        self.reconcile(&ProviderObject::new(payment.clone())).await
     }
 
-    /// Lets a subscription end of which nothing is paid any more.
-    async fn end_returned(&self, account: &Account) -> Result<Account> {
+    /// Cancels the subscription of an account whose payments were all refunded.
+    async fn cancel_refunded(&self, account: &Account) -> Result<Account> {
         let is_returned = account.plan == Plan::Free && account.paid.is_none();
-        let known = account.subscription.as_ref().filter(|name| is_returned && self.knows(name));
-        let Some(subscription) = known else { return Ok(account.clone()) };
-        self.asked(self.checkout()?.stop(subscription)).await?;
+        let subscription_to_cancel =
+            account.subscription.as_ref().filter(|name| is_returned && self.owns(name));
+        let Some(subscription) = subscription_to_cancel else { return Ok(account.clone()) };
+        self.call_provider(self.provider()?.cancel_at_period_end(subscription)).await?;
         let ended = Account { subscription: None, ..account.clone() };
-        match persistently(PATIENCE, || self.parts.directory.change_account(ended.clone())).await? {
-            Changed::Changed(account) => Ok(account),
-            // Whoever erases it hears of that.
-            Changed::Stale | Changed::Missing => Ok(account.clone()),
+        match with_retries(STORE_BUDGET, || self.deps.directory.update_account(ended.clone())).await? {
+            UpdateOutcome::Changed(account) => Ok(account),
+            // The erasure of the account detects the change.
+            UpdateOutcome::Stale | UpdateOutcome::Missing => Ok(account.clone()),
         }
     }
 }

@@ -1,42 +1,45 @@
-//! Payments of Surface B: selling packs and plans, and giving what was paid for (specification 2.8, 4).
+//! Payments of the v1 API: sale of packs and plans, and fulfillment (specification 2.8, 13).
 //!
-//! An [`crate::accounts::Order`] is written before anyone is sent to pay, and its id goes with the payment.
-//! What happens at the provider is heard of through events, which are only hints: whatever an event says,
-//! the provider is asked how the thing stands now, and what was bought is given by steps that are safe to
-//! repeat. So it does not matter how often, in which order, or where events arrive, nor where a step broke
-//! off. A sweep asks about what no event told.
+//! An [`crate::accounts::Order`] is written before the buyer can pay, and the payment carries its id. Webhook
+//! events are only hints: on every event the provider's present state is read, and the purchase is granted in
+//! idempotent steps. So lost, repeated or reordered events are harmless, and so is a step that was interrupted.
+//! A periodic reconciliation covers lost events.
 
-mod checkout;
 mod close;
-mod fact;
-mod fulfil;
-mod offer;
-mod plan;
+mod fulfillment;
+mod keyed_coalescer;
+mod order_status;
+mod prepared_checkout;
 mod price;
+mod provider;
+mod purchase;
+mod reconciliation;
 mod sandbox;
-mod seen;
-mod sell;
-mod sweep;
-mod turns;
+mod snapshot;
+mod subscription;
 
 use std::{sync::Arc, time::Duration};
 
-pub use checkout::{Checkout, CheckoutPage, Heard, Sale, Subject, WebhookCall};
-pub use fact::{Money, PaidInvoice, PaymentFact, PaymentState, Progress, SubscriptionState};
-pub use offer::Offer;
+pub use order_status::{BuyerStatus, OrderResolution, OrderStatus};
+pub use prepared_checkout::PreparedCheckout;
 pub use price::{CURRENCY, Pack};
+pub use provider::{
+    CheckoutRequest, CheckoutSession, PaymentProvider, ProviderObject, WebhookOutcome, WebhookRequest,
+};
+pub use purchase::{BuyOutcome, OpenedCheckout, SubscribeOutcome};
+pub use reconciliation::SWEEP_EVERY;
 pub(in crate::accounts) use sandbox::is_sandbox;
-pub use sandbox::{Sandbox, SandboxDeed, SandboxOrder, SandboxParts, SandboxStep};
-pub use seen::{BuyerSeen, OrderFate, OrderSeen};
-pub use sell::{BuyOutcome, Sold, SubscribeOutcome};
-pub use sweep::SWEEP_EVERY;
+pub use sandbox::{Sandbox, SandboxAction, SandboxDeps, SandboxOrder, SandboxStatus};
+pub use snapshot::{
+    PaidInvoice, PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, SubscriptionState,
+};
 
-use turns::Turns;
+use keyed_coalescer::KeyedCoalescer;
 
 use crate::{
-    accounts::{Order, Orders, PlanTable},
+    accounts::{Order, OrderStore, PlanTable},
     directory::{Account, AccountRef, Directory},
-    engine::retry::{Patience, bounded, persistently},
+    engine::retry::{RetryBudget, with_retries, with_timeout},
     error::{Error, Result},
     ids::{AccountId, OrderId},
     ledger::Ledger,
@@ -44,87 +47,88 @@ use crate::{
     time::{Clock, Timestamp},
 };
 
-/// How long one call of a store may take, and all its repeats.
-const PATIENCE: Patience = Patience { attempt: Duration::from_millis(2_500), all: Duration::from_secs(5) };
-/// How long one call of the provider may take; its own time-outs end it sooner.
-const PROVIDER_MAX: Duration = Duration::from_secs(40);
-/// How often a step begins again because somebody else changed the same order or account meanwhile.
-const ROUNDS_MAX: u32 = 32;
+/// Timeout of one store call, and the retry budget for its repeats.
+const STORE_BUDGET: RetryBudget =
+    RetryBudget { attempt: Duration::from_millis(2_500), total: Duration::from_secs(5) };
+/// Timeout of one provider call; the provider's own timeouts are shorter.
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(40);
+/// How often a step restarts after a concurrent change of the same order or account.
+const UPDATE_ATTEMPTS_MAX: u32 = 32;
 
-/// What payments work with.
+/// Dependencies of [`Payments`].
 #[derive(Clone, Debug)]
-pub struct PaymentParts {
+pub struct PaymentDeps {
     /// The orders.
-    pub orders: Arc<dyn Orders>,
+    pub orders: Arc<dyn OrderStore>,
     /// The accounts.
     pub directory: Arc<dyn Directory>,
-    /// Where bought credits are.
+    /// The ledger of purchased credits.
     pub ledger: Arc<dyn Ledger>,
-    /// How many orders an account may open.
+    /// Limits the orders that an account may open.
     pub limiter: Arc<dyn RateLimiter>,
-    /// Whoever takes the money; none: nothing is sold.
-    pub checkout: Option<Arc<dyn Checkout>>,
+    /// The payment provider; `None`: nothing is sold.
+    pub provider: Option<Arc<dyn PaymentProvider>>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The plans and their prices. One without a price is not sold.
+    /// The plans and their prices. A plan without a price is not sold.
     pub plans: PlanTable,
 }
 
-/// Selling, and giving what was paid for. A clone is a handle to the same one.
+/// Sale and fulfillment. Clones share one instance.
 #[derive(Clone, Debug)]
 pub struct Payments {
-    parts: Arc<PaymentParts>,
-    turns: Arc<Turns>,
+    deps: Arc<PaymentDeps>,
+    coalescer: Arc<KeyedCoalescer>,
 }
 
 impl Payments {
-    /// Payments with these parts.
-    pub fn new(parts: PaymentParts) -> Self {
-        Self { parts: Arc::new(parts), turns: Arc::new(Turns::default()) }
+    /// Creates payments with these dependencies.
+    pub fn new(deps: PaymentDeps) -> Self {
+        Self { deps: Arc::new(deps), coalescer: Arc::new(KeyedCoalescer::default()) }
     }
 
     /// Whether anything can be sold.
     pub fn is_configured(&self) -> bool {
-        self.parts.checkout.is_some()
+        self.deps.provider.is_some()
     }
 
-    /// An order, as far along as it is.
+    /// The stored order.
     ///
     /// # Errors
-    /// As [`Orders::order`].
+    /// As [`OrderStore::order`].
     pub async fn order(&self, id: &OrderId) -> Result<Option<Order>> {
-        persistently(PATIENCE, || self.parts.orders.order(id)).await
+        with_retries(STORE_BUDGET, || self.deps.orders.order(id)).await
     }
 
     fn now(&self) -> Timestamp {
-        self.parts.clock.now()
+        self.deps.clock.now()
     }
 
-    fn checkout(&self) -> Result<&dyn Checkout> {
-        self.parts.checkout.as_deref().ok_or_else(|| Error::invalid("payments are not configured"))
+    fn provider(&self) -> Result<&dyn PaymentProvider> {
+        self.deps.provider.as_deref().ok_or_else(|| Error::invalid("payments are not configured"))
     }
 
-    /// Waits for one call of the provider, as long as it may take.
-    async fn asked<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
-        bounded(PROVIDER_MAX, call).await
+    /// Makes one provider call, limited by its timeout.
+    async fn call_provider<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        with_timeout(PROVIDER_TIMEOUT, call).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
-        let who = AccountRef::Id(id.clone());
-        persistently(PATIENCE, || self.parts.directory.account(&who)).await
+        let account_ref = AccountRef::Id(id.clone());
+        with_retries(STORE_BUDGET, || self.deps.directory.account(&account_ref)).await
     }
 
     async fn account_of_customer(&self, customer: &str) -> Result<Option<Account>> {
-        let who = AccountRef::Customer(customer.to_owned());
-        persistently(PATIENCE, || self.parts.directory.account(&who)).await
+        let account_ref = AccountRef::Customer(customer.to_owned());
+        with_retries(STORE_BUDGET, || self.deps.directory.account(&account_ref)).await
     }
 
-    /// Stores a changed order; false when somebody else changed it meanwhile.
+    /// Stores a changed order; `false` after a concurrent change.
     ///
-    /// A repeat whose first call took effect finds a newer version, so what is stored decides.
+    /// A retry after a call that took effect finds a newer version, so the stored order decides.
     async fn update(&self, changed: &Order, read: &Order) -> Result<bool> {
-        let update = || self.parts.orders.update(changed.clone(), read.version);
-        if persistently(PATIENCE, update).await? {
+        let update = || self.deps.orders.update(changed.clone(), read.version);
+        if with_retries(STORE_BUDGET, update).await? {
             return Ok(true);
         }
         let stored = self.order(&read.id).await?;
@@ -132,13 +136,13 @@ impl Payments {
             stored.version == read.version + 1
                 && stored.state == changed.state
                 && stored.payment == changed.payment
-                && stored.taken_back == changed.taken_back
+                && stored.refunded_credits == changed.refunded_credits
         }))
     }
 }
 
-/// Others were faster every time: nothing is lost, and the next try finds what they did.
+/// Every attempt met a concurrent change. Nothing is lost: a retry reads the new state.
 #[cold]
-fn contended() -> Error {
-    Error::unavailable("an order or an account was changed again and again meanwhile")
+fn contention_error() -> Error {
+    Error::unavailable("an order or account was changed concurrently on every attempt")
 }

@@ -1,4 +1,4 @@
-//! What is sold, and for how much.
+//! The items for sale and their prices.
 
 /// The currency of every price.
 pub const CURRENCY: &str = "usd";
@@ -6,16 +6,16 @@ pub const CURRENCY: &str = "usd";
 /// A pack of credits (specification 2.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pack {
-    /// Its name on the wire.
+    /// The name on the wire.
     pub name: &'static str,
-    /// How many credits.
+    /// The number of credits.
     pub credits: u64,
-    /// Its price in whole US dollars.
+    /// The price in whole US dollars.
     pub price_usd: u64,
 }
 
 impl Pack {
-    /// All of them, smallest first.
+    /// All packs, smallest first.
     pub const ALL: [Self; 6] = [
         Self { name: "1k", credits: 1_000, price_usd: 12 },
         Self { name: "2k", credits: 2_000, price_usd: 20 },
@@ -30,7 +30,7 @@ impl Pack {
         Self::ALL.into_iter().find(|pack| pack.name == name)
     }
 
-    /// Its price in cents.
+    /// The price in cents.
     pub fn price_minor(&self) -> u64 {
         self.price_usd * 100
     }
@@ -40,9 +40,9 @@ impl Pack {
 mod tests {
     use super::*;
 
-    /// Specification 2.8, to the letter: name, credits, dollars, dollars for each thousand.
+    /// The table of specification 2.8: name, credits, dollars, dollars per thousand credits.
     #[test]
-    fn the_packs_are_those_of_the_specification() {
+    fn packs_match_specification() {
         let expect = [
             ("1k", 1_000, 12, "12.00"),
             ("2k", 2_000, 20, "10.00"),

@@ -1,27 +1,27 @@
-//! What is said of a body that is not read whole.
+//! Tests of the reports about bodies that are only partly readable.
 
-use crate::captions::{CaptionErrorKind, Occurrences, parse, read};
+use crate::captions::{CaptionErrorKind, Occurrences, parse, parse_with_report};
 
 fn found(count: u64, lines: &[u64]) -> Occurrences {
     Occurrences { count, lines: lines.to_vec() }
 }
 
 #[test]
-fn broken_characters_are_counted_with_their_lines() {
+fn parse_counts_broken_characters_by_line() {
     let body = b"\xEF\xBB\xBF\n\nWEBVTT\n\n00:01.000 --> 00:02.000\ncaf\xC3 cr\xC3me\r\nna\xC3ve\r\n\r\n\
         00:03.000 --> 00:04.000\nnul\0 and \xEF\xBF\xBD\n";
-    let reading = read(body).unwrap();
-    assert_eq!(reading.unreadable, found(5, &[6, 7, 10]));
-    assert_eq!(reading.segments[1].text, "nul\u{FFFD} and \u{FFFD}");
-    assert_eq!(reading.left_out, found(0, &[]));
+    let parsed = parse_with_report(body).unwrap();
+    assert_eq!(parsed.unreadable, found(5, &[6, 7, 10]));
+    assert_eq!(parsed.segments[1].text, "nul\u{FFFD} and \u{FFFD}");
+    assert_eq!(parsed.left_out, found(0, &[]));
     let many = format!("WEBVTT\n\n00:01.000 --> 00:02.000\na{}", "\n\u{FFFD}".repeat(9));
-    assert_eq!(read(many.as_bytes()).unwrap().unreadable, found(9, &[5, 6, 7, 8, 9]));
+    assert_eq!(parse_with_report(many.as_bytes()).unwrap().unreadable, found(9, &[5, 6, 7, 8, 9]));
     let json = br#"{"wireMagic":"pb3","events":[{"segs":[{"utf8":"a\ufffd b\u0000"}]}]}"#;
-    assert_eq!(read(json).unwrap().unreadable, found(2, &[]));
+    assert_eq!(parse_with_report(json).unwrap().unreadable, found(2, &[]));
 }
 
 #[test]
-fn cues_that_are_left_out_are_counted_with_their_lines() {
+fn parse_counts_left_out_cues_by_line() {
     for (body, left_out) in [
         (
             "WEBVTT\n\n00:01.000 --> 00:02.000\na\n\n00:1b.000 --> 00:20.000\nb\n\n1\n00:03.000 --> 00:0d\n\n\
@@ -44,14 +44,14 @@ fn cues_that_are_left_out_are_counted_with_their_lines() {
             found(2, &[]),
         ),
     ] {
-        let reading = read(body.as_bytes()).unwrap();
-        assert_eq!(reading.left_out, left_out, "{body:?}");
-        assert_eq!(reading.segments.len(), 1, "{body:?}");
+        let parsed = parse_with_report(body.as_bytes()).unwrap();
+        assert_eq!(parsed.left_out, left_out, "{body:?}");
+        assert_eq!(parsed.segments.len(), 1, "{body:?}");
     }
 }
 
 #[test]
-fn a_body_of_which_nothing_is_left_is_refused() {
+fn parse_body_without_readable_text_is_rejected() {
     for (body, says) in [
         ("WEBVTT\n\n00:1x.000 --> 00:20.000\na\n\n00:2x.000 --> 00:30.000\nb\n", "no cue's times"),
         ("1\n00:00:01,000 --> 00:00:02,000\n\u{FFFD} \u{FFFD}\n", "No character"),
@@ -63,7 +63,7 @@ fn a_body_of_which_nothing_is_left_is_refused() {
 }
 
 #[test]
-fn a_document_names_its_language() {
+fn parse_ttml_reports_language() {
     let body = "<tt xml:lang=\"fr-CA\"><body><div><p begin=\"0s\" end=\"1s\">mots</p></div></body></tt>";
-    assert_eq!(read(body.as_bytes()).unwrap().language.unwrap().as_str(), "fr-CA");
+    assert_eq!(parse_with_report(body.as_bytes()).unwrap().language.unwrap().as_str(), "fr-CA");
 }

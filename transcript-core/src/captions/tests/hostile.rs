@@ -1,4 +1,4 @@
-//! No body, however it was made, causes a panic or breaks the promises of [`super::super::parse`].
+//! Property tests: no body causes a panic or breaks the guarantees of [`super::super::parse`].
 
 use proptest::prelude::*;
 
@@ -31,8 +31,8 @@ const BODIES: [&str; 6] = [
      begin=\"1t\">b</span></p></body></tt>",
 ];
 
-/// Pieces that mean something to one of the parsers.
-const PIECES: [&str; 24] = [
+/// Fragments with a meaning for one of the parsers.
+const FRAGMENTS: [&str; 24] = [
     "<",
     ">",
     "&",
@@ -59,7 +59,7 @@ const PIECES: [&str; 24] = [
     "00:00:01.000 --> 00:00:02.000",
 ];
 
-fn promises_hold(segments: &[Segment]) {
+fn check_guarantees(segments: &[Segment]) {
     assert!(!segments.is_empty() && segments.len() <= SEGMENTS_MAX);
     assert!(segments.is_sorted_by_key(|segment| segment.start_ms));
     for segment in segments {
@@ -68,64 +68,64 @@ fn promises_hold(segments: &[Segment]) {
     }
 }
 
-fn survives(body: &[u8]) {
+fn check_body(body: &[u8]) {
     sniff(body);
     if let Ok(segments) = parse(body) {
-        promises_hold(&segments);
+        check_guarantees(&segments);
     }
     for format in FORMATS {
         if let Ok(segments) = parse_as(format, body) {
-            promises_hold(&segments);
+            check_guarantees(&segments);
         }
     }
 }
 
 #[test]
-fn the_bodies_that_are_mutated_are_valid() {
+fn parse_base_bodies_are_valid() {
     for (body, format) in BODIES.into_iter().zip(FORMATS) {
         assert_eq!(sniff(body.as_bytes()), Some(format), "{body}");
-        promises_hold(&parse(body.as_bytes()).unwrap());
+        check_guarantees(&parse(body.as_bytes()).unwrap());
     }
 }
 
 #[test]
-fn every_cut_of_a_body_is_survived() {
+fn parse_truncated_bodies_never_panic() {
     for body in BODIES {
         for end in 0..body.len() {
-            survives(&body.as_bytes()[..end]);
+            check_body(&body.as_bytes()[..end]);
         }
     }
 }
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_are_survived(body in proptest::collection::vec(any::<u8>(), 0..300)) {
-        survives(&body);
+    fn parse_arbitrary_bytes_never_panic(body in proptest::collection::vec(any::<u8>(), 0..300)) {
+        check_body(&body);
     }
 
     #[test]
-    fn arbitrary_text_behind_a_signature_is_survived(signature in 0..6_usize, text in "\\PC{0,200}") {
+    fn parse_arbitrary_text_after_signature_never_panics(signature in 0..6_usize, text in "\\PC{0,200}") {
         let signatures =
             ["WEBVTT\n\n", "<transcript>", "{\"events\":", "<timedtext>", "<tt>", "1\n00:01 --> 00:02\n"];
-        survives(format!("{}{text}", signatures[signature]).as_bytes());
+        check_body(format!("{}{text}", signatures[signature]).as_bytes());
     }
 
     #[test]
-    fn mutated_bodies_are_survived(
+    fn parse_mutated_bodies_never_panic(
         body in 0..BODIES.len(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), 0..5_u8, any::<u8>()), 1..8),
     ) {
         let mut body = BODIES[body].as_bytes().to_vec();
-        for (place, change, byte) in changes {
-            let place = place.index(body.len() + 1);
+        for (position, change, byte) in changes {
+            let position = position.index(body.len() + 1);
             match change {
-                0 => body.truncate(place.max(1)),
-                1 if place < body.len() => body[place] = byte,
-                2 => body.insert(place, byte),
-                3 if place < body.len() => drop(body.remove(place)),
-                _ => drop(body.splice(place..place, PIECES[usize::from(byte) % PIECES.len()].bytes())),
+                0 => body.truncate(position.max(1)),
+                1 if position < body.len() => body[position] = byte,
+                2 => body.insert(position, byte),
+                3 if position < body.len() => drop(body.remove(position)),
+                _ => drop(body.splice(position..position, FRAGMENTS[usize::from(byte) % FRAGMENTS.len()].bytes())),
             }
         }
-        survives(&body);
+        check_body(&body);
     }
 }

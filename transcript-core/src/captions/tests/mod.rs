@@ -1,4 +1,4 @@
-//! What must hold of all parsers together.
+//! Tests that apply to all parsers.
 
 mod findings;
 mod hostile;

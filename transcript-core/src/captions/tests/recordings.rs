@@ -1,7 +1,7 @@
-//! The parsers against bodies that platforms really sent.
+//! Tests of the parsers with recorded bodies of the platforms.
 //!
-//! They are not part of the repository. Where they lie is in `VERBATIM_RECORDINGS`; without it, there is
-//! nothing to check here, and the test says so.
+//! The recordings are not part of the repository. `VERBATIM_RECORDINGS` names their folder. Without it, nothing
+//! is checked, and the test prints that.
 
 use std::path::PathBuf;
 
@@ -16,27 +16,41 @@ use crate::{
     transcript::Segment,
 };
 
-/// What is known of a recorded body: how many segments and words there are, and when the first one starts
-/// and the last one starts and ends, in milliseconds.
-struct Known(&'static str, CaptionFormat, usize, usize, [u64; 3]);
+/// Expected result of a recorded body.
+///
+/// Fields: file, format, number of segments, number of words, and in milliseconds the start of the first segment,
+/// the start of the last one and its end.
+struct ExpectedRecording(&'static str, CaptionFormat, usize, usize, [u64; 3]);
 
-const READABLE: [Known; 16] = [
-    Known("youtube/timedtext/asr_50min_acAsrConf.json3", Json3, 1053, 7578, [0, 2_970_520, 2_974_800]),
-    Known("youtube/timedtext/asr_2026_punctuated.json3", Json3, 3, 20, [80, 6_080, 10_880]),
-    Known("youtube/timedtext/asr_fr_pens.srv3.xml", Srv3, 3, 18, [6_319, 679_130, 683_750]),
-    Known("youtube/timedtext/asr_music_only.srv3.xml", Srv3, 5, 5, [1_560, 337_780, 341_760]),
-    Known("youtube/timedtext/manual_en.srv3.xml", Srv3, 8, 48, [10_200, 45_110, 46_420]),
-    Known("youtube/timedtext/ytt_BoldItalicUnderline.srv3.xml", Srv3, 1, 0, [1, 1, 4_989]),
-    Known("youtube/timedtext/ytt_Colors.srv3.xml", Srv3, 32, 0, [1, 15_065, 20_104]),
-    Known("youtube/timedtext/ytt_Fade.srv3.xml", Srv3, 55, 0, [1, 4_922, 5_022]),
-    Known("youtube/timedtext/ytt_FaultTolerance.srv3.xml", Srv3, 3, 0, [1, 1, 4_989]),
-    Known("youtube/timedtext/ytt_Ruby.srv3.xml", Srv3, 5, 0, [1, 1, 4_989]),
-    Known("youtube/timedtext/ytt_TextDirection.srv3.xml", Srv3, 21, 0, [1, 4_989, 9_626]),
-    Known("youtube/timedtext/ytt_reference.srv3.xml", Srv3, 53, 0, [0, 52_000, 56_000]),
-    Known("youtube/timedtext/manual_zh_hant_classic.xml", TimedText, 2, 5, [6_500, 8_300, 11_000]),
-    Known("youtube/timedtext/asr_rolling.vtt", WebVtt, 3, 8, [286_070, 304_080, 305_069]),
-    Known("tiktok/caption.asr.vtt", WebVtt, 3, 22, [0, 11_020, 12_200]),
-    Known("x/caption.x-word-ms.vtt", WebVtt, 3, 19, [0, 6_084, 7_084]),
+const READABLE: [ExpectedRecording; 16] = [
+    ExpectedRecording(
+        "youtube/timedtext/asr_50min_acAsrConf.json3",
+        Json3,
+        1053,
+        7578,
+        [0, 2_970_520, 2_974_800],
+    ),
+    ExpectedRecording("youtube/timedtext/asr_2026_punctuated.json3", Json3, 3, 20, [80, 6_080, 10_880]),
+    ExpectedRecording("youtube/timedtext/asr_fr_pens.srv3.xml", Srv3, 3, 18, [6_319, 679_130, 683_750]),
+    ExpectedRecording("youtube/timedtext/asr_music_only.srv3.xml", Srv3, 5, 5, [1_560, 337_780, 341_760]),
+    ExpectedRecording("youtube/timedtext/manual_en.srv3.xml", Srv3, 8, 48, [10_200, 45_110, 46_420]),
+    ExpectedRecording("youtube/timedtext/ytt_BoldItalicUnderline.srv3.xml", Srv3, 1, 0, [1, 1, 4_989]),
+    ExpectedRecording("youtube/timedtext/ytt_Colors.srv3.xml", Srv3, 32, 0, [1, 15_065, 20_104]),
+    ExpectedRecording("youtube/timedtext/ytt_Fade.srv3.xml", Srv3, 55, 0, [1, 4_922, 5_022]),
+    ExpectedRecording("youtube/timedtext/ytt_FaultTolerance.srv3.xml", Srv3, 3, 0, [1, 1, 4_989]),
+    ExpectedRecording("youtube/timedtext/ytt_Ruby.srv3.xml", Srv3, 5, 0, [1, 1, 4_989]),
+    ExpectedRecording("youtube/timedtext/ytt_TextDirection.srv3.xml", Srv3, 21, 0, [1, 4_989, 9_626]),
+    ExpectedRecording("youtube/timedtext/ytt_reference.srv3.xml", Srv3, 53, 0, [0, 52_000, 56_000]),
+    ExpectedRecording(
+        "youtube/timedtext/manual_zh_hant_classic.xml",
+        TimedText,
+        2,
+        5,
+        [6_500, 8_300, 11_000],
+    ),
+    ExpectedRecording("youtube/timedtext/asr_rolling.vtt", WebVtt, 3, 8, [286_070, 304_080, 305_069]),
+    ExpectedRecording("tiktok/caption.asr.vtt", WebVtt, 3, 22, [0, 11_020, 12_200]),
+    ExpectedRecording("x/caption.x-word-ms.vtt", WebVtt, 3, 19, [0, 6_084, 7_084]),
 ];
 
 const UNREADABLE: [(&str, CaptionErrorKind); 3] = [
@@ -45,7 +59,7 @@ const UNREADABLE: [(&str, CaptionErrorKind); 3] = [
     ("youtube/timedtext/empty_transcript.xml", NoCues),
 ];
 
-#[expect(clippy::disallowed_methods, reason = "only the test command knows where the recordings lie")]
+#[expect(clippy::disallowed_methods, reason = "only the test command knows the folder of the recordings")]
 fn recordings() -> Option<PathBuf> {
     let folder = std::env::var_os("VERBATIM_RECORDINGS").map(PathBuf::from);
     if folder.is_none() {
@@ -65,7 +79,7 @@ fn check(name: &str, segments: &[Segment], words: usize, [start, last_start, las
     for segment in segments {
         let text = &segment.text;
         assert!(!text.contains(['\u{200B}', '\u{FEFF}', '\0']), "{name}: {text:?}");
-        // None of them has a tag or a double space among its words.
+        // None of the recordings has a tag or a double space in its text.
         let is_markup =
             text.contains("<c") || text.contains("<X-") || text.contains("<0") || text.contains("&#");
         assert!(!is_markup && !text.contains("  "), "{name}: {text:?}");
@@ -73,9 +87,9 @@ fn check(name: &str, segments: &[Segment], words: usize, [start, last_start, las
 }
 
 #[test]
-fn recorded_captions_are_read() {
+fn recordings_parse_to_expected_segments() {
     let Some(folder) = recordings() else { return };
-    for Known(name, format, count, words, times) in READABLE {
+    for ExpectedRecording(name, format, count, words, times) in READABLE {
         let body = std::fs::read(folder.join(name)).unwrap();
         assert_eq!(sniff(&body), Some(format), "{name}");
         let segments = parse(&body).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -90,18 +104,18 @@ fn recorded_captions_are_read() {
     let listed: Vec<_> = listed.map(|name| folder.join(name)).collect();
     for entry in std::fs::read_dir(folder.join("youtube/timedtext")).unwrap() {
         let path = entry.unwrap().path();
-        assert!(listed.contains(&path), "{} is checked by nothing", path.display());
+        assert!(listed.contains(&path), "{} is not checked by any test", path.display());
     }
 }
 
 #[test]
-fn recorded_texts_are_what_their_readers_see() {
+fn recordings_text_equals_displayed_text() {
     let Some(folder) = recordings() else { return };
     let texts = |name: &str| -> Vec<String> {
         let body = std::fs::read(folder.join(name)).unwrap();
         parse(&body).unwrap().into_iter().map(|segment| segment.text).collect()
     };
-    // Styling tools' padding is gone, and ruby readings stand in their brackets.
+    // The padding of styling tools is removed, and ruby readings are in their brackets.
     assert!(texts("youtube/timedtext/ytt_Fade.srv3.xml").iter().all(|text| text.trim() == text));
     assert!(
         texts("youtube/timedtext/ytt_Ruby.srv3.xml")
@@ -110,7 +124,7 @@ fn recorded_texts_are_what_their_readers_see() {
             .all(|text| text.contains(")by(ビ)") || text.contains("(ルビ)"))
     );
     assert!(texts("youtube/timedtext/ytt_reference.srv3.xml").contains(&"漢(かん)字(じ)".to_owned()));
-    // The line that rolls is said once.
+    // The rolling line appears once.
     let rolling = texts("youtube/timedtext/asr_rolling.vtt");
     let words: Vec<_> = rolling.iter().map(|text| text.split_whitespace().count()).collect();
     assert_eq!(words, [1, 1, 6]);
@@ -119,7 +133,7 @@ fn recorded_texts_are_what_their_readers_see() {
 }
 
 #[test]
-fn recorded_json_loses_no_word() {
+fn recordings_json_keeps_every_word() {
     let Some(folder) = recordings() else { return };
     let body = std::fs::read(folder.join("youtube/timedtext/asr_50min_acAsrConf.json3")).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&body).unwrap();

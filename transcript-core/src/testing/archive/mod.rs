@@ -1,29 +1,32 @@
-//! The cases of the archive.
+//! Conformance cases of the archive.
 
-mod compacting;
-mod finding;
-mod holding;
-mod keeping;
-mod operating;
-mod sending;
+mod compaction;
+mod find;
+mod leases;
+mod operations;
+mod put;
+mod stored_body;
 
 use std::sync::Arc;
 
-pub use compacting::*;
-pub use finding::*;
-pub use holding::*;
-pub use keeping::*;
-pub use operating::*;
-pub use sending::*;
+pub use compaction::*;
+pub use find::*;
+pub use leases::*;
+pub use operations::*;
+pub use put::*;
+pub use stored_body::*;
 
-use super::{at, done};
+use super::{at, expect_ok};
 use crate::{
-    archive::{Absence, Archive, ArchivedTrack, Found, Keep, Stats, StoredTranscript, Wish, content_digest},
+    archive::{
+        Absence, Archive, ArchiveStats, ArchivedTrack, FindOutcome, PutRequest, StoredTranscript,
+        TrackSelector, content_digest,
+    },
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
 };
 
-/// Makes a test of every case of [`Archive`]; see [`crate::testing`].
+/// Generates one test per case of [`Archive`]; see [`crate::testing`].
 #[macro_export]
 macro_rules! archive_conformance {
     ($make:expr) => {
@@ -31,95 +34,95 @@ macro_rules! archive_conformance {
     };
 }
 
-/// The names of the cases, for whoever makes something of them.
+/// Case names of the archive, passed to the macro `$then`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! archive_conformance_cases {
     ($then:ident; $($before:tt)*) => {
         $crate::$then! { $($before)* $crate::archive::Archive; [$crate::testing::archive];
-            nothing_is_known_at_first
-            a_kept_transcript_is_found_as_it_was
-            odd_texts_come_back_as_they_were
-            a_transcript_of_many_segments_comes_back
-            wishes_and_videos_are_apart
-            an_absence_is_found_until_it_ends
-            a_later_absence_replaces_an_earlier_one
-            an_absence_never_hides_a_transcript
-            keeping_clears_the_absences_of_its_wishes
+            empty_archive_returns_not_found
+            stored_transcript_is_found_unchanged
+            extreme_texts_round_trip
+            transcript_of_20000_segments_round_trips
+            selectors_and_videos_are_separate
+            absence_is_found_until_expiry
+            later_absence_replaces_earlier
+            absence_never_hides_transcript
+            put_clears_absences_of_its_selectors
 
-            the_first_transcript_stays
-            one_transcript_answers_several_wishes
-            wishes_that_lack_a_transcript_get_the_new_one
-            the_same_content_is_stored_once
-            replacing_adds_a_revision
-            replacing_several_goes_beyond_the_highest_revision
-            unchanged_content_adds_no_revision
-            content_that_returns_is_a_new_revision
-            keeping_out_of_bounds_stores_nothing
-            keeping_at_once_stores_one
-            replacing_at_once_loses_no_revision
+            put_without_replace_keeps_first_transcript
+            put_for_several_selectors_stores_once
+            put_fills_selectors_without_transcript
+            same_content_is_stored_once
+            refresh_adds_revision
+            refresh_exceeds_highest_revision_of_selectors
+            refresh_unchanged_adds_no_revision
+            returning_content_is_new_revision
+            put_out_of_bounds_stores_nothing
+            concurrent_puts_store_one
+            concurrent_refreshes_lose_no_revision
 
-            a_body_is_of_the_transcript_that_is_found
-            bodies_at_once_are_each_their_own
-            what_is_not_found_has_no_body
-            a_replaced_transcript_has_its_own_body
+            stored_body_matches_found_transcript
+            concurrent_body_reads_return_own_video
+            missing_transcript_has_no_stored_body
+            refreshed_transcript_has_new_stored_body
 
-            compacting_changes_nothing_that_is_found
-            what_is_old_is_compacted_once
-            what_is_compact_is_refreshed
-            compacting_beside_others_loses_nothing
+            compaction_changes_no_result
+            compaction_compacts_old_transcripts_once
+            compact_transcript_can_be_refreshed
+            concurrent_compaction_loses_nothing
 
-            known_tracks_are_joined
-            a_track_is_original_once_anyone_said_so
-            tracks_name_the_wishes_that_they_answer
-            a_replaced_track_answers_no_wish
-            a_withdrawn_video_is_not_found
-            a_video_can_be_withdrawn_before_it_is_known
-            forgetting_deletes_all_of_a_video
-            forgetting_keeps_withdrawal_lease_and_links
-            archived_tracks_come_in_pages
-            withdrawn_videos_come_in_pages
-            stats_count_what_is_there
-            what_was_found_before_is_known_to_hold
+            known_tracks_are_merged_in_order
+            track_is_original_once_any_supplier_marks_it
+            tracks_list_their_selectors
+            replaced_track_has_no_selectors
+            withdrawn_video_is_not_found
+            unknown_video_can_be_withdrawn
+            delete_removes_all_data_of_video
+            delete_keeps_withdrawal_lease_and_links
+            archived_tracks_are_paged_once_each
+            withdrawn_videos_are_paged_once_each
+            stats_count_stored_data
+            change_counter_counts_invalidating_changes
 
-            a_wish_is_claimed_by_one
-            a_claim_is_renewed_by_its_holder
-            a_claim_ends_at_its_moment
-            only_the_holder_gives_a_claim_back
-            claims_of_other_wishes_are_apart
-            claiming_at_once_gives_it_to_one
-            a_link_is_remembered
-            the_first_answer_to_a_link_stays
-            links_at_once_agree_on_one
+            lease_is_held_by_one_holder
+            lease_is_renewed_by_its_holder
+            lease_ends_at_expiry
+            lease_is_released_by_its_holder_only
+            leases_of_other_selectors_are_separate
+            concurrent_lease_requests_acquire_one
+            short_link_is_stored
+            first_video_of_short_link_stays
+            concurrent_short_link_puts_agree
         }
     };
 }
 
-type Store = Arc<dyn Archive>;
+type ArchiveStore = Arc<dyn Archive>;
 
-/// The video with this number.
+/// Video with this number.
 fn video(number: u32) -> VideoId {
-    VideoId::new(Platform::VideoSite, &format!("video-{number:05}")).expect("11 characters are an id")
+    VideoId::new(Platform::YouTube, &format!("video-{number:05}")).expect("11 characters are a valid id")
 }
 
 fn language(tag: &str) -> LanguageTag {
-    LanguageTag::parse(tag).expect("the cases use language tags")
+    LanguageTag::parse(tag).expect("the cases use valid language tags")
 }
 
-fn wish(tag: &str) -> Wish {
-    Wish::Language(language(tag))
+fn selector(tag: &str) -> TrackSelector {
+    TrackSelector::Language(language(tag))
 }
 
 fn track(tag: &str) -> TrackInfo {
     TrackInfo::new(language(tag), TrackKind::Human)
 }
 
-/// A transcript of this video, language and text.
+/// Transcript of this video, language and text.
 fn transcript(number: u32, tag: &str, text: &str) -> Transcript {
     Transcript {
         video: video(number),
         title: Some(format!("Video {number}")),
-        author: Some("Somebody".to_owned()),
+        author: Some("A. Author".to_owned()),
         duration_ms: Some(61_001),
         track: track(tag),
         source: "youtube-captions".to_owned(),
@@ -127,11 +130,11 @@ fn transcript(number: u32, tag: &str, text: &str) -> Transcript {
     }
 }
 
-/// To keep a transcript in a language for these wishes, which is the only track known.
-fn keep(number: u32, tag: &str, text: &str, wishes: &[Wish]) -> Keep {
-    Keep {
+/// Request to store a transcript for these selectors; its track is the only known one.
+fn put_request(number: u32, tag: &str, text: &str, selectors: &[TrackSelector]) -> PutRequest {
+    PutRequest {
         video: video(number),
-        wishes: wishes.to_vec(),
+        selectors: selectors.to_vec(),
         transcript: Arc::new(transcript(number, tag, text)),
         known_tracks: vec![track(tag)],
         parser_version: 7,
@@ -140,45 +143,45 @@ fn keep(number: u32, tag: &str, text: &str, wishes: &[Wish]) -> Keep {
     }
 }
 
-/// The same, as a refresh of a later moment.
-fn refresh(number: u32, tag: &str, text: &str, wishes: &[Wish]) -> Keep {
-    Keep { replace: true, now: at(100), ..keep(number, tag, text, wishes) }
+/// The same request as a refresh at a later time.
+fn refresh_request(number: u32, tag: &str, text: &str, selectors: &[TrackSelector]) -> PutRequest {
+    PutRequest { replace: true, now: at(100), ..put_request(number, tag, text, selectors) }
 }
 
-fn absence(number: u32, wish: Wish, until: i64) -> Absence {
+fn absence(number: u32, selector: TrackSelector, until: i64) -> Absence {
     Absence {
         video: video(number),
-        wish,
+        selector,
         reason: "no_captions".to_owned(),
         message: "There are no captions — «nowhere».".to_owned(),
-        asked: vec!["youtube-captions".to_owned(), "yt-dlp".to_owned()],
+        suppliers_tried: vec!["youtube-captions".to_owned(), "yt-dlp".to_owned()],
         until: at(until),
     }
 }
 
-async fn find(store: &Store, number: u32, wish: &Wish) -> Found {
-    done(store.find(&video(number), wish, at(10)).await)
+async fn find(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> FindOutcome {
+    expect_ok(store.find(&video(number), selector, at(10)).await)
 }
 
-/// What is stored for a wish that must have a transcript.
-async fn found(store: &Store, number: u32, wish: &Wish) -> StoredTranscript {
-    match find(store, number, wish).await {
-        Found::Transcript(stored) => stored,
-        other => panic!("a wish that a transcript was kept for has one; it is {other:?}"),
+/// Stored transcript of a selector that must have one.
+async fn find_stored(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> StoredTranscript {
+    match find(store, number, selector).await {
+        FindOutcome::Transcript(stored) => stored,
+        other => panic!("a stored selector has a transcript; got {other:?}"),
     }
 }
 
-/// The first text and the revision of what is stored for a wish.
-async fn text(store: &Store, number: u32, wish: &Wish) -> (String, u32) {
-    let stored = found(store, number, wish).await;
+/// First text and revision of the stored transcript of a selector.
+async fn first_text(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> (String, u32) {
+    let stored = find_stored(store, number, selector).await;
     (stored.transcript.segments[0].text.clone(), stored.revision)
 }
 
-async fn tracks(store: &Store, number: u32) -> Vec<ArchivedTrack> {
-    done(store.tracks(&video(number)).await)
+async fn tracks(store: &ArchiveStore, number: u32) -> Vec<ArchivedTrack> {
+    expect_ok(store.tracks(&video(number)).await)
 }
 
-/// The languages of a video's tracks.
-async fn languages(store: &Store, number: u32) -> Vec<String> {
+/// Languages of a video's tracks.
+async fn languages(store: &ArchiveStore, number: u32) -> Vec<String> {
     tracks(store, number).await.iter().map(|archived| archived.track.language.to_string()).collect()
 }

@@ -1,4 +1,4 @@
-//! The cases of the directory.
+//! Conformance cases of the directory.
 
 mod accounts;
 mod keys;
@@ -10,13 +10,16 @@ pub use accounts::*;
 pub use keys::*;
 pub use tokens::*;
 
-use super::{at, done};
+use super::{at, expect_ok};
 use crate::{
-    directory::{Account, AccountRef, Directory, LookupKey, NewKey, Owner, Redeem, Redeemed, Token},
+    directory::{
+        Account, AccountRef, Directory, KeyOwner, LookupKey, NewKeyRecord, RedeemOutcome, RedeemRequest,
+        VerificationToken,
+    },
     ids::{AccountId, KeyId, WalletId},
 };
 
-/// Makes a test of every case of [`Directory`]; see [`crate::testing`].
+/// Generates one test per case of [`Directory`]; see [`crate::testing`].
 #[macro_export]
 macro_rules! directory_conformance {
     ($make:expr) => {
@@ -24,64 +27,64 @@ macro_rules! directory_conformance {
     };
 }
 
-/// The names of the cases, for whoever makes something of them.
+/// Case names of the directory, passed to the macro `$then`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! directory_conformance_cases {
     ($then:ident; $($before:tt)*) => {
         $crate::$then! { $($before)* $crate::directory::Directory; [$crate::testing::directory];
-            a_key_opens_for_its_owner
-            a_key_is_added_once
-            a_key_with_anothers_id_or_digest_is_a_conflict
-            a_subject_has_only_so_many_live_plus_keys
-            a_full_subject_has_room_again
-            subjects_at_once_never_go_beyond_their_limit
-            an_entitlement_is_put_off_by_its_own_subject
-            an_ended_entitlement_needs_room_again
-            a_rotated_key_is_dead_at_once
-            a_rotation_never_takes_effect_twice
-            a_rotation_to_a_stored_key_is_a_conflict
-            rotating_at_once_is_won_by_one
-            a_revoked_key_is_dead
-            keys_come_in_pages
+            key_added_returns_its_owner
+            key_added_again_changes_nothing
+            key_with_used_id_or_digest_is_conflict
+            subject_at_limit_gets_no_more_plus_keys
+            revoked_or_ended_plus_keys_are_not_counted
+            concurrent_adds_never_exceed_subject_limit
+            entitlement_is_renewed_by_own_subject_only
+            ended_entitlement_is_renewed_within_limit
+            rotated_key_is_dead_at_once
+            rotation_of_dead_key_is_stale
+            rotation_to_stored_key_is_conflict
+            concurrent_rotations_take_effect_once
+            revoked_key_is_dead
+            keys_are_paged_oldest_first
 
-            a_token_makes_an_account_with_its_key
-            a_token_is_used_once
-            the_same_redemption_again_tells_what_it_did
-            a_token_ends_at_its_moment
-            an_address_with_an_account_needs_confirmation
-            a_confirmed_token_replaces_the_keys
-            redeeming_voids_the_other_tokens_of_the_address
-            a_token_of_another_address_is_a_conflict
-            a_used_token_is_not_made_fresh_by_putting_it_again
-            a_redemption_that_contradicts_changes_nothing
-            redeeming_at_once_is_won_by_one
-            two_tokens_at_once_make_one_account
+            token_of_new_address_creates_account_and_key
+            token_is_used_once
+            redeem_repeated_returns_first_outcome
+            token_is_invalid_at_expiry
+            redeem_for_existing_account_needs_confirmation
+            confirmed_redeem_replaces_keys
+            redeem_voids_other_tokens_of_address
+            token_of_other_address_is_conflict
+            used_token_put_again_stays_used
+            redeem_with_used_key_or_account_is_conflict
+            concurrent_redeems_of_one_token_issue_once
+            concurrent_redeems_of_one_address_create_one_account
 
-            an_account_is_found_by_every_reference
-            an_account_is_changed_by_who_read_it_last
-            address_and_wallet_never_change
-            a_customer_is_one_accounts
-            changing_at_once_is_won_by_one
-            a_blocked_account_keeps_its_key
-            an_account_key_is_rotated_and_revoked
-            an_erased_account_is_gone
-            an_erased_address_registers_anew
-            accounts_come_in_pages
+            account_is_found_by_every_reference
+            account_update_requires_latest_version
+            account_address_and_wallet_never_change
+            customer_of_other_account_is_conflict
+            concurrent_account_updates_take_effect_once
+            blocked_account_keeps_its_key
+            account_key_is_rotated_and_revoked
+            erased_account_is_not_found
+            erased_address_registers_as_new_account
+            accounts_are_paged_oldest_first
         }
     };
 }
 
-type Store = Arc<dyn Directory>;
+type DirectoryStore = Arc<dyn Directory>;
 
-/// The digest that stands for the secret with this name.
+/// Digest of the secret with this name.
 fn digest(name: &str) -> Vec<u8> {
     name.bytes().chain(std::iter::repeat(0xA5)).take(32).collect()
 }
 
-/// A new key whose secret has the name of its id.
-fn new_key(id: &str, seconds: i64) -> NewKey {
-    NewKey { id: KeyId::new(id), digest: digest(id), hint: format!("vbk_{id}"), now: at(seconds) }
+/// New key whose secret is named like its id.
+fn new_key(id: &str, seconds: i64) -> NewKeyRecord {
+    NewKeyRecord { id: KeyId::new(id), digest: digest(id), hint: format!("vbk_{id}"), now: at(seconds) }
 }
 
 fn lookup_key(id: &str, seconds: i64) -> LookupKey {
@@ -95,19 +98,23 @@ fn lookup_key(id: &str, seconds: i64) -> LookupKey {
     }
 }
 
-/// A plus key of a subject, entitled from one moment until another.
-fn plus_key(id: &str, subject: &str, from: i64, until: i64) -> LookupKey {
-    LookupKey { subject: Some(subject.to_owned()), entitled_until: Some(at(until)), ..lookup_key(id, from) }
+/// Plus key of a subject with an entitlement from one time until another.
+fn plus_key(id: &str, subject: &str, from: i64, expires_at: i64) -> LookupKey {
+    LookupKey {
+        subject: Some(subject.to_owned()),
+        entitled_until: Some(at(expires_at)),
+        ..lookup_key(id, from)
+    }
 }
 
-/// A token that ends after 1,000 seconds; its secret has this name.
-fn token(name: &str, email: &str) -> Token {
-    Token { digest: digest(name), email: email.to_owned(), expires_at: at(1_000), now: at(0) }
+/// Token that expires after 1,000 seconds; its secret has this name.
+fn token(name: &str, email: &str) -> VerificationToken {
+    VerificationToken { digest: digest(name), email: email.to_owned(), expires_at: at(1_000), now: at(0) }
 }
 
-/// To redeem a token for a key, at the moment 10.
-fn redemption(token: &str, key: &str, confirmed: bool) -> Redeem {
-    Redeem {
+/// Request at time 10 to redeem a token for a key.
+fn redemption(token: &str, key: &str, confirmed: bool) -> RedeemRequest {
+    RedeemRequest {
         digest: digest(token),
         confirmed,
         new_account: AccountId::new(format!("account of {token}")),
@@ -116,23 +123,23 @@ fn redemption(token: &str, key: &str, confirmed: bool) -> Redeem {
     }
 }
 
-async fn redeem(store: &Store, token: &str, key: &str, confirmed: bool) -> Redeemed {
-    done(store.redeem(redemption(token, key, confirmed)).await)
+async fn redeem(store: &DirectoryStore, token: &str, key: &str, confirmed: bool) -> RedeemOutcome {
+    expect_ok(store.redeem(redemption(token, key, confirmed)).await)
 }
 
-/// Registers an address for the first time; the token's secret has the address's name.
-async fn register(store: &Store, email: &str, key: &str) -> Account {
-    done(store.put_token(token(email, email)).await);
+/// Registers a new address; the secret of its token is named like the address.
+async fn register(store: &DirectoryStore, email: &str, key: &str) -> Account {
+    expect_ok(store.put_token(token(email, email)).await);
     match redeem(store, email, key, false).await {
-        Redeemed::Issued { account, first: true } => account,
-        other => panic!("a fresh token of a new address makes an account; it was {other:?}"),
+        RedeemOutcome::Issued { account, first: true } => account,
+        other => panic!("a new token of a new address creates an account; got {other:?}"),
     }
 }
 
-async fn owner(store: &Store, key: &str) -> Option<Owner> {
-    done(store.owner(&digest(key)).await)
+async fn owner(store: &DirectoryStore, key: &str) -> Option<KeyOwner> {
+    expect_ok(store.key_owner(&digest(key)).await)
 }
 
-async fn by_email(store: &Store, email: &str) -> Option<Account> {
-    done(store.account(&AccountRef::Email(email.to_owned())).await)
+async fn by_email(store: &DirectoryStore, email: &str) -> Option<Account> {
+    expect_ok(store.account(&AccountRef::Email(email.to_owned())).await)
 }

@@ -1,19 +1,19 @@
-//! Verification tokens: redeemed once, with the making of the key.
+//! Conformance cases of verification tokens: each is redeemed once, together with its new key.
 
 use super::*;
 use crate::{
     directory::Plan,
     error::ErrorKind,
-    testing::{refused, together},
+    testing::{expect_error, run_concurrently},
 };
 
 const EMAIL: &str = "someone@example.org";
 
-/// A fresh token of a new address makes an account on the free plan, and its key.
-pub async fn a_token_makes_an_account_with_its_key(store: Store) {
-    assert_eq!(redeem(&store, "t", "k", true).await, Redeemed::Invalid, "an unknown token is invalid");
-    done(store.put_token(token("t", EMAIL)).await);
-    assert_eq!(by_email(&store, EMAIL).await, None, "issuing a token makes no account");
+/// A new token of a new address creates a free account and its key.
+pub async fn token_of_new_address_creates_account_and_key(store: DirectoryStore) {
+    assert_eq!(redeem(&store, "t", "k", true).await, RedeemOutcome::Invalid, "an unknown token is invalid");
+    expect_ok(store.put_token(token("t", EMAIL)).await);
+    assert_eq!(by_email(&store, EMAIL).await, None, "issuing a token creates no account");
     let account = Account {
         id: AccountId::new("account of t"),
         version: 1,
@@ -26,177 +26,207 @@ pub async fn a_token_makes_an_account_with_its_key(store: Store) {
         subscription: None,
         blocked: false,
     };
-    let issued = Redeemed::Issued { account: account.clone(), first: true };
+    let issued = RedeemOutcome::Issued { account: account.clone(), first: true };
     assert_eq!(redeem(&store, "t", "k", false).await, issued, "a new address needs no confirmation");
     let key = KeyId::new("k");
-    assert_eq!(owner(&store, "k").await, Some(Owner::Account { key, account }), "the key opens the account");
+    assert_eq!(
+        owner(&store, "k").await,
+        Some(KeyOwner::Account { key, account }),
+        "the key returns the account"
+    );
 }
 
 /// A token is used up by its first redemption.
-pub async fn a_token_is_used_once(store: Store) {
+pub async fn token_is_used_once(store: DirectoryStore) {
     register(&store, EMAIL, "k").await;
     for confirmed in [false, true] {
         let again = redeem(&store, EMAIL, "l", confirmed).await;
-        assert_eq!(again, Redeemed::Invalid, "a used token is invalid");
+        assert_eq!(again, RedeemOutcome::Invalid, "a used token is invalid");
     }
-    assert_eq!(owner(&store, "l").await, None, "and issues no key");
-    assert!(owner(&store, "k").await.is_some(), "and kills none");
+    assert_eq!(owner(&store, "l").await, None, "it issues no key");
+    assert!(owner(&store, "k").await.is_some(), "it revokes no key");
 }
 
 /// A redemption whose outcome is unknown can be repeated.
-pub async fn the_same_redemption_again_tells_what_it_did(store: Store) {
+pub async fn redeem_repeated_returns_first_outcome(store: DirectoryStore) {
     let account = register(&store, EMAIL, "k").await;
-    let issued = Redeemed::Issued { account: account.clone(), first: true };
-    assert_eq!(redeem(&store, EMAIL, "k", false).await, issued, "the same redemption tells what it did");
-    let other_digest = NewKey { digest: digest("x"), ..new_key("k", 10) };
-    let other = Redeem { key: other_digest, ..redemption(EMAIL, "k", true) };
-    assert_eq!(done(store.redeem(other).await), Redeemed::Invalid, "another key is another redemption");
-    done(store.put_token(token("t2", EMAIL)).await);
+    let issued = RedeemOutcome::Issued { account: account.clone(), first: true };
+    assert_eq!(redeem(&store, EMAIL, "k", false).await, issued, "a repeat returns the first outcome");
+    let other_digest = NewKeyRecord { digest: digest("x"), ..new_key("k", 10) };
+    let other = RedeemRequest { key: other_digest, ..redemption(EMAIL, "k", true) };
+    assert_eq!(
+        expect_ok(store.redeem(other).await),
+        RedeemOutcome::Invalid,
+        "another key is another redemption"
+    );
+    expect_ok(store.put_token(token("t2", EMAIL)).await);
     for _ in 0..2 {
-        let issued = Redeemed::Issued { account: account.clone(), first: false };
-        assert_eq!(redeem(&store, "t2", "k2", true).await, issued, "also for a known account");
+        let issued = RedeemOutcome::Issued { account: account.clone(), first: false };
+        assert_eq!(redeem(&store, "t2", "k2", true).await, issued, "also for an existing account");
     }
-    assert_eq!(redeem(&store, EMAIL, "k", false).await, Redeemed::Invalid, "its key is dead by now");
-    assert_eq!(owner(&store, "k").await, None, "and stays dead");
+    assert_eq!(redeem(&store, EMAIL, "k", false).await, RedeemOutcome::Invalid, "its key is dead");
+    assert_eq!(owner(&store, "k").await, None, "the key stays dead");
 }
 
-/// A token is invalid from its end on.
-pub async fn a_token_ends_at_its_moment(store: Store) {
-    done(store.put_token(Token { expires_at: at(10), ..token("late", EMAIL) }).await);
-    assert_eq!(redeem(&store, "late", "k", true).await, Redeemed::Invalid, "a token that ends now has ended");
-    done(store.put_token(Token { expires_at: at(11), ..token("just", EMAIL) }).await);
+/// A token is invalid from its expiry on.
+pub async fn token_is_invalid_at_expiry(store: DirectoryStore) {
+    expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("late", EMAIL) }).await);
+    assert_eq!(
+        redeem(&store, "late", "k", true).await,
+        RedeemOutcome::Invalid,
+        "a token is invalid at its expiry"
+    );
+    expect_ok(store.put_token(VerificationToken { expires_at: at(11), ..token("just", EMAIL) }).await);
     let issued = redeem(&store, "just", "k", false).await;
-    assert!(matches!(issued, Redeemed::Issued { first: true, .. }), "before its end it is valid: {issued:?}");
-    done(store.put_token(Token { expires_at: at(10), ..token("ended", EMAIL) }).await);
+    assert!(
+        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
+        "a token is valid before its expiry: {issued:?}"
+    );
+    expect_ok(store.put_token(VerificationToken { expires_at: at(10), ..token("ended", EMAIL) }).await);
     let ended = redeem(&store, "ended", "l", false).await;
-    assert_eq!(ended, Redeemed::Invalid, "an ended token asks for no confirmation either");
+    assert_eq!(ended, RedeemOutcome::Invalid, "an expired token does not request confirmation");
 }
 
-/// For an address with an account nothing happens until a person confirms.
-pub async fn an_address_with_an_account_needs_confirmation(store: Store) {
+/// For an address with an account nothing changes until the user confirms.
+pub async fn redeem_for_existing_account_needs_confirmation(store: DirectoryStore) {
     register(&store, EMAIL, "k").await;
     for name in ["t2", "t3"] {
-        done(store.put_token(token(name, EMAIL)).await);
+        expect_ok(store.put_token(token(name, EMAIL)).await);
     }
     for _ in 0..2 {
         let unconfirmed = redeem(&store, "t2", "l", false).await;
-        assert_eq!(unconfirmed, Redeemed::NeedsConfirmation, "a person must confirm");
-        assert!(owner(&store, "k").await.is_some(), "the old key lives");
+        assert_eq!(unconfirmed, RedeemOutcome::NeedsConfirmation, "confirmation is required");
+        assert!(owner(&store, "k").await.is_some(), "the old key stays live");
         assert_eq!(owner(&store, "l").await, None, "no key is issued");
     }
     let issued = redeem(&store, "t3", "l", true).await;
     assert!(
-        matches!(issued, Redeemed::Issued { first: false, .. }),
+        matches!(issued, RedeemOutcome::Issued { first: false, .. }),
         "the tokens are not used up: {issued:?}"
     );
 }
 
-/// A confirmed redemption issues a key of the account as it is, and its old keys die.
-pub async fn a_confirmed_token_replaces_the_keys(store: Store) {
+/// A confirmed redemption issues a key for the unchanged account and revokes its old keys.
+pub async fn confirmed_redeem_replaces_keys(store: DirectoryStore) {
     let other = register(&store, "other@example.org", "other").await;
     let account = register(&store, EMAIL, "k").await;
     let changed = Account { plan: Plan::Pro, blocked: true, ..account };
-    done(store.change_account(changed.clone()).await);
-    done(store.put_token(token("t2", EMAIL)).await);
+    expect_ok(store.update_account(changed.clone()).await);
+    expect_ok(store.put_token(token("t2", EMAIL)).await);
     let account = Account { version: 2, ..changed };
-    let issued = Redeemed::Issued { account: account.clone(), first: false };
-    assert_eq!(redeem(&store, "t2", "l", true).await, issued, "the account is as it was");
+    let issued = RedeemOutcome::Issued { account: account.clone(), first: false };
+    assert_eq!(redeem(&store, "t2", "l", true).await, issued, "the account is unchanged");
     assert_eq!(owner(&store, "k").await, None, "the old key is dead");
     let key = KeyId::new("l");
-    assert_eq!(owner(&store, "l").await, Some(Owner::Account { key, account }), "the new one opens it");
+    assert_eq!(
+        owner(&store, "l").await,
+        Some(KeyOwner::Account { key, account }),
+        "the new key returns the account"
+    );
     let key = KeyId::new("other");
     assert_eq!(
         owner(&store, "other").await,
-        Some(Owner::Account { key, account: other }),
-        "others' keys live"
+        Some(KeyOwner::Account { key, account: other }),
+        "keys of other accounts stay live"
     );
 }
 
-/// Issuing a token voids none; redeeming one voids the others of its address.
-pub async fn redeeming_voids_the_other_tokens_of_the_address(store: Store) {
+/// Issuing a token voids no token; redeeming one voids the others of its address.
+pub async fn redeem_voids_other_tokens_of_address(store: DirectoryStore) {
     for name in ["t1", "t2", "t3"] {
-        done(store.put_token(token(name, EMAIL)).await);
+        expect_ok(store.put_token(token(name, EMAIL)).await);
     }
-    done(store.put_token(token("theirs", "other@example.org")).await);
+    expect_ok(store.put_token(token("theirs", "other@example.org")).await);
     let issued = redeem(&store, "t2", "k", false).await;
-    assert!(matches!(issued, Redeemed::Issued { .. }), "issuing a token voids none: {issued:?}");
+    assert!(matches!(issued, RedeemOutcome::Issued { .. }), "issuing a token voids none: {issued:?}");
     for name in ["t1", "t3"] {
-        assert_eq!(redeem(&store, name, "l", true).await, Redeemed::Invalid, "the others are void");
+        assert_eq!(redeem(&store, name, "l", true).await, RedeemOutcome::Invalid, "the others are void");
     }
     let issued = redeem(&store, "theirs", "m", false).await;
-    assert!(matches!(issued, Redeemed::Issued { first: true, .. }), "another address's are not: {issued:?}");
+    assert!(
+        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
+        "tokens of other addresses stay valid: {issued:?}"
+    );
 }
 
-/// A token's digest is one address's only; the same token again is success.
-pub async fn a_token_of_another_address_is_a_conflict(store: Store) {
-    done(store.put_token(token("t", EMAIL)).await);
-    done(store.put_token(token("t", EMAIL)).await);
+/// A token digest belongs to one address; storing the same token again succeeds.
+pub async fn token_of_other_address_is_conflict(store: DirectoryStore) {
+    expect_ok(store.put_token(token("t", EMAIL)).await);
+    expect_ok(store.put_token(token("t", EMAIL)).await);
     let other = store.put_token(token("t", "other@example.org")).await;
-    refused(other, ErrorKind::Conflict, "the digest is stored for another address");
-    let Redeemed::Issued { account, .. } = redeem(&store, "t", "k", false).await else {
+    expect_error(other, ErrorKind::Conflict, "the digest is stored for another address");
+    let RedeemOutcome::Issued { account, .. } = redeem(&store, "t", "k", false).await else {
         panic!("a conflict changes nothing")
     };
     assert_eq!(account.email, EMAIL, "a conflict changes nothing");
 }
 
-/// A used or void token stays so when it is put again.
-pub async fn a_used_token_is_not_made_fresh_by_putting_it_again(store: Store) {
-    done(store.put_token(token("void", EMAIL)).await);
+/// A used or void token stays so when it is stored again.
+pub async fn used_token_put_again_stays_used(store: DirectoryStore) {
+    expect_ok(store.put_token(token("void", EMAIL)).await);
     register(&store, EMAIL, "k").await;
     for name in [EMAIL, "void"] {
-        done(store.put_token(token(name, EMAIL)).await);
-        assert_eq!(redeem(&store, name, "l", true).await, Redeemed::Invalid, "it stays used, or void");
+        expect_ok(store.put_token(token(name, EMAIL)).await);
+        assert_eq!(redeem(&store, name, "l", true).await, RedeemOutcome::Invalid, "it stays used or void");
     }
 }
 
-/// A redemption whose key or account contradicts what is stored changes nothing.
-pub async fn a_redemption_that_contradicts_changes_nothing(store: Store) {
+/// A redemption with a used key or account id is a conflict and changes nothing.
+pub async fn redeem_with_used_key_or_account_is_conflict(store: DirectoryStore) {
     register(&store, "other@example.org", "taken").await;
-    done(store.add_key(lookup_key("lookup", 0), 3).await);
-    done(store.put_token(token("t", EMAIL)).await);
-    let ask = redemption("t", "k", false);
+    expect_ok(store.add_key(lookup_key("lookup", 0), 3).await);
+    expect_ok(store.put_token(token("t", EMAIL)).await);
+    let request = redemption("t", "k", false);
     let taken_account = AccountId::new("account of other@example.org");
     for (what, wrong) in [
         ("a key of an account", redemption("t", "taken", false)),
-        ("a key of Surface A", redemption("t", "lookup", false)),
-        ("an account's id", Redeem { new_account: taken_account, ..ask.clone() }),
+        ("a lookup key", redemption("t", "lookup", false)),
+        ("an account's id", RedeemRequest { new_account: taken_account, ..request.clone() }),
     ] {
-        refused(store.redeem(wrong).await, ErrorKind::Conflict, what);
-        assert_eq!(by_email(&store, EMAIL).await, None, "a conflict makes no account");
+        expect_error(store.redeem(wrong).await, ErrorKind::Conflict, what);
+        assert_eq!(by_email(&store, EMAIL).await, None, "a conflict creates no account");
     }
-    let issued = done(store.redeem(ask).await);
-    assert!(matches!(issued, Redeemed::Issued { first: true, .. }), "the token is not used up: {issued:?}");
+    let issued = expect_ok(store.redeem(request).await);
+    assert!(
+        matches!(issued, RedeemOutcome::Issued { first: true, .. }),
+        "the token is not used up: {issued:?}"
+    );
 }
 
-/// Of many redemptions of one token exactly one is issued.
-pub async fn redeeming_at_once_is_won_by_one(store: Store) {
-    done(store.put_token(token("t", EMAIL)).await);
-    let redeemed = together((0..10).map(|n| {
+/// Of concurrent redemptions of one token exactly one issues a key.
+pub async fn concurrent_redeems_of_one_token_issue_once(store: DirectoryStore) {
+    expect_ok(store.put_token(token("t", EMAIL)).await);
+    let redeemed = run_concurrently((0..10).map(|n| {
         let store = Arc::clone(&store);
         async move { redeem(&store, "t", &format!("k{n}"), true).await }
     }))
     .await;
-    let issued = redeemed.iter().filter(|one| matches!(one, Redeemed::Issued { first: true, .. })).count();
-    assert_eq!(issued, 1, "one wins");
-    assert_eq!(redeemed.iter().filter(|one| **one == Redeemed::Invalid).count(), 9, "others find it used");
+    let issued =
+        redeemed.iter().filter(|one| matches!(one, RedeemOutcome::Issued { first: true, .. })).count();
+    assert_eq!(issued, 1, "one redemption succeeds");
+    assert_eq!(
+        redeemed.iter().filter(|one| **one == RedeemOutcome::Invalid).count(),
+        9,
+        "the others find the token used"
+    );
     for (n, one) in redeemed.iter().enumerate() {
         let live = owner(&store, &format!("k{n}")).await.is_some();
-        assert_eq!(live, *one != Redeemed::Invalid, "only the winner's key is live");
+        assert_eq!(live, *one != RedeemOutcome::Invalid, "only the key of that redemption is live");
     }
 }
 
-/// Two tokens of one new address, redeemed at once, make one account with one key.
-pub async fn two_tokens_at_once_make_one_account(store: Store) {
+/// Concurrent redemptions of one new address create one account with one key.
+pub async fn concurrent_redeems_of_one_address_create_one_account(store: DirectoryStore) {
     for name in ["t0", "t1", "t2", "t3"] {
-        done(store.put_token(token(name, EMAIL)).await);
+        expect_ok(store.put_token(token(name, EMAIL)).await);
     }
-    let redeemed = together((0..4).map(|n| {
+    let redeemed = run_concurrently((0..4).map(|n| {
         let store = Arc::clone(&store);
         async move { redeem(&store, &format!("t{n}"), &format!("k{n}"), true).await }
     }))
     .await;
-    let issued = redeemed.iter().filter(|one| matches!(one, Redeemed::Issued { .. })).count();
-    assert_eq!(issued, 1, "the first voids the others: {redeemed:?}");
+    let issued = redeemed.iter().filter(|one| matches!(one, RedeemOutcome::Issued { .. })).count();
+    assert_eq!(issued, 1, "the first redemption voids the other tokens: {redeemed:?}");
     let mut live = 0;
     for n in 0..4 {
         live += u32::from(owner(&store, &format!("k{n}")).await.is_some());

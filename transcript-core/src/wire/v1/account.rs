@@ -1,4 +1,4 @@
-//! Registering, verifying, and what an account has.
+//! Registration, verification and account.
 
 use std::fmt;
 
@@ -7,79 +7,79 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "openapi")]
 use crate::directory::Plan;
 use crate::{
-    accounts::{BLOCKED, NewAccountKey, Profile},
-    directory::key::Key,
+    accounts::{BLOCKED, IssuedAccountKey, Profile},
+    directory::api_key::ApiKey,
 };
 
 /// The body of `POST /api/v1/register`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "Register"))]
 #[serde(deny_unknown_fields)]
-pub struct Register {
+pub struct RegisterRequest {
     /// The e-mail address that the verification link is sent to.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
     pub email: String,
 }
 
-impl fmt::Debug for Register {
+impl fmt::Debug for RegisterRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whose address it is stays out of logs.
-        f.write_str("Register(…)")
+        // The address must not reach logs.
+        f.write_str("RegisterRequest(…)")
     }
 }
 
-/// The answer of `POST /api/v1/register`: the same for known and unknown addresses.
+/// Response of `POST /api/v1/register`: the same for known and unknown addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "The verification mail is on its way.")
+    schemars(description = "The verification mail is on its way.", rename = "Registered")
 )]
-pub struct Registered {
+pub struct RegisterResponse {
     /// True.
     pub success: bool,
     /// What to do next.
     pub message: String,
 }
 
-/// The answer of `/api/v1/verify`: the only time that the key is shown.
+/// Response of `/api/v1/verify`, the only one that shows the key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "A new key. Only this answer ever shows it.")
+    schemars(description = "A new key. Only this response shows it.", rename = "Verified")
 )]
-pub struct Verified {
+pub struct VerifyResponse {
     /// True.
     pub success: bool,
-    /// The key itself.
+    /// The key.
     #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vba_[0-9A-Za-z]{36}$")))]
     pub api_key: String,
-    /// The credits that the account has now.
+    /// The current credits of the account.
     pub credits: u64,
     /// The account's plan.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = Plan::ALL.map(Plan::as_str))))]
     pub plan: String,
-    /// Why the key opens nothing yet, where that is so: our extension.
+    /// Extension: why the key cannot be used yet, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
 }
 
-impl fmt::Debug for Verified {
+impl fmt::Debug for VerifyResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verified")
+        f.debug_struct("VerifyResponse")
             .field("credits", &self.credits)
             .field("plan", &self.plan)
             .finish_non_exhaustive()
     }
 }
 
-impl From<&NewAccountKey> for Verified {
-    fn from(issued: &NewAccountKey) -> Self {
+impl From<&IssuedAccountKey> for VerifyResponse {
+    fn from(issued: &IssuedAccountKey) -> Self {
         Self {
             success: true,
             api_key: issued.key.reveal().to_owned(),
-            // Told as none when the ledger is away in this moment: the key must be shown all the same.
+            // Zero if the ledger is unavailable: the key must be shown nevertheless.
             credits: issued.credits_remaining.unwrap_or(0),
             plan: issued.plan.as_str().to_owned(),
             notice: issued.is_blocked.then(|| BLOCKED.to_owned()),
@@ -87,14 +87,14 @@ impl From<&NewAccountKey> for Verified {
     }
 }
 
-/// The account (specification 2.7), the answer of `GET /api/v1/me`.
+/// Account (specification 2.7), the response of `GET /api/v1/me`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "An account and what is left of its credits.")
+    schemars(description = "An account and its remaining credits.", rename = "Me")
 )]
-pub struct Me {
+pub struct AccountInfo {
     /// The account's e-mail address.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "email")))]
     pub email: String,
@@ -103,23 +103,23 @@ pub struct Me {
     pub plan: String,
     /// The credits that can be spent now.
     pub credits_remaining: u64,
-    /// The plan's credits for this period, and those bought that it began with or that came since.
+    /// The plan's credits for this period, plus purchased ones left at its start or bought since.
     pub credits_total: u64,
-    /// When the plan's credits come back: RFC 3339, UTC.
+    /// When the plan's credits renew: RFC 3339, UTC.
     #[cfg_attr(feature = "openapi", schemars(extend("format" = "date-time")))]
     pub resets_at: String,
 }
 
-impl fmt::Debug for Me {
+impl fmt::Debug for AccountInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Me")
+        f.debug_struct("AccountInfo")
             .field("plan", &self.plan)
             .field("credits_remaining", &self.credits_remaining)
             .finish_non_exhaustive()
     }
 }
 
-impl From<&Profile> for Me {
+impl From<&Profile> for AccountInfo {
     fn from(profile: &Profile) -> Self {
         Self {
             email: profile.email.clone(),
@@ -131,29 +131,32 @@ impl From<&Profile> for Me {
     }
 }
 
-/// The answer of `POST /api/v1/rotate-key`: the only time that the new key is shown.
+/// Response of `POST /api/v1/rotate-key`, the only one that shows the new key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "A new key; the old one is dead. Only this answer ever shows it.")
+    schemars(
+        description = "A new key; the old one is invalid. Only this response shows it.",
+        rename = "KeyRotated"
+    )
 )]
-pub struct KeyRotated {
+pub struct RotateKeyResponse {
     /// True.
     pub success: bool,
-    /// The new key itself.
+    /// The new key.
     #[cfg_attr(feature = "openapi", schemars(regex(pattern = r"^vba_[0-9A-Za-z]{36}$")))]
     pub api_key: String,
 }
 
-impl fmt::Debug for KeyRotated {
+impl fmt::Debug for RotateKeyResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyRotated(…)")
+        f.write_str("RotateKeyResponse(…)")
     }
 }
 
-impl From<&Key> for KeyRotated {
-    fn from(key: &Key) -> Self {
+impl From<&ApiKey> for RotateKeyResponse {
+    fn from(key: &ApiKey) -> Self {
         Self { success: true, api_key: key.reveal().to_owned() }
     }
 }

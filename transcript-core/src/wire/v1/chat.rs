@@ -1,14 +1,14 @@
-//! A question about a video, and its answer.
+//! Question about a video, and its answer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    accounts::{ChatCredits, ChatReady},
+    accounts::{ChatCredits, PreparedChat},
     chat::Citation,
     wire::segments::seconds,
 };
 
-/// The body of `POST /api/v1/chat` (specification 4).
+/// Body of `POST /api/v1/chat` (specification 4.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(
@@ -23,13 +23,13 @@ pub struct ChatQuestion {
     /// The question: at most 2,000 Unicode scalar values.
     #[cfg_attr(feature = "openapi", schemars(length(min = 1, max = 2_000)))]
     pub message: String,
-    /// What was said before, oldest first; nothing else is remembered.
+    /// The earlier turns, oldest first. The server keeps no history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schemars(length(max = 20)))]
     pub conversation_history: Option<Vec<ChatTurn>>,
 }
 
-/// One turn of a conversation.
+/// Turn of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(
@@ -38,28 +38,28 @@ pub struct ChatQuestion {
     schemars(description = "One turn of a conversation.")
 )]
 pub struct ChatTurn {
-    /// Who said it.
+    /// The author of the turn.
     pub role: ChatRole,
-    /// What was said.
+    /// The text of the turn.
     pub content: String,
 }
 
-/// Who says something in a conversation.
+/// Author of a turn in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "Who says something in a conversation.")
+    schemars(description = "The author of a turn in a conversation.")
 )]
 pub enum ChatRole {
-    /// The person who asks.
+    /// The user.
     User,
-    /// Whoever answers.
+    /// The model.
     Assistant,
 }
 
-/// The answer of `POST /api/v1/chat` (specification 2.6); `citations` and `coverage` are extensions.
+/// Response of `POST /api/v1/chat` (specification 2.6); `citations` and `coverage` are extensions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -69,11 +69,11 @@ pub enum ChatRole {
 pub struct ChatAnswer {
     /// The video's id.
     pub video_id: String,
-    /// The answer, with a marker such as `[1:05]` or `[1:02:03]` for each moment that it rests on.
+    /// The answer, with a marker such as `[1:05]` or `[1:02:03]` for each cited moment.
     pub response: String,
     /// The credits of the account.
     pub credits: ChatBalance,
-    /// The moments that it rests on, in the order of their markers; each once.
+    /// The cited moments, in the order of their markers; each once.
     #[serde(default)]
     pub citations: Vec<ChatCitation>,
     /// The share of the transcript that was read for the answer, from 0 to 1.
@@ -81,23 +81,23 @@ pub struct ChatAnswer {
     pub coverage: f64,
 }
 
-/// What is left of an account's credits after an answer.
+/// Credits of an account after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "What is left of an account's credits after an answer.")
+    schemars(description = "The credits of an account after an answer.")
 )]
 pub struct ChatBalance {
-    /// How many are used.
+    /// The credits used.
     pub used: u64,
-    /// The plan's credits for this period, and those bought that it began with or that came since.
+    /// The plan's credits for this period, plus purchased ones left at its start or bought since.
     pub limit: u64,
-    /// How many can be spent now.
+    /// The credits that can be spent now.
     pub remaining: u64,
 }
 
-/// A moment of the video.
+/// Moment of a video.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -109,7 +109,7 @@ pub struct ChatCitation {
     pub start: f64,
     /// When its last segment ends, in seconds.
     pub end: f64,
-    /// What its segments say.
+    /// The text of its segments.
     pub text: String,
     /// A link to that moment.
     pub url: String,
@@ -132,15 +132,15 @@ impl From<ChatCredits> for ChatBalance {
     }
 }
 
-impl From<&ChatReady> for ChatAnswer {
-    fn from(ready: &ChatReady) -> Self {
+impl From<&PreparedChat> for ChatAnswer {
+    fn from(prepared: &PreparedChat) -> Self {
         Self {
-            video_id: ready.video.id().to_owned(),
-            response: ready.answer.response.clone(),
-            credits: ready.credits.into(),
-            citations: ready.answer.citations.iter().map(ChatCitation::from).collect(),
-            // Three digits say enough, and a part is never told as the whole.
-            coverage: (ready.answer.coverage * 1_000.0).floor() / 1_000.0,
+            video_id: prepared.video.id().to_owned(),
+            response: prepared.answer.response.clone(),
+            credits: prepared.credits.into(),
+            citations: prepared.answer.citations.iter().map(ChatCitation::from).collect(),
+            // Three digits are enough, and rounding down never shows a part as the whole.
+            coverage: (prepared.answer.coverage * 1_000.0).floor() / 1_000.0,
         }
     }
 }

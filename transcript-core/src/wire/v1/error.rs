@@ -1,25 +1,25 @@
-//! The body of every error of Surface B.
+//! Body of every error of the v1 API.
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::Refused;
+use crate::accounts::V1Error;
 
-/// The body of every error of Surface B (specification 7).
+/// Body of every error of the v1 API (specification 7.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "What was wrong, and what to do.")
+    schemars(description = "What is wrong, and what to do.")
 )]
 pub struct ErrorBody {
-    /// The sentence for people.
+    /// The message for people.
     pub error: String,
     /// The HTTP status.
     pub code: u16,
 }
 
-impl From<&Refused> for ErrorBody {
-    fn from(refused: &Refused) -> Self {
-        Self { error: refused.message().to_owned(), code: refused.code() }
+impl From<&V1Error> for ErrorBody {
+    fn from(error: &V1Error) -> Self {
+        Self { error: error.message().to_owned(), code: error.code() }
     }
 }

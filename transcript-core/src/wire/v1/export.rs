@@ -1,71 +1,73 @@
-//! Everything that is kept about an account, as its owner gets it.
+//! Export of everything that is stored about an account, for its owner.
 
 use serde::{Deserialize, Serialize};
 
-use super::Me;
+use super::AccountInfo;
 use crate::{
-    accounts::{AccountExport as Export, Item, Order, Profile},
+    accounts::{AccountExport as Export, Order, OrderItem, Profile},
     ledger::{Entry, EntryKind},
 };
 
-/// Everything that is kept about an account: our own form, for people who ask for their data.
+/// Everything that is stored about an account, in this project's own form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountExport {
     /// The account's id.
     pub id: String,
-    /// The account, as `GET /api/v1/me` tells it.
-    pub account: Me,
-    /// From when its months are counted: RFC 3339, UTC.
+    /// The account, as `GET /api/v1/me` returns it.
+    pub account: AccountInfo,
+    /// Start of its monthly periods: RFC 3339, UTC.
     pub months_from: String,
-    /// Until when its plan was paid for, where it ever was.
+    /// End of the time for which its plan is paid; `None` if it never was.
     pub paid_through: Option<String>,
-    /// The payment provider's name for it.
+    /// The payment provider's id of the customer.
     pub customer: Option<String>,
-    /// The payment provider's name for its subscription.
+    /// The payment provider's id of the subscription.
     pub subscription: Option<String>,
     /// Whether the operator blocked it.
     pub blocked: bool,
-    /// Every step of its credits, oldest first.
+    /// All entries of its credits, oldest first.
     pub statement: Vec<StatementLine>,
-    /// All that it ordered, oldest first.
+    /// All its orders, oldest first.
     pub orders: Vec<ExportedOrder>,
 }
 
-/// One order of an account.
+/// Order of an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportedOrder {
-    /// Its id.
+    /// Id of the order.
     pub id: String,
-    /// When: RFC 3339, UTC.
+    /// When it was made: RFC 3339, UTC.
     pub at: String,
     /// `pack` or `plan`.
     pub kind: String,
-    /// The name of the pack or plan.
+    /// Name of the pack or plan.
     pub item: String,
-    /// How many credits; for a plan, how many a month.
+    /// Number of credits; for a plan, credits per month.
     pub credits: u64,
-    /// The price in the currency's smallest unit.
+    /// Price in the currency's smallest unit.
     pub amount_minor: u64,
-    /// The currency's ISO 4217 code, in lower case.
+    /// ISO 4217 code of the currency, in lower case.
     pub currency: String,
     /// `open`, `fulfilled`, `expired`, `refunded` or `disputed`.
     pub state: String,
-    /// How many of the credits were taken back after refunds.
+    /// Number of credits revoked after refunds.
     pub taken_back: u64,
 }
 
-/// One step of an account's credits.
+/// Entry of an account's credits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementLine {
-    /// When: RFC 3339, UTC.
+    /// When it was written: RFC 3339, UTC.
     pub at: String,
-    /// `held`, `spent`, `charged` (held and spent in one step), `returned`, `expired`, `granted` or `revoked`.
+    /// Kind of the entry: `held`, `spent`, `charged`, `returned`, `expired`, `granted` or `revoked`.
+    ///
+    /// `charged` is held and spent in one step.
     pub step: String,
-    /// How many credits.
+    /// Number of credits.
     pub credits: u64,
-    /// The month whose credits they are; none for purchased ones.
+    /// The month of the credits; `None` for purchased ones.
     pub month: Option<String>,
-    /// What it was for.
+    /// Purpose of the operation.
     pub memo: String,
 }
 
@@ -75,7 +77,7 @@ impl From<&Export> for AccountExport {
         let profile = Profile { email: account.email.clone(), credits: export.view.credits };
         Self {
             id: account.id.to_string(),
-            account: Me::from(&profile),
+            account: AccountInfo::from(&profile),
             months_from: account.anchor.to_string(),
             paid_through: account.paid.map(|paid| paid.through.to_string()),
             customer: account.customer.clone(),
@@ -90,8 +92,8 @@ impl From<&Export> for AccountExport {
 impl From<&Order> for ExportedOrder {
     fn from(order: &Order) -> Self {
         let (kind, item) = match &order.item {
-            Item::Pack(name) => ("pack", name.as_str()),
-            Item::Plan(plan) => ("plan", plan.as_str()),
+            OrderItem::Pack(name) => ("pack", name.as_str()),
+            OrderItem::Plan(plan) => ("plan", plan.as_str()),
         };
         Self {
             id: order.id.to_string(),
@@ -102,7 +104,7 @@ impl From<&Order> for ExportedOrder {
             amount_minor: order.amount_minor,
             currency: order.currency.clone(),
             state: order.state.as_str().to_owned(),
-            taken_back: order.taken_back.last().copied().unwrap_or_default(),
+            taken_back: order.refunded_credits.last().copied().unwrap_or_default(),
         }
     }
 }

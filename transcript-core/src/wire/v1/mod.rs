@@ -1,4 +1,4 @@
-//! Surface B's bodies (specification 2.5 to 2.8, 4 "Surface B", 7), field by field.
+//! Bodies of the v1 API (specification 2.5 to 2.8, 4.4 to 4.12, 7.2).
 
 mod account;
 mod chat;
@@ -7,11 +7,11 @@ mod export;
 mod payments;
 mod transcript;
 
-pub use account::{KeyRotated, Me, Register, Registered, Verified};
+pub use account::{AccountInfo, RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse};
 pub use chat::{ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn};
 pub use error::ErrorBody;
 pub use export::{AccountExport, ExportedOrder, StatementLine};
-pub use payments::{BuyCredits, CreditsCheckout, EventTaken, PlanCheckout, Subscribe};
+pub use payments::{BuyCreditsRequest, CreditsCheckout, PlanCheckout, SubscribeRequest, WebhookAck};
 pub use transcript::VideoTranscript;
 
 #[cfg(test)]

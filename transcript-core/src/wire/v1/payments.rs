@@ -1,4 +1,4 @@
-//! Asking for a checkout page.
+//! Checkout of plans and credit packs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use crate::directory::Plan;
 
 /// The body of `POST /api/v1/subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "openapi", derive(schemars::JsonSchema), schemars(rename = "Subscribe"))]
 #[serde(deny_unknown_fields)]
-pub struct Subscribe {
+pub struct SubscribeRequest {
     /// The plan.
     #[cfg_attr(
         feature = "openapi",
@@ -18,12 +18,12 @@ pub struct Subscribe {
     pub plan: String,
 }
 
-/// The answer of `POST /api/v1/subscribe`.
+/// Response of `POST /api/v1/subscribe`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "Where the plan is paid for.")
+    schemars(description = "The payment page of the plan.")
 )]
 pub struct PlanCheckout {
     /// True.
@@ -33,26 +33,26 @@ pub struct PlanCheckout {
     pub checkout_url: String,
 }
 
-/// The body of `POST /api/v1/buy-credits` (specification 2.8).
+/// Body of `POST /api/v1/buy-credits` (specification 2.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "The body of `POST /api/v1/buy-credits`.")
+    schemars(description = "The body of `POST /api/v1/buy-credits`.", rename = "BuyCredits")
 )]
 #[serde(deny_unknown_fields)]
-pub struct BuyCredits {
+pub struct BuyCreditsRequest {
     /// The pack.
     #[cfg_attr(feature = "openapi", schemars(extend("enum" = ["1k", "2k", "5k", "10k", "25k", "50k"])))]
     pub pack: String,
 }
 
-/// The answer of `POST /api/v1/buy-credits`.
+/// Response of `POST /api/v1/buy-credits`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
-    schemars(description = "Where the credits are paid for.")
+    schemars(description = "The payment page of the credit pack.")
 )]
 pub struct CreditsCheckout {
     /// The address of the hosted payment page.
@@ -60,23 +60,24 @@ pub struct CreditsCheckout {
     pub checkout_url: String,
     /// The pack.
     pub pack: String,
-    /// How many credits it has.
+    /// The credits in the pack.
     pub credits: u64,
-    /// What it costs, in US dollars.
+    /// The price in US dollars.
     #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
     pub price_usd: f64,
 }
 
-/// The answer to an event of the payment provider.
+/// Response to an event of the payment provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
     derive(schemars::JsonSchema),
     schemars(
-        description = "What the event is about was asked after, and all that follows from it was done."
+        description = "The payment state was read from the payment provider again, and the changes were applied.",
+        rename = "EventTaken"
     )
 )]
-pub struct EventTaken {
+pub struct WebhookAck {
     /// True.
     pub received: bool,
 }

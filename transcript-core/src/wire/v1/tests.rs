@@ -1,11 +1,13 @@
+//! Tests of the JSON bodies of the v1 API.
+
 use serde_json::{Value, json, to_value};
 
 use super::*;
 use crate::{
-    accounts::{Credits, NewAccountKey, Profile, Refused},
+    accounts::{CreditBalance, IssuedAccountKey, Profile, V1Error},
     directory::{
         Plan,
-        key::{Key, Surface},
+        api_key::{ApiKey, ApiKind},
     },
     time::{Random, Timestamp},
     transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
@@ -13,9 +15,9 @@ use crate::{
 };
 
 #[derive(Debug)]
-struct Sevens;
+struct SequentialRandom;
 
-impl Random for Sevens {
+impl Random for SequentialRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {
         vec![7; count as usize]
     }
@@ -23,7 +25,7 @@ impl Random for Sevens {
 
 fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
     Transcript {
-        video: VideoId::new(Platform::VideoSite, "dQw4w9WgXcQ").unwrap(),
+        video: VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").unwrap(),
         title: title.map(str::to_owned),
         author: None,
         duration_ms: None,
@@ -34,7 +36,7 @@ fn transcript(title: Option<&str>, kind: TrackKind) -> Transcript {
 }
 
 #[test]
-fn a_transcript_has_the_specifications_fields() {
+fn v1_transcript_has_specified_fields() {
     let wire = VideoTranscript::from(&transcript(Some("Never"), TrackKind::Generated));
     let expect = json!({
         "video_id": "dQw4w9WgXcQ",
@@ -50,7 +52,7 @@ fn a_transcript_has_the_specifications_fields() {
 }
 
 #[test]
-fn a_transcript_is_read_back_but_for_who_it_came_from() {
+fn v1_transcript_is_read_back_without_source() {
     for (title, kind) in [(Some("Never"), TrackKind::Generated), (None, TrackKind::Human)] {
         let transcript = transcript(title, kind);
         let read = VideoTranscript::from(&transcript).into_transcript("a server").unwrap();
@@ -62,14 +64,14 @@ fn a_transcript_is_read_back_but_for_who_it_came_from() {
         ..whole.clone()
     };
     let video = linked.into_transcript("a server").unwrap().video;
-    assert_eq!((video.platform(), video.id()), (Platform::ShortVideo, "7106594312292453675"));
+    assert_eq!((video.platform(), video.id()), (Platform::TikTok, "7106594312292453675"));
     for (broken, what) in [
-        (VideoTranscript { video_id: "no video".to_owned(), ..whole.clone() }, "its video is none"),
+        (VideoTranscript { video_id: "no video".to_owned(), ..whole.clone() }, "its video id is invalid"),
         (
             VideoTranscript { video_id: "https://vm.tiktok.com/ZMabcdefg/".to_owned(), ..whole.clone() },
-            "its video is none",
+            "its video id is invalid",
         ),
-        (VideoTranscript { language: "-".to_owned(), ..whole.clone() }, "its language is none"),
+        (VideoTranscript { language: "-".to_owned(), ..whole.clone() }, "its language is invalid"),
         (
             VideoTranscript {
                 segments: vec![crate::wire::lookup::Segment {
@@ -79,7 +81,7 @@ fn a_transcript_is_read_back_but_for_who_it_came_from() {
                 }],
                 ..whole.clone()
             },
-            "a time in it is none",
+            "a time in it is invalid",
         ),
     ] {
         assert_eq!(broken.into_transcript("a server"), Err(what));
@@ -87,10 +89,10 @@ fn a_transcript_is_read_back_but_for_who_it_came_from() {
 }
 
 #[test]
-fn an_account_has_the_specifications_fields() {
+fn v1_account_has_specified_fields() {
     let credits =
-        Credits { plan: Plan::Pro, remaining: 7, total: 9, resets_at: Timestamp::from_millis(1_500) };
-    let me = Me::from(&Profile { email: "ann@example.org".to_owned(), credits });
+        CreditBalance { plan: Plan::Pro, remaining: 7, total: 9, resets_at: Timestamp::from_millis(1_500) };
+    let me = AccountInfo::from(&Profile { email: "ann@example.org".to_owned(), credits });
     let expect = json!({
         "email": "ann@example.org",
         "plan": "pro",
@@ -102,23 +104,23 @@ fn an_account_has_the_specifications_fields() {
 }
 
 #[test]
-fn a_key_is_shown_once_and_never_printed() {
-    let key = Key::generate(Surface::Account, &Sevens).unwrap();
+fn v1_key_is_shown_once_and_never_printed() {
+    let key = ApiKey::generate(ApiKind::V1, &SequentialRandom).unwrap();
     let text = key.reveal().to_owned();
-    let issued = |credits_remaining| NewAccountKey {
+    let issued = |credits_remaining| IssuedAccountKey {
         key: key.clone(),
-        first: true,
+        is_new_account: true,
         plan: Plan::Free,
         credits_remaining,
         is_blocked: false,
     };
-    let verified = Verified::from(&issued(Some(200)));
+    let verified = VerifyResponse::from(&issued(Some(200)));
     let expect = json!({ "success": true, "api_key": text, "credits": 200, "plan": "free" });
     assert_eq!(to_value(&verified).unwrap(), expect);
-    assert_eq!(Verified::from(&issued(None)).credits, 0);
-    let blocked = Verified::from(&NewAccountKey { is_blocked: true, ..issued(None) });
+    assert_eq!(VerifyResponse::from(&issued(None)).credits, 0);
+    let blocked = VerifyResponse::from(&IssuedAccountKey { is_blocked: true, ..issued(None) });
     assert!(blocked.notice.is_some_and(|notice| notice.contains("blocked")));
-    let rotated = KeyRotated::from(&key);
+    let rotated = RotateKeyResponse::from(&key);
     assert_eq!(to_value(&rotated).unwrap(), json!({ "success": true, "api_key": text }));
     for printed in [format!("{verified:?}"), format!("{rotated:?}"), format!("{:?}", issued(None))] {
         assert!(!printed.contains(&text[8..]), "{printed}");
@@ -126,24 +128,24 @@ fn a_key_is_shown_once_and_never_printed() {
 }
 
 #[test]
-fn every_refusal_has_its_sentence_and_its_code() {
+fn v1_error_has_message_and_code() {
     let text = || "why".to_owned();
-    for (refused, code) in [
-        (Refused::BadRequest(text()), 400),
-        (Refused::Unauthorized(text()), 401),
-        (Refused::PaymentRequired { message: text(), credits_remaining: 0 }, 402),
-        (Refused::NotFound(text()), 404),
-        (Refused::Conflict(text()), 409),
-        (Refused::RateLimited { message: text(), retry_after_s: 1, rate: None }, 429),
-        (Refused::Internal(text()), 500),
+    for (error, code) in [
+        (V1Error::BadRequest(text()), 400),
+        (V1Error::Unauthorized(text()), 401),
+        (V1Error::PaymentRequired { message: text(), credits_remaining: 0 }, 402),
+        (V1Error::NotFound(text()), 404),
+        (V1Error::Conflict(text()), 409),
+        (V1Error::RateLimited { message: text(), retry_after_s: 1, rate: None }, 429),
+        (V1Error::Internal(text()), 500),
     ] {
-        assert_eq!(to_value(ErrorBody::from(&refused)).unwrap(), json!({ "error": "why", "code": code }));
+        assert_eq!(to_value(ErrorBody::from(&error)).unwrap(), json!({ "error": "why", "code": code }));
     }
 }
 
 #[test]
-fn what_is_bought_has_the_specifications_fields() {
-    let read = |value: Value| serde_json::from_value::<BuyCredits>(value).unwrap().pack;
+fn v1_purchase_has_specified_fields() {
+    let read = |value: Value| serde_json::from_value::<BuyCreditsRequest>(value).unwrap().pack;
     assert_eq!(read(json!({ "pack": "1k" })), "1k");
     let checkout = CreditsCheckout {
         checkout_url: "https://pay.example/1".to_owned(),

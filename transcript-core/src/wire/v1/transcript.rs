@@ -1,4 +1,4 @@
-//! A transcript.
+//! v1 transcript.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::{
     wire::{lookup::Segment, segments},
 };
 
-/// A transcript (specification 2.5), the answer of `GET /api/v1/transcript`.
+/// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -18,30 +18,32 @@ use crate::{
 pub struct VideoTranscript {
     /// The video's id.
     pub video_id: String,
-    /// The video's title; empty where the source of the transcript does not tell it.
+    /// The video's title; empty if its supplier does not know it.
     pub title: String,
     /// The language code of the transcript.
     pub language: String,
-    /// Whether a machine made the words: recognised from speech, or translated.
+    /// Whether a machine produced the text, by speech recognition or translation.
     pub is_generated: bool,
     /// The segments.
     pub segments: Vec<Segment>,
 }
 
 impl VideoTranscript {
-    /// The transcript that this tells of. Who its words came from is not told, so the caller names a `source`; a video that
-    /// is no YouTube id is a link.
+    /// Converts the response to a transcript.
+    ///
+    /// The response does not name its supplier, so the caller provides `source`. A `video_id` that is not a YouTube id
+    /// is read as a link.
     ///
     /// # Errors
-    /// What of it is none: its video, its language or a time.
+    /// The invalid part: the video, the language or a time.
     pub fn into_transcript(self, source: impl Into<String>) -> Result<Transcript, &'static str> {
-        let video = VideoId::new(Platform::VideoSite, &self.video_id).ok();
+        let video = VideoId::new(Platform::YouTube, &self.video_id).ok();
         let linked = || match VideoLink::parse(&self.video_id) {
             Ok(VideoLink::Video(video)) => Some(video),
             _ => None,
         };
-        let video = video.or_else(linked).ok_or("its video is none")?;
-        let language = LanguageTag::parse(&self.language).map_err(|_| "its language is none")?;
+        let video = video.or_else(linked).ok_or("its video id is invalid")?;
+        let language = LanguageTag::parse(&self.language).map_err(|_| "its language is invalid")?;
         let kind = if self.is_generated { TrackKind::Generated } else { TrackKind::Human };
         Ok(Transcript {
             video,
@@ -50,7 +52,7 @@ impl VideoTranscript {
             duration_ms: None,
             track: TrackInfo::new(language, kind),
             source: source.into(),
-            segments: segments::timed(self.segments).ok_or("a time in it is none")?,
+            segments: segments::from_wire(self.segments).ok_or("a time in it is invalid")?,
         })
     }
 }

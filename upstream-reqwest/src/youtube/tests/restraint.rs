@@ -1,150 +1,150 @@
-//! How much is asked for, and what is taken for an answer.
+//! Request limits of the supplier, and which responses it accepts.
 
 use tokio::time::Instant;
 
 use super::*;
 
-fn texts(supplied: &Supplied) -> Vec<&str> {
-    supplied.tracks.iter().map(|found| found.segments[0].text.as_str()).collect()
+fn texts(supplied: &SupplyOutput) -> Vec<&str> {
+    supplied.transcripts.iter().map(|found| found.segments[0].text.as_str()).collect()
 }
 
-fn throttle(named_s: u32) -> Vec<Step> {
-    answer(429, &format!("retry-after: {named_s}\r\n"), "")
+fn throttle(named_s: u32) -> Vec<ScriptStep> {
+    reply(429, &format!("retry-after: {named_s}\r\n"), "")
 }
 
 #[tokio::test]
-async fn a_gated_track_gives_way_to_no_other_language() {
-    for (gated, wish) in [("en", "default"), ("fr", "fr")] {
-        let platform = Platform::start(move |seen, _| match client(seen) {
+async fn supply_gated_track_keeps_language() {
+    for (gated, selector) in [("en", "default"), ("fr", "fr")] {
+        let platform = FakePlatform::start(move |request, _| match client(request) {
             Some(_) => player(&[track(gated, "", "&exp=xpe"), track("de", "asr", "")]),
-            None => words("half of it"),
+            None => captions_reply("half of it"),
         })
         .await;
-        assert_eq!(reason(supply(&platform, wish).await), SupplyReason::Unreadable, "{wish}");
-        assert_eq!(platform.seen().len(), 3, "{wish}");
+        assert_eq!(reason(supply(&platform, selector).await), SupplyReason::Unreadable, "{selector}");
+        assert_eq!(platform.requests().len(), 3, "{selector}");
     }
 }
 
 #[tokio::test]
-async fn youtube_is_left_alone_after_it_refused_the_only_address() {
-    fn bot_check(_: u32) -> Vec<Step> {
-        refuse("LOGIN_REQUIRED", "Sign in to confirm you’re not a bot")
+async fn supply_blocked_only_route_pauses_youtube() {
+    fn bot_check(_: u32) -> Vec<ScriptStep> {
+        rejection("LOGIN_REQUIRED", "Sign in to confirm you’re not a bot")
     }
-    for (block, most_s) in [(throttle as fn(u32) -> Vec<Step>, 300), (bot_check, 60)] {
-        let platform = Platform::start(move |_, _| block(3_600)).await;
+    for (block, most_s) in [(throttle as fn(u32) -> Vec<ScriptStep>, 300), (bot_check, 60)] {
+        let platform = FakePlatform::start(move |_, _| block(3_600)).await;
         let http = platform.http();
-        supply_by(Arc::clone(&http), ask("default"), true).await.unwrap_err();
+        supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
         for _ in 0..2 {
-            let error = supply_by(Arc::clone(&http), ask("default"), true).await.unwrap_err();
+            let error = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
             let SupplyReason::Throttled(Some(left)) = *error.reason() else { panic!("{error:?}") };
             assert!((most_s - 15..=most_s).contains(&left.as_secs()), "{left:?}");
-            assert!(error.message().contains("not asked for now"), "{error}");
+            assert!(error.message().contains("requests to it are paused"), "{error}");
         }
-        assert_eq!(platform.seen().len(), 1, "nothing more is sent");
+        assert_eq!(platform.requests().len(), 1, "no more requests are sent");
     }
 }
 
 #[tokio::test]
-async fn one_video_does_not_silence_us_for_all() {
-    let platform = Platform::start(|_, _| answer(403, "", "")).await;
+async fn supply_403_of_one_video_does_not_pause_youtube() {
+    let platform = FakePlatform::start(|_, _| reply(403, "", "")).await;
     let http = platform.http();
     for _ in 0..2 {
-        let error = supply_by(Arc::clone(&http), ask("default"), true).await.unwrap_err();
+        let error = supply_by(Arc::clone(&http), request("default"), true).await.unwrap_err();
         assert_eq!(*error.reason(), SupplyReason::Throttled(None));
     }
-    assert_eq!(platform.seen().len(), 6);
+    assert_eq!(platform.requests().len(), 6);
 }
 
 #[tokio::test]
-async fn the_default_never_keeps_the_wished_one_waiting() {
+async fn supply_slow_default_does_not_delay_requested_language() {
     let late = || {
-        let mut steps = vec![Step::Wait(Duration::from_secs(15))];
-        steps.extend(words("the wheel"));
+        let mut steps = vec![ScriptStep::Wait(Duration::from_secs(15))];
+        steps.extend(captions_reply("the wheel"));
         steps
     };
     for default in
-        [late as fn() -> Vec<Step>, || throttle(5), || answer(503, "", ""), || answer(200, "", "?")]
+        [late as fn() -> Vec<ScriptStep>, || throttle(5), || reply(503, "", ""), || reply(200, "", "?")]
     {
-        let platform = Platform::start(move |seen, _| match client(seen) {
+        let platform = FakePlatform::start(move |request, _| match client(request) {
             Some(_) => player(&[track("en", "", ""), track("de", "", "")]),
-            None if seen.line.contains("lang=de") => words("das Rad"),
+            None if request.line.contains("lang=de") => captions_reply("das Rad"),
             None => default(),
         })
         .await;
-        let begin = Instant::now();
+        let started = Instant::now();
         let supplied = supply(&platform, "de").await.unwrap();
-        assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(8), "{:?}", started.elapsed());
         assert_eq!(texts(&supplied), ["das Rad"]);
-        assert_eq!(platform.seen().len(), 3, "one request for the default");
+        assert_eq!(platform.requests().len(), 3, "one request for the default");
     }
 }
 
 #[tokio::test]
-async fn a_default_behind_a_proof_is_not_replaced() {
-    let platform = Platform::start(|seen, _| match client(seen) {
+async fn supply_gated_default_is_not_replaced() {
+    let platform = FakePlatform::start(|request, _| match client(request) {
         Some(_) => player(&[track("en", "", "&exp=xpe"), track("en", "asr", ""), track("de", "", "")]),
-        None => words("das Rad"),
+        None => captions_reply("das Rad"),
     })
     .await;
     assert_eq!(texts(&supply(&platform, "de").await.unwrap()), ["das Rad"]);
-    assert_eq!(platform.seen().len(), 2);
+    assert_eq!(platform.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_look_up_makes_so_many_requests_and_no_more() {
-    // Every form of the captions takes three tries, and is unreadable then.
-    let platform = Platform::start(|seen, before| match client(seen) {
+async fn supply_stops_at_request_limit() {
+    // Every format of the captions takes three attempts and is unreadable.
+    let platform = FakePlatform::start(|request, before| match client(request) {
         Some(_) => player(&[track("en", "", "")]),
-        None if before % 10 % 3 == 0 => answer(200, "", "?"),
-        None => answer(502, "", ""),
+        None if before % 10 % 3 == 0 => reply(200, "", "?"),
+        None => reply(502, "", ""),
     })
     .await;
     assert_eq!(reason(supply(&platform, "default").await), SupplyReason::Unreadable);
-    assert_eq!(platform.seen().len(), 12);
+    assert_eq!(platform.requests().len(), 12);
 }
 
 #[test]
-fn a_look_up_ends_by_itself_and_before_its_caller() {
+fn supply_time_limit_is_before_deadline() {
     for (left_ms, expect_ms) in [(0, 0), (100, 0), (25_000, 24_750), (60_250, 60_000), (3_600_000, 60_000)] {
-        let patience = super::super::patience(Duration::from_millis(left_ms));
-        assert_eq!(patience, Duration::from_millis(expect_ms), "{left_ms}");
+        let time_limit = super::super::time_limit(Duration::from_millis(left_ms));
+        assert_eq!(time_limit, Duration::from_millis(expect_ms), "{left_ms}");
     }
 }
 
 #[tokio::test]
-async fn a_page_in_place_of_captions_is_not_asked_for_in_other_forms() {
-    let platform = Platform::start(|seen, _| match client(seen) {
+async fn supply_page_for_captions_tries_no_other_format() {
+    let platform = FakePlatform::start(|request, _| match client(request) {
         Some(_) => player(&[track("en", "", "")]),
-        None => answer(200, "", "<!DOCTYPE html><title>Sorry</title>"),
+        None => reply(200, "", "<!DOCTYPE html><title>Sorry</title>"),
     })
     .await;
     assert_eq!(reason(supply(&platform, "default").await), SupplyReason::Unreadable);
-    assert_eq!(platform.seen().len(), 6);
+    assert_eq!(platform.requests().len(), 6);
 }
 
 #[tokio::test]
-async fn throttled_translations_leave_the_rest_in_peace() {
-    let platform = Platform::start(|seen, _| match client(seen) {
+async fn supply_throttled_translation_does_not_pause_youtube() {
+    let platform = FakePlatform::start(|request, _| match client(request) {
         Some(_) => player(&[track("en", "", "")]),
-        None if seen.line.contains("tlang=") => throttle(1),
-        None => words("the wheel"),
+        None if request.line.contains("tlang=") => throttle(1),
+        None => captions_reply("the wheel"),
     })
     .await;
     let http = platform.http();
-    let error = supply_by(Arc::clone(&http), ask("ja"), true).await.unwrap_err();
+    let error = supply_by(Arc::clone(&http), request("ja"), true).await.unwrap_err();
     assert_eq!(*error.reason(), SupplyReason::Throttled(Some(Duration::from_secs(1))));
     assert!(error.message().contains("translates"), "{error}");
-    assert_eq!(platform.seen().len(), 2, "not tried again");
-    assert_eq!(texts(&supply_by(http, ask("default"), true).await.unwrap()), ["the wheel"]);
+    assert_eq!(platform.requests().len(), 2, "not retried");
+    assert_eq!(texts(&supply_by(http, request("default"), true).await.unwrap()), ["the wheel"]);
 }
 
 #[tokio::test]
-async fn all_clients_are_asked_before_a_language_is_missing() {
-    let platform = Platform::start(|seen, _| match client(seen).as_deref() {
+async fn supply_missing_language_tries_all_clients() {
+    let platform = FakePlatform::start(|request, _| match client(request).as_deref() {
         Some("VISIONOS") => player_with(&[track("en", "", "")], &["de"]),
         Some(_) => player_with(&[track("en", "", "")], &["de", "nl"]),
-        None if seen.line.contains("tlang=nl") => words("het rad"),
-        None => words("the wheel"),
+        None if request.line.contains("tlang=nl") => captions_reply("het rad"),
+        None => captions_reply("the wheel"),
     })
     .await;
     assert_eq!(texts(&supply(&platform, "nl").await.unwrap()), ["het rad", "the wheel"]);
@@ -152,40 +152,43 @@ async fn all_clients_are_asked_before_a_language_is_missing() {
 }
 
 #[tokio::test]
-async fn the_exit_that_was_refused_rests_and_not_the_last_one() {
-    let refused = Platform::start(|seen, _| match client(seen).as_deref() {
-        Some("VISIONOS") => answer(403, "", ""),
-        _ => answer(502, "", ""),
+async fn supply_blocked_route_cools_down_not_last_one() {
+    let refused = FakePlatform::start(|request, _| match client(request).as_deref() {
+        Some("VISIONOS") => reply(403, "", ""),
+        _ => reply(502, "", ""),
     })
     .await;
-    let dull = Platform::start(|_, _| answer(200, "", "?")).await;
-    let (options, _file) = both(&refused, &dull);
-    let http = Arc::new(Http::new(HttpOptions { retries: 1, ..options }).unwrap());
-    assert_eq!(reason(supply_by(Arc::clone(&http), ask("default"), true).await), SupplyReason::Unreadable);
-    assert_eq!((refused.seen().len(), dull.seen().len()), (2, 5));
-    assert_eq!(reason(supply_by(http, ask("default"), true).await), SupplyReason::Unreadable);
-    assert_eq!((refused.seen().len(), dull.seen().len()), (2, 8));
+    let dull = FakePlatform::start(|_, _| reply(200, "", "?")).await;
+    let (options, _file) = two_proxies(&refused, &dull);
+    let http = Arc::new(HttpTransport::new(HttpOptions { retries: 1, ..options }).unwrap());
+    assert_eq!(
+        reason(supply_by(Arc::clone(&http), request("default"), true).await),
+        SupplyReason::Unreadable
+    );
+    assert_eq!((refused.requests().len(), dull.requests().len()), (2, 5));
+    assert_eq!(reason(supply_by(http, request("default"), true).await), SupplyReason::Unreadable);
+    assert_eq!((refused.requests().len(), dull.requests().len()), (2, 8));
 }
 
 #[tokio::test]
-async fn an_empty_track_gives_way_to_another_of_its_language() {
+async fn supply_empty_track_is_replaced_in_same_language() {
     let script = |more: &'static str| {
-        move |seen: &Seen, _: usize| match client(seen) {
+        move |request: &SeenRequest, _: usize| match client(request) {
             Some(_) => player(&[track("en", "", ""), track("en", "asr", more), track("de", "", "")]),
-            None if seen.line.contains("kind=asr") => words("the wheel"),
-            None if seen.line.contains("lang=en") => answer(200, "", r#"{"events":[]}"#),
-            None => words("das Rad"),
+            None if request.line.contains("kind=asr") => captions_reply("the wheel"),
+            None if request.line.contains("lang=en") => reply(200, "", r#"{"events":[]}"#),
+            None => captions_reply("das Rad"),
         }
     };
-    for (wish, more, expect) in [
+    for (selector, more, expect) in [
         ("default", "", Ok("the wheel")),
         ("en", "", Ok("the wheel")),
         ("en", "&exp=xpe", Err(SupplyReason::Unreadable)),
     ] {
-        let platform = Platform::start(script(more)).await;
-        let result = supply(&platform, wish).await;
+        let platform = FakePlatform::start(script(more)).await;
+        let result = supply(&platform, selector).await;
         let result = result.map(|supplied| texts(&supplied)[0].to_owned());
         let result = result.map_err(|error| error.reason().clone());
-        assert_eq!(result, expect.map(str::to_owned), "{wish} {more}");
+        assert_eq!(result, expect.map(str::to_owned), "{selector} {more}");
     }
 }

@@ -1,4 +1,4 @@
-//! Somebody who signs tokens, good ones and bad ones.
+//! An issuer of valid and invalid tokens.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::{
@@ -11,72 +11,72 @@ use ring::{
 };
 use serde_json::{Value, json};
 
-/// A key that was made for these tests and is used nowhere else: ring makes no RSA keys.
+/// A key made for these tests and used nowhere else: ring cannot generate RSA keys.
 const RSA: &[u8] = include_bytes!("rsa.pk8");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TestKeyKind {
     Rs256,
     Es256,
     EdDsa,
     Hs256,
 }
 
-impl Kind {
+impl TestKeyKind {
     pub(super) const ALL: [Self; 4] = [Self::Rs256, Self::Es256, Self::EdDsa, Self::Hs256];
 }
 
-enum Pair {
+enum TestKeyPair {
     Rsa(RsaKeyPair),
     Curve(EcdsaKeyPair),
     Edwards(Ed25519KeyPair),
     Secret(Vec<u8>),
 }
 
-pub(super) struct Issuer {
-    pair: Pair,
+pub(super) struct TestIssuer {
+    pair: TestKeyPair,
     kid: String,
 }
 
-/// JSON as a part of a token.
+/// A part of a token as JSON.
 pub(super) fn encode(part: &Value) -> String {
     URL_SAFE_NO_PAD.encode(part.to_string())
 }
 
-impl Issuer {
-    /// An issuer with a fresh key; RSA issuers share one.
-    pub(super) fn new(kind: Kind, kid: &str) -> Self {
+impl TestIssuer {
+    /// An issuer with a new key; RSA issuers share one.
+    pub(super) fn new(kind: TestKeyKind, kid: &str) -> Self {
         let random = SystemRandom::new();
         let pair = match kind {
-            Kind::Rs256 => Pair::Rsa(RsaKeyPair::from_pkcs8(RSA).unwrap()),
-            Kind::Es256 => {
+            TestKeyKind::Rs256 => TestKeyPair::Rsa(RsaKeyPair::from_pkcs8(RSA).unwrap()),
+            TestKeyKind::Es256 => {
                 let form = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
                 let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, form.as_ref(), &random);
-                Pair::Curve(pair.unwrap())
+                TestKeyPair::Curve(pair.unwrap())
             }
-            Kind::EdDsa => {
+            TestKeyKind::EdDsa => {
                 let form = Ed25519KeyPair::generate_pkcs8(&random).unwrap();
-                Pair::Edwards(Ed25519KeyPair::from_pkcs8(form.as_ref()).unwrap())
+                TestKeyPair::Edwards(Ed25519KeyPair::from_pkcs8(form.as_ref()).unwrap())
             }
-            Kind::Hs256 => {
+            TestKeyKind::Hs256 => {
                 let mut secret = vec![0; 32];
                 random.fill(&mut secret).unwrap();
-                Pair::Secret(secret)
+                TestKeyPair::Secret(secret)
             }
         };
         Self { pair, kid: kid.to_owned() }
     }
 
     pub(super) fn with_secret(secret: &[u8], kid: &str) -> Self {
-        Self { pair: Pair::Secret(secret.to_vec()), kid: kid.to_owned() }
+        Self { pair: TestKeyPair::Secret(secret.to_vec()), kid: kid.to_owned() }
     }
 
     fn algorithm(&self) -> &'static str {
         match self.pair {
-            Pair::Rsa(_) => "RS256",
-            Pair::Curve(_) => "ES256",
-            Pair::Edwards(_) => "EdDSA",
-            Pair::Secret(_) => "HS256",
+            TestKeyPair::Rsa(_) => "RS256",
+            TestKeyPair::Curve(_) => "ES256",
+            TestKeyPair::Edwards(_) => "EdDSA",
+            TestKeyPair::Secret(_) => "HS256",
         }
     }
 
@@ -84,18 +84,18 @@ impl Issuer {
     pub(super) fn jwk(&self) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = match &self.pair {
-            Pair::Rsa(pair) => {
+            TestKeyPair::Rsa(pair) => {
                 let public = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public());
                 json!({ "kty": "RSA", "n": text(&public.n), "e": text(&public.e) })
             }
-            Pair::Curve(pair) => {
+            TestKeyPair::Curve(pair) => {
                 let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
                 json!({ "kty": "EC", "crv": "P-256", "x": text(x), "y": text(y) })
             }
-            Pair::Edwards(pair) => {
+            TestKeyPair::Edwards(pair) => {
                 json!({ "kty": "OKP", "crv": "Ed25519", "x": text(pair.public_key().as_ref()) })
             }
-            Pair::Secret(secret) => json!({ "kty": "oct", "k": text(secret) }),
+            TestKeyPair::Secret(secret) => json!({ "kty": "oct", "k": text(secret) }),
         };
         jwk["kid"] = json!(self.kid);
         jwk["alg"] = json!(self.algorithm());
@@ -103,20 +103,20 @@ impl Issuer {
         jwk
     }
 
-    /// The bytes of the public key, and the texts in which people have it.
+    /// The bytes of the public key, and its common text forms.
     pub(super) fn public_forms(&self) -> Vec<Vec<u8>> {
         let jwk = self.jwk();
         let raw = match &self.pair {
-            Pair::Rsa(pair) => pair.public_key().as_ref().to_vec(),
-            Pair::Edwards(pair) => pair.public_key().as_ref().to_vec(),
-            Pair::Curve(pair) => pair.public_key().as_ref().to_vec(),
-            Pair::Secret(secret) => secret.clone(),
+            TestKeyPair::Rsa(pair) => pair.public_key().as_ref().to_vec(),
+            TestKeyPair::Edwards(pair) => pair.public_key().as_ref().to_vec(),
+            TestKeyPair::Curve(pair) => pair.public_key().as_ref().to_vec(),
+            TestKeyPair::Secret(secret) => secret.clone(),
         };
         let encoded = URL_SAFE_NO_PAD.encode(&raw).into_bytes();
         vec![raw, encoded, jwk.to_string().into_bytes(), Vec::new()]
     }
 
-    /// A token with these claims, as it should be.
+    /// A valid token with these claims.
     pub(super) fn token(&self, claims: &Value) -> String {
         self.sign(&json!({ "alg": self.algorithm(), "typ": "JWT", "kid": self.kid }), claims)
     }
@@ -131,14 +131,14 @@ impl Issuer {
         let message = format!("{}.{}", URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(claims));
         let random = SystemRandom::new();
         let tag = match &self.pair {
-            Pair::Rsa(pair) => {
+            TestKeyPair::Rsa(pair) => {
                 let mut tag = vec![0; pair.public().modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &random, message.as_bytes(), &mut tag).unwrap();
                 tag
             }
-            Pair::Curve(pair) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
-            Pair::Edwards(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
-            Pair::Secret(secret) => {
+            TestKeyPair::Curve(pair) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
+            TestKeyPair::Edwards(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
+            TestKeyPair::Secret(secret) => {
                 let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
                 hmac::sign(&key, message.as_bytes()).as_ref().to_vec()
             }

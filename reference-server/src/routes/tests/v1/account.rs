@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use super::errors::check;
-use crate::testing::{ARCHIVED, Service, request};
+use crate::testing::{ARCHIVED, ServiceFixture, request};
 
 #[tokio::test]
-async fn an_account_sees_what_it_has() {
-    let service = Service::start().await;
+async fn account_info_shows_plan_and_credits() {
+    let service = ServiceFixture::start().await;
     let key = service.account("Ann@Example.org").await;
     let me = service.get_with("/api/v1/me", &key).await;
     assert_eq!(me.status, 200, "{me:?}");
@@ -24,8 +24,8 @@ async fn an_account_sees_what_it_has() {
 }
 
 #[tokio::test]
-async fn waiting_as_long_as_told_suffices() {
-    let service = Service::start().await;
+async fn rate_limit_retry_after_is_sufficient() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     for n in 0..10 {
         assert_eq!(service.get_with("/api/v1/me", &key).await.status, 200);
@@ -36,7 +36,7 @@ async fn waiting_as_long_as_told_suffices() {
     assert_eq!(refused.header("retry-after"), Some("51"));
     assert_eq!(refused.header("ratelimit"), Some("\"account\";r=0;t=51"));
     assert_eq!(refused.header("ratelimit-policy"), Some("\"account\";q=10;w=60"));
-    // The limit is looked at before the parameters are.
+    // The rate limit is checked before the parameters.
     check(&service.get_with("/api/v1/transcript", &key).await, 429, "Too many");
     service.clock.advance(Duration::from_secs(51));
     assert_eq!(service.get_with("/api/v1/me", &key).await.status, 200);
@@ -44,12 +44,12 @@ async fn waiting_as_long_as_told_suffices() {
 }
 
 #[tokio::test]
-async fn a_rotated_key_is_dead_at_once() {
-    let service = Service::start().await;
+async fn rotate_key_invalidates_old_key_at_once() {
+    let service = ServiceFixture::start().await;
     let old = service.account("ann@example.org").await;
     assert_eq!(service.get_with(&format!("/api/v1/transcript?video_id={ARCHIVED}"), &old).await.status, 200);
     let bearer = format!("Bearer {old}");
-    // It is never answered twice alike, whatever key for repeats it carries; a body says nothing.
+    // The idempotency key and the body are ignored.
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "once")];
     let rotated = service.send(request("POST", "/api/v1/rotate-key", &headers, "no body at all")).await;
     assert_eq!(rotated.status, 200, "{rotated:?}");

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::errors::check;
-use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Service, request};
+use crate::testing::{ARCHIVED, DEFECT, NEW, SILENT, ServiceFixture, TestResponse, request};
 
-async fn ask(service: &Service, key: &str, body: &Value, headers: &[(&str, &str)]) -> Answer {
+async fn chat(service: &ServiceFixture, key: &str, body: &Value, headers: &[(&str, &str)]) -> TestResponse {
     let bearer = format!("Bearer {key}");
     let headers = [&[("authorization", bearer.as_str())], headers].concat();
     service.send(request("POST", "/api/v1/chat", &headers, &body.to_string())).await
@@ -13,15 +13,15 @@ fn question(video: &str) -> Value {
     json!({ "video_id": video, "message": "How quiet is it?" })
 }
 
-async fn left(service: &Service, key: &str) -> u64 {
+async fn left(service: &ServiceFixture, key: &str) -> u64 {
     service.get_with("/api/v1/me", key).await.json()["credits_remaining"].as_u64().unwrap()
 }
 
 #[tokio::test]
-async fn an_answer_costs_a_credit_with_the_transcript_in_it() {
-    let service = Service::start().await;
+async fn chat_answer_costs_one_credit_including_transcript() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
-    let hit = ask(&service, &key, &question(ARCHIVED), &[]).await;
+    let hit = chat(&service, &key, &question(ARCHIVED), &[]).await;
     assert_eq!(hit.status, 200, "{hit:?}");
     assert_eq!((hit.header("x-cache"), hit.header("x-credits-remaining")), (Some("HIT"), Some("199")));
     assert_eq!(hit.header("ratelimit"), Some("\"account\";r=9;t=60"));
@@ -39,21 +39,21 @@ async fn an_answer_costs_a_credit_with_the_transcript_in_it() {
             "coverage": 1.0
         })
     );
-    // The transcript that is fetched for it costs nothing more.
-    let miss = ask(&service, &key, &question(NEW), &[]).await;
+    // The transcript that is fetched for the answer costs nothing more.
+    let miss = chat(&service, &key, &question(NEW), &[]).await;
     assert_eq!((miss.status.as_u16(), miss.header("x-cache")), (200, Some("MISS")), "{miss:?}");
     assert_eq!(miss.json()["credits"], json!({ "used": 2, "limit": 200, "remaining": 198 }));
     assert_eq!(left(&service, &key).await, 198);
-    // Nor is an answer free that says that there is none.
+    // An answer without citations is charged, too.
     let other = json!({ "video_id": ARCHIVED, "message": "Xylophones?", "conversation_history": null });
-    let other = ask(&service, &key, &other, &[]).await;
+    let other = chat(&service, &key, &other, &[]).await;
     assert_eq!(other.json()["response"], "The transcript does not cover this.", "{other:?}");
     assert_eq!((&other.json()["citations"], left(&service, &key).await), (&json!([]), 197));
 }
 
 #[tokio::test]
-async fn what_is_no_question_costs_nothing() {
-    let service = Service::start().await;
+async fn chat_invalid_question_costs_nothing() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let history =
         |items: Value| json!({ "video_id": ARCHIVED, "message": "a", "conversation_history": items });
@@ -85,13 +85,13 @@ async fn what_is_no_question_costs_nothing() {
         (question(DEFECT), 500, ""),
     ] {
         service.clock.advance(std::time::Duration::from_secs(60));
-        check(&ask(&service, &key, &body, &[]).await, status, begins);
+        check(&chat(&service, &key, &body, &[]).await, status, begins);
     }
     let whole = json!({ "video_id": ARCHIVED, "message": "ä".repeat(2_000),
         "conversation_history": vec![turn("assistant"); 20] });
     service.clock.advance(std::time::Duration::from_secs(60));
     assert_eq!(left(&service, &key).await, 200);
-    assert_eq!(ask(&service, &key, &whole, &[]).await.status, 200);
+    assert_eq!(chat(&service, &key, &whole, &[]).await.status, 200);
     let bearer = format!("Bearer {key}");
     for method in ["GET", "HEAD", "PUT"] {
         let answer = service.send(request(method, "/api/v1/chat", &[("authorization", &bearer)], "")).await;
@@ -101,51 +101,51 @@ async fn what_is_no_question_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_repeated_question_gets_the_first_answer() {
-    let service = Service::start().await;
+async fn chat_repeated_question_replays_answer() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let name = [("idempotency-key", "once")];
-    let first = ask(&service, &key, &question(NEW), &name).await;
+    let first = chat(&service, &key, &question(NEW), &name).await;
     assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, None), "{first:?}");
-    let again = ask(&service, &key, &question(NEW), &name).await;
+    let again = chat(&service, &key, &question(NEW), &name).await;
     assert_eq!((again.header("idempotent-replayed"), &again.text), (Some("true"), &first.text));
-    check(&ask(&service, &key, &question(ARCHIVED), &name).await, 400, "Idempotency-Key: ");
+    check(&chat(&service, &key, &question(ARCHIVED), &name).await, 400, "Idempotency-Key: ");
     assert_eq!(left(&service, &key).await, 199);
 }
 
 #[tokio::test]
-async fn nobody_is_answered_without_credits() {
-    let service = Service::start().await;
+async fn chat_without_credits_returns_402() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
-    for asked in 0..200 {
-        if asked % 10 == 0 {
+    for index in 0..200 {
+        if index % 10 == 0 {
             service.clock.advance(std::time::Duration::from_secs(60));
         }
-        assert_eq!(ask(&service, &key, &question(ARCHIVED), &[]).await.status, 200);
+        assert_eq!(chat(&service, &key, &question(ARCHIVED), &[]).await.status, 200);
     }
     service.clock.advance(std::time::Duration::from_secs(60));
     for video in [ARCHIVED, NEW] {
-        let spent = ask(&service, &key, &question(video), &[]).await;
-        check(&spent, 402, "The credits do not suffice");
+        let spent = chat(&service, &key, &question(video), &[]).await;
+        check(&spent, 402, "Not enough credits");
         assert_eq!(spent.header("x-credits-remaining"), Some("0"));
     }
-    let events = ask(&service, &key, &question(ARCHIVED), &[("accept", "text/event-stream")]).await;
-    check(&events, 402, "The credits do not suffice");
+    let events = chat(&service, &key, &question(ARCHIVED), &[("accept", "text/event-stream")]).await;
+    check(&events, 402, "Not enough credits");
 }
 
 #[tokio::test]
-async fn events_carry_sentences_and_then_the_answer() {
-    let service = Service::start().await;
+async fn chat_events_carry_sentences_then_answer() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
-    let headers = [("accept", "text/event-stream"), ("idempotency-key", "told")];
-    let told = ask(&service, &key, &question(ARCHIVED), &headers).await;
+    let headers = [("accept", "text/event-stream"), ("idempotency-key", "events")];
+    let streamed = chat(&service, &key, &question(ARCHIVED), &headers).await;
     assert_eq!(
-        (told.status.as_u16(), told.header("content-type")),
+        (streamed.status.as_u16(), streamed.header("content-type")),
         (200, Some("text/event-stream")),
-        "{told:?}"
+        "{streamed:?}"
     );
-    assert_eq!(told.header("cache-control"), Some("no-store"));
-    let events: Vec<(&str, Value)> = told
+    assert_eq!(streamed.header("cache-control"), Some("no-store"));
+    let events: Vec<(&str, Value)> = streamed
         .text
         .split_terminator("\n\n")
         .map(|event| {
@@ -158,12 +158,12 @@ async fn events_carry_sentences_and_then_the_answer() {
     assert_eq!(sentence["text"], answer["response"]);
     assert_eq!(sentence["citations"], answer["citations"]);
     assert_eq!((&answer["credits"]["remaining"], left(&service, &key).await), (&json!(199), 199));
-    // A repeat is the answer as it was stored.
-    let again = ask(&service, &key, &question(ARCHIVED), &headers).await;
+    // A replay is the stored answer.
+    let again = chat(&service, &key, &question(ARCHIVED), &headers).await;
     assert_eq!((again.header("idempotent-replayed"), &again.json()), (Some("true"), answer));
-    // Before anything is said, a failure has a status of its own.
+    // A failure before the first sentence has its own status.
     check(
-        &ask(&service, &key, &question(SILENT), &[("accept", "text/event-stream")]).await,
+        &chat(&service, &key, &question(SILENT), &[("accept", "text/event-stream")]).await,
         404,
         "This video",
     );

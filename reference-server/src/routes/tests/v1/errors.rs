@@ -1,7 +1,7 @@
-use crate::testing::{Answer, Service, request};
+use crate::testing::{ServiceFixture, TestResponse, request};
 
-/// Every error of this surface has this shape, and nothing of it is kept by anybody on the way.
-pub(super) fn check(answer: &Answer, status: u16, begins: &str) {
+/// Checks the shape of a v1 error, which must not be cached.
+pub(super) fn check(answer: &TestResponse, status: u16, begins: &str) {
     assert_eq!(answer.status.as_u16(), status, "{answer:?}");
     assert_eq!(answer.header("content-type"), Some("application/json; charset=utf-8"));
     assert_eq!(answer.header("cache-control"), Some("no-store"));
@@ -14,8 +14,8 @@ pub(super) fn check(answer: &Answer, status: u16, begins: &str) {
 }
 
 #[tokio::test]
-async fn unknown_addresses_are_told_in_this_surfaces_form() {
-    let service = Service::start().await;
+async fn v1_unknown_path_returns_v1_error() {
+    let service = ServiceFixture::start().await;
     for target in [
         "/api/v1",
         "/api/v1/",
@@ -34,8 +34,8 @@ async fn unknown_addresses_are_told_in_this_surfaces_form() {
 }
 
 #[tokio::test]
-async fn other_methods_are_told_which_there_are() {
-    let service = Service::start().await;
+async fn v1_unsupported_method_returns_405_with_allow() {
+    let service = ServiceFixture::start().await;
     for (target, methods) in [
         ("/api/v1/register", "POST, OPTIONS"),
         ("/api/v1/verify", "GET, POST, OPTIONS"),
@@ -63,7 +63,7 @@ async fn other_methods_are_told_which_there_are() {
         let headers = [("origin", "https://app.example"), ("access-control-request-method", "POST")];
         let options = service.send(request("OPTIONS", target, &headers, "")).await;
         assert_eq!((options.status.as_u16(), options.header("allow")), (204, Some(methods)));
-        // Keys of this surface are for servers: no page may call.
+        // Account keys are for servers: there are no CORS headers.
         assert!(
             options.headers.keys().all(|name| !name.as_str().starts_with("access-control")),
             "{options:?}"
@@ -72,8 +72,8 @@ async fn other_methods_are_told_which_there_are() {
 }
 
 #[tokio::test]
-async fn a_missing_or_wrong_key_is_told_what_it_is() {
-    let service = Service::start().await;
+async fn v1_missing_or_unknown_key_returns_401() {
+    let service = ServiceFixture::start().await;
     let other = service.key().await;
     let account = service.account("ann@example.org").await;
     let typo = format!("{}x", &account[..account.len() - 1]);
@@ -88,7 +88,7 @@ async fn a_missing_or_wrong_key_is_told_what_it_is() {
         check(&missing, 401, "This needs an API key");
         assert_eq!(missing.header("www-authenticate"), Some("Bearer realm=\"verbatim\""));
         for (credential, begins) in [
-            (format!("Bearer {other}"), "This API key is for the look-up API"),
+            (format!("Bearer {other}"), "This API key is for the lookup API"),
             (format!("Bearer {typo}"), "The API key is not one of this service"),
             (account.clone(), "The API key is not one of this service"),
             ("Basic dXNlcjpwdw==".to_owned(), "The API key is not one of this service"),
@@ -100,6 +100,6 @@ async fn a_missing_or_wrong_key_is_told_what_it_is() {
             assert!(!wrong.text.contains(&account[8..]));
         }
     }
-    // A key never counts in a link.
+    // A key in a link is ignored.
     check(&service.get(&format!("/api/v1/me?api_key={account}")).await, 401, "This needs an API key");
 }

@@ -5,22 +5,27 @@ use http::Request;
 use serde_json::json;
 
 use super::errors::check;
-use crate::testing::{Answer, Selling, Service, request};
+use crate::testing::{PaymentSetup, ServiceFixture, TestResponse, request};
 
 const BUY: &str = "/api/v1/buy-credits";
 const SUBSCRIBE: &str = "/api/v1/subscribe";
 
-async fn post(service: &Service, key: &str, path: &str, body: &str) -> Answer {
+async fn post(service: &ServiceFixture, key: &str, path: &str, body: &str) -> TestResponse {
     post_as(service, path, &[("authorization", &format!("Bearer {key}"))], body.as_bytes()).await
 }
 
-async fn post_once(service: &Service, key: &str, path: &str, name: &str, body: &str) -> Answer {
+async fn post_once(service: &ServiceFixture, key: &str, path: &str, name: &str, body: &str) -> TestResponse {
     let headers = [("authorization", &*format!("Bearer {key}")), ("idempotency-key", name)];
     post_as(service, path, &headers, body.as_bytes()).await
 }
 
-async fn post_as(service: &Service, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
-    // More calls than a free account has in a minute.
+async fn post_as(
+    service: &ServiceFixture,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> TestResponse {
+    // More calls than a free account may make per minute.
     service.clock.advance(Duration::from_secs(7));
     let mut request = Request::post(path).header("host", "v.example");
     for (name, value) in headers {
@@ -30,8 +35,8 @@ async fn post_as(service: &Service, path: &str, headers: &[(&str, &str)], body: 
 }
 
 #[tokio::test]
-async fn packs_are_sold_to_the_letter_of_the_specification() {
-    let service = Service::start().await;
+async fn buy_credits_matches_specification() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     for (pack, credits, price) in [
         ("1k", 1_000, 12),
@@ -56,8 +61,8 @@ async fn packs_are_sold_to_the_letter_of_the_specification() {
 }
 
 #[tokio::test]
-async fn plans_are_sold_to_the_letter_of_the_specification() {
-    let service = Service::start().await;
+async fn subscribe_matches_specification() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     for plan in ["starter", "pro"] {
         let answer = post(&service, &key, SUBSCRIBE, &format!("{{\"plan\": \"{plan}\"}}")).await;
@@ -72,8 +77,8 @@ async fn plans_are_sold_to_the_letter_of_the_specification() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_order_is_named() {
-    let service = Service::start().await;
+async fn order_invalid_body_is_described() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let bearer = format!("Bearer {key}");
     let authorized = ("authorization", bearer.as_str());
@@ -107,7 +112,7 @@ async fn what_is_wrong_with_an_order_is_named() {
         let answer = post_as(&service, path, &[authorized], body).await;
         check(&answer, status, begins);
         assert!(answer.header("ratelimit").is_some(), "{answer:?}");
-        // The key is looked at first, whatever the body is.
+        // Authentication comes first, whatever the body is.
         check(&post_as(&service, path, &[], body).await, 401, "This needs an API key");
     }
     let text = [authorized, ("content-type", "text/plain")];
@@ -115,8 +120,8 @@ async fn what_is_wrong_with_an_order_is_named() {
 }
 
 #[tokio::test]
-async fn a_repeated_order_is_the_same_order() {
-    let service = Service::start().await;
+async fn order_repeated_returns_same_order() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let (one, two) = ("{\"pack\": \"1k\"}", "{\"pack\": \"2k\"}");
     let first = post_once(&service, &key, BUY, "mine", one).await;
@@ -126,22 +131,22 @@ async fn a_repeated_order_is_the_same_order() {
         (first.header("idempotent-replayed"), again.header("idempotent-replayed")),
         (None, Some("true"))
     );
-    check(&post_once(&service, &key, BUY, "mine", two).await, 400, "Idempotency-Key: it was used");
+    check(&post_once(&service, &key, BUY, "mine", two).await, 400, "Idempotency-Key: this key was used");
     check(&post_once(&service, &key, BUY, "", one).await, 400, "Idempotency-Key: give");
-    // The same name elsewhere, or of somebody else, is another one.
+    // The same idempotency key on another route or of another account is a different one.
     assert_eq!(post_once(&service, &key, SUBSCRIBE, "mine", "{\"plan\": \"pro\"}").await.status, 200);
     let ben = service.account("ben@example.org").await;
     assert_ne!(post_once(&service, &ben, BUY, "mine", one).await.text, first.text);
-    // Without a name each is an order of its own.
+    // Without an idempotency key each request is a new order.
     assert_ne!(post(&service, &key, BUY, one).await.text, post(&service, &key, BUY, one).await.text);
-    // What failed may be asked again under its name.
+    // A failed order can be repeated with its key.
     check(&post_once(&service, &key, BUY, "other", "{\"pack\": \"9k\"}").await, 400, "pack: ");
     assert_eq!(post_once(&service, &key, BUY, "other", two).await.status, 200);
 }
 
 #[tokio::test]
-async fn the_rate_limit_counts_orders_before_their_bodies_are_looked_at() {
-    let service = Service::start().await;
+async fn order_rate_limit_is_checked_before_body() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str())];
@@ -155,20 +160,20 @@ async fn the_rate_limit_counts_orders_before_their_bodies_are_looked_at() {
 }
 
 #[tokio::test]
-async fn without_a_provider_nothing_is_sold() {
-    let service = Service::selling(Selling::Nothing).await;
+async fn order_without_provider_returns_500() {
+    let service = ServiceFixture::with_payments(PaymentSetup::Nothing).await;
     let key = service.account("ann@example.org").await;
     for (path, body) in [(BUY, "{\"pack\": \"1k\"}"), (SUBSCRIBE, "{\"plan\": \"pro\"}")] {
         let answer = post_once(&service, &key, path, "name", body).await;
-        check(&answer, 500, "Nothing can be bought here: payments are not configured.");
-        // What is wrong with the body is told first.
+        check(&answer, 500, "This server sells nothing: payments are not configured.");
+        // An invalid body is reported first.
         check(&post(&service, &key, path, "{}").await, 400, "p");
     }
 }
 
 #[tokio::test]
-async fn a_provider_that_is_away_is_a_500_and_the_order_may_be_asked_again() {
-    let service = Service::selling(Selling::Away).await;
+async fn order_unavailable_provider_returns_500_and_can_be_retried() {
+    let service = ServiceFixture::with_payments(PaymentSetup::Unavailable).await;
     let key = service.account("ann@example.org").await;
     for (path, body) in [(BUY, "{\"pack\": \"1k\"}"), (SUBSCRIBE, "{\"plan\": \"pro\"}")] {
         for _ in 0..2 {
@@ -176,7 +181,7 @@ async fn a_provider_that_is_away_is_a_500_and_the_order_may_be_asked_again() {
             check(&answer, 500, "The payment page could not be opened: nothing was charged");
         }
     }
-    // The order of that name is written: it is for what was asked then.
+    // The order of this key is stored with its first item.
     let other = post_once(&service, &key, BUY, "name", "{\"pack\": \"2k\"}").await;
-    check(&other, 409, "The order of this Idempotency-Key is paid, is being paid, or is another one");
+    check(&other, 409, "The order of this Idempotency-Key is paid, in payment, or a different one");
 }

@@ -1,9 +1,9 @@
 use super::errors::check;
-use crate::testing::{Service, request};
+use crate::testing::{ServiceFixture, request};
 
 #[tokio::test]
-async fn everybody_gets_the_same_answer_and_a_mail() {
-    let service = Service::start().await;
+async fn register_response_is_same_for_every_address() {
+    let service = ServiceFixture::start().await;
     let json = [("content-type", "application/json")];
     let mut answers = Vec::new();
     for email in ["ann@example.org", "ann@example.org", "Ben+x@EXAMPLE.org"] {
@@ -21,8 +21,8 @@ async fn everybody_gets_the_same_answer_and_a_mail() {
 }
 
 #[tokio::test]
-async fn wrong_bodies_are_named() {
-    let service = Service::start().await;
+async fn register_invalid_body_is_described() {
+    let service = ServiceFixture::start().await;
     let json = [("content-type", "application/json")];
     let long = format!("{{\"email\": \"{}@example.org\"}}", "x".repeat(300));
     let huge = format!("{{\"email\": \"{}\"}}", "x".repeat(2 << 20));
@@ -31,7 +31,7 @@ async fn wrong_bodies_are_named() {
         (&json[..], "{}", 400, "email: it is missing"),
         (&json, "{\"email\": 7}", 400, "email: it must be a string"),
         (&json, "{\"email\": \"a@b.example\", \"plan\": \"pro\"}", 400, "body: there is no field \"plan\""),
-        (&json, "{\"email\": \"nobody\"}", 400, ""),
+        (&json, "{\"email\": \"invalid\"}", 400, ""),
         (&json, "{\"email\": \"a@b.example\\nBcc: c@d.example\"}", 400, ""),
         (&json, "{\"email\": \"a@b.example\\u0000\"}", 400, ""),
         (&json, &long, 400, ""),
@@ -44,8 +44,8 @@ async fn wrong_bodies_are_named() {
 }
 
 #[tokio::test]
-async fn a_network_registers_only_so_often() {
-    let service = Service::start().await;
+async fn register_network_limit_returns_429() {
+    let service = ServiceFixture::start().await;
     let register = async |n: u32| {
         let body = format!("{{\"email\": \"{n}@example.org\"}}");
         service.send(request("POST", "/api/v1/register", &[], &body)).await

@@ -8,26 +8,26 @@ use transcript_core::{
 };
 
 use super::errors::check;
-use crate::bodies::EXPIRE;
-use crate::testing::{ARCHIVED, Answer, DEFECT, NEW, SILENT, Selling, Service, request};
+use crate::response_cache::EXPIRE;
+use crate::testing::{ARCHIVED, DEFECT, NEW, PaymentSetup, SILENT, ServiceFixture, TestResponse, request};
 
-async fn get(service: &Service, key: &str, query: &str) -> Answer {
+async fn get(service: &ServiceFixture, key: &str, query: &str) -> TestResponse {
     service.get_with(&format!("/api/v1/transcript?{query}"), key).await
 }
 
-async fn get_once(service: &Service, key: &str, name: &str, query: &str) -> Answer {
+async fn get_once(service: &ServiceFixture, key: &str, name: &str, query: &str) -> TestResponse {
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", name)];
     service.send(request("GET", &format!("/api/v1/transcript?{query}"), &headers, "")).await
 }
 
-async fn left(service: &Service, key: &str) -> u64 {
+async fn left(service: &ServiceFixture, key: &str) -> u64 {
     service.get_with("/api/v1/me", key).await.json()["credits_remaining"].as_u64().unwrap()
 }
 
 #[tokio::test]
-async fn a_transcript_costs_a_credit_from_the_archive_or_not() {
-    let service = Service::start().await;
+async fn v1_transcript_costs_one_credit_archived_or_not() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let hit = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
     assert_eq!(hit.status, 200, "{hit:?}");
@@ -51,8 +51,8 @@ async fn a_transcript_costs_a_credit_from_the_archive_or_not() {
 }
 
 #[tokio::test]
-async fn failures_cost_nothing() {
-    let service = Service::start().await;
+async fn v1_transcript_failure_costs_nothing() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     for (query, status, begins) in [
         ("", 400, "video_id: "),
@@ -72,14 +72,14 @@ async fn failures_cost_nothing() {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_first_reply_and_costs_nothing() {
-    let service = Service::start().await;
+async fn v1_transcript_replay_costs_nothing() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let query = format!("video_id={NEW}");
     let first = get_once(&service, &key, "a-name", &query).await;
     assert_eq!((first.status.as_u16(), first.header("idempotent-replayed")), (200, None), "{first:?}");
     for _ in 0..20 {
-        // Repeats do not count for the rate limit either.
+        // Replays do not count toward the rate limit.
         let again = get_once(&service, &key, "a-name", &query).await;
         assert_eq!((again.status.as_u16(), &again.text), (200, &first.text));
         assert_eq!(again.header("idempotent-replayed"), Some("true"));
@@ -88,11 +88,11 @@ async fn a_repeat_gets_the_first_reply_and_costs_nothing() {
         assert_eq!(again.header("content-type"), first.header("content-type"));
         assert_eq!(again.header("ratelimit"), None);
     }
-    assert_eq!(service.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(service.supplier_calls.load(Ordering::Relaxed), 1);
     check(&get_once(&service, &key, "a-name", "video_id=bbbbbbbbbbb").await, 400, "Idempotency-Key: ");
     check(&get_once(&service, &key, &"x".repeat(300), &query).await, 400, "Idempotency-Key: ");
     check(&get_once(&service, &key, "", &query).await, 400, "Idempotency-Key: ");
-    // A failure is not repeated: the name is free again.
+    // A failure is not replayed: the idempotency key can be used again.
     check(&get_once(&service, &key, "other", &format!("video_id={SILENT}")).await, 404, "This video");
     check(&get_once(&service, &key, "other", "video_id=nonsense").await, 400, "video_id: ");
     assert_eq!(get_once(&service, &key, "other", &query).await.status, 200);
@@ -100,8 +100,8 @@ async fn a_repeat_gets_the_first_reply_and_costs_nothing() {
 }
 
 #[tokio::test]
-async fn where_nothing_is_sold_nobody_is_sent_to_buy() {
-    let service = Service::selling(Selling::Nothing).await;
+async fn v1_402_without_payments_does_not_mention_buying() {
+    let service = ServiceFixture::with_payments(PaymentSetup::Nothing).await;
     let key = service.account("ann@example.org").await;
     for _ in 0..200 {
         service.clock.advance(std::time::Duration::from_secs(6));
@@ -109,14 +109,14 @@ async fn where_nothing_is_sold_nobody_is_sent_to_buy() {
     }
     service.clock.advance(std::time::Duration::from_secs(6));
     let spent = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
-    check(&spent, 402, "The credits do not suffice");
-    let said = spent.json()["error"].as_str().unwrap().to_owned();
-    assert!(!said.contains("buy-credits") && said.ends_with("Z."), "{said}");
+    check(&spent, 402, "Not enough credits");
+    let message = spent.json()["error"].as_str().unwrap().to_owned();
+    assert!(!message.contains("buy-credits") && message.ends_with("Z."), "{message}");
 }
 
 #[tokio::test]
-async fn an_account_is_spent_to_exactly_zero() {
-    let service = Service::start().await;
+async fn v1_transcripts_spend_account_to_zero() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     for n in 0..200 {
         service.clock.advance(std::time::Duration::from_secs(6));
@@ -125,33 +125,33 @@ async fn an_account_is_spent_to_exactly_zero() {
     }
     service.clock.advance(std::time::Duration::from_secs(6));
     let spent = get(&service, &key, &format!("video_id={ARCHIVED}")).await;
-    check(&spent, 402, "The credits do not suffice");
-    assert!(spent.text.contains("Z; POST /api/v1/buy-credits adds some at once."), "{}", spent.text);
+    check(&spent, 402, "Not enough credits");
+    assert!(spent.text.contains("Z; POST /api/v1/buy-credits adds credits now."), "{}", spent.text);
     assert_eq!(spent.header("x-credits-remaining"), Some("0"));
-    // What is wrong with the parameters is told before what is wrong with the credits.
+    // Invalid parameters are reported before missing credits.
     service.clock.advance(std::time::Duration::from_secs(6));
     check(&get(&service, &key, "video_id=short").await, 400, "video_id: ");
 }
 
-/// The same call with other headers beside the key.
-async fn get_as(service: &Service, key: &str, header: (&str, &str)) -> (http::HeaderMap, Vec<u8>) {
+/// Requests the archived video with one more header.
+async fn get_as(service: &ServiceFixture, key: &str, header: (&str, &str)) -> (http::HeaderMap, Vec<u8>) {
     let (bearer, target) = (format!("Bearer {key}"), format!("/api/v1/transcript?video_id={ARCHIVED}"));
-    let asked = request("GET", &target, &[("authorization", bearer.as_str()), header], "");
-    let (head, body) = service.front.answer(asked, [192, 0, 2, 1].into()).await.into_parts();
+    let request = request("GET", &target, &[("authorization", bearer.as_str()), header], "");
+    let (head, body) = service.http.answer(request, [192, 0, 2, 1].into()).await.into_parts();
     assert_eq!(head.status, 200, "{head:?}");
     (head.headers, body.collect().await.unwrap().to_bytes().to_vec())
 }
 
 #[tokio::test]
-async fn a_ready_transcript_is_the_same_answer_and_costs_the_same() {
-    let service = Service::start().await;
+async fn v1_cached_transcript_is_equal_and_charged() {
+    let service = ServiceFixture::start().await;
     let (ann, ben) = (service.account("ann@example.org").await, service.account("ben@example.org").await);
     let query = format!("video_id={ARCHIVED}");
     let first = get(&service, &ann, &query).await;
     for (key, credits, requests) in [(&ann, "198", 8), (&ben, "199", 9), (&ann, "197", 7)] {
         let ready = get(&service, key, &query).await;
         assert_eq!((ready.status.as_u16(), &ready.text), (200, &first.text));
-        assert_eq!(ready.header("vary"), Some("accept-encoding"), "it is the ready one: {ready:?}");
+        assert_eq!(ready.header("vary"), Some("accept-encoding"), "not from the response cache: {ready:?}");
         assert_eq!(
             (ready.header("x-cache"), ready.header("x-credits-remaining")),
             (Some("HIT"), Some(credits))
@@ -166,15 +166,15 @@ async fn a_ready_transcript_is_the_same_answer_and_costs_the_same() {
     assert_eq!(zstd::decode_all(body.as_slice()).unwrap(), first.text.as_bytes());
     let (headers, body) = get_as(&service, &ann, ("accept-encoding", "identity;q=0, *;q=0")).await;
     assert_eq!((headers.get("content-encoding"), body), (None, first.text.clone().into_bytes()));
-    // A name for repeats goes the long way, which stores the reply.
+    // A request with an idempotency key bypasses the cache, because its response is stored.
     assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("x-credits-remaining"), Some("194"));
     assert_eq!(get_once(&service, &ann, "a-name", &query).await.header("idempotent-replayed"), Some("true"));
     assert_eq!(left(&service, &ann).await, 194);
 }
 
 #[tokio::test]
-async fn a_ready_transcript_is_refused_like_any_other() {
-    let service = Service::start().await;
+async fn v1_cached_transcript_is_rejected_like_uncached() {
+    let service = ServiceFixture::start().await;
     let key = service.account("ann@example.org").await;
     let query = format!("video_id={ARCHIVED}");
     assert_eq!(get(&service, &key, &query).await.status, 200);
@@ -192,14 +192,14 @@ async fn a_ready_transcript_is_refused_like_any_other() {
         (Some("60"), Some("\"account\";r=0;t=60"))
     );
     service.clock.advance(std::time::Duration::from_secs(60));
-    // Another key of the account: the one before is dead at once, also where it was remembered.
+    // A rotated key is invalid at once, also for cached responses.
     let bearer = format!("Bearer {key}");
     let rotate = request("POST", "/api/v1/rotate-key", &[("authorization", bearer.as_str())], "");
     let new = service.send(rotate).await.json()["api_key"].as_str().unwrap().to_owned();
     check(&get(&service, &key, &query).await, 401, "The API key is unknown, or was replaced");
     assert_eq!(get(&service, &new, &query).await.header("x-credits-remaining"), Some("189"));
-    // What is withdrawn is told to nobody, once that is 50 ms old.
-    let video = VideoId::new(Platform::VideoSite, ARCHIVED).unwrap();
+    // A withdrawn transcript is not sent after the change counter expired (50 ms).
+    let video = VideoId::new(Platform::YouTube, ARCHIVED).unwrap();
     service.archive.withdraw(&video, true, service.clock.now()).await.unwrap();
     tokio::time::sleep(EXPIRE).await;
     check(&get(&service, &new, &query).await, 404, "This transcript was withdrawn");

@@ -1,16 +1,16 @@
 use super::errors::check;
-use crate::testing::{Answer, Service, request};
+use crate::testing::{ServiceFixture, TestResponse, request};
 
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
-async fn post(service: &Service, headers: &[(&str, &str)], body: &str) -> Answer {
+async fn post(service: &ServiceFixture, headers: &[(&str, &str)], body: &str) -> TestResponse {
     service.send(request("POST", "/api/v1/verify", headers, body)).await
 }
 
 #[tokio::test]
-async fn a_program_gets_the_key_of_a_new_account_at_once() {
-    let service = Service::start().await;
+async fn verify_program_gets_new_account_key_at_once() {
+    let service = ServiceFixture::start().await;
     let token = service.token("ann@example.org").await;
     let verified = service.get(&format!("/api/v1/verify?token={token}")).await;
     assert_eq!(verified.status, 200, "{verified:?}");
@@ -23,7 +23,7 @@ async fn a_program_gets_the_key_of_a_new_account_at_once() {
     );
     assert_eq!(body.as_object().unwrap().len(), 4);
     assert!(body["api_key"].as_str().unwrap().starts_with("vba_"));
-    // Used, unknown and malformed ones are told alike.
+    // Used, unknown and malformed tokens get the same response.
     let used = service.get(&format!("/api/v1/verify?token={token}")).await;
     check(&used, 400, "token: this verification link is invalid");
     for other in ["0".repeat(64), "x".to_owned(), "0".repeat(5_000), "%00".to_owned()] {
@@ -36,8 +36,8 @@ async fn a_program_gets_the_key_of_a_new_account_at_once() {
 }
 
 #[tokio::test]
-async fn a_browser_gets_a_page_and_only_its_button_redeems() {
-    let service = Service::start().await;
+async fn verify_browser_gets_page_and_button_redeems() {
+    let service = ServiceFixture::start().await;
     let token = service.token("ann@example.org").await;
     let target = format!("/api/v1/verify?token={token}");
     for _ in 0..3 {
@@ -67,12 +67,12 @@ async fn a_browser_gets_a_page_and_only_its_button_redeems() {
 }
 
 #[tokio::test]
-async fn nothing_but_a_post_ends_a_live_key() {
-    let service = Service::start().await;
+async fn verify_only_post_replaces_existing_key() {
+    let service = ServiceFixture::start().await;
     let old = service.account("ann@example.org").await;
     let token = service.token("ann@example.org").await;
     let target = format!("/api/v1/verify?token={token}");
-    // A scanner tries everything that it can think of.
+    // A mail scanner may send any read method and Accept header.
     for accept in ["*/*", "application/json", "text/html", "text/plain"] {
         for method in ["HEAD", "GET", "OPTIONS"] {
             let answer = service.send(request(method, &target, &[("accept", accept)], "")).await;
@@ -92,8 +92,8 @@ async fn nothing_but_a_post_ends_a_live_key() {
 }
 
 #[tokio::test]
-async fn a_confirmation_comes_in_any_form() {
-    let service = Service::start().await;
+async fn verify_post_accepts_form_json_and_query() {
+    let service = ServiceFixture::start().await;
     let json = ("content-type", "application/json");
     for (n, headers) in [[FORM], [json]].iter().enumerate() {
         let token = service.token(&format!("{n}@example.org")).await;

@@ -1,4 +1,4 @@
-//! From an address to credits that are spent, as a person goes it.
+//! From a mail address to purchased and spent credits, step by step as a user.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,17 +8,17 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use super::{Shop, hear, me, post, settings, start, title};
+use super::{PurchaseFixture, account_status, post, send_event, settings, start, title};
 use crate::{
     server::{
-        platform::platform,
+        platform::start_platform,
         v1::{
-            post::{key_in, register, token},
+            mail_client::{key_from, register, token_from},
             smtpd::Smtpd,
         },
     },
     stripe::{
-        fake::{SECRET, Stripe, now_s},
+        fake::{FakeStripe, SECRET, now_s},
         real::python,
     },
 };
@@ -26,11 +26,11 @@ use crate::{
 const VIDEO: &str = "dyke-walk-0";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn register_verify_buy_and_spend() -> Result<()> {
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
+async fn purchase_register_verify_buy_and_spend() -> Result<()> {
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
     let mut smtpd = Smtpd::start(&["--tls", "wrapper", "--user", "me", "--password", "hush"])?;
-    let (stripe, data) = (Stripe::start().await?, TempDir::new()?);
-    // The platforms and the mail server have authorities of their own.
+    let (stripe, data) = (FakeStripe::start().await?, TempDir::new()?);
+    // The platforms and the mail server have different certificate authorities.
     let ca_file = data.path().join("ca.pem");
     std::fs::write(&ca_file, std::fs::read_to_string(proxy.ca_file())? + &smtpd.authority)?;
     let mut settings = settings(&stripe);
@@ -46,8 +46,8 @@ async fn register_verify_buy_and_spend() -> Result<()> {
     let server = start(&data, &settings)?;
     register(&server, "ann@example.org").await?;
     let mail = smtpd.line()?;
-    let token = token(mail["data"].as_str().unwrap_or_default())?;
-    let key = key_in(&server.get(&format!("/api/v1/verify?token={token}")).await?)?;
+    let token = token_from(mail["data"].as_str().unwrap_or_default())?;
+    let key = key_from(&server.get(&format!("/api/v1/verify?token={token}")).await?)?;
     let path = format!("/api/v1/transcript?video_id={VIDEO}");
     assert_eq!(server.get_as(&key, &path).await?.status, 200);
     let spent = server.get_as(&key, &path).await?;
@@ -61,47 +61,47 @@ async fn register_verify_buy_and_spend() -> Result<()> {
     let session = body["checkout_url"].as_str().and_then(|url| url.rsplit('/').next()).context("no page")?;
     let session = stripe.object(session);
     let order = session["client_reference_id"].as_str().context("no order")?.to_owned();
-    // Where the buyer comes back to is a page of this server.
-    let back = format!("/checkout/{order}");
-    assert_eq!(session["success_url"], json!(format!("http://{}{back}", server.address())));
-    assert_eq!(title(&server.get(&back).await?), "Not paid yet");
+    // The buyer returns to a page of this server.
+    let return_path = format!("/checkout/{order}");
+    assert_eq!(session["success_url"], json!(format!("http://{}{return_path}", server.address())));
+    assert_eq!(title(&server.get(&return_path).await?), "Not paid yet");
 
     for event in stripe.pay(&order, now_s()) {
         // Signed by Stripe's own library.
         let signature = python(&["sign", SECRET], event.body.as_bytes())?;
-        let heard = hear(&server, signature.trim(), event.body).await?;
-        assert_eq!((heard.status.as_u16(), heard.json()), (200, json!({ "received": true })));
+        let webhook_reply = send_event(&server, signature.trim(), event.body).await?;
+        assert_eq!((webhook_reply.status.as_u16(), webhook_reply.json()), (200, json!({ "received": true })));
     }
-    assert_eq!(title(&server.get(&back).await?), "Paid");
-    assert_eq!(me(&server, &key).await?, ("free".to_owned(), 1_000));
+    assert_eq!(title(&server.get(&return_path).await?), "Paid");
+    assert_eq!(account_status(&server, &key).await?, ("free".to_owned(), 1_000));
     let read = server.get_as(&key, &path).await?;
     assert_eq!((read.status.as_u16(), read.header("x-credits-remaining")), (200, "999"));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sixty_four_clients_spend_what_was_bought_to_exactly_zero() -> Result<()> {
+async fn purchase_64_clients_spend_credits_to_zero() -> Result<()> {
     const CLIENTS: usize = 64;
-    const EACH: usize = 17;
+    const REQUESTS_PER_CLIENT: usize = 17;
     const BOUGHT: usize = 1_000;
-    let proxy = platform(&[VIDEO], Duration::ZERO)?;
-    let mut shop = Shop::open().await?;
-    shop.settings.insert("VERBATIM_PLANS__FREE__CREDITS".to_owned(), "0".to_owned());
-    shop.settings.extend(crate::server::platform::settings(&proxy));
-    shop.restart(|_| Ok(()))?;
-    let order = shop.buy("1k").await?;
-    shop.deliver(&shop.stripe.pay(&order, now_s())).await?;
-    assert_eq!(shop.me().await?.1, BOUGHT as u64);
+    let proxy = start_platform(&[VIDEO], Duration::ZERO)?;
+    let mut fixture = PurchaseFixture::start().await?;
+    fixture.settings.insert("VERBATIM_PLANS__FREE__CREDITS".to_owned(), "0".to_owned());
+    fixture.settings.extend(crate::server::platform::platform_settings(&proxy));
+    fixture.restart(|_| Ok(()))?;
+    let order = fixture.buy("1k").await?;
+    fixture.deliver(&fixture.stripe.pay(&order, now_s())).await?;
+    assert_eq!(fixture.status().await?.1, BOUGHT as u64);
 
-    let shop = Arc::new(shop);
+    let fixture = Arc::new(fixture);
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        let shop = Arc::clone(&shop);
+        let fixture = Arc::clone(&fixture);
         clients.spawn(async move {
             let mut delivered = 0;
-            for _ in 0..EACH {
+            for _ in 0..REQUESTS_PER_CLIENT {
                 let path = format!("/api/v1/transcript?video_id={VIDEO}");
-                let reply = shop.server.get_as(&shop.key, &path).await?;
+                let reply = fixture.server.get_as(&fixture.key, &path).await?;
                 match reply.status {
                     StatusCode::OK => delivered += 1,
                     StatusCode::PAYMENT_REQUIRED => {}
@@ -115,6 +115,6 @@ async fn sixty_four_clients_spend_what_was_bought_to_exactly_zero() -> Result<()
     while let Some(client) = clients.join_next().await {
         delivered += client??;
     }
-    assert_eq!((delivered, shop.me().await?.1), (BOUGHT, 0));
-    shop.audited()
+    assert_eq!((delivered, fixture.status().await?.1), (BOUGHT, 0));
+    fixture.audit_ledger()
 }

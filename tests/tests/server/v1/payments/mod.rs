@@ -1,4 +1,4 @@
-//! Buying over HTTP: at a Stripe that remembers, and in the sandbox.
+//! Payments over HTTP: with a stateful fake Stripe, and in the sandbox.
 
 mod events;
 mod journey;
@@ -12,23 +12,23 @@ use http::Method;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::post::{Outbox, account};
+use super::mail_client::{MailClient, create_account};
 use crate::{
-    server::harness::{Reply, Server, run, verbatim},
-    stripe::fake::{Event, KEY, SECRET, Stripe},
+    server::harness::{ServerFixture, ServerReply, run, verbatim},
+    stripe::fake::{FakeEvent, FakeStripe, KEY, SECRET},
 };
 
-/// A server that sells at a Stripe, and one account of it.
-struct Shop {
-    stripe: Stripe,
+/// A server with Stripe payments, and an account of it.
+struct PurchaseFixture {
+    stripe: FakeStripe,
     data: TempDir,
     settings: BTreeMap<String, String>,
-    server: Server,
+    server: ServerFixture,
     key: String,
 }
 
-/// The settings with which a server sells at this Stripe.
-fn settings(stripe: &Stripe) -> BTreeMap<String, String> {
+/// The settings of a server with payments at this Stripe.
+fn settings(stripe: &FakeStripe) -> BTreeMap<String, String> {
     let settings = [
         ("VERBATIM_STRIPE__SECRET_KEY", KEY),
         ("VERBATIM_STRIPE__WEBHOOK_SECRETS", SECRET),
@@ -40,31 +40,31 @@ fn settings(stripe: &Stripe) -> BTreeMap<String, String> {
     settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-fn start(data: &TempDir, settings: &BTreeMap<String, String>) -> Result<Server> {
+fn start(data: &TempDir, settings: &BTreeMap<String, String>) -> Result<ServerFixture> {
     let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    Server::start(data, &settings)
+    ServerFixture::start(data, &settings)
 }
 
-impl Shop {
-    async fn open() -> Result<Self> {
-        let (stripe, data) = (Stripe::start().await?, TempDir::new()?);
+impl PurchaseFixture {
+    async fn start() -> Result<Self> {
+        let (stripe, data) = (FakeStripe::start().await?, TempDir::new()?);
         let settings = settings(&stripe);
         let server = start(&data, &settings)?;
-        let mut outbox = Outbox::of(&data);
-        let key = account(&server, &mut outbox, "ann@example.org").await?;
+        let mut outbox = MailClient::new(&data);
+        let key = create_account(&server, &mut outbox, "ann@example.org").await?;
         Ok(Self { stripe, data, settings, server, key })
     }
 
-    /// Stops the server, does something, and starts it again.
-    fn restart(&mut self, meanwhile: impl FnOnce(&TempDir) -> Result<()>) -> Result<()> {
+    /// Stops the server, changes its data, and starts it again.
+    fn restart(&mut self, change: impl FnOnce(&TempDir) -> Result<()>) -> Result<()> {
         ensure!(self.server.stop()?.success(), "the server did not end well");
-        meanwhile(&self.data)?;
+        change(&self.data)?;
         self.server = start(&self.data, &self.settings)?;
         Ok(())
     }
 
-    /// Asks for a page; returns the order that is paid on it.
-    async fn order(&self, path: &str, body: &str) -> Result<String> {
+    /// Requests a checkout session and returns its order.
+    async fn open_order(&self, path: &str, body: &str) -> Result<String> {
         let reply = post(&self.server, &self.key, path, body).await?;
         ensure!(reply.status == 200, "{}", reply.text());
         let url = reply.json()["checkout_url"].as_str().context("no address")?.to_owned();
@@ -74,48 +74,48 @@ impl Shop {
     }
 
     async fn buy(&self, pack: &str) -> Result<String> {
-        self.order("buy-credits", &json!({ "pack": pack }).to_string()).await
+        self.open_order("buy-credits", &json!({ "pack": pack }).to_string()).await
     }
 
     async fn subscribe(&self, plan: &str) -> Result<String> {
-        self.order("subscribe", &json!({ "plan": plan }).to_string()).await
+        self.open_order("subscribe", &json!({ "plan": plan }).to_string()).await
     }
 
-    /// Sends events as Stripe does; all are taken.
-    async fn deliver(&self, events: &[Event]) -> Result<()> {
+    /// Sends events as Stripe does; the server accepts all of them.
+    async fn deliver(&self, events: &[FakeEvent]) -> Result<()> {
         for event in events {
-            let reply = hear(&self.server, &event.signature(), event.body.clone()).await?;
+            let reply = send_event(&self.server, &event.signature(), event.body.clone()).await?;
             ensure!(reply.status == 200, "{}: {}", event.kind, reply.text());
         }
         Ok(())
     }
 
-    /// The plan and what is left.
-    async fn me(&self) -> Result<(String, u64)> {
-        me(&self.server, &self.key).await
+    /// Plan and remaining credits.
+    async fn status(&self) -> Result<(String, u64)> {
+        account_status(&self.server, &self.key).await
     }
 
-    /// The ledger adds up, by the operator's own command.
-    fn audited(&self) -> Result<()> {
+    /// Runs the operator's audit and checks that the ledger is consistent.
+    fn audit_ledger(&self) -> Result<()> {
         let audit = run(verbatim(self.data.path(), &["ledger", "audit"]), b"")?;
         ensure!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
         Ok(())
     }
 }
 
-async fn post(server: &Server, key: &str, path: &str, body: &str) -> Result<Reply> {
+async fn post(server: &ServerFixture, key: &str, path: &str, body: &str) -> Result<ServerReply> {
     let bearer = format!("Bearer {key}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     server.send(Method::POST, &format!("/api/v1/{path}"), &headers, body.to_owned()).await
 }
 
-/// An event with this signature.
-async fn hear(server: &Server, signature: &str, body: String) -> Result<Reply> {
+/// Sends an event with this signature.
+async fn send_event(server: &ServerFixture, signature: &str, body: String) -> Result<ServerReply> {
     let headers = [("stripe-signature", signature), ("content-type", "application/json; charset=utf-8")];
     server.send(Method::POST, "/api/v1/webhooks/stripe", &headers, body).await
 }
 
-async fn me(server: &Server, key: &str) -> Result<(String, u64)> {
+async fn account_status(server: &ServerFixture, key: &str) -> Result<(String, u64)> {
     let reply = server.get_as(key, "/api/v1/me").await?;
     ensure!(reply.status == 200, "{}", reply.text());
     let me = reply.json();
@@ -124,13 +124,13 @@ async fn me(server: &Server, key: &str) -> Result<(String, u64)> {
 }
 
 /// The title of a page.
-fn title(page: &Reply) -> String {
+fn title(page: &ServerReply) -> String {
     let text = page.text();
     let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
     title.map_or_else(|| text.clone(), |(title, _)| title.to_owned())
 }
 
-/// Moves every order back in time, by the hand of somebody who waited that long.
+/// Moves the creation of every order back in time.
 fn age_orders(data: &TempDir, millis: u64) -> Result<()> {
     let change = format!("UPDATE orders SET created_at = created_at - {millis}");
     let status = Command::new("sqlite3").arg(data.path().join("verbatim.db")).arg(change).status()?;

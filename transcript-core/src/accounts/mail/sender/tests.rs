@@ -1,3 +1,5 @@
+//! Tests of the mail sender with in-memory stores and paused time.
+
 use std::{
     collections::VecDeque,
     sync::{Mutex, atomic::AtomicU32, atomic::Ordering::Relaxed},
@@ -9,384 +11,387 @@ use tokio::{sync::mpsc, time::Instant};
 use super::*;
 use crate::{
     Timestamp,
-    accounts::mail::RingingOutbox,
-    directory::{NewKey, Redeem, Redeemed},
+    accounts::mail::NotifyingOutbox,
+    directory::{NewKeyRecord, RedeemOutcome, RedeemRequest},
     error::ErrorKind,
     ids::{AccountId, KeyId, WalletId},
     memory::{MemoryDirectory, MemoryOutbox},
 };
 
-/// A clock that goes with tokio's time, which is paused.
+/// A clock that follows tokio's paused time.
 #[derive(Debug)]
-struct Paused(Instant);
+struct FrozenClock(Instant);
 
-impl Paused {
+impl FrozenClock {
     #[expect(clippy::disallowed_methods, reason = "the runtime's time is paused: only the test moves it")]
     fn start() -> Self {
         Self(Instant::now())
     }
 }
 
-impl Clock for Paused {
+impl Clock for FrozenClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(1_000_000).plus(self.0.elapsed())
     }
 }
 
 #[derive(Debug)]
-struct Counting(AtomicU32);
+struct SequentialRandom(AtomicU32);
 
-impl Random for Counting {
+impl Random for SequentialRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {
         (0..count).map(|_| (self.0.fetch_add(1, Relaxed).wrapping_mul(2_654_435_761) >> 24) as u8).collect()
     }
 }
 
-/// What the mail server does with a mail.
+/// Fault of the mail server for one mail.
 #[derive(Debug)]
-enum Fate {
+enum DeliveryFault {
     Fail(Retry),
     Stall,
-    /// It takes the mail, and its answer never arrives.
-    TakeAndStall,
+    /// It accepts the mail, but its reply never arrives.
+    AcceptAndStall,
     Panic,
 }
 
-/// Takes every mail, unless another fate is in store.
+/// Accepts every mail, unless a fault is queued.
 #[derive(Debug)]
-struct Post {
-    fates: Mutex<VecDeque<Fate>>,
-    clock: Arc<Paused>,
-    taken: mpsc::UnboundedSender<(Timestamp, Mail)>,
+struct FakeMailer {
+    faults: Mutex<VecDeque<DeliveryFault>>,
+    clock: Arc<FrozenClock>,
+    delivered: mpsc::UnboundedSender<(Timestamp, MailMessage)>,
 }
 
 #[async_trait]
-impl Mailer for Post {
-    async fn send(&self, mail: Mail) -> Result<()> {
-        let fate = self.fates.lock().unwrap().pop_front();
-        let take = |mail| self.taken.send((self.clock.now(), mail)).unwrap();
-        match fate {
-            None => take(mail),
-            Some(Fate::Fail(retry)) => {
-                return Err(Error::new(ErrorKind::Unavailable, retry, "the server says no"));
+impl Mailer for FakeMailer {
+    async fn send(&self, mail: MailMessage) -> Result<()> {
+        let next_fault = self.faults.lock().unwrap().pop_front();
+        let deliver = |mail| self.delivered.send((self.clock.now(), mail)).unwrap();
+        match next_fault {
+            None => deliver(mail),
+            Some(DeliveryFault::Fail(retry)) => {
+                return Err(Error::new(ErrorKind::Unavailable, retry, "the server rejected the mail"));
             }
-            Some(Fate::Stall) => std::future::pending().await,
-            Some(Fate::TakeAndStall) => {
-                take(mail);
+            Some(DeliveryFault::Stall) => std::future::pending().await,
+            Some(DeliveryFault::AcceptAndStall) => {
+                deliver(mail);
                 std::future::pending().await
             }
-            Some(Fate::Panic) => panic!("a mailer's defect"),
+            Some(DeliveryFault::Panic) => panic!("a mailer's defect"),
         }
         Ok(())
     }
 }
 
-struct World {
-    outbox: RingingOutbox,
-    bell: Bell,
+struct SenderFixture {
+    outbox: NotifyingOutbox,
+    notifier: OutboxNotifier,
     directory: MemoryDirectory,
-    parts: SenderParts,
-    post: Arc<Post>,
-    taken: mpsc::UnboundedReceiver<(Timestamp, Mail)>,
+    deps: MailSenderDeps,
+    mailer: Arc<FakeMailer>,
+    delivered: mpsc::UnboundedReceiver<(Timestamp, MailMessage)>,
 }
 
-impl World {
-    fn new(fates: impl IntoIterator<Item = Fate>) -> Self {
-        Self::over(Arc::new(MemoryOutbox::default()), fates)
+impl SenderFixture {
+    fn new(faults: impl IntoIterator<Item = DeliveryFault>) -> Self {
+        Self::with_outbox(Arc::new(MemoryOutbox::default()), faults)
     }
 
-    fn over(outbox: Arc<dyn Outbox>, fates: impl IntoIterator<Item = Fate>) -> Self {
-        let (sender, taken) = mpsc::unbounded_channel();
-        let clock = Arc::new(Paused::start());
-        let post = Arc::new(Post {
-            fates: Mutex::new(fates.into_iter().collect()),
+    fn with_outbox(outbox: Arc<dyn Outbox>, faults: impl IntoIterator<Item = DeliveryFault>) -> Self {
+        let (sender, delivered) = mpsc::unbounded_channel();
+        let clock = Arc::new(FrozenClock::start());
+        let mailer = Arc::new(FakeMailer {
+            faults: Mutex::new(faults.into_iter().collect()),
             clock: Arc::clone(&clock),
-            taken: sender,
+            delivered: sender,
         });
         let directory = MemoryDirectory::default();
-        let bell = Bell::default();
-        let outbox = RingingOutbox::new(outbox, bell.clone());
-        let parts = SenderParts {
+        let notifier = OutboxNotifier::default();
+        let outbox = NotifyingOutbox::new(outbox, notifier.clone());
+        let deps = MailSenderDeps {
             outbox: Arc::new(outbox.clone()),
             directory: Arc::new(directory.clone()),
-            mailer: Arc::clone(&post) as _,
+            mailer: Arc::clone(&mailer) as _,
             clock,
-            random: Arc::new(Counting(AtomicU32::new(0))),
-            letterhead: Letterhead::default(),
+            random: Arc::new(SequentialRandom(AtomicU32::new(0))),
+            branding: MailBranding::default(),
         };
-        Self { outbox, bell, directory, parts, post, taken }
+        Self { outbox, notifier, directory, deps, mailer, delivered }
     }
 
-    fn start(&self) -> RunningSender {
-        MailSender::new(self.parts.clone(), self.bell.clone()).start(&Handle::current())
+    fn start(&self) -> MailSenderHandle {
+        MailSender::new(self.deps.clone(), self.notifier.clone()).start(&Handle::current())
     }
 
     async fn queue(&self, id: &str, to: &str) {
         let intent =
             MailIntent { id: id.to_owned(), kind: "verify".to_owned(), to: to.to_owned(), attempts: 0 };
-        self.outbox.queue(intent, self.parts.clock.now()).await.unwrap();
+        self.outbox.queue(intent, self.deps.clock.now()).await.unwrap();
     }
 
-    async fn taken(&mut self) -> (Timestamp, Mail) {
-        // Time that is paused passes when everybody waits: a day is over in a moment.
-        tokio::time::timeout(Duration::from_secs(86_400), self.taken.recv()).await.unwrap().unwrap()
+    async fn delivered(&mut self) -> (Timestamp, MailMessage) {
+        // Paused time passes when every task waits: a day is over at once.
+        tokio::time::timeout(Duration::from_secs(86_400), self.delivered.recv()).await.unwrap().unwrap()
     }
 
-    async fn nothing_for(&mut self, time: Duration) {
-        let taken = tokio::time::timeout(time, self.taken.recv()).await;
-        assert!(taken.is_err(), "{taken:?}");
+    async fn expect_none_for(&mut self, time: Duration) {
+        let delivered = tokio::time::timeout(time, self.delivered.recv()).await;
+        assert!(delivered.is_err(), "{delivered:?}");
     }
 
-    /// What comes of following the link of a mail.
-    async fn follow(&self, mail: &Mail, confirmed: bool, name: &str) -> Redeemed {
+    /// Opens the link of a mail.
+    async fn redeem_link(&self, mail: &MailMessage, confirmed: bool, name: &str) -> RedeemOutcome {
         let token = token(mail);
-        let now = self.parts.clock.now();
-        let key = NewKey {
+        let now = self.deps.clock.now();
+        let key = NewKeyRecord {
             id: KeyId::new(format!("key-{name}")),
             digest: Sha256::digest(name).to_vec(),
             hint: "vba_".to_owned(),
             now,
         };
-        let ask = Redeem {
+        let redeem = RedeemRequest {
             digest: Sha256::digest(token.as_bytes()).to_vec(),
             confirmed,
             new_account: AccountId::new(name),
             new_wallet: WalletId::new(name),
             key,
         };
-        self.directory.redeem(ask).await.unwrap()
+        self.directory.redeem(redeem).await.unwrap()
     }
 }
 
-fn token(mail: &Mail) -> String {
+fn token(mail: &MailMessage) -> String {
     let (_, rest) = mail.text.split_once("/api/v1/verify?token=").unwrap();
     rest.lines().next().unwrap().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queued_mail_is_sent_at_once_with_a_token_that_works() {
-    let mut world = World::new([]);
-    let _sender = world.start();
-    // The sender sleeps by now, and only the bell can wake it before its time.
-    world.nothing_for(Duration::from_secs(5)).await;
-    let queued = world.parts.clock.now();
-    world.queue("m1", "ann@example.org").await;
-    let (at, mail) = world.taken().await;
-    assert_eq!((at, mail.to.as_str()), (queued, "ann@example.org"));
+async fn mail_sender_queued_mail_is_sent_at_once_with_valid_token() {
+    let mut fixture = SenderFixture::new([]);
+    let _sender = fixture.start();
+    // The sender sleeps now, and only the notifier can wake it early.
+    fixture.expect_none_for(Duration::from_secs(5)).await;
+    let queued_at = fixture.deps.clock.now();
+    fixture.queue("m1", "ann@example.org").await;
+    let (at, mail) = fixture.delivered().await;
+    assert_eq!((at, mail.to.as_str()), (queued_at, "ann@example.org"));
     assert_eq!(token(&mail).len(), 64);
     assert!(mail.text.contains("confirm the address"), "{}", mail.text);
-    let redeemed = world.follow(&mail, false, "a").await;
-    assert!(matches!(redeemed, Redeemed::Issued { first: true, .. }), "{redeemed:?}");
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    let redeemed = fixture.redeem_link(&mail, false, "a").await;
+    assert!(matches!(redeemed, RedeemOutcome::Issued { first: true, .. }), "{redeemed:?}");
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_text_is_that_of_what_the_link_does_when_it_is_sent() {
-    let mut world = World::new([]);
-    let sender = world.start();
-    world.queue("m1", "ann@example.org").await;
-    let (_, first) = world.taken().await;
-    world.follow(&first, false, "a").await;
-    // It was queued as `verify`, and there is an account by now.
-    world.queue("m2", "ann@example.org").await;
-    let (_, second) = world.taken().await;
-    assert!(second.text.contains("asked for a new API key"), "{}", second.text);
-    assert_eq!(world.follow(&second, false, "b").await, Redeemed::NeedsConfirmation);
+async fn mail_sender_text_matches_account_state_at_send() {
+    let mut fixture = SenderFixture::new([]);
+    let sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    let (_, first) = fixture.delivered().await;
+    fixture.redeem_link(&first, false, "a").await;
+    // It was queued as `verify`, and there is an account now.
+    fixture.queue("m2", "ann@example.org").await;
+    let (_, second) = fixture.delivered().await;
+    assert!(second.text.contains("request for a new API key"), "{}", second.text);
+    assert_eq!(fixture.redeem_link(&second, false, "b").await, RedeemOutcome::NeedsConfirmation);
     sender.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_in_passing_is_tried_again_with_longer_and_longer_pauses() {
+async fn mail_sender_transient_failure_is_retried_with_growing_pauses() {
     let after = Retry::After(Duration::from_secs(100));
-    let fates = [Retry::Backoff, Retry::Backoff, after, Retry::Backoff].map(Fate::Fail);
-    let mut world = World::new(fates);
-    let began = world.parts.clock.now();
-    let _sender = world.start();
-    world.queue("m1", "ann@example.org").await;
-    let (at, _) = world.taken().await;
-    // 15 + 30 + 100 (asked for) + 120 seconds, each seen at the next look.
-    let took = at.since(began).as_secs();
-    assert!((265..=265 + 4 * LOOK_EVERY.as_secs()).contains(&took), "{took}");
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    let faults = [Retry::Backoff, Retry::Backoff, after, Retry::Backoff].map(DeliveryFault::Fail);
+    let mut fixture = SenderFixture::new(faults);
+    let started_at = fixture.deps.clock.now();
+    let _sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    let (at, _) = fixture.delivered().await;
+    // 15 + 30 + 100 (requested) + 120 seconds, each noticed by the next poll.
+    let elapsed = at.since(started_at).as_secs();
+    assert!((265..=265 + 4 * POLL_INTERVAL.as_secs()).contains(&elapsed), "{elapsed}");
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_refused_for_good_is_never_tried_again() {
-    let mut world = World::new([Fate::Fail(Retry::Never)]);
-    let _sender = world.start();
-    world.queue("m1", "nobody@example.org").await;
-    world.nothing_for(Duration::from_secs(86_400)).await;
-    world.queue("m2", "ann@example.org").await;
-    assert_eq!(world.taken().await.1.to, "ann@example.org");
+async fn mail_sender_permanent_failure_is_not_retried() {
+    let mut fixture = SenderFixture::new([DeliveryFault::Fail(Retry::Never)]);
+    let _sender = fixture.start();
+    fixture.queue("m1", "bounce@example.org").await;
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
+    fixture.queue("m2", "ann@example.org").await;
+    assert_eq!(fixture.delivered().await.1.to, "ann@example.org");
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_are_bounded() {
-    let mut world = World::new((0..100).map(|_| Fate::Fail(Retry::Backoff)));
-    let _sender = world.start();
-    world.queue("m1", "ann@example.org").await;
-    world.nothing_for(Duration::from_secs(7 * 86_400)).await;
-    assert_eq!(world.post.fates.lock().unwrap().len(), 100 - ATTEMPTS_MAX as usize);
-    // One that ends its process each time is given up, too, without being tried any more.
-    let world = World::new([]);
-    world.queue("m1", "ann@example.org").await;
+async fn mail_sender_attempts_are_bounded() {
+    let mut fixture = SenderFixture::new((0..100).map(|_| DeliveryFault::Fail(Retry::Backoff)));
+    let _sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    fixture.expect_none_for(Duration::from_secs(7 * 86_400)).await;
+    assert_eq!(fixture.mailer.faults.lock().unwrap().len(), 100 - ATTEMPTS_MAX as usize);
+    // A mail whose sender dies each time is abandoned, too, without another attempt.
+    let fixture = SenderFixture::new([]);
+    fixture.queue("m1", "ann@example.org").await;
     for _ in 0..ATTEMPTS_MAX {
-        let now = world.parts.clock.now();
-        let leased = world.outbox.due(&Holder::new("dead"), now, now.plus(LEASE), 1).await.unwrap();
+        let now = fixture.deps.clock.now();
+        let leased = fixture.outbox.lease_due(&Holder::new("dead"), now, now.plus(LEASE), 1).await.unwrap();
         assert_eq!(leased.len(), 1);
         tokio::time::advance(LEASE).await;
     }
-    let mut world = world;
-    let _sender = world.start();
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    let mut fixture = fixture;
+    let _sender = fixture.start();
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_mail_of_unknown_kind_is_given_up() {
-    let mut world = World::new([]);
-    let _sender = world.start();
+async fn mail_sender_unknown_kind_is_abandoned() {
+    let mut fixture = SenderFixture::new([]);
+    let _sender = fixture.start();
     let intent = MailIntent {
         id: "m".to_owned(),
         kind: "newsletter".to_owned(),
         to: "ann@example.org".to_owned(),
         attempts: 0,
     };
-    world.outbox.queue(intent, world.parts.clock.now()).await.unwrap();
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    fixture.outbox.queue(intent, fixture.deps.clock.now()).await.unwrap();
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_stalls_or_panics_holds_up_no_other() {
-    let mut world = World::new([Fate::Stall, Fate::Panic]);
-    let _sender = world.start();
+async fn mail_sender_stalled_or_panicked_send_delays_no_other() {
+    let mut fixture = SenderFixture::new([DeliveryFault::Stall, DeliveryFault::Panic]);
+    let _sender = fixture.start();
     for id in ["stalls", "panics", "goes"] {
-        world.queue(id, &format!("{id}@example.org")).await;
+        fixture.queue(id, &format!("{id}@example.org")).await;
     }
-    let began = world.parts.clock.now();
-    let (at, mail) = world.taken().await;
-    assert_eq!((at, mail.to.as_str()), (began, "goes@example.org"));
-    // The one that stalled is given up after its time and tried again, the other one when its lease ends.
-    let (at, mail) = world.taken().await;
-    let took = at.since(began);
+    let started_at = fixture.deps.clock.now();
+    let (at, mail) = fixture.delivered().await;
+    assert_eq!((at, mail.to.as_str()), (started_at, "goes@example.org"));
+    // The stalled mail is retried after its timeout, the other one when its lease expires.
+    let (at, mail) = fixture.delivered().await;
+    let elapsed = at.since(started_at);
     assert_eq!(mail.to, "stalls@example.org");
-    assert!(took >= SENDING_MAX + FIRST_PAUSE && took <= SENDING_MAX + FIRST_PAUSE + LOOK_EVERY, "{took:?}");
-    let (at, mail) = world.taken().await;
-    let took = at.since(began);
+    assert!(
+        elapsed >= SEND_TIMEOUT + FIRST_PAUSE && elapsed <= SEND_TIMEOUT + FIRST_PAUSE + POLL_INTERVAL,
+        "{elapsed:?}"
+    );
+    let (at, mail) = fixture.delivered().await;
+    let elapsed = at.since(started_at);
     assert_eq!(mail.to, "panics@example.org");
-    assert!(took >= LEASE && took <= LEASE + LOOK_EVERY, "{took:?}");
+    assert!(elapsed >= LEASE && elapsed <= LEASE + POLL_INTERVAL, "{elapsed:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_that_dies_loses_no_mail_and_every_copy_works() {
-    let mut world = World::new([Fate::TakeAndStall]);
-    let sender = world.start();
-    world.queue("m1", "ann@example.org").await;
-    let (died, first) = world.taken().await;
+async fn mail_sender_crash_loses_no_mail_and_each_token_works() {
+    let mut fixture = SenderFixture::new([DeliveryFault::AcceptAndStall]);
+    let sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    let (crashed_at, first) = fixture.delivered().await;
     drop(sender);
-    let _next = world.start();
-    let (at, second) = world.taken().await;
-    let took = at.since(died);
-    assert!(took >= LEASE && took <= LEASE + LOOK_EVERY, "{took:?}");
+    let _next = fixture.start();
+    let (at, second) = fixture.delivered().await;
+    let elapsed = at.since(crashed_at);
+    assert!(elapsed >= LEASE && elapsed <= LEASE + POLL_INTERVAL, "{elapsed:?}");
     assert_ne!(token(&first), token(&second));
-    // Either is good; the one that is used voids the other.
-    assert!(matches!(world.follow(&first, false, "a").await, Redeemed::Issued { .. }));
-    assert_eq!(world.follow(&second, true, "b").await, Redeemed::Invalid);
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    // Both are valid; using one revokes the other.
+    assert!(matches!(fixture.redeem_link(&first, false, "a").await, RedeemOutcome::Issued { .. }));
+    assert_eq!(fixture.redeem_link(&second, true, "b").await, RedeemOutcome::Invalid);
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn stopping_waits_for_what_is_on_its_way_and_takes_no_more() {
-    let mut world = World::new([Fate::TakeAndStall]);
-    let sender = world.start();
-    world.queue("m1", "ann@example.org").await;
-    world.taken().await;
-    let began = world.parts.clock.now();
+async fn mail_sender_stop_waits_for_sends_and_leases_no_more() {
+    let mut fixture = SenderFixture::new([DeliveryFault::AcceptAndStall]);
+    let sender = fixture.start();
+    fixture.queue("m1", "ann@example.org").await;
+    fixture.delivered().await;
+    let started_at = fixture.deps.clock.now();
     sender.stop().await;
-    assert_eq!(world.parts.clock.now().since(began), SENDING_MAX, "the mail on its way had its time");
-    world.queue("m2", "ben@example.org").await;
-    world.nothing_for(Duration::from_secs(86_400)).await;
+    assert_eq!(fixture.deps.clock.now().since(started_at), SEND_TIMEOUT, "the send in progress had its time");
+    fixture.queue("m2", "ben@example.org").await;
+    fixture.expect_none_for(Duration::from_secs(86_400)).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_senders_send_each_mail_once() {
-    let mut world = World::new([]);
-    let senders = [world.start(), world.start(), world.start()];
+async fn mail_sender_concurrent_senders_send_each_mail_once() {
+    let mut fixture = SenderFixture::new([]);
+    let senders = [fixture.start(), fixture.start(), fixture.start()];
     for n in 0..50 {
-        world.queue(&format!("m{n}"), &format!("{n}@example.org")).await;
+        fixture.queue(&format!("m{n}"), &format!("{n}@example.org")).await;
     }
     let mut to = Vec::new();
     for _ in 0..50 {
-        to.push(world.taken().await.1.to);
+        to.push(fixture.delivered().await.1.to);
     }
     to.sort();
     to.dedup();
     assert_eq!(to.len(), 50);
-    world.nothing_for(Duration::from_secs(3_600)).await;
+    fixture.expect_none_for(Duration::from_secs(3_600)).await;
     for sender in senders {
         sender.stop().await;
     }
 }
 
-/// An outbox whose `done` fails this often.
+/// An outbox whose first `failures` calls of `finish` fail.
 #[derive(Debug)]
-struct Forgetful {
+struct FailingOutbox {
     outbox: MemoryOutbox,
     failures: AtomicU32,
 }
 
 #[async_trait]
-impl Outbox for Forgetful {
+impl Outbox for FailingOutbox {
     async fn queue(&self, intent: MailIntent, now: Timestamp) -> Result<()> {
         self.outbox.queue(intent, now).await
     }
 
-    async fn due(
+    async fn lease_due(
         &self,
         holder: &Holder,
         now: Timestamp,
-        until: Timestamp,
+        expires_at: Timestamp,
         limit: u32,
     ) -> Result<Vec<MailIntent>> {
-        self.outbox.due(holder, now, until, limit).await
+        self.outbox.lease_due(holder, now, expires_at, limit).await
     }
 
-    async fn forget(&self, to: &str, now: Timestamp) -> Result<u64> {
-        self.outbox.forget(to, now).await
+    async fn cancel_for_address(&self, to: &str, now: Timestamp) -> Result<u64> {
+        self.outbox.cancel_for_address(to, now).await
     }
 
-    async fn waiting(&self) -> Result<u64> {
-        self.outbox.waiting().await
+    async fn count_waiting(&self) -> Result<u64> {
+        self.outbox.count_waiting().await
     }
 
-    async fn done(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
+    async fn finish(&self, id: &str, retry_at: Option<Timestamp>) -> Result<()> {
         let left = self.failures.try_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         match left {
-            Ok(_) => Err(Error::unavailable("the store is away")),
-            Err(_) => self.outbox.done(id, retry_at).await,
+            Ok(_) => Err(Error::unavailable("the store is unavailable")),
+            Err(_) => self.outbox.finish(id, retry_at).await,
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_away_when_a_mail_is_done_is_told_again() {
+async fn mail_sender_done_store_failure_is_retried() {
     for (failures, copies) in [(3, 1), (10_000, 2)] {
-        let outbox = Forgetful { outbox: MemoryOutbox::default(), failures: AtomicU32::new(failures) };
+        let outbox = FailingOutbox { outbox: MemoryOutbox::default(), failures: AtomicU32::new(failures) };
         let outbox = Arc::new(outbox);
-        let mut world = World::over(Arc::clone(&outbox) as _, []);
-        let _sender = world.start();
-        world.queue("m1", "ann@example.org").await;
-        world.taken().await;
+        let mut fixture = SenderFixture::with_outbox(Arc::clone(&outbox) as _, []);
+        let _sender = fixture.start();
+        fixture.queue("m1", "ann@example.org").await;
+        fixture.delivered().await;
         if copies == 2 {
-            // It was never heard that the mail is done: its lease ends, and there is a second copy.
-            world.taken().await;
+            // The outbox never stored that the mail is done: its lease expires, and there is a second copy.
+            fixture.delivered().await;
             outbox.failures.store(0, Relaxed);
         }
-        world.nothing_for(Duration::from_secs(86_400)).await;
+        fixture.expect_none_for(Duration::from_secs(86_400)).await;
     }
 }
 
 #[test]
-fn pauses_grow_to_a_bound_and_end() {
+fn mail_sender_pauses_grow_to_bound_and_end() {
     let seconds: Vec<u64> =
         (1..).map_while(|attempt| pause(attempt, Retry::Backoff)).map(|pause| pause.as_secs()).collect();
     assert_eq!(seconds, [15, 30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600, 3_600]);

@@ -1,8 +1,8 @@
-//! A checkout of our own, for trying things out: nobody pays anything, and everything else is real.
+//! The sandbox: a payment provider for tests. Its payments are simulated; everything else is real.
 //!
-//! It is a provider like any other: what was bought is given by the same steps, from the same kind of facts.
-//! It keeps what it knows in the orders themselves. Its page must be marked plainly as a test, and be open
-//! only where nobody could mistake it for a shop (design 4, "Sandbox checkout").
+//! It is a provider like any other: purchases are granted by the same steps, from the same kind of snapshots.
+//! It stores its state in the orders themselves. Its page must be clearly marked as a test, and be open only
+//! where it cannot be mistaken for a real shop (specification 13).
 
 mod state;
 #[cfg(test)]
@@ -15,84 +15,84 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use super::{
-    Checkout, CheckoutPage, Heard, PATIENCE, PaidInvoice, PaymentFact, ROUNDS_MAX, Sale, Subject,
-    SubscriptionState, WebhookCall, contended,
+    CheckoutRequest, CheckoutSession, PaidInvoice, PaymentProvider, PaymentSnapshot, ProviderObject,
+    STORE_BUDGET, SubscriptionState, UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
 };
 use crate::{
-    accounts::{Item, Month, Order, OrderState, Orders, orders::all_of},
-    directory::Secrets,
-    engine::retry::persistently,
+    accounts::{BillingMonth, Order, OrderItem, OrderState, OrderStore, orders::list_all_for_account},
+    directory::SecretStore,
+    engine::retry::with_retries,
     error::Result,
     ids::OrderId,
     time::{Clock, Random, Timestamp},
 };
-pub use state::{SandboxDeed, SandboxStep};
-use state::{State, name_of, order_of};
+pub use state::{SandboxAction, SandboxStatus};
+use state::{SandboxRecord, parse_order_id, payment_id};
 
-/// The length of the secret that signs addresses, in bytes.
+/// The length of the secret that signs URLs, in bytes.
 const SECRET_LENGTH: u32 = 32;
-/// How many subscriptions that took each other's place are followed back.
+/// The largest number of replaced subscriptions that are followed back.
 const PREDECESSORS_MAX: usize = 12;
 
-/// What the sandbox works with.
+/// Dependencies of [`Sandbox`].
 #[derive(Clone, Debug)]
-pub struct SandboxParts {
+pub struct SandboxDeps {
     /// The orders.
-    pub orders: Arc<dyn Orders>,
+    pub orders: Arc<dyn OrderStore>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where the service's pages are, without a slash at its end.
+    /// The base URL of the service's pages, without a trailing slash.
     pub base_url: String,
 }
 
-/// The sandbox. A clone is a handle to the same one.
+/// The sandbox provider. Clones share one instance.
 #[derive(Clone)]
 pub struct Sandbox {
-    parts: SandboxParts,
+    deps: SandboxDeps,
     secret: Arc<[u8]>,
 }
 
-/// Whether something has a name of the sandbox: nobody ever pays for it.
+/// Whether an id belongs to the sandbox, so that no money is paid for it.
 pub(in crate::accounts) fn is_sandbox(name: &str) -> bool {
-    order_of(name).is_some()
+    parse_order_id(name).is_some()
 }
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sandbox").field("parts", &self.parts).finish_non_exhaustive()
+        f.debug_struct("Sandbox").field("deps", &self.deps).finish_non_exhaustive()
     }
 }
 
-/// An order as its page shows it.
+/// An order for its sandbox page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxOrder {
     /// The order.
     pub order: Order,
-    /// How far its payment is.
-    pub step: SandboxStep,
-    /// How much was given back, in the currency's smallest unit.
+    /// The status of its payment.
+    pub status: SandboxStatus,
+    /// The refunded amount, in the currency's smallest unit.
     pub returned_minor: u64,
 }
 
 impl Sandbox {
-    /// Opens the sandbox; fetches the secret that signs its addresses, or makes it at the first start.
+    /// Opens the sandbox; reads the secret that signs its URLs, or creates it at the first start.
     ///
     /// # Errors
-    /// As [`Secrets::secret`].
-    pub async fn open(parts: SandboxParts, secrets: &dyn Secrets, random: &dyn Random) -> Result<Self> {
-        let secret = secrets.secret("sandbox", random.bytes(SECRET_LENGTH)).await?;
-        Ok(Self { parts, secret: secret.into() })
+    /// As [`SecretStore::get_or_create`].
+    pub async fn open(deps: SandboxDeps, secrets: &dyn SecretStore, random: &dyn Random) -> Result<Self> {
+        let secret = secrets.get_or_create("sandbox", random.bytes(SECRET_LENGTH)).await?;
+        Ok(Self { deps, secret: secret.into() })
     }
 
-    /// The address of an order's page.
-    pub fn address(&self, order: &OrderId) -> String {
-        format!("{}/checkout/{order}/sandbox?token={}", self.parts.base_url, self.token(order))
+    /// The URL of an order's page.
+    pub fn page_url(&self, order: &OrderId) -> String {
+        format!("{}/checkout/{order}/sandbox?token={}", self.deps.base_url, self.token(order))
     }
 
-    /// An order for its page; none when the token is not the order's, or the order is not of the sandbox.
+    /// The order for its page; `None` if the token does not match or the order is not a sandbox order.
     ///
     /// # Errors
-    /// As [`Orders::order`].
+    /// As [`OrderStore::order`].
     pub async fn show(&self, order: &OrderId, token: &str) -> Result<Option<SandboxOrder>> {
         if !self.is_token(order, token) {
             return Ok(None);
@@ -100,84 +100,92 @@ impl Sandbox {
         let found = self.find(order).await?;
         Ok(found.map(|(order, state)| SandboxOrder {
             order,
-            step: state.step,
+            status: state.status,
             returned_minor: state.returned,
         }))
     }
 
-    /// Does something to an order on its page; returns the subject to follow then, and none as
-    /// [`Sandbox::show`] does. What cannot be done any more is not done.
+    /// Applies an action of the page to an order; returns the object to reconcile.
+    ///
+    /// `None` as for [`Sandbox::show`]. An action that is no longer possible changes nothing.
     ///
     /// # Errors
-    /// As [`Orders::update`].
-    pub async fn act(&self, order: &OrderId, token: &str, deed: SandboxDeed) -> Result<Option<Subject>> {
+    /// As [`OrderStore::update`].
+    pub async fn apply(
+        &self,
+        order: &OrderId,
+        token: &str,
+        action: SandboxAction,
+    ) -> Result<Option<ProviderObject>> {
         if !self.is_token(order, token) {
             return Ok(None);
         }
-        self.apply(order, deed).await
+        self.update_record(order, action).await
     }
 
-    async fn apply(&self, order: &OrderId, deed: SandboxDeed) -> Result<Option<Subject>> {
-        for _ in 0..ROUNDS_MAX {
-            let Some((read, state)) = self.find(order).await? else { return Ok(None) };
-            let after = state.after(deed, read.amount_minor, self.parts.clock.now());
-            let Some(after) = after else { return Ok(Some(Subject::new(name_of(order)))) };
-            let changed = Order { payment: Some(after.kept(order)), ..read.clone() };
-            let update = || self.parts.orders.update(changed.clone(), read.version);
-            if persistently(PATIENCE, update).await? {
-                return Ok(Some(Subject::new(name_of(order))));
+    async fn update_record(&self, order: &OrderId, action: SandboxAction) -> Result<Option<ProviderObject>> {
+        for _ in 0..UPDATE_ATTEMPTS_MAX {
+            let Some((stored, state)) = self.find(order).await? else { return Ok(None) };
+            let next = state.next(action, stored.amount_minor, self.deps.clock.now());
+            let Some(next) = next else { return Ok(Some(ProviderObject::new(payment_id(order)))) };
+            let changed = Order { payment: Some(next.encode(order)), ..stored.clone() };
+            let update = || self.deps.orders.update(changed.clone(), stored.version);
+            if with_retries(STORE_BUDGET, update).await? {
+                return Ok(Some(ProviderObject::new(payment_id(order))));
             }
         }
-        Err(contended())
+        Err(contention_error())
     }
 
-    /// Closes the other pages for plans that a buyer opened, and did not use: nobody pays for two.
-    async fn close_others(&self, own: &Order) -> Result<()> {
+    /// Closes the buyer's other unused pages for plans, so that no buyer pays for two.
+    async fn close_others(&self, current: &Order) -> Result<()> {
         let is_other = |order: &&Order| {
-            order.state == OrderState::Open && order.id != own.id && matches!(order.item, Item::Plan(_))
+            order.state == OrderState::Open
+                && order.id != current.id
+                && matches!(order.item, OrderItem::Plan(_))
         };
-        let orders = all_of(self.parts.orders.as_ref(), &own.account, PATIENCE).await?;
+        let orders = list_all_for_account(self.deps.orders.as_ref(), &current.account, STORE_BUDGET).await?;
         for other in orders.iter().filter(is_other) {
-            self.apply(&other.id, SandboxDeed::Cancel).await?;
+            self.update_record(&other.id, SandboxAction::Cancel).await?;
         }
         Ok(())
     }
 
-    async fn find(&self, id: &OrderId) -> Result<Option<(Order, State)>> {
-        let order = persistently(PATIENCE, || self.parts.orders.order(id)).await?;
-        Ok(order.and_then(|order| State::of(&order).map(|state| (order, state))))
+    async fn find(&self, id: &OrderId) -> Result<Option<(Order, SandboxRecord)>> {
+        let order = with_retries(STORE_BUDGET, || self.deps.orders.order(id)).await?;
+        Ok(order.and_then(|order| SandboxRecord::from_order(&order).map(|state| (order, state))))
     }
 
-    /// The subscription that an order began, with the months that were paid before in those whose place it
-    /// took.
+    /// The subscription that an order started, with the paid months of the subscriptions that it replaced.
     async fn subscription(
         &self,
         order: &Order,
-        state: &State,
+        state: &SandboxRecord,
         invoice: PaidInvoice,
     ) -> Result<SubscriptionState> {
         let mut invoices = vec![invoice];
-        let mut before = state.replaces.clone();
-        while let Some(name) = before.take().filter(|_| invoices.len() < PREDECESSORS_MAX) {
-            let Some(id) = order_of(&name) else { break };
+        let mut predecessor = state.replaces.clone();
+        while let Some(name) = predecessor.take().filter(|_| invoices.len() < PREDECESSORS_MAX) {
+            let Some(id) = parse_order_id(&name) else { break };
             let Some((order, state)) = self.find(&id).await? else { break };
             invoices.extend(state.invoice(&order));
-            before = state.replaces;
+            predecessor = state.replaces;
         }
-        let month = Month::of(Timestamp::from_millis(state.since), Timestamp::from_millis(state.since));
+        let month =
+            BillingMonth::new(Timestamp::from_millis(state.since), Timestamp::from_millis(state.since));
         Ok(SubscriptionState {
-            subscription: name_of(&order.id),
+            subscription: payment_id(&order.id),
             customer: None,
             anchor: month.start,
-            // Nobody pays a second month here.
-            is_ended: self.parts.clock.now() >= month.end,
+            // The sandbox renews nothing.
+            is_ended: self.deps.clock.now() >= month.end,
             replaces: state.replaces.clone(),
             invoices,
         })
     }
 
     fn mac(&self, order: &OrderId) -> Option<Hmac<Sha256>> {
-        // A key of any length is accepted.
+        // HMAC accepts a key of any length.
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).ok()?;
         Some(mac.chain_update(b"sandbox checkout ").chain_update(order.as_str()))
     }
@@ -190,7 +198,7 @@ impl Sandbox {
     fn is_token(&self, order: &OrderId, token: &str) -> bool {
         let digits = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = token.as_bytes().chunks(2).map(digits).collect();
-        // Compared in a time that tells nothing; a sign before a digit does not make a token.
+        // Compared in constant time; `from_str_radix` alone would accept a sign.
         let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
         bytes
             .filter(|_| is_hex)
@@ -199,49 +207,49 @@ impl Sandbox {
 }
 
 #[async_trait]
-impl Checkout for Sandbox {
-    async fn open(&self, sale: Sale) -> Result<CheckoutPage> {
-        let order = &sale.order;
-        if matches!(order.item, Item::Plan(_)) {
+impl PaymentProvider for Sandbox {
+    async fn create_checkout(&self, request: CheckoutRequest) -> Result<CheckoutSession> {
+        let order = &request.order;
+        if matches!(order.item, OrderItem::Plan(_)) {
             self.close_others(order).await?;
         }
-        let state = State::opened(self.parts.clock.now(), sale.subscription.clone());
-        // One that was opened before is as far as it is.
-        let payment = order.payment.clone().unwrap_or_else(|| state.kept(&order.id));
-        Ok(CheckoutPage {
-            url: self.address(&order.id),
+        let state = SandboxRecord::new(self.deps.clock.now(), request.subscription.clone());
+        // A session that was opened before keeps its state.
+        let payment = order.payment.clone().unwrap_or_else(|| state.encode(&order.id));
+        Ok(CheckoutSession {
+            url: self.page_url(&order.id),
             payment: Some(payment),
             customer: None,
             is_lasting: true,
         })
     }
 
-    async fn hear(&self, _: WebhookCall, _: Timestamp) -> Result<Heard> {
-        Ok(Heard::Refused { why: "the sandbox makes no calls".to_owned() })
+    async fn parse_webhook(&self, _: WebhookRequest, _: Timestamp) -> Result<WebhookOutcome> {
+        Ok(WebhookOutcome::Rejected { reason: "the sandbox sends no webhooks".to_owned() })
     }
 
-    async fn facts(&self, subject: &Subject) -> Result<Vec<PaymentFact>> {
-        let Some(order) = order_of(&subject.object) else { return Ok(Vec::new()) };
+    async fn snapshots(&self, subject: &ProviderObject) -> Result<Vec<PaymentSnapshot>> {
+        let Some(order) = parse_order_id(&subject.object) else { return Ok(Vec::new()) };
         let Some((order, state)) = self.find(&order).await? else { return Ok(Vec::new()) };
         Ok(vec![match state.invoice(&order) {
-            Some(invoice) => PaymentFact::Subscription(self.subscription(&order, &state, invoice).await?),
-            None => PaymentFact::Payment(state.payment(&order)),
+            Some(invoice) => PaymentSnapshot::Subscription(self.subscription(&order, &state, invoice).await?),
+            None => PaymentSnapshot::Payment(state.payment(&order)),
         }])
     }
 
-    async fn stop(&self, _: &str) -> Result<()> {
-        // Nobody pays a second month here.
+    async fn cancel_at_period_end(&self, _: &str) -> Result<()> {
+        // The sandbox renews nothing.
         Ok(())
     }
 
-    async fn close(&self, payment: &str) -> Result<()> {
-        match order_of(payment) {
-            Some(order) => self.apply(&order, SandboxDeed::Cancel).await.map(drop),
+    async fn expire_checkout(&self, payment: &str) -> Result<()> {
+        match parse_order_id(payment) {
+            Some(order) => self.update_record(&order, SandboxAction::Cancel).await.map(drop),
             None => Ok(()),
         }
     }
 
-    fn knows(&self, name: &str) -> bool {
-        order_of(name).is_some()
+    fn owns(&self, name: &str) -> bool {
+        parse_order_id(name).is_some()
     }
 }

@@ -1,102 +1,104 @@
-//! How far a payment in the sandbox is. It is kept in the order itself, where other providers' names for
-//! payments are: `sandbox-ORDER {"step": "paid", …}`.
+//! State of a sandbox payment.
+//!
+//! It is stored in the order where other providers' payment ids are: `sandbox-ORDER {"step": "paid", …}`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     accounts::{
-        Item, Month, Order,
-        payments::{Money, PaidInvoice, PaymentState, Progress},
+        BillingMonth, Order, OrderItem,
+        payments::{PaidInvoice, PaymentAmounts, PaymentProgress, PaymentState},
     },
     ids::OrderId,
     time::Timestamp,
 };
 
-/// What the sandbox's names begin with.
+/// The prefix of the sandbox's ids.
 pub(super) const PREFIX: &str = "sandbox-";
 
-/// The sandbox's name for what an order is paid with, and for the subscription that it begins.
-pub(super) fn name_of(order: &OrderId) -> String {
+/// The sandbox's id of an order's payment, and of the subscription that it starts.
+pub(super) fn payment_id(order: &OrderId) -> String {
     format!("{PREFIX}{order}")
 }
 
-/// The order of a name, alone or at the beginning of what is kept.
-pub(super) fn order_of(name: &str) -> Option<OrderId> {
+/// The order of a sandbox id, or of a stored state that begins with one.
+pub(super) fn parse_order_id(name: &str) -> Option<OrderId> {
     let name = name.split(' ').next().unwrap_or_default();
     name.strip_prefix(PREFIX).map(OrderId::new)
 }
 
-/// How far a payment is.
+/// Status of a payment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SandboxStep {
-    /// The page waits.
+pub enum SandboxStatus {
+    /// The page is open.
     Open,
-    /// The money is said to be under way.
+    /// The payment is in progress.
     Pending,
-    /// The money is said to be there.
+    /// The payment is complete.
     Paid,
-    /// It was cancelled, or the money never came.
+    /// It was cancelled, or the payment failed.
     Ended,
 }
 
-/// What a person does on the sandbox's page.
+/// An action on the sandbox's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SandboxDeed {
-    /// Pays at once.
+pub enum SandboxAction {
+    /// Pay at once.
     Pay,
-    /// Pays with something that takes days.
+    /// Pay with a method that takes days.
     PayLater,
-    /// Leaves without paying.
+    /// Leave without paying.
     Cancel,
-    /// Lets the money arrive that was under way.
-    Arrive,
-    /// Lets that money never arrive.
+    /// Complete a payment in progress.
+    Complete,
+    /// Let a payment in progress fail.
     Fail,
-    /// Gives so much back, in the currency's smallest unit.
+    /// Refund an amount, in the currency's smallest unit.
     Refund(u64),
 }
 
-/// A payment in the sandbox.
+/// Stored state of a sandbox payment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct State {
-    pub(super) step: SandboxStep,
-    /// When it came to this step, in milliseconds; of a plan that is paid: when its month began.
+pub(super) struct SandboxRecord {
+    #[serde(rename = "step")]
+    pub(super) status: SandboxStatus,
+    /// When it reached this status, in milliseconds; for a paid plan, the start of its month.
     pub(super) since: i64,
-    /// How much was given back.
+    /// The refunded amount.
     pub(super) returned: u64,
-    /// The subscription that a plan takes the place of.
+    /// The subscription that a plan replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) replaces: Option<String>,
 }
 
-impl State {
-    pub(super) fn opened(now: Timestamp, replaces: Option<String>) -> Self {
-        Self { step: SandboxStep::Open, since: now.as_millis(), returned: 0, replaces }
+impl SandboxRecord {
+    pub(super) fn new(now: Timestamp, replaces: Option<String>) -> Self {
+        Self { status: SandboxStatus::Open, since: now.as_millis(), returned: 0, replaces }
     }
 
-    /// The state that is kept in an order; none when it is not of the sandbox.
-    pub(super) fn of(order: &Order) -> Option<Self> {
+    /// The state stored in an order; `None` if it is not a sandbox order.
+    pub(super) fn from_order(order: &Order) -> Option<Self> {
         let (name, state) = order.payment.as_deref()?.split_once(' ')?;
-        (order_of(name)? == order.id).then_some(())?;
+        (parse_order_id(name)? == order.id).then_some(())?;
         serde_json::from_str(state).ok()
     }
 
-    /// The text to keep in an order.
-    pub(super) fn kept(&self, order: &OrderId) -> String {
-        // Numbers and texts always become JSON.
-        format!("{} {}", name_of(order), serde_json::to_string(self).unwrap_or_default())
+    /// The text that is stored in an order.
+    pub(super) fn encode(&self, order: &OrderId) -> String {
+        // Numbers and strings always serialize.
+        format!("{} {}", payment_id(order), serde_json::to_string(self).unwrap_or_default())
     }
 
-    /// What a deed makes of it; none when nothing comes of that deed now.
-    pub(super) fn after(&self, deed: SandboxDeed, amount_minor: u64, now: Timestamp) -> Option<Self> {
-        use SandboxStep::{Ended, Open, Paid, Pending};
-        let to = |step| Some(Self { step, since: now.as_millis(), ..self.clone() });
-        match (self.step, deed) {
-            (Open, SandboxDeed::Pay) | (Pending, SandboxDeed::Arrive) => to(Paid),
-            (Open, SandboxDeed::PayLater) => to(Pending),
-            (Open, SandboxDeed::Cancel) | (Pending, SandboxDeed::Fail) => to(Ended),
-            (Paid, SandboxDeed::Refund(minor)) => {
+    /// The state after an action; `None` if the action is not possible now.
+    pub(super) fn next(&self, action: SandboxAction, amount_minor: u64, now: Timestamp) -> Option<Self> {
+        use SandboxStatus::{Ended, Open, Paid, Pending};
+        let to = |status| Some(Self { status, since: now.as_millis(), ..self.clone() });
+        match (self.status, action) {
+            (Open, SandboxAction::Pay) | (Pending, SandboxAction::Complete) => to(Paid),
+            (Open, SandboxAction::PayLater) => to(Pending),
+            (Open, SandboxAction::Cancel) | (Pending, SandboxAction::Fail) => to(Ended),
+            (Paid, SandboxAction::Refund(minor)) => {
                 let returned = self.returned.checked_add(minor).filter(|sum| *sum <= amount_minor)?;
                 (minor > 0).then(|| Self { returned, ..self.clone() })
             }
@@ -104,15 +106,15 @@ impl State {
         }
     }
 
-    /// The month of a plan that was paid with an order; none when it is no plan, or not paid.
+    /// The paid month of an order for a plan; `None` for another item or an unpaid order.
     pub(super) fn invoice(&self, order: &Order) -> Option<PaidInvoice> {
-        let Item::Plan(plan) = order.item else { return None };
+        let OrderItem::Plan(plan) = order.item else { return None };
         let anchor = Timestamp::from_millis(self.since);
-        let month = Month::of(anchor, anchor);
-        (self.step == SandboxStep::Paid).then(|| PaidInvoice {
-            invoice: name_of(&order.id),
+        let month = BillingMonth::new(anchor, anchor);
+        (self.status == SandboxStatus::Paid).then(|| PaidInvoice {
+            invoice: payment_id(&order.id),
             order: Some(order.id.clone()),
-            first: true,
+            is_first_payment: true,
             plan,
             created_at: anchor,
             period_start: month.start,
@@ -121,21 +123,21 @@ impl State {
         })
     }
 
-    /// What the sandbox says of the payment of an order that is this far.
+    /// The payment snapshot of an order in this state.
     pub(super) fn payment(&self, order: &Order) -> PaymentState {
-        let progress = match self.step {
-            SandboxStep::Open | SandboxStep::Pending => Progress::Pending,
-            SandboxStep::Paid => Progress::Paid,
-            SandboxStep::Ended => Progress::Ended,
+        let progress = match self.status {
+            SandboxStatus::Open | SandboxStatus::Pending => PaymentProgress::Pending,
+            SandboxStatus::Paid => PaymentProgress::Paid,
+            SandboxStatus::Ended => PaymentProgress::Ended,
         };
         PaymentState { order: order.id.clone(), progress, money: self.money(order) }
     }
 
-    fn money(&self, order: &Order) -> Money {
-        Money {
+    fn money(&self, order: &Order) -> PaymentAmounts {
+        PaymentAmounts {
             amount_minor: order.amount_minor,
             currency: order.currency.clone(),
-            paid_minor: if self.step == SandboxStep::Paid { order.amount_minor } else { 0 },
+            paid_minor: if self.status == SandboxStatus::Paid { order.amount_minor } else { 0 },
             returned_minor: self.returned,
             disputed: false,
         }

@@ -1,30 +1,32 @@
+//! Tests of the sandbox provider with in-memory stores.
+
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
 use crate::{
     accounts::{
-        Item, OrderState, PlanTable,
-        payments::{BuyOutcome, BuyerSeen, OrderFate, Pack, PaymentParts, Payments, SubscribeOutcome},
+        OrderItem, OrderState, PlanTable,
+        payments::{BuyOutcome, BuyerStatus, OrderResolution, Pack, PaymentDeps, Payments, SubscribeOutcome},
     },
-    directory::{Account, AccountRef, Directory, NewKey, Plan, Redeem, Token},
+    directory::{Account, AccountRef, Directory, NewKeyRecord, Plan, RedeemRequest, VerificationToken},
     ids::{AccountId, KeyId, WalletId},
     ledger::{Ledger, Pool, Terms},
     memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter, MemorySecrets},
 };
 
 #[derive(Debug)]
-struct Hands(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 
 #[derive(Debug)]
-struct Same;
+struct FixedRandom;
 
-impl Random for Same {
+impl Random for FixedRandom {
     fn bytes(&self, count: u32) -> Vec<u8> {
         vec![7; count as usize]
     }
@@ -32,56 +34,57 @@ impl Random for Same {
 
 const DAY_MS: i64 = 86_400_000;
 
-struct Shop {
+struct SandboxFixture {
     sandbox: Sandbox,
     payments: Payments,
     orders: Arc<MemoryOrders>,
     directory: Arc<MemoryDirectory>,
     ledger: Arc<MemoryLedger>,
-    clock: Arc<Hands>,
+    clock: Arc<ManualClock>,
 }
 
-impl Shop {
+impl SandboxFixture {
     async fn open() -> Self {
-        let clock = Arc::new(Hands(AtomicI64::new(1_795_176_000_000)));
+        let clock = Arc::new(ManualClock(AtomicI64::new(1_795_176_000_000)));
         let orders = Arc::new(MemoryOrders::default());
-        let parts = SandboxParts {
+        let deps = SandboxDeps {
             orders: Arc::clone(&orders) as _,
             clock: Arc::clone(&clock) as _,
             base_url: "http://127.0.0.1:8080".to_owned(),
         };
-        let sandbox = Sandbox::open(parts, &MemorySecrets::default(), &Same).await.unwrap();
+        let sandbox = Sandbox::open(deps, &MemorySecrets::default(), &FixedRandom).await.unwrap();
         let (directory, ledger) = (Arc::new(MemoryDirectory::default()), Arc::new(MemoryLedger::default()));
         let mut plans = PlanTable::default();
         plans.starter.price_cents = Some(900);
         plans.pro.price_cents = Some(2_900);
-        let payments = Payments::new(PaymentParts {
+        let payments = Payments::new(PaymentDeps {
             orders: Arc::clone(&orders) as _,
             directory: Arc::clone(&directory) as _,
             ledger: Arc::clone(&ledger) as _,
             limiter: Arc::new(MemoryRateLimiter::default()),
-            checkout: Some(Arc::new(sandbox.clone())),
+            provider: Some(Arc::new(sandbox.clone())),
             clock: Arc::clone(&clock) as _,
             plans,
         });
         let now = clock.now();
         let expires_at = now.plus(std::time::Duration::from_secs(60));
-        let token = Token { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
+        let token =
+            VerificationToken { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
         directory.put_token(token).await.unwrap();
-        let redeem = Redeem {
+        let redeem = RedeemRequest {
             digest: vec![1; 32],
             confirmed: true,
             new_account: AccountId::new("ann"),
             new_wallet: WalletId::new("purse"),
-            key: NewKey { id: KeyId::new("key"), digest: vec![2; 32], hint: String::new(), now },
+            key: NewKeyRecord { id: KeyId::new("key"), digest: vec![2; 32], hint: String::new(), now },
         };
         directory.redeem(redeem).await.unwrap();
         Self { sandbox, payments, orders, directory, ledger, clock }
     }
 
     async fn account(&self) -> Account {
-        let who = AccountRef::Id(AccountId::new("ann"));
-        self.directory.account(&who).await.unwrap().unwrap()
+        let account_ref = AccountRef::Id(AccountId::new("ann"));
+        self.directory.account(&account_ref).await.unwrap().unwrap()
     }
 
     async fn buy(&self, id: &str) -> OrderId {
@@ -99,101 +102,101 @@ impl Shop {
         }
     }
 
-    async fn act(&self, order: &OrderId, deed: SandboxDeed) {
+    async fn apply_action(&self, order: &OrderId, action: SandboxAction) {
         let token = self.sandbox.token(order);
-        let subject = self.sandbox.act(order, &token, deed).await.unwrap().unwrap();
-        self.payments.follow(&subject).await.unwrap();
+        let subject = self.sandbox.apply(order, &token, action).await.unwrap().unwrap();
+        self.payments.reconcile(&subject).await.unwrap();
     }
 
-    async fn purchased(&self) -> u64 {
+    async fn purchased_credits(&self) -> u64 {
         let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
         self.ledger.balance(&WalletId::new("purse"), &terms).await.unwrap().pools[0].granted
     }
 
-    async fn state(&self, order: &OrderId) -> (OrderState, SandboxStep) {
+    async fn state(&self, order: &OrderId) -> (OrderState, SandboxStatus) {
         let shown = self.sandbox.show(order, &self.sandbox.token(order)).await.unwrap().unwrap();
-        (shown.order.state, shown.step)
+        (shown.order.state, shown.status)
     }
 }
 
 #[tokio::test]
-async fn a_pack_is_paid_once_and_refunded() {
-    let shop = Shop::open().await;
-    let order = shop.buy("order-1").await;
-    assert_eq!(shop.state(&order).await, (OrderState::Open, SandboxStep::Open));
+async fn sandbox_pack_is_paid_once_and_refunded() {
+    let fixture = SandboxFixture::open().await;
+    let order = fixture.buy("order-1").await;
+    assert_eq!(fixture.state(&order).await, (OrderState::Open, SandboxStatus::Open));
     for _ in 0..3 {
-        shop.act(&order, SandboxDeed::Pay).await;
+        fixture.apply_action(&order, SandboxAction::Pay).await;
     }
-    assert_eq!(shop.state(&order).await, (OrderState::Fulfilled, SandboxStep::Paid));
-    assert_eq!(shop.purchased().await, 1_000);
-    shop.act(&order, SandboxDeed::Cancel).await;
-    assert_eq!(shop.purchased().await, 1_000, "what is paid cannot be cancelled");
+    assert_eq!(fixture.state(&order).await, (OrderState::Fulfilled, SandboxStatus::Paid));
+    assert_eq!(fixture.purchased_credits().await, 1_000);
+    fixture.apply_action(&order, SandboxAction::Cancel).await;
+    assert_eq!(fixture.purchased_credits().await, 1_000, "a paid order cannot be cancelled");
     for (minor, left) in [(0, 1_000), (400, 667), (801, 667), (800, 0), (1, 0)] {
-        shop.act(&order, SandboxDeed::Refund(minor)).await;
-        assert_eq!(shop.purchased().await, left, "{minor}");
+        fixture.apply_action(&order, SandboxAction::Refund(minor)).await;
+        assert_eq!(fixture.purchased_credits().await, left, "{minor}");
     }
-    assert_eq!(shop.state(&order).await, (OrderState::Refunded, SandboxStep::Paid));
+    assert_eq!(fixture.state(&order).await, (OrderState::Refunded, SandboxStatus::Paid));
 }
 
 #[tokio::test]
-async fn money_that_takes_days_is_given_when_it_arrives() {
-    let shop = Shop::open().await;
-    let (one, two) = (shop.buy("order-1").await, shop.buy("order-2").await);
+async fn sandbox_late_payment_is_granted_on_arrival() {
+    let fixture = SandboxFixture::open().await;
+    let (one, two) = (fixture.buy("order-1").await, fixture.buy("order-2").await);
     for order in [&one, &two] {
-        shop.act(order, SandboxDeed::PayLater).await;
-        shop.act(order, SandboxDeed::Pay).await;
-        assert_eq!(shop.state(order).await, (OrderState::Open, SandboxStep::Pending));
+        fixture.apply_action(order, SandboxAction::PayLater).await;
+        fixture.apply_action(order, SandboxAction::Pay).await;
+        assert_eq!(fixture.state(order).await, (OrderState::Open, SandboxStatus::Pending));
     }
-    assert_eq!(shop.purchased().await, 0);
-    shop.act(&one, SandboxDeed::Arrive).await;
-    shop.act(&two, SandboxDeed::Fail).await;
-    assert_eq!(shop.purchased().await, 1_000);
-    assert_eq!(shop.state(&two).await, (OrderState::Expired, SandboxStep::Ended));
-    shop.act(&two, SandboxDeed::Pay).await;
-    assert_eq!(shop.purchased().await, 1_000, "a page that is closed stays closed");
+    assert_eq!(fixture.purchased_credits().await, 0);
+    fixture.apply_action(&one, SandboxAction::Complete).await;
+    fixture.apply_action(&two, SandboxAction::Fail).await;
+    assert_eq!(fixture.purchased_credits().await, 1_000);
+    assert_eq!(fixture.state(&two).await, (OrderState::Expired, SandboxStatus::Ended));
+    fixture.apply_action(&two, SandboxAction::Pay).await;
+    assert_eq!(fixture.purchased_credits().await, 1_000, "a closed page stays closed");
 }
 
 #[tokio::test]
-async fn a_plan_lasts_a_month_and_another_takes_its_place() {
-    let shop = Shop::open().await;
-    let order = shop.subscribe("order-1", Plan::Starter).await;
-    shop.act(&order, SandboxDeed::Pay).await;
-    let account = shop.account().await;
+async fn sandbox_plan_lasts_one_month_and_is_replaced() {
+    let fixture = SandboxFixture::open().await;
+    let order = fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.apply_action(&order, SandboxAction::Pay).await;
+    let account = fixture.account().await;
     let paid = account.paid.unwrap();
     assert_eq!(
         (account.plan, paid.from, paid.through.since(paid.from).as_secs() / 86_400),
-        (Plan::Starter, shop.clock.now(), 30)
+        (Plan::Starter, fixture.clock.now(), 30)
     );
-    shop.clock.0.fetch_add(15 * DAY_MS, Ordering::Relaxed);
-    let order = shop.subscribe("order-2", Plan::Pro).await;
-    shop.act(&order, SandboxDeed::Pay).await;
-    let account = shop.account().await;
+    fixture.clock.0.fetch_add(15 * DAY_MS, Ordering::Relaxed);
+    let order = fixture.subscribe("order-2", Plan::Pro).await;
+    fixture.apply_action(&order, SandboxAction::Pay).await;
+    let account = fixture.account().await;
     let paid = account.paid.unwrap();
-    // Half a month of the smaller plan, and a whole one of the larger: one period, so nothing is used twice.
+    // Half a month of the smaller plan plus a whole one of the larger: one period, so no credit counts twice.
     assert_eq!((account.plan, paid.credits), (Plan::Pro, 11_000));
-    // The old order is looked at again: it decides no more.
-    shop.payments.follow(&Subject::new("sandbox-order-1")).await.unwrap();
-    assert_eq!(shop.account().await, account);
-    shop.act(&order, SandboxDeed::Refund(2_900)).await;
-    let account = shop.account().await;
+    // The old order is reconciled again and changes nothing.
+    fixture.payments.reconcile(&ProviderObject::new("sandbox-order-1")).await.unwrap();
+    assert_eq!(fixture.account().await, account);
+    fixture.apply_action(&order, SandboxAction::Refund(2_900)).await;
+    let account = fixture.account().await;
     assert_eq!((account.plan, account.paid.unwrap().credits), (Plan::Starter, 2_000), "the month below it");
-    shop.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
-    shop.payments.follow(&Subject::new("sandbox-order-2")).await.unwrap();
-    assert_eq!(shop.account().await.subscription, None);
+    fixture.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
+    fixture.payments.reconcile(&ProviderObject::new("sandbox-order-2")).await.unwrap();
+    assert_eq!(fixture.account().await.subscription, None);
 }
 
 #[tokio::test]
-async fn only_the_orders_own_token_opens_its_page() {
-    let shop = Shop::open().await;
-    let (one, two) = (shop.buy("order-1").await, shop.buy("order-2").await);
-    let token = shop.sandbox.token(&one);
+async fn sandbox_page_needs_token_of_order() {
+    let fixture = SandboxFixture::open().await;
+    let (one, two) = (fixture.buy("order-1").await, fixture.buy("order-2").await);
+    let token = fixture.sandbox.token(&one);
     assert_eq!(token.len(), 64);
     assert_eq!(
-        shop.sandbox.address(&one),
+        fixture.sandbox.page_url(&one),
         format!("http://127.0.0.1:8080/checkout/order-1/sandbox?token={token}")
     );
     let mut forged =
-        vec![shop.sandbox.token(&two), String::new(), token[1..].to_owned(), format!("{token}00")];
+        vec![fixture.sandbox.token(&two), String::new(), token[1..].to_owned(), format!("{token}00")];
     forged.extend([
         "é".to_owned(),
         format!("+{}", &token[1..]),
@@ -201,127 +204,136 @@ async fn only_the_orders_own_token_opens_its_page() {
         token.replace(&token[..1], "g"),
     ]);
     for forged in forged {
-        assert_eq!(shop.sandbox.show(&one, &forged).await.unwrap(), None, "{forged}");
-        assert_eq!(shop.sandbox.act(&one, &forged, SandboxDeed::Pay).await.unwrap(), None, "{forged}");
+        assert_eq!(fixture.sandbox.show(&one, &forged).await.unwrap(), None, "{forged}");
+        assert_eq!(fixture.sandbox.apply(&one, &forged, SandboxAction::Pay).await.unwrap(), None, "{forged}");
     }
-    assert_eq!(shop.state(&one).await.1, SandboxStep::Open);
+    assert_eq!(fixture.state(&one).await.1, SandboxStatus::Open);
     let unknown = OrderId::new("order-3");
-    assert_eq!(shop.sandbox.show(&unknown, &shop.sandbox.token(&unknown)).await.unwrap(), None);
-    let call = WebhookCall { signature: None, body: b"{}".to_vec() };
-    assert!(matches!(shop.payments.hear(call).await.unwrap(), Heard::Refused { .. }));
+    assert_eq!(fixture.sandbox.show(&unknown, &fixture.sandbox.token(&unknown)).await.unwrap(), None);
+    let call = WebhookRequest { signature: None, body: b"{}".to_vec() };
+    assert!(matches!(fixture.payments.handle_webhook(call).await.unwrap(), WebhookOutcome::Rejected { .. }));
 }
 
 #[tokio::test]
-async fn an_order_of_another_provider_is_none_of_the_sandboxes() {
-    let shop = Shop::open().await;
+async fn sandbox_ignores_orders_of_other_providers() {
+    let fixture = SandboxFixture::open().await;
     let order = Order {
         id: OrderId::new("order-1"),
         version: 1,
         account: AccountId::new("ann"),
-        item: Item::Pack("1k".to_owned()),
+        item: OrderItem::Pack("1k".to_owned()),
         credits: 1_000,
         amount_minor: 1_200,
         currency: "usd".to_owned(),
         state: OrderState::Open,
         payment: Some("cs_1".to_owned()),
-        taken_back: Vec::new(),
-        created_at: shop.clock.now(),
+        refunded_credits: Vec::new(),
+        created_at: fixture.clock.now(),
     };
-    shop.orders.open(order.clone()).await.unwrap();
-    let token = shop.sandbox.token(&order.id);
-    assert_eq!(shop.sandbox.act(&order.id, &token, SandboxDeed::Pay).await.unwrap(), None);
-    assert_eq!(shop.orders.order(&order.id).await.unwrap(), Some(order));
-    assert!(shop.sandbox.knows("sandbox-order-1 {}") && !shop.sandbox.knows("cs_1"));
+    fixture.orders.open(order.clone()).await.unwrap();
+    let token = fixture.sandbox.token(&order.id);
+    assert_eq!(fixture.sandbox.apply(&order.id, &token, SandboxAction::Pay).await.unwrap(), None);
+    assert_eq!(fixture.orders.order(&order.id).await.unwrap(), Some(order));
+    assert!(fixture.sandbox.owns("sandbox-order-1 {}") && !fixture.sandbox.owns("cs_1"));
 }
 
 #[tokio::test]
-async fn a_page_that_is_opened_again_is_as_far_as_it_was() {
-    let shop = Shop::open().await;
-    let order = shop.buy("order-1").await;
-    shop.act(&order, SandboxDeed::PayLater).await;
-    assert_eq!(shop.buy("order-1").await, order);
-    assert_eq!(shop.state(&order).await.1, SandboxStep::Pending);
+async fn sandbox_reopened_page_keeps_status() {
+    let fixture = SandboxFixture::open().await;
+    let order = fixture.buy("order-1").await;
+    fixture.apply_action(&order, SandboxAction::PayLater).await;
+    assert_eq!(fixture.buy("order-1").await, order);
+    assert_eq!(fixture.state(&order).await.1, SandboxStatus::Pending);
 }
 
 #[tokio::test]
-async fn one_page_for_plans_is_open_at_a_time() {
-    let shop = Shop::open().await;
-    let (pack, starter) = (shop.buy("pack").await, shop.subscribe("starter", Plan::Starter).await);
-    let pro = shop.subscribe("pro", Plan::Pro).await;
-    shop.act(&starter, SandboxDeed::Pay).await;
-    assert_eq!(shop.state(&starter).await, (OrderState::Expired, SandboxStep::Ended));
-    assert_eq!(shop.account().await.plan, Plan::Free);
-    assert_eq!(shop.state(&pack).await, (OrderState::Open, SandboxStep::Open));
-    shop.act(&pro, SandboxDeed::Pay).await;
-    assert_eq!(shop.account().await.plan, Plan::Pro);
+async fn sandbox_only_one_plan_page_is_open() {
+    let fixture = SandboxFixture::open().await;
+    let (pack, starter) = (fixture.buy("pack").await, fixture.subscribe("starter", Plan::Starter).await);
+    let pro = fixture.subscribe("pro", Plan::Pro).await;
+    fixture.apply_action(&starter, SandboxAction::Pay).await;
+    assert_eq!(fixture.state(&starter).await, (OrderState::Expired, SandboxStatus::Ended));
+    assert_eq!(fixture.account().await.plan, Plan::Free);
+    assert_eq!(fixture.state(&pack).await, (OrderState::Open, SandboxStatus::Open));
+    fixture.apply_action(&pro, SandboxAction::Pay).await;
+    assert_eq!(fixture.account().await.plan, Plan::Pro);
 }
 
 #[tokio::test]
-async fn buyers_are_told_what_a_plan_became() {
-    let shop = Shop::open().await;
-    let fate = async |id: &OrderId| shop.payments.seen(id).await.unwrap().unwrap().fate;
-    let starter = shop.subscribe("starter", Plan::Starter).await;
-    shop.act(&starter, SandboxDeed::PayLater).await;
-    let pro = shop.subscribe("pro", Plan::Pro).await;
-    shop.act(&pro, SandboxDeed::Pay).await;
-    assert_eq!((fate(&starter).await, fate(&pro).await), (OrderFate::AsStored, OrderFate::Present));
-    shop.act(&starter, SandboxDeed::Arrive).await;
-    assert_eq!((fate(&starter).await, fate(&pro).await), (OrderFate::Beside, OrderFate::Present));
-    assert_eq!(shop.purchased().await, 2_000);
-    shop.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
-    assert_eq!(fate(&pro).await, OrderFate::AsStored, "its month is over");
+async fn order_status_of_plan_shows_resolution() {
+    let fixture = SandboxFixture::open().await;
+    let resolution =
+        async |id: &OrderId| fixture.payments.refreshed_status(id).await.unwrap().unwrap().resolution;
+    let starter = fixture.subscribe("starter", Plan::Starter).await;
+    fixture.apply_action(&starter, SandboxAction::PayLater).await;
+    let pro = fixture.subscribe("pro", Plan::Pro).await;
+    fixture.apply_action(&pro, SandboxAction::Pay).await;
+    assert_eq!(
+        (resolution(&starter).await, resolution(&pro).await),
+        (OrderResolution::Unchanged, OrderResolution::Active)
+    );
+    fixture.apply_action(&starter, SandboxAction::Complete).await;
+    assert_eq!(
+        (resolution(&starter).await, resolution(&pro).await),
+        (OrderResolution::GrantedAsCredits, OrderResolution::Active)
+    );
+    assert_eq!(fixture.purchased_credits().await, 2_000);
+    fixture.clock.0.fetch_add(40 * DAY_MS, Ordering::Relaxed);
+    assert_eq!(resolution(&pro).await, OrderResolution::Unchanged, "its month is over");
 }
 
 #[tokio::test]
-async fn money_for_an_account_that_is_gone_is_told_as_such() {
-    let shop = Shop::open().await;
-    let item = [Item::Pack("1k".to_owned()), Item::Plan(Plan::Pro)];
-    for (place, item) in item.into_iter().enumerate() {
-        let ids = (shop.buy(&format!("like-{place}")).await, OrderId::new(format!("gone-{place}")));
-        let like = shop.orders.order(&ids.0).await.unwrap().unwrap();
-        let payment = Some(State::opened(shop.clock.now(), None).kept(&ids.1));
-        let account = AccountId::new("nobody");
-        let order = Order { id: ids.1.clone(), account, item, version: 1, payment, ..like };
-        shop.orders.open(order).await.unwrap();
-        let seen = async || {
-            let seen = shop.payments.seen(&ids.1).await.unwrap().unwrap();
-            (seen.order.state, seen.fate, seen.buyer)
+async fn order_status_payment_for_deleted_account_is_unfulfilled() {
+    let fixture = SandboxFixture::open().await;
+    let item = [OrderItem::Pack("1k".to_owned()), OrderItem::Plan(Plan::Pro)];
+    for (index, item) in item.into_iter().enumerate() {
+        let ids = (fixture.buy(&format!("like-{index}")).await, OrderId::new(format!("gone-{index}")));
+        let template = fixture.orders.order(&ids.0).await.unwrap().unwrap();
+        let payment = Some(SandboxRecord::new(fixture.clock.now(), None).encode(&ids.1));
+        let account = AccountId::new("deleted");
+        let order = Order { id: ids.1.clone(), account, item, version: 1, payment, ..template };
+        fixture.orders.open(order).await.unwrap();
+        let status = async || {
+            let status = fixture.payments.refreshed_status(&ids.1).await.unwrap().unwrap();
+            (status.order.state, status.resolution, status.buyer)
         };
-        assert_eq!(seen().await, (OrderState::Open, OrderFate::AsStored, BuyerSeen::Gone));
-        shop.act(&ids.1, SandboxDeed::Pay).await;
-        let in_vain = |is_returned| (OrderState::Open, OrderFate::InVain { is_returned }, BuyerSeen::Gone);
-        assert_eq!(seen().await, in_vain(false));
-        shop.act(&ids.1, SandboxDeed::Refund(1_200)).await;
-        assert_eq!(seen().await, in_vain(true));
+        assert_eq!(status().await, (OrderState::Open, OrderResolution::Unchanged, BuyerStatus::Deleted));
+        fixture.apply_action(&ids.1, SandboxAction::Pay).await;
+        let unfulfilled = |is_returned| {
+            (OrderState::Open, OrderResolution::Unfulfilled { is_returned }, BuyerStatus::Deleted)
+        };
+        assert_eq!(status().await, unfulfilled(false));
+        fixture.apply_action(&ids.1, SandboxAction::Refund(1_200)).await;
+        assert_eq!(status().await, unfulfilled(true));
     }
 }
 
 #[tokio::test]
-async fn a_page_that_was_closed_is_paid_by_nobody() {
-    let shop = Shop::open().await;
-    let (one, two) = (shop.buy("order-1").await, shop.subscribe("order-2", Plan::Starter).await);
-    let under_way = shop.buy("order-3").await;
-    shop.act(&under_way, SandboxDeed::PayLater).await;
-    let account = shop.account().await;
-    assert_eq!(shop.payments.close(&account).await.unwrap(), account);
+async fn sandbox_closed_page_cannot_be_paid() {
+    let fixture = SandboxFixture::open().await;
+    let (one, two) = (fixture.buy("order-1").await, fixture.subscribe("order-2", Plan::Starter).await);
+    let pending = fixture.buy("order-3").await;
+    fixture.apply_action(&pending, SandboxAction::PayLater).await;
+    let account = fixture.account().await;
+    assert_eq!(fixture.payments.close(&account).await.unwrap(), account);
     for order in [&one, &two] {
-        shop.act(order, SandboxDeed::Pay).await;
-        assert_eq!(shop.state(order).await, (OrderState::Expired, SandboxStep::Ended), "{order}");
+        fixture.apply_action(order, SandboxAction::Pay).await;
+        assert_eq!(fixture.state(order).await, (OrderState::Expired, SandboxStatus::Ended), "{order}");
     }
-    assert_eq!(shop.state(&under_way).await, (OrderState::Open, SandboxStep::Pending));
-    shop.act(&under_way, SandboxDeed::Arrive).await;
-    assert_eq!((shop.purchased().await, shop.account().await), (1_000, account));
+    assert_eq!(fixture.state(&pending).await, (OrderState::Open, SandboxStatus::Pending));
+    fixture.apply_action(&pending, SandboxAction::Complete).await;
+    assert_eq!((fixture.purchased_credits().await, fixture.account().await), (1_000, account));
 }
 
 #[tokio::test]
-async fn a_subscription_whose_money_went_back_whole_ends_before_its_account_does() {
-    let shop = Shop::open().await;
-    let order = shop.subscribe("order-1", Plan::Starter).await;
-    shop.act(&order, SandboxDeed::Pay).await;
-    let account = shop.account().await;
-    assert_eq!(shop.payments.close(&account).await.unwrap(), account, "its month goes on");
-    shop.act(&order, SandboxDeed::Refund(900)).await;
-    let account = shop.account().await;
+async fn close_refunded_subscription_is_cancelled() {
+    let fixture = SandboxFixture::open().await;
+    let order = fixture.subscribe("order-1", Plan::Starter).await;
+    fixture.apply_action(&order, SandboxAction::Pay).await;
+    let account = fixture.account().await;
+    assert_eq!(fixture.payments.close(&account).await.unwrap(), account, "its month continues");
+    fixture.apply_action(&order, SandboxAction::Refund(900)).await;
+    let account = fixture.account().await;
     assert!(account.subscription.is_some());
-    assert_eq!(shop.payments.close(&account).await.unwrap().subscription, None);
+    assert_eq!(fixture.payments.close(&account).await.unwrap().subscription, None);
 }

@@ -12,12 +12,12 @@ import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.TestInstance
 
-/** A client of the built server, and that server as a supplier. */
+/** Client of the built server, and that server as a supplier. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class ClientTest {
-    private val data = folder().toFile()
+    private val data = temporaryFolder().toFile()
     private lateinit var replay: Replay
-    private lateinit var server: Running
+    private lateinit var server: RunningProgram
     private lateinit var address: String
 
     private fun settings() = mapOf(
@@ -28,7 +28,7 @@ class ClientTest {
 
     private fun command(vararg arguments: String) {
         val program = File(PROGRAMS, "verbatim").path
-        Running(program, *arguments, "--data", data.path, settings = settings()).use { running ->
+        RunningProgram(program, *arguments, "--data", data.path, settings = settings()).use { running ->
             generateSequence { runCatching { running.line() }.getOrNull() }.forEach(::println)
         }
     }
@@ -39,7 +39,7 @@ class ClientTest {
         val captions = File(data, "quiet.srt").apply { writeText(SRT) }
         command("import", captions.path, "--video", LINK, "--lang", "en")
         val program = File(PROGRAMS, "verbatim").path
-        server = Running(program, "serve", "--data", data.path, "--listen", "127.0.0.1:0", settings = settings())
+        server = RunningProgram(program, "serve", "--data", data.path, "--listen", "127.0.0.1:0", settings = settings())
         address = server.line().substringAfter("listening on ").trim()
     }
 
@@ -59,57 +59,57 @@ class ClientTest {
             }
             Thread.sleep(10)
         }
-        error("no mail came")
+        error("no mail arrived")
     }
 
     @Test
-    fun `look-ups`() = check {
+    fun `client looks up transcripts of server`() = runTest {
         Client(ClientOptions(address)).use { client ->
             val found = assertNotNull(client.lookUp(LINK).transcript)
             assertEquals(listOf(1_500L, 61_000L), found.segments.map { it.startMs })
-            assertContains(assertNotNull(client.lookUpText(LINK, Format.MARKDOWN).text), "café")
+            assertContains(assertNotNull(client.lookUpText(LINK, TranscriptFormat.MARKDOWN).text), "café")
             val none = client.lookUp("https://youtu.be/vb-tracks-0")
             assertEquals("needs_verification", none.reason)
             assertContains(none.watchUrl, "/watch/video_site/vb-tracks-0")
-            val created = client.createKey(NewKeyRequest("kotlin"))
+            val created = client.createKey(CreateKeyRequest("kotlin"))
             client.useKey(created.key)
             assertEquals("en", client.lookUp("https://youtu.be/vb-tracks-0").transcript?.language)
             assertEquals(1L, client.keyStatus().usage.used)
-            assertEquals(FailureKind.UNAUTHORIZED, failing(FailureKind.UNAUTHORIZED) { client.me() }.kind)
-            assertEquals(400.toUShort(), failing(FailureKind.REFUSED) { client.lookUp("no link") }.status)
+            assertEquals(FailureKind.UNAUTHORIZED, assertFailure(FailureKind.UNAUTHORIZED) { client.me() }.kind)
+            assertEquals(400.toUShort(), assertFailure(FailureKind.REFUSED) { client.lookUp("no link") }.status)
             val calls = List(100) { async { client.lookUp(LINK).transcript?.segments?.size } }
             assertEquals(setOf<Int?>(2), calls.awaitAll().toSet())
             val options = TranscriptsOptions(
                 suppliers = listOf(builtIn("verbatim-service")),
-                server = ServerSource(address, created.key),
+                server = RemoteServer(address, created.key),
             )
-            Transcripts(options).useThenShutdown { assertEquals(2, it.get(LINK).segments.size) }
+            Transcripts(options).useAndShutdown { assertEquals(2, it.get(LINK).segments.size) }
         }
     }
 
     @Test
-    fun `an account`() = check {
+    fun `client registers account and buys from server`() = runTest {
         Client(ClientOptions(address)).use { client ->
             client.register("bob@example.org")
             val verified = client.verify(token())
             client.useKey(verified.key)
             val me = client.me()
             assertEquals("bob@example.org", me.email)
-            val bought = client.transcript(LINK, idempotencyKey = "first-purchase-1")
-            assertEquals(me.creditsRemaining - 1, bought.creditsRemaining)
+            val purchased = client.transcript(LINK, idempotencyKey = "first-purchase-1")
+            assertEquals(me.creditsRemaining - 1, purchased.creditsRemaining)
             assertTrue(client.transcript(LINK, idempotencyKey = "first-purchase-1").isReplayed)
             assertContains(client.chat("dQw4w9WgXcQ", "What is closed?").response, "closed")
             client.useKey(client.rotateKey())
             assertEquals(me.creditsRemaining - 2, client.me().creditsRemaining)
-            failing(FailureKind.INVALID_INPUT) { client.useKey("no key\n") }
+            assertFailure(FailureKind.INVALID_INPUT) { client.useKey("no key\n") }
         }
     }
 
     @Test
-    fun `servers that are none`() = check {
-        failing(FailureKind.INVALID_INPUT) { Client(ClientOptions("ftp://nowhere")) }
+    fun `client of invalid or unreachable server fails`() = runTest {
+        assertFailure(FailureKind.INVALID_INPUT) { Client(ClientOptions("ftp://nowhere")) }
         Client(ClientOptions("http://127.0.0.1:9", retries = 0u)).use {
-            failing(FailureKind.SERVER_UNREACHABLE) { it.lookUp(LINK) }
+            assertFailure(FailureKind.SERVER_UNREACHABLE) { it.lookUp(LINK) }
         }
         Client(ClientOptions(replay.proxy, retries = 0u)).use { client ->
             val outcome = runCatching { client.me() }.exceptionOrNull()

@@ -19,14 +19,14 @@ import kotlinx.coroutines.flow.toList
 
 class EngineTest {
     @Test
-    fun `what was imported is found, in every form`() = check {
-        shelf().useThenShutdown { transcripts ->
+    fun `get returns imported transcript in all formats`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
             val found = transcripts.get(LINK)
             assertEquals(listOf("It is so quiet here.", "The café is closed."), found.segments.map { it.text })
             assertEquals(1.5.seconds, found.segments[0].start)
             assertEquals(1.5.seconds, found.segments[0].duration)
             assertEquals(64.seconds, found.segments[1].end)
-            assertEquals(Platform.VIDEO_SITE, found.platform)
+            assertEquals(Platform.YOU_TUBE, found.platform)
             assertEquals("dQw4w9WgXcQ" to "en", found.videoId to found.language)
             assertTrue(found.fromCache && !found.isGenerated)
             assertEquals(1u, found.revision)
@@ -40,11 +40,11 @@ class EngineTest {
     }
 
     @Test
-    fun `import, search, forget`() = check {
-        shelf().useThenShutdown { transcripts ->
+    fun `import search and forget change archive`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
             val german = "WEBVTT\n\n00:01.000 --> 00:02.000\nAnders.\n"
-            val done = transcripts.importCaptions(LINK, german, "de")
-            assertEquals(Imported("de", 1, ImportEffect.ADDED, 0, 0), done)
+            val outcome = transcripts.importCaptions(LINK, german, "de")
+            assertEquals(ImportOutcome("de", 1, ImportEffect.ADDED, 0, 0), outcome)
             val loud = ImportRequest(LINK, SRT.replace("quiet", "loud").toByteArray(), language = "en", title = "A day")
             assertEquals(ImportEffect.KEPT, transcripts.importCaptions(loud).effect)
             assertEquals(ImportEffect.REPLACED, transcripts.importCaptions(loud.copy(replace = true)).effect)
@@ -54,114 +54,117 @@ class EngineTest {
             val hit = transcripts.search("CAFE closed").single()
             assertEquals("The café is closed." to 61_000L, hit.text to hit.startMs)
             assertContains(hit.url, "t=61s")
-            assertTrue(transcripts.search("closed", "de").isEmpty() && transcripts.search("closed", limit = 0u).isEmpty())
-            assertEquals(1L, transcripts.size().videos)
+            assertTrue(transcripts.search("closed", "de").isEmpty())
+            assertTrue(transcripts.search("closed", limit = 0u).isEmpty())
+            assertEquals(1uL, transcripts.stats().videos)
             transcripts.forget(LINK)
-            assertEquals(0L, transcripts.size().videos)
-            failing(FailureKind.INVALID_INPUT) { transcripts.search(" … ") }
-            failing(FailureKind.INVALID_INPUT) { transcripts.importCaptions(LINK, "no captions") }
+            assertEquals(0uL, transcripts.stats().videos)
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.search(" … ") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.importCaptions(LINK, "no captions") }
         }
     }
 
     @Test
-    fun `why there is none is a kind and a sentence`() = check {
-        Transcripts(TranscriptsOptions(suppliers = emptyList())).useThenShutdown { transcripts ->
-            val none = failing(FailureKind.NOT_CONFIGURED) { transcripts.get(LINK) }
+    fun `get without transcript fails with kind and message`() = runTest {
+        Transcripts(TranscriptsOptions(suppliers = emptyList())).useAndShutdown { transcripts ->
+            val none = assertFailure(FailureKind.NOT_CONFIGURED) { transcripts.get(LINK) }
             assertEquals("config_error", none.reason)
-            assertEquals(Platform.VIDEO_SITE to "dQw4w9WgXcQ", none.platform to none.videoId)
+            assertEquals(Platform.YOU_TUBE to "dQw4w9WgXcQ", none.platform to none.videoId)
             assertContains(assertNotNull(none.watchUrl), "/watch/video_site/dQw4w9WgXcQ")
-            assertTrue(none.sentence.endsWith("."))
-            failing(FailureKind.NOT_CONFIGURED) { transcripts.refresh(LINK) }
-            failing(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
-            failing(FailureKind.INVALID_INPUT) { transcripts.get(LINK, "no language") }
-            failing(FailureKind.INVALID_INPUT) { transcripts.forget("") }
-            failing(FailureKind.INVALID_INPUT) { transcripts.getMany(listOf(LINK), atOnce = 0u) }
+            assertTrue(none.message.endsWith("."))
+            assertFailure(FailureKind.NOT_CONFIGURED) { transcripts.refresh(LINK) }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.get(LINK, "no language") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.forget("") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.getMany(listOf(LINK), concurrency = 0u) }
         }
     }
 
     @Test
-    fun `options that are wrong are named`() = check {
+    fun `invalid option is named in error`() = runTest {
         val zero = TranscriptsOptions(wait = Duration.ZERO)
         for ((options, name) in listOf(
             zero to "wait",
             TranscriptsOptions(storeTimeout = Duration.ofDays(2)) to "store_timeout",
             TranscriptsOptions(storage = Storage.Folder("")) to "storage",
-            TranscriptsOptions(suppliers = listOf(builtIn("nobody"))) to "nobody",
-            TranscriptsOptions(suppliers = listOf(supplier("") { emptyList() })) to "name",
+            TranscriptsOptions(suppliers = listOf(builtIn("unknown"))) to "unknown",
+            TranscriptsOptions(suppliers = listOf(customSupplier("") { emptyList() })) to "name",
             TranscriptsOptions(proxies = listOf("not a proxy")) to "proxy",
         )) {
-            val failure = failing(FailureKind.INVALID_INPUT) { Transcripts(options) }
-            assertContains(failure.sentence, name)
+            val failure = assertFailure(FailureKind.INVALID_INPUT) { Transcripts(options) }
+            assertContains(failure.message, name)
         }
     }
 
     @Test
-    fun `a folder of the app's lasts, rests and opens again`() = check {
-        val place = File(folder().toFile(), "deep/er")
-        transcriptsIn(place, TranscriptsOptions(suppliers = emptyList())).useThenShutdown { transcripts ->
+    fun `folder storage survives pause and restart`() = runTest {
+        val storage = File(temporaryFolder().toFile(), "deep/er")
+        openTranscripts(storage, TranscriptsOptions(suppliers = emptyList())).useAndShutdown { transcripts ->
             transcripts.importCaptions(LINK, SRT, "en")
             transcripts.pause()
             assertEquals(2, transcripts.get(LINK).segments.size)
             transcripts.pause()
             transcripts.pause()
         }
-        assertTrue(File(place, "archive.db").length() > 0 && File(place, "verbatim.db").length() > 0)
-        val file = File(place, "archive.db").path
+        assertTrue(File(storage, "archive.db").length() > 0 && File(storage, "verbatim.db").length() > 0)
+        val file = File(storage, "archive.db").path
         Transcripts(TranscriptsOptions(storage = Storage.ArchiveFile(file), suppliers = emptyList())).use {
             assertEquals(2, it.get(LINK).segments.size)
         }
-        val damaged = File(place, "damaged.db").apply { writeBytes("SQLite format 3\u0000".toByteArray() + ByteArray(5_000) { -1 }) }
+        val damaged = File(storage, "damaged.db")
+        damaged.writeBytes("SQLite format 3\u0000".toByteArray() + ByteArray(5_000) { -1 })
         Transcripts(TranscriptsOptions(storage = Storage.ArchiveFile(damaged.path))).use {
-            failing(FailureKind.CORRUPT) { it.get(LINK) }
+            assertFailure(FailureKind.CORRUPT) { it.get(LINK) }
         }
         Transcripts(TranscriptsOptions(storage = Storage.Folder("/dev/null/x"))).use {
-            failing(FailureKind.UNAVAILABLE) { it.get(LINK) }
+            assertFailure(FailureKind.UNAVAILABLE) { it.get(LINK) }
         }
     }
 
     @Test
-    fun `after its end a call is an error, and nothing else`() = check {
-        val transcripts = shelf()
+    fun `call after shutdown fails as closed`() = runTest {
+        val transcripts = archiveWithTranscript()
         assertFalse(transcripts.isShutDown())
         transcripts.shutdown()
         transcripts.shutdown()
         assertTrue(transcripts.isShutDown())
-        failing(FailureKind.CLOSED) { transcripts.get(LINK) }
-        failing(FailureKind.CLOSED) { transcripts.getMany(listOf(LINK)) }
-        failing(FailureKind.CLOSED) { transcripts.service().lookUp(LINK) }
+        assertFailure(FailureKind.CLOSED) { transcripts.get(LINK) }
+        assertFailure(FailureKind.CLOSED) { transcripts.getMany(listOf(LINK)) }
+        assertFailure(FailureKind.CLOSED) { transcripts.service().lookUp(LINK) }
         transcripts.close()
         transcripts.close()
         assertFailsWith<IllegalStateException> { transcripts.get(LINK) }
     }
 
     @Test
-    fun `several links, each with its answer, in their order`() = check {
-        shelf().useThenShutdown { transcripts ->
-            val heard = mutableListOf<Answer>()
+    fun `get many returns results in order of links`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
+            val received = mutableListOf<BatchResult>()
             val listener = object : ProgressListener {
                 override suspend fun onStage(stage: Stage) = Unit
 
-                override suspend fun onAnswer(answer: Answer) {
-                    heard += answer
+                override suspend fun onResult(result: BatchResult) {
+                    received += result
                 }
             }
             val links = listOf(LINK, "no link", "jNQXAC9IVRw", LINK)
-            val answers = transcripts.getMany(links, atOnce = 2u, listener = listener)
-            assertEquals(links, answers.map { it.link })
-            assertEquals(listOf(true, false, false, true), answers.map { it.transcript != null })
-            assertEquals(FailureKind.INVALID_INPUT, answers[1].failure?.kind)
-            assertEquals(answers.toSet(), heard.toSet())
-            assertEquals(answers.toSet(), transcripts.answers(links, atOnce = 2).toList().toSet())
+            val results = transcripts.getMany(links, concurrency = 2u, listener = listener)
+            assertEquals(links, results.map { it.link })
+            assertEquals(listOf(true, false, false, true), results.map { it.transcript != null })
+            assertEquals(FailureKind.INVALID_INPUT, results[1].failure?.kind)
+            assertEquals(results.toSet(), received.toSet())
+            assertEquals(results.toSet(), transcripts.getAll(links, concurrency = 2).toList().toSet())
             assertTrue(transcripts.getMany(emptyList()).isEmpty())
         }
     }
 
     @Test
-    fun `a thousand calls at the same time`() = check {
-        shelf().useThenShutdown { transcripts ->
+    fun `thousand concurrent calls all return`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
             val calls = List(1_000) { number ->
                 async(Dispatchers.Default) {
-                    if (number % 10 == 0) runCatching { transcripts.get("no link") }.exceptionOrNull() else transcripts.get(LINK)
+                    val link = if (number % 10 == 0) "no link" else LINK
+                    runCatching { transcripts.get(link) }.let { it.getOrNull() ?: it.exceptionOrNull() }
                 }
             }
             val found = calls.awaitAll()
@@ -171,26 +174,26 @@ class EngineTest {
     }
 
     @Test
-    fun `a question is answered from the words`() = check {
-        shelf().useThenShutdown { transcripts ->
+    fun `question is answered from transcript`() = runTest {
+        archiveWithTranscript().useAndShutdown { transcripts ->
             val answer = transcripts.ask(LINK, "What about the café?")
             assertContains(answer.response, "café")
             assertEquals(61.0, answer.citations.single { "café" in it.text }.start)
             assertNull(answer.creditsRemaining)
-            failing(FailureKind.INVALID_INPUT) { transcripts.ask(LINK, " ") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.ask(LINK, " ") }
         }
     }
 
     @Test
-    fun `tokens and times end calls`() = check {
+    fun `token and timeout end call`() = runTest {
         val token = CancelToken()
         assertFalse(token.isCancelled())
-        shelf().useThenShutdown { transcripts ->
+        archiveWithTranscript().useAndShutdown { transcripts ->
             token.cancel()
             assertTrue(token.isCancelled())
-            failing(FailureKind.CANCELLED) { transcripts.get(LINK, call = CallOptions(cancel = token)) }
+            assertFailure(FailureKind.CANCELLED) { transcripts.get(LINK, call = CallOptions(cancel = token)) }
             assertEquals(2, transcripts.get(LINK, timeout = 60.seconds).segments.size)
-            assertEquals(2, transcripts.get(LINK, call = within(60_000.milliseconds)).segments.size)
+            assertEquals(2, transcripts.get(LINK, call = callTimeout(60_000.milliseconds)).segments.size)
         }
     }
 }

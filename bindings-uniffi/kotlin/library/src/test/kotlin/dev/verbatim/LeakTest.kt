@@ -10,10 +10,10 @@ import kotlinx.coroutines.flow.take
 import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 
-/** Nothing of what was handed over stays behind: no object of the app's, no waiting call, no call of the app's code. */
+/** The library releases all objects, waiting calls and callbacks of the app. */
 class LeakTest {
-    /** What the generated code holds for the library, as it counts it. */
-    private fun held(): List<Int> = listOf(
+    /** Numbers of handles in the generated code. */
+    private fun handleCounts(): List<Int> = listOf(
         FfiConverterTypeSupplier.handleMap.size,
         FfiConverterTypeArchiveStore.handleMap.size,
         FfiConverterTypeChatModel.handleMap.size,
@@ -23,22 +23,22 @@ class LeakTest {
     )
 
     @Test
-    fun `no handle is left`() = check {
-        val before = held()
-        val own = supplier("mine") { ask ->
-            if (ask.videoId.startsWith("h")) awaitCancellation()
-            ask.watcher.stage("reading", 1, 1)
-            listOf(words(ask, "one"))
+    fun `handles are released after shutdown`() = runTest {
+        val before = handleCounts()
+        val custom = customSupplier("mine") { request ->
+            if (request.videoId.startsWith("h")) awaitCancellation()
+            request.monitor.reportProgress("reading", 1, 1)
+            listOf(transcriptOf(request, "one"))
         }
         val model = object : ChatModel {
             override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String = "It says \"one\" [s1]"
         }
         repeat(20) { round ->
-            val options = TranscriptsOptions(suppliers = listOf(own), archive = OwnArchive(), chatModel = model)
-            Transcripts(options).useThenShutdown { transcripts ->
-                transcripts.progress("aaaaaaaaaaa").toList()
-                transcripts.progress("bbbbbbbbbbb").take(1).toList()
-                transcripts.answers(List(20) { "%011d".format(it) }).toList()
+            val options = TranscriptsOptions(suppliers = listOf(custom), archive = KotlinArchive(), chatModel = model)
+            Transcripts(options).useAndShutdown { transcripts ->
+                transcripts.updates("aaaaaaaaaaa").toList()
+                transcripts.updates("bbbbbbbbbbb").take(1).toList()
+                transcripts.getAll(List(20) { "%011d".format(it) }).toList()
                 transcripts.ask("aaaaaaaaaaa", "What does it say?")
                 runCatching { transcripts.get("no link") }
                 val hanging = launch(Dispatchers.Default) { transcripts.get("hhhhhhhhhhh") }
@@ -46,8 +46,8 @@ class LeakTest {
                 hanging.cancelAndJoin()
             }
         }
-        // The last of them go once the library lets go of its own end.
-        until { held().zip(before).all { (now, then) -> now <= then } }
-        assertEquals(before.size, held().size)
+        // The last handles are released when the library drops its side.
+        waitUntil { handleCounts().zip(before).all { (now, then) -> now <= then } }
+        assertEquals(before.size, handleCounts().size)
     }
 }

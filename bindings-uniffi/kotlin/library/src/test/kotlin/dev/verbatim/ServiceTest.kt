@@ -9,56 +9,56 @@ import kotlin.test.assertTrue
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.awaitCancellation
 
-/** The service within the process: both surfaces, without a server. */
+/** The service in the process: lookup API and v1 API, without a server. */
 class ServiceTest {
-    private val own = supplier("mine") { listOf(words(it, "Fresh words.")) }
+    private val custom = customSupplier("mine") { listOf(transcriptOf(it, "Fresh words.")) }
 
     @Test
-    fun `look-ups with and without a key`() = check {
+    fun `local service looks up with and without key`() = runTest {
         val options = TranscriptsOptions(
-            suppliers = listOf(own),
+            suppliers = listOf(custom),
             ledger = memoryLedger(),
             directory = memoryDirectory(),
             baseUrl = "https://verbatim.example/",
             freePerMonth = 1u,
         )
-        shelf(options).useThenShutdown { transcripts ->
-            val stranger = transcripts.service()
-            assertTrue(assertNotNull(stranger.lookUp(LINK).transcript).fromCache)
-            val refused = stranger.lookUp("https://youtu.be/aaaaaaaaaaa")
-            assertEquals("needs_verification", refused.reason)
-            assertNull(refused.transcript)
+        archiveWithTranscript(options).useAndShutdown { transcripts ->
+            val client = transcripts.service()
+            assertTrue(assertNotNull(client.lookUp(LINK).transcript).fromCache)
+            val rejected = client.lookUp("https://youtu.be/aaaaaaaaaaa")
+            assertEquals("needs_verification", rejected.reason)
+            assertNull(rejected.transcript)
             val link = "https://youtu.be/aaaaaaaaaaa"
-            val tagged = stranger.lookUp(link, "mcp_other")
+            val tagged = client.lookUp(link, "mcp_other")
             assertEquals("https://verbatim.example/watch/video_site/aaaaaaaaaaa?src=mcp_other", tagged.watchUrl)
-            failing(FailureKind.INVALID_INPUT) { stranger.lookUp(link, "nobody") }
-            failing(FailureKind.INVALID_INPUT) { stranger.lookUp("no link") }
-            failing(FailureKind.UNAUTHORIZED) { stranger.keyStatus() }
+            assertFailure(FailureKind.INVALID_INPUT) { client.lookUp(link, "unknown") }
+            assertFailure(FailureKind.INVALID_INPUT) { client.lookUp("no link") }
+            assertFailure(FailureKind.UNAUTHORIZED) { client.keyStatus() }
 
-            val created = stranger.createKey(NewKeyRequest(label = "a phone"))
+            val created = client.createKey(CreateKeyRequest(label = "a phone"))
             assertTrue(created.key.startsWith("vbk_"))
-            stranger.useKey(created.key)
-            assertEquals("a phone", stranger.keyStatus().label)
-            assertEquals("Fresh words.", stranger.lookUp(link).transcript?.segments?.single()?.text)
-            val spent = stranger.lookUp("https://youtu.be/bbbbbbbbbbb")
+            client.useKey(created.key)
+            assertEquals("a phone", client.keyStatus().label)
+            assertEquals("Fresh words.", client.lookUp(link).transcript?.segments?.single()?.text)
+            val spent = client.lookUp("https://youtu.be/bbbbbbbbbbb")
             assertEquals("key_allowance", spent.reason)
-            assertEquals(Allowance("free", "month", 1, 1, 0), spent.key)
-            assertContains(assertNotNull(stranger.lookUpText(link, Format.SRT).text), "Fresh words.")
-            val none = stranger.lookUpText("https://youtu.be/bbbbbbbbbbb", Format.TEXT)
-            assertTrue(none.text == null && none.isAllowanceSpent && none.sentence != null && none.watchUrl != null)
-            failing(FailureKind.INVALID_INPUT) { stranger.createKey(NewKeyRequest(label = "x".repeat(10_000))) }
+            assertEquals(KeyUsage("free", "month", 1, 1, 0), spent.key)
+            assertContains(assertNotNull(client.lookUpText(link, TranscriptFormat.SRT).text), "Fresh words.")
+            val none = client.lookUpText("https://youtu.be/bbbbbbbbbbb", TranscriptFormat.TEXT)
+            assertTrue(none.text == null && none.isAllowanceSpent && none.message != null && none.watchUrl != null)
+            assertFailure(FailureKind.INVALID_INPUT) { client.createKey(CreateKeyRequest(label = "x".repeat(10_000))) }
         }
     }
 
     @Test
-    fun `an account, its credits, a transcript and a question`() = check {
-        val mail = CompletableDeferred<Mail>()
+    fun `local account spends credits on transcript and answer`() = runTest {
+        val mail = CompletableDeferred<MailMessage>()
         val mailer = object : Mailer {
-            override suspend fun send(mail: Mail) {
+            override suspend fun send(mail: MailMessage) {
                 mail(mail)
             }
 
-            private fun mail(sent: Mail) = mail.complete(sent)
+            private fun mail(sent: MailMessage) = mail.complete(sent)
         }
         val model = object : ChatModel {
             override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String {
@@ -66,61 +66,63 @@ class ServiceTest {
                 return "They say \"Fresh words.\" [s1]"
             }
         }
-        val options = TranscriptsOptions(suppliers = listOf(own), mailer = mailer, chatModel = model)
-        Transcripts(options).useThenShutdown { transcripts ->
-            val caller = transcripts.service()
-            caller.register("ann@example.org")
+        val options = TranscriptsOptions(suppliers = listOf(custom), mailer = mailer, chatModel = model)
+        Transcripts(options).useAndShutdown { transcripts ->
+            val client = transcripts.service()
+            client.register("ann@example.org")
             val token = assertNotNull(Regex("token=([0-9a-f]{64})").find(mail.await().text)).groupValues[1]
-            val verified = caller.verify(token)
+            val verified = client.verify(token)
             assertTrue(verified.key.startsWith("vba_"))
-            failing(FailureKind.REFUSED) { caller.verify(token, confirmed = true) }
-            failing(FailureKind.UNAUTHORIZED) { caller.me() }
-            caller.useKey(verified.key)
+            assertFailure(FailureKind.REFUSED) { client.verify(token, confirmed = true) }
+            assertFailure(FailureKind.UNAUTHORIZED) { client.me() }
+            client.useKey(verified.key)
             val credits = transcripts.grant("ann@example.org", 5u, "first")
             assertEquals(credits, transcripts.grant("ann@example.org", 5u, "first"))
-            assertEquals(credits, caller.me().creditsRemaining)
+            assertEquals(credits, client.me().creditsRemaining)
             val link = "https://youtu.be/aaaaaaaaaaa"
-            val bought = caller.transcript(link, idempotencyKey = "once")
-            assertEquals("Fresh words.", bought.transcript.segments.single().text)
-            assertEquals(credits - 1, bought.creditsRemaining)
-            assertTrue(caller.transcript(link, idempotencyKey = "once").isReplayed)
-            val answer = caller.chat("aaaaaaaaaaa", "What do they say?", listOf(ChatTurn(Role.USER, "Hello")))
+            val purchased = client.transcript(link, idempotencyKey = "once")
+            assertEquals("Fresh words.", purchased.transcript.segments.single().text)
+            assertEquals(credits - 1, purchased.creditsRemaining)
+            assertTrue(client.transcript(link, idempotencyKey = "once").isReplayed)
+            val answer = client.chat("aaaaaaaaaaa", "What do they say?", listOf(ChatTurn(ChatRole.USER, "Hello")))
             assertContains(answer.response, "Fresh words")
             assertEquals(credits - 2, answer.creditsRemaining)
-            val rotated = caller.rotateKey()
-            failing(FailureKind.UNAUTHORIZED) { caller.me() }
-            caller.useKey(rotated)
-            assertEquals(credits - 2, caller.me().creditsRemaining)
-            failing(FailureKind.UNSUPPORTED) { caller.subscribe("pro") }
-            failing(FailureKind.UNSUPPORTED) { caller.buyCredits("small") }
-            caller.close()
+            val rotated = client.rotateKey()
+            assertFailure(FailureKind.UNAUTHORIZED) { client.me() }
+            client.useKey(rotated)
+            assertEquals(credits - 2, client.me().creditsRemaining)
+            assertFailure(FailureKind.UNSUPPORTED) { client.subscribe("pro") }
+            assertFailure(FailureKind.UNSUPPORTED) { client.buyCredits("small") }
+            client.close()
         }
     }
 
     @Test
-    fun `a model that fails, lies or hangs`() = check {
+    fun `failing or wrong or hanging model affects only its call`() = runTest {
         val models = listOf<suspend () -> String>(
-            { throw failed(FailureKind.UNAVAILABLE, "no model today") },
+            { throw verbatimError(FailureKind.UNAVAILABLE, "no model today") },
             { throw IllegalStateException("a bug") },
-            { "They say \"words that nobody said\" [s99]" },
+            { "They say \"words never spoken\" [s99]" },
             { "" },
         )
         for (code in models) {
             val model = object : ChatModel {
                 override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String = code()
             }
-            shelf(TranscriptsOptions(suppliers = emptyList(), chatModel = model)).useThenShutdown { transcripts ->
+            val options = TranscriptsOptions(suppliers = emptyList(), chatModel = model)
+            archiveWithTranscript(options).useAndShutdown { transcripts ->
                 val outcome = runCatching { transcripts.ask(LINK, "What is closed?").response }
-                outcome.onSuccess { assertTrue("nobody said" !in it, it) }
+                outcome.onSuccess { assertTrue("never spoken" !in it, it) }
                 outcome.onFailure { assertTrue(it is VerbatimException, "$it") }
             }
         }
         val hanging = object : ChatModel {
             override suspend fun complete(messages: List<ChatMessage>, tokensMax: UInt): String = awaitCancellation()
         }
-        shelf(TranscriptsOptions(suppliers = emptyList(), chatModel = hanging)).useThenShutdown { transcripts ->
+        val options = TranscriptsOptions(suppliers = emptyList(), chatModel = hanging)
+        archiveWithTranscript(options).useAndShutdown { transcripts ->
             val call = CallOptions(timeout = java.time.Duration.ofMillis(100))
-            failing(FailureKind.TIMED_OUT) { transcripts.ask(LINK, "What is closed?", call = call) }
+            assertFailure(FailureKind.TIMED_OUT) { transcripts.ask(LINK, "What is closed?", call = call) }
         }
     }
 }

@@ -10,45 +10,47 @@ import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.TestFactory
 
-/** Stores written in Kotlin, held to the core's conformance suite. */
+/** The core's conformance suite for stores in Kotlin. */
 class StoreTest {
     private fun suite(port: String, run: suspend (String) -> Unit): List<DynamicTest> {
         val cases = conformanceCases(port)
         assertTrue(cases.size >= 10, "$port has ${cases.size} cases")
-        return cases.map { dynamicTest(it) { check { run(it) } } }
+        return cases.map { dynamicTest(it) { runTest { run(it) } } }
     }
 
     @TestFactory
-    fun `an archive in Kotlin`() = suite("archive") { runArchiveCase(it, OwnArchive()) }
+    fun `archive in Kotlin conforms`() = suite("archive") { runArchiveCase(it, KotlinArchive()) }
 
-    /** Every call goes into Kotlin and out again, with all that it takes and gives. */
+    /** Each call passes through Kotlin, with all its arguments and results. */
     @TestFactory
-    fun `a ledger behind Kotlin`() = suite("ledger") { runLedgerCase(it, PassedOnLedger(memoryLedger())) }
-
-    @TestFactory
-    fun `a directory behind Kotlin`() = suite("directory") { runDirectoryCase(it, PassedOnDirectory(memoryDirectory())) }
+    fun `ledger behind Kotlin conforms`() = suite("ledger") { runLedgerCase(it, DelegatingLedger(memoryLedger())) }
 
     @TestFactory
-    fun `an archive behind Kotlin`() = suite("archive") { runArchiveCase(it, PassedOnArchive(memoryArchive())) }
+    fun `directory behind Kotlin conforms`() =
+        suite("directory") { runDirectoryCase(it, DelegatingDirectory(memoryDirectory())) }
+
+    @TestFactory
+    fun `archive behind Kotlin conforms`() = suite("archive") { runArchiveCase(it, DelegatingArchive(memoryArchive())) }
 
     @Test
-    fun `the suite catches an archive that forgets`() = check {
-        val forgetful = object : ArchiveStore by OwnArchive() {
-            override suspend fun find(video: VideoId, wish: Wish, now: Timestamp): ArchiveFind = ArchiveFind.Nothing
+    fun `suite reports archive that finds nothing`() = runTest {
+        val empty = object : ArchiveStore by KotlinArchive() {
+            override suspend fun find(video: VideoId, selector: TrackSelector, now: Timestamp): FindOutcome =
+                FindOutcome.NotFound
         }
         val broken = conformanceCases("archive").count { name ->
-            runCatching { runArchiveCase(name, forgetful) }.exceptionOrNull() is VerbatimException
+            runCatching { runArchiveCase(name, empty) }.exceptionOrNull() is VerbatimException
         }
-        assertTrue(broken > 3, "only $broken cases saw it")
-        failing(FailureKind.INVALID_INPUT) { runArchiveCase("no such case", OwnArchive()) }
-        failing(FailureKind.INVALID_INPUT) { conformanceCases("no such port") }
+        assertTrue(broken > 3, "only $broken cases failed")
+        assertFailure(FailureKind.INVALID_INPUT) { runArchiveCase("no such case", KotlinArchive()) }
+        assertFailure(FailureKind.INVALID_INPUT) { conformanceCases("no such port") }
     }
 
     @Test
-    fun `transcripts over an archive in Kotlin`() = check {
-        val archive = OwnArchive()
+    fun `transcripts use archive in Kotlin`() = runTest {
+        val archive = KotlinArchive()
         repeat(2) {
-            Transcripts(TranscriptsOptions(archive = archive, suppliers = emptyList())).useThenShutdown { transcripts ->
+            Transcripts(TranscriptsOptions(archive = archive, suppliers = emptyList())).useAndShutdown { transcripts ->
                 transcripts.importCaptions(LINK, SRT, "en")
                 assertEquals(2, transcripts.get(LINK).segments.size)
                 assertEquals(61_000L, transcripts.search("closed").single().startMs)
@@ -58,48 +60,52 @@ class StoreTest {
     }
 
     @Test
-    fun `a store that fails is an error of its own`() = check {
+    fun `failing store fails only its call`() = runTest {
         val faults = listOf(
-            code { throw failed(FailureKind.UNAVAILABLE, "it is away") } to FailureKind.UNAVAILABLE,
-            code { throw failed(FailureKind.CORRUPT, "it is broken") } to FailureKind.CORRUPT,
+            code { throw verbatimError(FailureKind.UNAVAILABLE, "store offline") } to FailureKind.UNAVAILABLE,
+            code { throw verbatimError(FailureKind.CORRUPT, "store damaged") } to FailureKind.CORRUPT,
             code { throw IllegalStateException("a bug") } to FailureKind.UNEXPECTED,
             code { throw StackOverflowError() } to FailureKind.UNEXPECTED,
             code { awaitCancellation() } to FailureKind.UNAVAILABLE,
-            code { nonsense() } to FailureKind.CORRUPT,
+            code { invalidOutcome() } to FailureKind.CORRUPT,
         )
         for ((fault, kind) in faults) {
-            val broken = object : ArchiveStore by OwnArchive() {
-                override suspend fun find(video: VideoId, wish: Wish, now: Timestamp): ArchiveFind = fault()
+            val broken = object : ArchiveStore by KotlinArchive() {
+                override suspend fun find(video: VideoId, selector: TrackSelector, now: Timestamp): FindOutcome =
+                    fault()
             }
             val options =
                 TranscriptsOptions(archive = broken, suppliers = emptyList(), storeTimeout = Duration.ofMillis(50))
-            Transcripts(options).useThenShutdown { failing(kind) { it.get(LINK) } }
+            Transcripts(options).useAndShutdown { assertFailure(kind) { it.get(LINK) } }
         }
     }
 
     @Test
-    fun `a store that returns what is no answer is an error of its own`() = check {
-        val broken = object : ArchiveStore by OwnArchive() {
-            override suspend fun page(page: PageRequest): TrackPage =
-                TrackPage(listOf(ArchivedTrack(Video(Platform.REELS, "\u0000 no id"), track(), emptyList(), 1u, 0)), null)
+    fun `store with invalid result fails only its call`() = runTest {
+        val broken = object : ArchiveStore by KotlinArchive() {
+            override suspend fun listTracks(page: PageRequest): TrackPage {
+                val video = Video(Platform.INSTAGRAM, "\u0000 no id")
+                return TrackPage(listOf(ArchivedTrack(video, track(), emptyList(), 1u, 0)), null)
+            }
         }
-        Transcripts(TranscriptsOptions(archive = broken, suppliers = emptyList())).useThenShutdown { transcripts ->
-            assertContains(failing(FailureKind.UNEXPECTED) { transcripts.search("word") }.sentence, "the app's own code")
+        Transcripts(TranscriptsOptions(archive = broken, suppliers = emptyList())).useAndShutdown { transcripts ->
+            val failure = assertFailure(FailureKind.UNEXPECTED) { transcripts.search("word") }
+            assertContains(failure.message, "the app's own code")
         }
     }
 
-    private fun code(find: suspend () -> ArchiveFind) = find
+    private fun code(find: suspend () -> FindOutcome) = find
 
     private fun track() = TrackInfo("en", TrackKind.HUMAN, null, false)
 
-    private fun nonsense(): ArchiveFind {
-        val transcript = Transcript(Platform.VIDEO_SITE, "no id at all", "en", TrackKind.HUMAN, emptyList())
-        return ArchiveFind.Stored(StoredRecord(transcript, 1u, ByteArray(3), 1u, 0))
+    private fun invalidOutcome(): FindOutcome {
+        val transcript = Transcript(Platform.YOU_TUBE, "no id at all", "en", TrackKind.HUMAN, emptyList())
+        return FindOutcome.Stored(StoredTranscript(transcript, 1u, ByteArray(3), 1u, 0))
     }
 }
 
-private class PassedOnArchive(private val to: ArchiveStore) : ArchiveStore by to
+private class DelegatingArchive(private val inner: ArchiveStore) : ArchiveStore by inner
 
-private class PassedOnLedger(private val to: LedgerStore) : LedgerStore by to
+private class DelegatingLedger(private val inner: LedgerStore) : LedgerStore by inner
 
-private class PassedOnDirectory(private val to: DirectoryStore) : DirectoryStore by to
+private class DelegatingDirectory(private val inner: DirectoryStore) : DirectoryStore by inner

@@ -12,6 +12,7 @@ import kotlin.test.Test
 import kotlin.test.assertContains
 import kotlin.test.assertEquals
 import kotlin.test.assertFailsWith
+import kotlin.test.assertFalse
 import kotlin.test.assertIs
 import kotlin.test.assertTrue
 import kotlin.time.Duration.Companion.milliseconds
@@ -30,43 +31,45 @@ import kotlinx.coroutines.launch
 import kotlinx.coroutines.withTimeout
 
 class SupplierTest {
-    private fun of(vararg choices: SupplierChoice) = Transcripts(TranscriptsOptions(suppliers = choices.toList()))
+    private fun transcriptsWith(vararg suppliers: SupplierSpec) =
+        Transcripts(TranscriptsOptions(suppliers = suppliers.toList()))
 
     @Test
-    fun `it is asked for what is not archived, once`() = check {
-        val asked = AtomicInteger()
-        val own = supplier("mine") { ask ->
-            asked.incrementAndGet()
-            assertTrue(ask.url.contains(ask.videoId) && !ask.time.isZero && !ask.watcher.isCancelled())
+    fun `supplier is called once per missing transcript`() = runTest {
+        val calls = AtomicInteger()
+        val custom = customSupplier("mine") { request ->
+            calls.incrementAndGet()
+            assertTrue(request.url.contains(request.videoId) && !request.timeout.isZero)
+            assertFalse(request.monitor.isCancelled())
             delay(20)
-            listOf(words(ask, "one", "two"))
+            listOf(transcriptOf(request, "one", "two"))
         }
-        of(own).useThenShutdown { transcripts ->
+        transcriptsWith(custom).useAndShutdown { transcripts ->
             val found = List(100) { async(Dispatchers.Default) { transcripts.get(LINK) } }.awaitAll()
-            assertEquals(1, asked.get())
+            assertEquals(1, calls.get())
             assertEquals(setOf("mine"), found.map { it.source }.toSet())
             assertTrue(transcripts.get(LINK).fromCache)
             assertEquals("fr", transcripts.get(LINK, "fr").language)
-            assertEquals(2, asked.get())
+            assertEquals(2, calls.get())
             assertEquals(false, transcripts.refresh(LINK).isChanged)
         }
     }
 
     @Test
-    fun `a thousand videos at the same time`() = check {
-        val own = supplier("mine") { ask ->
+    fun `supplier serves thousand concurrent videos`() = runTest {
+        val custom = customSupplier("mine") { request ->
             delay(10)
-            listOf(words(ask, "of ${ask.videoId}"))
+            listOf(transcriptOf(request, "of ${request.videoId}"))
         }
-        of(own).useThenShutdown { transcripts ->
+        transcriptsWith(custom).useAndShutdown { transcripts ->
             val links = List(1_000) { "%011d".format(it) }
-            val answers = transcripts.getMany(links, atOnce = 100u)
-            assertEquals(links.map { "of $it" }, answers.map { it.transcript?.segments?.single()?.text })
+            val results = transcripts.getMany(links, concurrency = 100u)
+            assertEquals(links.map { "of $it" }, results.map { it.transcript?.segments?.single()?.text })
         }
     }
 
     @Test
-    fun `what it fails with decides what is told`() = check {
+    fun `supply error kind decides failure kind`() = runTest {
         for ((reason, kind) in mapOf(
             SupplyReason.PRIVATE to FailureKind.NO_CAPTIONS,
             SupplyReason.NO_CAPTIONS to FailureKind.NO_CAPTIONS,
@@ -74,175 +77,178 @@ class SupplierTest {
             SupplyReason.UNREACHABLE to FailureKind.FETCH_FAILED,
             SupplyReason.MISCONFIGURED to FailureKind.NOT_CONFIGURED,
         )) {
-            of(supplier("mine") { throw noTranscript(reason, "It says no.", 7.seconds) }).useThenShutdown { transcripts ->
-                assertContains(failing(kind) { transcripts.get(LINK) }.sentence, "It says no.")
+            val failing = customSupplier("mine") { throw supplyError(reason, "It says no.", 7.seconds) }
+            transcriptsWith(failing).useAndShutdown { transcripts ->
+                assertContains(assertFailure(kind) { transcripts.get(LINK) }.message, "It says no.")
             }
         }
-        of(supplier("mine") { emptyList() }).useThenShutdown { failing(FailureKind.NO_CAPTIONS) { it.get(LINK) } }
+        val empty = customSupplier("mine") { emptyList() }
+        transcriptsWith(empty).useAndShutdown { assertFailure(FailureKind.NO_CAPTIONS) { it.get(LINK) } }
     }
 
     @Test
-    fun `the next one is asked when one has nothing`() = check {
-        val first = supplier("first", listOf(Platform.VIDEO_SITE)) { emptyList() }
-        val second = supplier("second", kind = SupplierKind.SPEECH) { ask ->
-            listOf(words(ask, "heard").copy(kind = TrackKind.GENERATED))
+    fun `empty supplier falls back to next supplier`() = runTest {
+        val first = customSupplier("first", listOf(Platform.YOU_TUBE)) { emptyList() }
+        val second = customSupplier("second", kind = SupplierKind.SPEECH) { request ->
+            listOf(transcriptOf(request, "spoken").copy(kind = TrackKind.GENERATED))
         }
-        of(first, second).useThenShutdown { transcripts ->
+        transcriptsWith(first, second).useAndShutdown { transcripts ->
             assertEquals("second", transcripts.get(LINK).source)
             assertEquals("second", transcripts.get("https://x.com/a/status/20").source)
         }
     }
 
     @Test
-    fun `code that throws, or returns nonsense, is a fault of its own`() = check {
-        val codes: List<suspend (SupplierAsk) -> List<Transcript>> = listOf(
+    fun `throwing or invalid supplier fails only its call`() = runTest {
+        val codes: List<suspend (SupplyRequest) -> List<Transcript>> = listOf(
             { throw IllegalStateException("a bug") },
             { throw OutOfMemoryError("not really") },
             { throw IllegalStateException("\uD800") },
-            { throw noTranscript(SupplyReason.PRIVATE, "\uD800") },
-            { throw failed(FailureKind.CORRUPT, "of the wrong kind") },
-            { throw CancellationException("cancelled by itself") },
-            { listOf(words(it, "x").copy(videoId = "another-one")) },
-            { listOf(words(it, "x").copy(videoId = "\u0000")) },
-            { listOf(words(it, "x").copy(language = "no language")) },
-            { listOf(words(it, "x").copy(segments = emptyList())) },
-            { listOf(words(it, "x").copy(segments = listOf(Segment("x", -1, -1)))) },
-            { listOf(words(it, "x").copy(segments = listOf(Segment("x", Long.MAX_VALUE, Long.MAX_VALUE)))) },
-            { listOf(words(it, "\uD800")) },
+            { throw supplyError(SupplyReason.PRIVATE, "\uD800") },
+            { throw verbatimError(FailureKind.CORRUPT, "of the wrong kind") },
+            { throw CancellationException("cancelled in the supplier") },
+            { listOf(transcriptOf(it, "x").copy(videoId = "another-one")) },
+            { listOf(transcriptOf(it, "x").copy(videoId = "\u0000")) },
+            { listOf(transcriptOf(it, "x").copy(language = "no language")) },
+            { listOf(transcriptOf(it, "x").copy(segments = emptyList())) },
+            { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", -1, -1)))) },
+            { listOf(transcriptOf(it, "x").copy(segments = listOf(Segment("x", Long.MAX_VALUE, Long.MAX_VALUE)))) },
+            { listOf(transcriptOf(it, "\uD800")) },
         )
         for ((number, code) in codes.withIndex()) {
-            of(supplier("mine", supply = code)).useThenShutdown { transcripts ->
+            transcriptsWith(customSupplier("mine", supply = code)).useAndShutdown { transcripts ->
                 val outcome = runCatching { transcripts.get(LINK) }
-                val failure = assertIs<VerbatimException>(outcome.exceptionOrNull() ?: return@useThenShutdown).failure
-                assertTrue(failure.sentence.isNotEmpty(), "$number: $failure")
+                val failure = assertIs<VerbatimException>(outcome.exceptionOrNull() ?: return@useAndShutdown).failure
+                assertTrue(failure.message.isNotEmpty(), "$number: $failure")
             }
         }
     }
 
     @Test
-    fun `code that never returns ends with the time that it has`() = check {
-        val hanging = supplier("mine") { awaitCancellation() }
-        Transcripts(TranscriptsOptions(suppliers = listOf(hanging), supplierTimeout = Duration.ofMillis(50))).useThenShutdown {
-            assertContains(failing(FailureKind.FETCH_FAILED) { it.get(LINK) }.sentence, "did not answer in time")
+    fun `hanging supplier ends at timeout`() = runTest {
+        val hanging = customSupplier("mine") { awaitCancellation() }
+        val options = TranscriptsOptions(suppliers = listOf(hanging), supplierTimeout = Duration.ofMillis(50))
+        Transcripts(options).useAndShutdown {
+            assertContains(assertFailure(FailureKind.FETCH_FAILED) { it.get(LINK) }.message, "did not answer in time")
         }
-        of(hanging).useThenShutdown { transcripts ->
-            failing(FailureKind.TIMED_OUT) { transcripts.get(LINK, timeout = 50.milliseconds) }
+        transcriptsWith(hanging).useAndShutdown { transcripts ->
+            assertFailure(FailureKind.TIMED_OUT) { transcripts.get(LINK, timeout = 50.milliseconds) }
         }
     }
 
     @Test
-    fun `code that blocks its thread holds nobody else up`() = check {
-        val blocking = supplier("mine") {
+    fun `blocking supplier does not delay other calls`() = runTest {
+        val blocking = customSupplier("mine") {
             @Suppress("BlockingMethodInNonBlockingContext")
             Thread.sleep(300)
-            listOf(words(it, "late"))
+            listOf(transcriptOf(it, "late"))
         }
-        of(blocking).useThenShutdown { transcripts ->
+        transcriptsWith(blocking).useAndShutdown { transcripts ->
             val late = async { transcripts.get(LINK) }
-            failing(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
+            assertFailure(FailureKind.INVALID_INPUT) { transcripts.get("no link") }
             assertEquals("late", late.await().segments.single().text)
         }
     }
 
     @Test
-    fun `code may call back`() = check {
+    fun `supplier calls transcripts again`() = runTest {
         lateinit var transcripts: Transcripts
-        val own = supplier("mine") { ask ->
-            if (ask.videoId == "aaaaaaaaaaa") listOf(words(ask, transcripts.get("bbbbbbbbbbb").segments.single().text))
-            else listOf(words(ask, "from within"))
+        val custom = customSupplier("mine") { request ->
+            val text = if (request.videoId == "aaaaaaaaaaa") transcripts.get("bbbbbbbbbbb").segments.single().text else "nested"
+            listOf(transcriptOf(request, text))
         }
-        transcripts = of(own)
-        transcripts.useThenShutdown { assertEquals("from within", it.get("aaaaaaaaaaa").segments.single().text) }
+        transcripts = transcriptsWith(custom)
+        transcripts.useAndShutdown { assertEquals("nested", it.get("aaaaaaaaaaa").segments.single().text) }
     }
 
     @Test
-    fun `code that waits for itself ends with its time`() = check {
+    fun `supplier waiting for itself ends at timeout`() = runTest {
         lateinit var transcripts: Transcripts
-        val own = supplier("mine") { listOf(transcripts.get(LINK)) }
-        val soon = TranscriptsOptions(suppliers = listOf(own), supplierTimeout = Duration.ofMillis(500))
-        transcripts = Transcripts(soon)
-        transcripts.useThenShutdown { failing(FailureKind.TIMED_OUT) { it.get(LINK, timeout = 100.milliseconds) } }
+        val custom = customSupplier("mine") { listOf(transcripts.get(LINK)) }
+        val options = TranscriptsOptions(suppliers = listOf(custom), supplierTimeout = Duration.ofMillis(500))
+        transcripts = Transcripts(options)
+        transcripts.useAndShutdown { assertFailure(FailureKind.TIMED_OUT) { it.get(LINK, timeout = 100.milliseconds) } }
     }
 
     @Test
-    fun `cancelling ends the work, at any moment`() = check {
+    fun `cancelled coroutine cancels supplier`() = runTest {
         val ended = CompletableDeferred<Unit>()
-        val begun = CompletableDeferred<Watcher>()
-        val own = supplier("mine") { ask ->
-            begun.complete(ask.watcher)
+        val started = CompletableDeferred<SupplyMonitor>()
+        val custom = customSupplier("mine") { request ->
+            started.complete(request.monitor)
             try {
                 awaitCancellation()
             } finally {
                 ended.complete(Unit)
             }
         }
-        of(own).useThenShutdown { transcripts ->
+        transcriptsWith(custom).useAndShutdown { transcripts ->
             val call = launch(Dispatchers.Default) { transcripts.get(LINK) }
-            val watcher = begun.await()
+            val monitor = started.await()
             call.cancelAndJoin()
             ended.await()
-            until { watcher.isCancelled() }
+            waitUntil { monitor.isCancelled() }
             assertFailsWith<TimeoutCancellationException> { withTimeout(30) { transcripts.get("bbbbbbbbbbb") } }
             repeat(200) { micros ->
-                val fleeting = launch(Dispatchers.Default) { runCatching { transcripts.get("ccccccccccc") } }
-                val until = System.nanoTime() + micros * 5_000L
-                while (System.nanoTime() < until) Thread.onSpinWait()
-                fleeting.cancelAndJoin()
+                val brief = launch(Dispatchers.Default) { runCatching { transcripts.get("ccccccccccc") } }
+                val deadline = System.nanoTime() + micros * 5_000L
+                while (System.nanoTime() < deadline) Thread.onSpinWait()
+                brief.cancelAndJoin()
             }
         }
     }
 
     @Test
-    fun `a token ends the work`() = check {
-        val begun = CompletableDeferred<Unit>()
-        val own = supplier("mine") {
-            begun.complete(Unit)
+    fun `token cancels supplier`() = runTest {
+        val started = CompletableDeferred<Unit>()
+        val custom = customSupplier("mine") {
+            started.complete(Unit)
             awaitCancellation()
         }
-        of(own).useThenShutdown { transcripts ->
+        transcriptsWith(custom).useAndShutdown { transcripts ->
             val token = CancelToken()
             val call = async { runCatching { transcripts.get(LINK, call = CallOptions(cancel = token)) } }
-            begun.await()
+            started.await()
             token.cancel()
-            failing(FailureKind.CANCELLED) { call.await().getOrThrow() }
+            assertFailure(FailureKind.CANCELLED) { call.await().getOrThrow() }
         }
     }
 
     @Test
-    fun `progress comes as a flow`() = check {
-        val own = supplier("mine") { ask ->
-            for (done in 1L..3L) ask.watcher.stage("reading", done, 3)
-            listOf(words(ask, "done"))
+    fun `updates returns stages then transcript`() = runTest {
+        val custom = customSupplier("mine") { request ->
+            for (done in 1L..3L) request.monitor.reportProgress("reading", done, 3)
+            listOf(transcriptOf(request, "done"))
         }
-        of(own).useThenShutdown { transcripts ->
-            val told = transcripts.progress(LINK).toList()
-            assertEquals("done", assertIs<Progress.Done>(told.last()).transcript.segments.single().text)
-            val stages = told.dropLast(1).map { assertIs<Progress.Underway>(it).stage }
+        transcriptsWith(custom).useAndShutdown { transcripts ->
+            val updates = transcripts.updates(LINK).toList()
+            assertEquals("done", assertIs<TranscriptUpdate.Done>(updates.last()).transcript.segments.single().text)
+            val stages = updates.dropLast(1).map { assertIs<TranscriptUpdate.Stage>(it).stage }
             assertEquals(listOf(1L, 2L, 3L), stages.filter { it.name == "reading" }.map { it.done })
             assertEquals(setOf("mine"), stages.map { it.supplier }.toSet())
         }
     }
 
     @Test
-    fun `a listener that throws or hangs changes nothing`() = check {
-        val own = supplier("mine") { ask ->
-            repeat(1_000) { ask.watcher.stage("reading", it.toLong(), 1_000) }
-            listOf(words(ask, "done"))
+    fun `throwing or hanging listener has no effect`() = runTest {
+        val custom = customSupplier("mine") { request ->
+            repeat(1_000) { request.monitor.reportProgress("reading", it.toLong(), 1_000) }
+            listOf(transcriptOf(request, "done"))
         }
-        val listeners = listOf<suspend () -> Unit>({ throw IllegalStateException("deaf") }, { awaitCancellation() })
-        for (listener in listeners) of(own).useThenShutdown { transcripts ->
-            val deaf = object : ProgressListener {
+        val listeners = listOf<suspend () -> Unit>({ throw IllegalStateException("a bug") }, { awaitCancellation() })
+        for (listener in listeners) transcriptsWith(custom).useAndShutdown { transcripts ->
+            val faulty = object : ProgressListener {
                 override suspend fun onStage(stage: Stage) = listener()
 
-                override suspend fun onAnswer(answer: Answer) = listener()
+                override suspend fun onResult(result: BatchResult) = listener()
             }
-            assertEquals("done", transcripts.get(LINK, listener = deaf).segments.single().text)
-            assertEquals(1, transcripts.getMany(listOf(LINK), listener = deaf).size)
+            assertEquals("done", transcripts.get(LINK, listener = faulty).segments.single().text)
+            assertEquals(1, transcripts.getMany(listOf(LINK), listener = faulty).size)
         }
     }
 
     @Test
-    fun `the platform's own HTTP may be the way`() = check {
+    fun `supplier fetches captions with java http client`() = runTest {
         val server = HttpServer.create(InetSocketAddress("127.0.0.1", 0), 0)
         server.createContext("/captions") { exchange ->
             val body = SRT.toByteArray()
@@ -252,12 +258,15 @@ class SupplierTest {
         server.start()
         try {
             val http = HttpClient.newHttpClient()
-            val own = supplier("over-java") { ask ->
-                val request = HttpRequest.newBuilder(URI("http://127.0.0.1:${server.address.port}/captions?v=${ask.videoId}"))
-                val answer = http.send(request.build(), HttpResponse.BodyHandlers.ofByteArray())
-                listOf(words(ask).copy(segments = parseCaptions(answer.body())))
+            val custom = customSupplier("over-java") { request ->
+                val address = URI("http://127.0.0.1:${server.address.port}/captions?v=${request.videoId}")
+                val httpRequest = HttpRequest.newBuilder(address)
+                val response = http.send(httpRequest.build(), HttpResponse.BodyHandlers.ofByteArray())
+                listOf(transcriptOf(request).copy(segments = parseCaptions(response.body())))
             }
-            of(own).useThenShutdown { assertEquals("The café is closed.", it.get(LINK).segments[1].text) }
+            transcriptsWith(custom).useAndShutdown {
+                assertEquals("The café is closed.", it.get(LINK).segments[1].text)
+            }
         } finally {
             server.stop(0)
         }

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.BeforeAll
 import org.junit.jupiter.api.TestInstance
 
-/** The built-in suppliers, over recorded answers of the platform: the code of production, to the address. */
+/** The built-in suppliers, with recorded responses of the platform. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class YouTubeTest {
     private lateinit var replay: Replay
@@ -23,13 +23,14 @@ class YouTubeTest {
     fun stop() = replay.close()
 
     @Test
-    fun `a transcript is fetched, once, and told of`() = check {
-        Transcripts(replay.options()).useThenShutdown { transcripts ->
-            val told = transcripts.progress("vb-tracks-0").toList()
-            val first = assertIs<Progress.Done>(told.last()).transcript
+    fun `get fetches once and reports stages`() = runTest {
+        Transcripts(replay.options()).useAndShutdown { transcripts ->
+            val updates = transcripts.updates("vb-tracks-0").toList()
+            val first = assertIs<TranscriptUpdate.Done>(updates.last()).transcript
             assertEquals("youtube-captions", first.source)
             assertTrue(!first.fromCache && first.segments.isNotEmpty())
-            assertTrue(told.dropLast(1).all { assertIs<Progress.Underway>(it).stage.supplier == "youtube-captions" })
+            val stages = updates.dropLast(1).map { assertIs<TranscriptUpdate.Stage>(it).stage }
+            assertTrue(stages.all { it.supplier == "youtube-captions" })
             assertTrue(transcripts.get("vb-tracks-0").fromCache)
             assertTrue(transcripts.get("vb-asronly0").isGenerated)
             assertEquals("fr", transcripts.get("vb-french-0").language)
@@ -38,10 +39,12 @@ class YouTubeTest {
     }
 
     @Test
-    fun `why there is none`() = check {
-        Transcripts(replay.options()).useThenShutdown { transcripts ->
-            assertEquals("no_captions", failing(FailureKind.NO_CAPTIONS) { transcripts.get("vb-private0") }.reason)
-            assertEquals("rate_limited", failing(FailureKind.RATE_LIMITED) { transcripts.get("vb-botcheck") }.reason)
+    fun `unavailable video fails with reason`() = runTest {
+        Transcripts(replay.options()).useAndShutdown { transcripts ->
+            val private = assertFailure(FailureKind.NO_CAPTIONS) { transcripts.get("vb-private0") }
+            assertEquals("no_captions", private.reason)
+            val limited = assertFailure(FailureKind.RATE_LIMITED) { transcripts.get("vb-botcheck") }
+            assertEquals("rate_limited", limited.reason)
         }
     }
 }

@@ -1,0 +1,115 @@
+"""Timestamped transcripts of YouTube, TikTok, Instagram and X videos.
+
+    import verbatim_transcripts
+
+    transcript = verbatim_transcripts.get("https://www.youtube.com/watch?v=dQw4w9WgXcQ")
+    print(transcript.title, transcript.language)
+    for segment in transcript:
+        print(segment.start, segment.text)
+
+`get` and `aget` return one transcript. :class:`Transcripts` stores transcripts and fetches many concurrently.
+:class:`Client` uses a Verbatim server. :class:`Service` runs the complete service in the process.
+"""
+
+from __future__ import annotations
+
+from . import _lifecycle as _lifecycle
+from ._batch import BatchResult
+from ._client import (
+    AccountInfo,
+    ChatAnswer,
+    CheckoutSession,
+    Citation,
+    Client,
+    KeyUsage,
+    LookupResponse,
+    ResponseMeta,
+)
+from ._errors import (
+    ClosedError,
+    ConflictError,
+    FetchFailed,
+    InvalidInput,
+    NoCaptions,
+    NotConfigured,
+    NotFoundError,
+    PaymentRequired,
+    RateLimited,
+    ServiceConflict,
+    ServiceError,
+    ServiceNotFound,
+    ServiceRefused,
+    ServiceTimeout,
+    ServiceUnreachable,
+    StorageCorrupt,
+    StorageError,
+    StorageUnavailable,
+    SupplyError,
+    TooManyRequests,
+    TranscriptUnavailable,
+    Unauthorized,
+    UnsupportedError,
+    VerbatimError,
+)
+from ._functions import aget, aget_many, get, get_many
+from ._native import Segment, Segments, SupplyRequest, Transcript, __version__
+from ._ports import Archive, ChatModel, Directory, Ledger, Mailer, Supplier
+from ._service import LocalClient, Service
+from ._transcripts import ImportOutcome, RefreshOutcome, SearchHit, Transcripts
+
+__all__ = [
+    "AccountInfo",
+    "Archive",
+    "BatchResult",
+    "ChatAnswer",
+    "ChatModel",
+    "CheckoutSession",
+    "Citation",
+    "Client",
+    "ClosedError",
+    "ConflictError",
+    "Directory",
+    "FetchFailed",
+    "ImportOutcome",
+    "InvalidInput",
+    "KeyUsage",
+    "Ledger",
+    "LocalClient",
+    "LookupResponse",
+    "Mailer",
+    "NoCaptions",
+    "NotConfigured",
+    "NotFoundError",
+    "PaymentRequired",
+    "RateLimited",
+    "RefreshOutcome",
+    "ResponseMeta",
+    "SearchHit",
+    "Segment",
+    "Segments",
+    "Service",
+    "ServiceConflict",
+    "ServiceError",
+    "ServiceNotFound",
+    "ServiceRefused",
+    "ServiceTimeout",
+    "ServiceUnreachable",
+    "StorageCorrupt",
+    "StorageError",
+    "StorageUnavailable",
+    "Supplier",
+    "SupplyError",
+    "SupplyRequest",
+    "TooManyRequests",
+    "Transcript",
+    "TranscriptUnavailable",
+    "Transcripts",
+    "Unauthorized",
+    "UnsupportedError",
+    "VerbatimError",
+    "aget",
+    "aget_many",
+    "get",
+    "get_many",
+    "__version__",
+]

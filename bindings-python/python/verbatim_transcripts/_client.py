@@ -1,0 +1,435 @@
+"""A client of a Verbatim server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ._errors import (
+    FetchFailed,
+    NoCaptions,
+    NotConfigured,
+    RateLimited,
+    ServiceNotFound,
+    TranscriptUnavailable,
+)
+from ._native import LocalConnection, PendingCall, RemoteConnection, Transcript
+
+__all__ = [
+    "AccountInfo",
+    "ChatAnswer",
+    "CheckoutSession",
+    "Citation",
+    "Client",
+    "KeyUsage",
+    "LookupResponse",
+    "ResponseMeta",
+]
+
+
+class ResponseMeta(NamedTuple):
+    """Data from the headers of a response; None for missing headers."""
+
+    #: The request id of the server, for questions to its operator.
+    request_id: str | None = None
+    #: The remaining credits.
+    credits_remaining: int | None = None
+    #: Whether the response came from the archive.
+    is_cached: bool | None = None
+    #: Whether an earlier response was replayed for the same idempotency key, without a charge.
+    is_replayed: bool = False
+    #: Seconds to wait before a retry.
+    retry_after: float | None = None
+    #: Remaining requests in the rate limit of the account.
+    rate_remaining: int | None = None
+    #: Seconds until the rate limit admits more requests.
+    rate_reset: float | None = None
+
+
+class KeyUsage(NamedTuple):
+    """A key of the lookup API: its plan and the usage of its allowance."""
+
+    #: `free`, `plus` or `plus_inactive`.
+    plan: str
+    #: `month` or `day`.
+    period: str
+    used: int
+    allowance: int
+    remaining: int
+    #: The public id of the key; None in a lookup response.
+    id: str | None = None
+    label: str | None = None
+    #: The end of the period, and the creation time of the key: RFC 3339.
+    resets_at: str | None = None
+    created_at: str | None = None
+    #: The key itself, only in the response that created it.
+    key: str | None = None
+
+
+class LookupResponse(NamedTuple):
+    """The response to a lookup, with or without a transcript."""
+
+    transcript: Transcript | None
+    platform: str
+    video_id: str
+    #: The watch page of the video, as the server sent it.
+    watch_url: str
+    #: The failure reason and message of the server; None with a transcript.
+    reason: str | None
+    message: str | None
+    #: The usage of the caller's key; None without a key.
+    key: KeyUsage | None
+    meta: ResponseMeta
+
+    def get(self) -> Transcript:
+        """Returns the transcript.
+
+        :raises TranscriptUnavailable: there is no transcript.
+        """
+        if self.transcript is None:
+            raise _unavailable(
+                self.message or "There is no transcript.",
+                self.reason or "",
+                self.watch_url,
+                self.platform,
+                self.video_id,
+                self.meta.retry_after,
+            )
+        return self.transcript
+
+
+class AccountInfo(NamedTuple):
+    """An account of the v1 API."""
+
+    email: str
+    plan: str
+    credits_remaining: int
+    credits_total: int
+    #: RFC 3339.
+    resets_at: str
+    meta: ResponseMeta
+
+
+class Citation(NamedTuple):
+    """A passage that supports an answer."""
+
+    #: Seconds from the start of the video.
+    start: float
+    end: float
+    #: The text of the passage, word for word.
+    text: str
+    url: str
+
+
+class ChatAnswer(NamedTuple):
+    """An answer to a question about a video."""
+
+    video_id: str
+    response: str
+    citations: list[Citation]
+    #: The verified share of the answer, from 0 to 1.
+    coverage: float
+    credits_used: int
+    credits_remaining: int
+    meta: ResponseMeta
+
+
+class CheckoutSession(NamedTuple):
+    """A hosted payment page."""
+
+    checkout_url: str
+    #: The pack, its credits and its price; None for a plan.
+    pack: str | None
+    credits: int | None
+    price_usd: float | None
+
+
+_KINDS = {
+    "no_captions": NoCaptions,
+    "rate_limited": RateLimited,
+    "fetch_error": FetchFailed,
+    "config_error": NotConfigured,
+}
+
+
+def _unavailable(
+    message: str, reason: str, watch_url: str, platform: str, video_id: str, retry_after: float | None
+) -> TranscriptUnavailable:
+    kind = _KINDS.get(reason, TranscriptUnavailable)
+    return kind(message, reason, watch_url, platform, video_id, retry_after)
+
+
+class Client:
+    """A client of a Verbatim server with one API key, or anonymous.
+
+    Every method has an awaitable twin with the prefix ``a``.
+
+    :param base_url: the address of the server, without ``/api/…``.
+    :param key: ``vbk_…`` for the lookup API, ``vba_…`` for the v1 API; None for calls that need no key.
+    :param timeout: timeout of one attempt in seconds.
+    :param retries: retries after a transient failure, unless a repeated request could be charged or executed twice.
+    :param ca_file: a PEM file with root certificates to trust in addition to those of the system.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        retries: int = 2,
+        ca_file: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self._connection: RemoteConnection | LocalConnection = RemoteConnection(
+            base_url, key, timeout, retries, ca_file
+        )
+        self._is_account = (key or "").startswith("vba_")
+        self._base_url = base_url
+
+    def __repr__(self) -> str:
+        return f"<Client {self._base_url}>"
+
+    def get(self, link: str, lang: str | None = None, *, idempotency_key: str | None = None) -> Transcript:
+        """Returns the transcript of a video: charged with a key of the v1 API, otherwise a lookup.
+
+        :param lang: a BCP 47 tag; requires a key of the v1 API, because lookups return the default track.
+        :param idempotency_key: requests with the same key are charged once.
+        :raises TranscriptUnavailable: there is no transcript; ``reason`` and ``watch_url`` are those of the server.
+        :raises ServiceError: the request failed.
+        """
+        if not self._is_account:
+            _check_no_lang(lang)
+            return self.lookup(link).get()
+        try:
+            transcript: Transcript = self._connection.transcript(link, lang, idempotency_key).wait()[0]
+        except ServiceNotFound as error:
+            raise _no_transcript(error) from error
+        return transcript
+
+    async def aget(
+        self, link: str, lang: str | None = None, *, idempotency_key: str | None = None
+    ) -> Transcript:
+        """As :meth:`get`."""
+        if not self._is_account:
+            _check_no_lang(lang)
+            return (await self.alookup(link)).get()
+        try:
+            transcript: Transcript = (await self._connection.transcript(link, lang, idempotency_key))[0]
+        except ServiceNotFound as error:
+            raise _no_transcript(error) from error
+        return transcript
+
+    def lookup(self, link: str, *, src: str | None = None) -> LookupResponse:
+        """Looks up a transcript. A missing transcript is a response, not an exception.
+
+        :param src: the attribution tag that the server adds to the watch URL.
+        :raises ServiceError: the request failed.
+        """
+        return _lookup_response(*self._connection.lookup(link, src).wait())
+
+    async def alookup(self, link: str, *, src: str | None = None) -> LookupResponse:
+        """As :meth:`lookup`."""
+        return _lookup_response(*await self._connection.lookup(link, src))
+
+    def get_text(self, link: str, format: str = "text", *, src: str | None = None) -> str:
+        """Returns the transcript in a format of the server: `text`, `md`, `srt` or `vtt`.
+
+        :raises TranscriptUnavailable: there is no transcript.
+        """
+        return _text(*self._connection.get_text(link, format, src).wait())
+
+    async def aget_text(self, link: str, format: str = "text", *, src: str | None = None) -> str:
+        """As :meth:`get_text`."""
+        return _text(*await self._connection.get_text(link, format, src))
+
+    def create_key(
+        self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None
+    ) -> KeyUsage:
+        """Creates a key of the lookup API. Only this response contains the key itself, as `key`.
+
+        The client continues with its own key; :meth:`use_key` replaces it.
+
+        :param entitlement: the proof of a paid plan.
+        """
+        return _key_usage(self._connection.create_key(label, email, entitlement).wait())
+
+    async def acreate_key(
+        self, label: str | None = None, email: str | None = None, *, entitlement: str | None = None
+    ) -> KeyUsage:
+        """As :meth:`create_key`."""
+        return _key_usage(await self._connection.create_key(label, email, entitlement))
+
+    def key_status(self, *, entitlement: str | None = None) -> KeyUsage:
+        """Returns the plan and the remaining allowance of the client's key."""
+        return _key_usage(self._connection.key_status(entitlement).wait())
+
+    async def akey_status(self, *, entitlement: str | None = None) -> KeyUsage:
+        """As :meth:`key_status`."""
+        return _key_usage(await self._connection.key_status(entitlement))
+
+    def use_key(self, key: str) -> None:
+        """Replaces the client's key."""
+        self._connection.use_key(key)
+        self._is_account = key.startswith("vba_")
+
+    def register(self, email: str) -> str:
+        """Requests a verification mail; returns the message of the server."""
+        return str(self._connection.register(email).wait()[0]["message"])
+
+    async def aregister(self, email: str) -> str:
+        """As :meth:`register`."""
+        return str((await self._connection.register(email))[0]["message"])
+
+    def verify(self, token: str, *, confirmed: bool = False) -> str:
+        """Redeems the token of a verification mail; the client continues with the key of the account.
+
+        Returns the key, which no other response contains.
+
+        :param confirmed: also replace an active key of the account.
+        :raises ServiceConflict: the account has an active key, and ``confirmed`` is false.
+        """
+        return self._use_issued_key(self._connection.verify(token, confirmed).wait())
+
+    async def averify(self, token: str, *, confirmed: bool = False) -> str:
+        """As :meth:`verify`."""
+        return self._use_issued_key(await self._connection.verify(token, confirmed))
+
+    def _use_issued_key(self, response: tuple[dict[str, Any], dict[str, Any]]) -> str:
+        key = str(response[0]["api_key"])
+        self.use_key(key)
+        return key
+
+    def me(self) -> AccountInfo:
+        """Returns the account of the client's key."""
+        return _account_info(self._connection.me().wait())
+
+    async def ame(self) -> AccountInfo:
+        """As :meth:`me`."""
+        return _account_info(await self._connection.me())
+
+    def rotate_key(self) -> str:
+        """Replaces the client's key; returns the new one. The old key is invalid at once."""
+        return self._use_issued_key(self._connection.rotate_key().wait())
+
+    async def arotate_key(self) -> str:
+        """As :meth:`rotate_key`."""
+        return self._use_issued_key(await self._connection.rotate_key())
+
+    def chat(
+        self,
+        video_id: str,
+        message: str,
+        history: Iterable[tuple[str, str]] = (),
+        *,
+        idempotency_key: str | None = None,
+    ) -> ChatAnswer:
+        """Answers a question about a video, for one credit.
+
+        :param video_id: the YouTube id.
+        :param history: earlier messages, oldest first: pairs of `user` or `assistant` and the text.
+        :raises TranscriptUnavailable: the video has no transcript.
+        """
+        try:
+            return _chat_answer(self._chat(video_id, message, history, idempotency_key).wait())
+        except ServiceNotFound as error:
+            raise _no_transcript(error) from error
+
+    async def achat(
+        self,
+        video_id: str,
+        message: str,
+        history: Iterable[tuple[str, str]] = (),
+        *,
+        idempotency_key: str | None = None,
+    ) -> ChatAnswer:
+        """As :meth:`chat`."""
+        try:
+            return _chat_answer(await self._chat(video_id, message, history, idempotency_key))
+        except ServiceNotFound as error:
+            raise _no_transcript(error) from error
+
+    def _chat(
+        self, video_id: str, message: str, history: Iterable[tuple[str, str]], idempotency_key: str | None
+    ) -> PendingCall:
+        return self._connection.chat(video_id, message, list(history), idempotency_key)
+
+    def subscribe(self, plan: str, *, idempotency_key: str | None = None) -> CheckoutSession:
+        """Opens a payment page for a plan."""
+        return _checkout_session(self._connection.subscribe(plan, idempotency_key).wait())
+
+    async def asubscribe(self, plan: str, *, idempotency_key: str | None = None) -> CheckoutSession:
+        """As :meth:`subscribe`."""
+        return _checkout_session(await self._connection.subscribe(plan, idempotency_key))
+
+    def buy_credits(self, pack: str, *, idempotency_key: str | None = None) -> CheckoutSession:
+        """Opens a payment page for a pack of credits."""
+        return _checkout_session(self._connection.buy_credits(pack, idempotency_key).wait())
+
+    async def abuy_credits(self, pack: str, *, idempotency_key: str | None = None) -> CheckoutSession:
+        """As :meth:`buy_credits`."""
+        return _checkout_session(await self._connection.buy_credits(pack, idempotency_key))
+
+
+def _check_no_lang(lang: str | None) -> None:
+    if lang is not None:
+        raise ValueError("a lookup returns the default track: lang requires a key of the v1 API, vba_…")
+
+
+def _no_transcript(error: ServiceNotFound) -> TranscriptUnavailable:
+    return _unavailable(str(error), error.reason or "no_captions", "", "", "", error.retry_after)
+
+
+def _lookup_response(
+    transcript: Transcript | None, body: dict[str, Any], meta: dict[str, Any]
+) -> LookupResponse:
+    key = body.get("key")
+    return LookupResponse(
+        transcript,
+        body["platform"],
+        body["videoId"],
+        body["watchUrl"],
+        body.get("failureReason"),
+        body.get("failureMessage"),
+        None if key is None else KeyUsage(**key),
+        ResponseMeta(**meta),
+    )
+
+
+def _text(text: str | None, message: str, watch_url: str, is_allowance_spent: bool) -> str:
+    if text is None:
+        reason = "key_allowance" if is_allowance_spent else ""
+        raise _unavailable(message, reason, watch_url, "", "", None)
+    return text
+
+
+def _key_usage(response: tuple[dict[str, Any], dict[str, Any]]) -> KeyUsage:
+    body = response[0]
+    fields = {name: body[name] for name in KeyUsage._fields if name in body}
+    return KeyUsage(**fields, resets_at=body["resetsAt"], created_at=body["createdAt"])
+
+
+def _account_info(response: tuple[dict[str, Any], dict[str, Any]]) -> AccountInfo:
+    body, meta = response
+    fields = {name: body[name] for name in AccountInfo._fields if name in body}
+    return AccountInfo(**fields, meta=ResponseMeta(**meta))
+
+
+def _chat_answer(response: tuple[dict[str, Any], dict[str, Any]]) -> ChatAnswer:
+    body, meta = response
+    credits = body["credits"]
+    citations = [Citation(*(each[name] for name in Citation._fields)) for each in body["citations"]]
+    return ChatAnswer(
+        body["video_id"],
+        body["response"],
+        citations,
+        body["coverage"],
+        credits["used"],
+        credits["remaining"],
+        ResponseMeta(**meta),
+    )
+
+
+def _checkout_session(response: tuple[dict[str, Any], dict[str, Any]]) -> CheckoutSession:
+    body = response[0]
+    return CheckoutSession(body["checkout_url"], body.get("pack"), body.get("credits"), body.get("price_usd"))

@@ -1,0 +1,241 @@
+"""Exceptions of the package.
+
+    VerbatimError
+    ├── InvalidInput (also a ValueError)    a malformed link, language or option
+    ├── TranscriptUnavailable               no transcript: `.reason`, `.watch_url`
+    │   ├── NoCaptions                      the video has no captions
+    │   ├── RateLimited                     the platform throttles or blocks the address
+    │   ├── FetchFailed                     a transient failure
+    │   └── NotConfigured                   no supplier is configured for the platform
+    ├── StorageError                        a failure of the archive or the ledger
+    │   ├── StorageUnavailable
+    │   └── StorageCorrupt
+    ├── NotFoundError, ConflictError, UnsupportedError
+    ├── ClosedError                         the object is closed
+    ├── SupplyError                         raised by custom suppliers
+    └── ServiceError                        a failed request to a server
+        ├── ServiceTimeout
+        ├── ServiceUnreachable
+        └── ServiceRefused                  `.status`, `.retry_after`, `.credits_remaining`, `.request_id`
+            ├── Unauthorized                401
+            ├── PaymentRequired             402
+            ├── ServiceNotFound             404
+            ├── ServiceConflict             409
+            └── TooManyRequests             429
+
+All of them can be pickled; their data is in attributes.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "ConflictError",
+    "FetchFailed",
+    "InvalidInput",
+    "NoCaptions",
+    "NotConfigured",
+    "NotFoundError",
+    "PaymentRequired",
+    "RateLimited",
+    "ServiceConflict",
+    "ServiceError",
+    "ServiceNotFound",
+    "ServiceRefused",
+    "ServiceTimeout",
+    "ServiceUnreachable",
+    "StorageCorrupt",
+    "StorageError",
+    "StorageUnavailable",
+    "SupplyError",
+    "TooManyRequests",
+    "TranscriptUnavailable",
+    "Unauthorized",
+    "UnsupportedError",
+    "VerbatimError",
+]
+
+
+class VerbatimError(Exception):
+    """Base class of all exceptions of this package. `str()` returns a message for people."""
+
+    #: Seconds after which a retry may succeed; None if unknown.
+    retry_after: float | None
+
+    def __init__(self, message: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_restore, (type(self), self.args, dict(self.__dict__)))
+
+
+def _restore(kind: type[VerbatimError], args: tuple[object, ...], state: dict[str, object]) -> VerbatimError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class InvalidInput(VerbatimError, ValueError):
+    """A link, a language or an option is malformed; the call had no effect."""
+
+
+class TranscriptUnavailable(VerbatimError):
+    """There is no transcript.
+
+    >>> try:
+    ...     raise TranscriptUnavailable("There are no captions.", "no_captions", "https://v.example/watch/x")
+    ... except TranscriptUnavailable as error:
+    ...     print(error.reason, error.watch_url)
+    no_captions https://v.example/watch/x
+    """
+
+    #: The reason code: `needs_verification`, `no_captions`, `key_allowance`, `allowance`, `daily_cap`, `fair_use`,
+    #: `rate_limited`, `fetch_error` or `config_error`; or another code that a server sent.
+    reason: str
+    #: The watch page of the video, as the server sent it.
+    watch_url: str
+    #: `video_site`, `short_video`, `reels` or `microblog`.
+    platform: str
+    #: The id of the video, or the code of an unresolved short link.
+    video_id: str
+
+    def __init__(
+        self,
+        message: str = "",
+        reason: str = "fetch_error",
+        watch_url: str = "",
+        platform: str = "",
+        video_id: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.reason = reason
+        self.watch_url = watch_url
+        self.platform = platform
+        self.video_id = video_id
+
+
+class NoCaptions(TranscriptUnavailable):
+    """Every supplier reports that there are no captions: none exist, or the video is private, removed, live, …"""
+
+
+class RateLimited(TranscriptUnavailable):
+    """The platform throttles or blocks the address: wait, or use a proxy or another supplier."""
+
+
+class FetchFailed(TranscriptUnavailable):
+    """A transient failure: a retry may succeed."""
+
+
+class NotConfigured(TranscriptUnavailable):
+    """No supplier is configured for the platform, or its settings are wrong or outdated."""
+
+
+class StorageError(VerbatimError):
+    """A failure of the archive or the ledger."""
+
+
+class StorageUnavailable(StorageError):
+    """The store cannot be reached, or is too slow."""
+
+
+class StorageCorrupt(StorageError):
+    """Stored data cannot be decoded."""
+
+
+class NotFoundError(VerbatimError):
+    """The requested object does not exist."""
+
+
+class ConflictError(VerbatimError):
+    """The call contradicts stored data; it had no effect."""
+
+
+class UnsupportedError(VerbatimError):
+    """The operation is not supported here: for example, the file is read-only or of a newer version."""
+
+
+class ClosedError(VerbatimError):
+    """The object is closed."""
+
+
+class SupplyError(VerbatimError):
+    """Raised by a custom supplier to report why it has no transcript.
+
+    `reason` is one of `no_captions`, `no_language`, `private`, `removed`, `region`, `age`, `members`, `payment`,
+    `login`, `live`, `upcoming` (about the video; stored as an absence); `throttled`, `bot_check`, `other_video`,
+    `timeout`, `unreachable`, `platform_fault`, `unreadable` (transient); `stale`, `misconfigured` (for the operator).
+    """
+
+    reason: str
+
+    def __init__(self, reason: str, message: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message or f"There is no transcript: {reason}.", retry_after)
+        self.reason = reason
+
+
+class ServiceError(VerbatimError):
+    """A request to a server failed."""
+
+
+class ServiceTimeout(ServiceError):
+    """The server did not respond in time."""
+
+
+class ServiceUnreachable(ServiceError):
+    """The connection to the server could not be opened, or was lost."""
+
+
+class ServiceRefused(ServiceError):
+    """The server responded with an error."""
+
+    #: The HTTP status.
+    status: int
+    #: The failure reason of a lookup; None if the response has none.
+    reason: str | None
+    #: The remaining credits; None if the response does not contain them.
+    credits_remaining: int | None
+    #: The request id of the server, for questions to its operator.
+    request_id: str | None
+
+    def __init__(
+        self,
+        message: str = "",
+        status: int = 0,
+        reason: str | None = None,
+        retry_after: float | None = None,
+        credits_remaining: int | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message, retry_after)
+        self.status = status
+        self.reason = reason
+        self.credits_remaining = credits_remaining
+        self.request_id = request_id
+
+
+class Unauthorized(ServiceRefused):
+    """401: the key is missing, unknown, or a key of the other API."""
+
+
+class PaymentRequired(ServiceRefused):
+    """402: the account has too few credits."""
+
+
+class ServiceNotFound(ServiceRefused):
+    """404: the server has no such resource."""
+
+
+class ServiceConflict(ServiceRefused):
+    """409: a request with this idempotency key is still running, or an active key would be replaced."""
+
+
+class TooManyRequests(ServiceRefused):
+    """429: the rate limit of the caller is exceeded; retry after `retry_after` seconds."""
+
+
+# The public name, which pickles use.
+for _name in __all__:
+    globals()[_name].__module__ = "verbatim_transcripts"

@@ -1,0 +1,64 @@
+"""Functions over one shared `Transcripts` object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from ._batch import BatchResult
+from ._native import Transcript
+from ._transcripts import Transcripts
+
+_shared: Transcripts | None = None
+
+
+def _default() -> Transcripts:
+    """The object that all functions share. `VERBATIM_ARCHIVE` names its archive file."""
+    global _shared
+    if _shared is None:
+        # Two threads may both create one: an object that is not open yet holds no resources.
+        _shared = Transcripts(
+            archive=os.environ.get("VERBATIM_ARCHIVE") or None,
+            proxies=os.environ.get("VERBATIM_UPSTREAM__PROXY") or None,
+            ca_file=os.environ.get("VERBATIM_UPSTREAM__CA_FILE") or None,
+        )
+    return _shared
+
+
+def get(link: str, lang: str | None = None) -> Transcript:
+    """Returns the transcript of a video.
+
+    :param link: a link in any common form, or a YouTube id.
+    :param lang: a BCP 47 tag; None: English if there is one, otherwise the spoken language.
+    :raises TranscriptUnavailable: there is no transcript; see its ``reason`` and ``watch_url``.
+    :raises InvalidInput: the link or the language is malformed.
+    """
+    return _default().get(link, lang)
+
+
+async def aget(link: str, lang: str | None = None) -> Transcript:
+    """As :func:`get`, awaitable in any event loop. Cancelling it cancels the fetch."""
+    return await _default().aget(link, lang)
+
+
+def get_many(
+    links: Iterable[str],
+    lang: str | None = None,
+    *,
+    concurrency: int = 16,
+    progress: Callable[[int, BatchResult], Any] | None = None,
+) -> Iterator[BatchResult]:
+    """Yields the transcripts of many videos in the order of completion; see :meth:`Transcripts.get_many`."""
+    return _default().get_many(links, lang, concurrency=concurrency, progress=progress)
+
+
+def aget_many(
+    links: Iterable[str],
+    lang: str | None = None,
+    *,
+    concurrency: int = 16,
+    progress: Callable[[int, BatchResult], Any] | None = None,
+) -> AsyncIterator[BatchResult]:
+    """As :func:`get_many`, for ``async for``."""
+    return _default().aget_many(links, lang, concurrency=concurrency, progress=progress)

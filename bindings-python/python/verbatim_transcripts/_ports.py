@@ -1,0 +1,235 @@
+"""Protocols of custom components. An object needs the methods only; it inherits from nothing.
+
+Stores (archive, ledger, directory) receive and return plain data: dictionaries with the fields of the records of
+transcript-core, lists, texts and numbers. Times are milliseconds since 1970, digests are lists of bytes. A variant
+with fields is ``{"held": {…}}``, one without fields is ``"conflict"``. Every method is one transaction, plain or async; the
+documentation of the core's port is its contract, and :func:`verbatim_transcripts.testing.check` verifies it. A store
+raises :class:`verbatim_transcripts.StorageUnavailable` when it cannot be reached, and
+:class:`verbatim_transcripts.ConflictError` and :class:`verbatim_transcripts.InvalidInput` as the contract requires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Union
+
+if TYPE_CHECKING:
+    from ._native import SupplyRequest, Transcript
+
+__all__ = ["Archive", "ChatModel", "Directory", "Ledger", "Mailer", "Supplier"]
+
+
+class Supplier(Protocol):
+    """A source of transcripts that are not archived.
+
+    Optional attributes are ``platforms`` (a list of ``"video_site"``, ``"short_video"``, ``"reels"`` and
+    ``"microblog"``; default: all) and ``kind`` (``"captions"``, ``"speech"`` or ``"remote"``; default:
+    ``"captions"``).
+
+    A plain method runs on its own thread. An async method runs in an event loop of the package and is cancelled when
+    no caller waits any more. It may call the :class:`verbatim_transcripts.Transcripts` object that called it for other
+    videos and languages. A call for the same transcript raises ``RuntimeError``.
+    """
+
+    @property
+    def name(self) -> str:
+        """The ``source`` of its transcripts."""
+        ...
+
+    def supply(
+        self, request: SupplyRequest
+    ) -> Union[Transcript, Sequence[Transcript], None, Awaitable[Union[Transcript, Sequence[Transcript], None]]]:
+        """Returns one or more transcripts, the best match first; None if there are no captions.
+
+        Raise :class:`verbatim_transcripts.SupplyError` to report a reason.
+        """
+        ...
+
+
+class Mailer(Protocol):
+    """A sender of mails."""
+
+    def send(self, to: str, subject: str, text: str, html: str) -> Union[None, Awaitable[None]]:
+        """Sends one mail. After an exception the mail is retried with growing pauses."""
+        ...
+
+
+class Archive(Protocol):
+    """A permanent transcript store: ``archive=`` of :class:`verbatim_transcripts.Transcripts`.
+
+    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    """
+
+    def find(self, video: Any, selector: str, now: int) -> Any:
+        """Finds a track: `{"transcript": …}`, `{"absent": …}`, `"withdrawn"` or `"nothing"`."""
+        ...
+
+    def tracks(self, video: Any) -> Any:
+        """Returns the tracks of a video, archived or only known."""
+        ...
+
+    def put(self, request: Any) -> Any:
+        """Stores a transcript for one or more track selectors."""
+        ...
+
+    def put_absence(self, absence: Any) -> Any:
+        """Stores until a given time that a video has no transcript for a track selector."""
+        ...
+
+    def acquire_lease(self, lease: Any) -> Any:
+        """Acquires or extends a fetch lease: `"claimed"` or `{"busy": {"until": …}}`."""
+        ...
+
+    def release_lease(self, video: Any, selector: str, holder: str) -> Any:
+        """Releases a fetch lease."""
+        ...
+
+    def short_link(self, link: Any) -> Any:
+        """Returns the video of a short link, or None."""
+        ...
+
+    def put_short_link(self, link: Any, video: Any) -> Any:
+        """Stores the video of a short link."""
+        ...
+
+    def withdraw(self, video: Any, withdrawn: bool, now: int) -> Any:
+        """Withdraws a video, or restores it."""
+        ...
+
+    def delete(self, video: Any) -> Any:
+        """Deletes all data of a video."""
+        ...
+
+    def change_counter(self) -> Any:
+        """Returns the number of changes that can invalidate a transcript returned earlier."""
+        ...
+
+    def list_tracks(self, page: Any) -> Any:
+        """Returns one page of the archived tracks."""
+        ...
+
+    def list_withdrawn(self, page: Any) -> Any:
+        """Returns one page of the withdrawn videos."""
+        ...
+
+    def stats(self) -> Any:
+        """Returns the totals of the archive."""
+        ...
+
+
+class Ledger(Protocol):
+    """Wallets, holds and grants: ``ledger=`` of :class:`verbatim_transcripts.Service`.
+
+    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    """
+
+    def hold(self, request: Any) -> Any:
+        """Reserves amounts in wallets, all or none."""
+        ...
+
+    def spend(self, request: Any) -> Any:
+        """Holds and settles in one step, with one ``"charged"`` entry per pool."""
+        ...
+
+    def extend(self, id: str, until: int) -> Any:
+        """Extends a hold."""
+        ...
+
+    def settle(self, request: Any) -> Any:
+        """Settles a hold with one amount per leg."""
+        ...
+
+    def grant(self, request: Any) -> Any:
+        """Adds credits, once per id."""
+        ...
+
+    def revoke(self, request: Any) -> Any:
+        """Revokes granted credits."""
+        ...
+
+    def balance(self, wallet: str, terms: Any) -> Any:
+        """Returns the balance of a wallet."""
+        ...
+
+    def balance_since(self, wallet: str, terms: Any, since: int) -> Any:
+        """Returns the balance of a wallet, and the amount spent since a time."""
+        ...
+
+    def expire(self, now: int, limit: int) -> Any:
+        """Expires overdue holds; returns their number."""
+        ...
+
+    def entries(self, wallet: str, page: Any) -> Any:
+        """Returns one page of the entries of a wallet."""
+        ...
+
+    def wallets(self, page: Any) -> Any:
+        """Returns one page of all wallets."""
+        ...
+
+
+class Directory(Protocol):
+    """Keys and accounts: ``directory=`` of :class:`verbatim_transcripts.Service`.
+
+    Every method is one transaction on plain data, plain or async; see :mod:`verbatim_transcripts._ports`.
+    """
+
+    def key_owner(self, key_digest: Any) -> Any:
+        """Returns the owner of the key with this digest, or None."""
+        ...
+
+    def add_key(self, key: Any, live_per_subject: int) -> Any:
+        """Adds a key of the lookup API."""
+        ...
+
+    def renew_entitlement(self, request: Any) -> Any:
+        """Extends a paid plan."""
+        ...
+
+    def rotate(self, old_digest: Any, new: Any) -> Any:
+        """Replaces a key."""
+        ...
+
+    def revoke_key(self, key: str, now: int) -> Any:
+        """Revokes a key."""
+        ...
+
+    def keys(self, page: Any) -> Any:
+        """Returns one page of all keys."""
+        ...
+
+    def put_token(self, token: Any) -> Any:
+        """Stores a verification token."""
+        ...
+
+    def redeem(self, request: Any) -> Any:
+        """Redeems a verification token."""
+        ...
+
+    def account(self, account: Any) -> Any:
+        """Returns an account, or None."""
+        ...
+
+    def update_account(self, account: Any) -> Any:
+        """Updates an account, unless its version has changed."""
+        ...
+
+    def erase_account(self, id: str, version: int, now: int) -> Any:
+        """Erases an account."""
+        ...
+
+    def accounts(self, page: Any) -> Any:
+        """Returns one page of all accounts."""
+        ...
+
+
+class ChatModel(Protocol):
+    """A language model for chat answers: ``chat=`` of :class:`verbatim_transcripts.Service`.
+
+    Its output is untrusted: quotes and citations are verified against the transcript. The optional attribute
+    ``context_tokens`` is the size of its context (32,000).
+    """
+
+    def complete(self, messages: list[dict[str, str]], tokens_max: int) -> Union[str, Awaitable[str]]:
+        """Returns the model's reply to messages, each with `role` and `content`."""
+        ...

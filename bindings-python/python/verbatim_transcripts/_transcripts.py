@@ -1,0 +1,314 @@
+"""Transcripts from an archive and suppliers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._batch import BatchResult, BatchRun
+from ._native import Engine, PendingCall, Transcript
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._ports import Archive, Supplier
+
+__all__ = ["ImportOutcome", "RefreshOutcome", "SearchHit", "Transcripts"]
+
+
+class RefreshOutcome(NamedTuple):
+    """Outcome of a refresh."""
+
+    #: The archived transcript.
+    transcript: Transcript
+    #: Whether the refresh changed it.
+    changed: bool
+
+
+class ImportOutcome(NamedTuple):
+    """Outcome of an import."""
+
+    #: The language, as a BCP 47 tag.
+    language: str
+    #: The number of segments.
+    segments: int
+    #: `added`, `replaced`, `kept` (another transcript exists and stays) or `unchanged`.
+    effect: str
+    #: The number of undecodable characters, which are U+FFFD in the segments.
+    unreadable: int
+    #: The number of cues that have text but no readable times, and were skipped.
+    left_out: int
+
+
+class SearchHit(NamedTuple):
+    """A passage of an archived transcript that contains all words of the query."""
+
+    #: The transcript.
+    transcript: Transcript
+    #: The text of the passage, in one line.
+    text: str
+    #: Start, in seconds from the start of the video.
+    start: float
+    #: End, in seconds from the start of the video.
+    end: float
+    #: Link to the start of the passage.
+    url: str
+
+
+class Transcripts:
+    """An archive in front of suppliers: a fetched transcript is stored permanently.
+
+    Methods that wait have an awaitable twin with the prefix ``a``, for any event loop. One object serves any number of
+    threads, event loops and processes; each process opens its own files and connections.
+
+    :param archive: ``"sqlite:///file.db"``, a path, or a custom archive (:class:`verbatim_transcripts.Archive`).
+        None: the memory of this process, up to 64 MiB (about 300 hours of speech); beyond that the least
+        recently written videos are evicted.
+    :param suppliers: sources of transcripts that are not archived, called in order: names (``"youtube-captions"``,
+        ``"tiktok-captions"``, ``"x-captions"``, ``"yt-dlp"``, ``"verbatim-service"``, ``"speech-to-text"``) and
+        custom suppliers (:class:`verbatim_transcripts.Supplier`). None: the platforms; ``[]``: no supplier.
+    :param proxies: proxies for all requests, used in rotation: ``http://``, ``https://`` or ``socks5://``, with user
+        and password if required.
+    :param timeout: seconds after which a call fails with :class:`verbatim_transcripts.FetchFailed`; this cancels the
+        fetch, unless other callers wait for it. None: no timeout besides those of the fetch.
+    :param request_timeout: timeout of one request in seconds (20).
+    :param retries: retries of a request after a transient failure (2).
+    :param concurrency: maximum number of videos per supplier, and of requests, at the same time (32).
+    :param ca_file: a PEM file with root certificates to trust in addition to those of the system.
+    :param ytdlp: the yt-dlp program; by default the last supplier.
+    :param speech: an OpenAI-compatible speech-to-text service: ``(base_url, model, api_key or None)``.
+    :param server: another Verbatim server as a supplier: ``(base_url, api_key)``.
+    :param youtube_clients: client identities for requests to YouTube, such as ``"android@21.26.364"``.
+
+    >>> with Transcripts(suppliers=[]) as transcripts:
+    ...     done = transcripts.import_(
+    ...         "https://youtu.be/dQw4w9WgXcQ",
+    ...         "1\\n00:00:01,500 --> 00:00:03,000\\nIt is so quiet here.\\n",
+    ...         lang="en",
+    ...     )
+    ...     transcripts.get("dQw4w9WgXcQ").segments[0]
+    Segment('It is so quiet here.', 1.5, 1.5)
+    """
+
+    def __init__(
+        self,
+        archive: str | os.PathLike[str] | Archive | None = None,
+        suppliers: Iterable[str | Supplier] | None = None,
+        proxies: str | Iterable[str] | None = None,
+        *,
+        timeout: float | None = None,
+        request_timeout: float | None = None,
+        retries: int | None = None,
+        concurrency: int | None = None,
+        ca_file: str | os.PathLike[str] | None = None,
+        ytdlp: str | os.PathLike[str] | None = None,
+        speech: tuple[str, str, str | None] | None = None,
+        server: tuple[str, str] | None = None,
+        youtube_clients: Iterable[str] | None = None,
+    ) -> None:
+        self._engine = Engine(
+            {
+                "archive": archive,
+                "suppliers": suppliers,
+                "proxies": _as_list(proxies),
+                "timeout": timeout,
+                "request_timeout": request_timeout,
+                "retries": retries,
+                "concurrency": concurrency,
+                "ca_file": ca_file,
+                "ytdlp": ytdlp,
+                "speech": speech,
+                "server": server,
+                "youtube_clients": _as_list(youtube_clients),
+            }
+        )
+
+    def get(self, link: str, lang: str | None = None) -> Transcript:
+        """Returns the transcript of a video from the archive, or fetches and archives it.
+
+        :param link: a link in any common form, or a YouTube id.
+        :param lang: a BCP 47 tag; None: English if there is one, otherwise the spoken language.
+        :raises TranscriptUnavailable: there is no transcript; see its ``reason`` and ``watch_url``.
+        :raises InvalidInput: the link or the language is malformed.
+        """
+        return self._engine.get_now(link, lang)
+
+    async def aget(self, link: str, lang: str | None = None) -> Transcript:
+        """As :meth:`get`. Cancelling it cancels the fetch, unless other callers wait for it."""
+        transcript: Transcript = await self._engine.get(link, lang)
+        return transcript
+
+    def get_many(
+        self,
+        links: Iterable[str],
+        lang: str | None = None,
+        *,
+        concurrency: int = 16,
+        progress: Callable[[int, BatchResult], Any] | None = None,
+    ) -> Iterator[BatchResult]:
+        """Yields the transcripts of many videos in the order of completion.
+
+        A failure is a result and does not stop the others. Links are read from ``links`` as permits become free, so it
+        can be an endless generator. Leaving the loop cancels the running fetches.
+
+        :param concurrency: maximum number of concurrent fetches.
+        :param progress: called with the number of results so far and the latest result.
+
+        >>> with Transcripts(suppliers=[]) as transcripts:
+        ...     results = list(transcripts.get_many(["https://youtu.be/dQw4w9WgXcQ", "no link"]))
+        >>> sorted(type(result.error).__name__ for result in results)
+        ['InvalidInput', 'NotConfigured']
+        """
+        return BatchRun(links, lambda link: self._engine.get(link, lang), concurrency, progress).results()
+
+    def aget_many(
+        self,
+        links: Iterable[str],
+        lang: str | None = None,
+        *,
+        concurrency: int = 16,
+        progress: Callable[[int, BatchResult], Any] | None = None,
+    ) -> AsyncIterator[BatchResult]:
+        """As :meth:`get_many`, for ``async for``."""
+        return BatchRun(links, lambda link: self._engine.get(link, lang), concurrency, progress).aresults()
+
+    def refresh(self, link: str, lang: str | None = None) -> RefreshOutcome:
+        """Fetches a transcript again, and archives it if it has changed.
+
+        :raises TranscriptUnavailable: the fetch failed; the archived transcript stays.
+        """
+        return RefreshOutcome(*self._engine.refresh(link, lang).wait())
+
+    async def arefresh(self, link: str, lang: str | None = None) -> RefreshOutcome:
+        """As :meth:`refresh`."""
+        return RefreshOutcome(*await self._engine.refresh(link, lang))
+
+    def import_(
+        self,
+        link: str,
+        captions: str | bytes | os.PathLike[str],
+        lang: str | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        generated: bool = False,
+        replace: bool = False,
+    ) -> ImportOutcome:
+        """Imports captions into the archive.
+
+        :param captions: the text of the captions (WebVTT, SRT, TTML, YouTube's XML and JSON, the JSON of
+            youtube-transcript-api), or the path of a file as an ``os.PathLike``.
+        :param lang: the language; None: the language in the header of the captions.
+        :param generated: whether the captions come from speech recognition.
+        :param replace: whether to replace an archived transcript.
+        :raises InvalidInput: the link, the language or the captions are malformed.
+        """
+        return ImportOutcome(
+            *self._import(link, captions, lang, title, author, generated, replace).wait()
+        )
+
+    async def aimport(
+        self,
+        link: str,
+        captions: str | bytes | os.PathLike[str],
+        lang: str | None = None,
+        *,
+        title: str | None = None,
+        author: str | None = None,
+        generated: bool = False,
+        replace: bool = False,
+    ) -> ImportOutcome:
+        """As :meth:`import_`."""
+        return ImportOutcome(
+            *await self._import(link, captions, lang, title, author, generated, replace)
+        )
+
+    def _import(
+        self,
+        link: str,
+        captions: str | bytes | os.PathLike[str],
+        lang: str | None,
+        title: str | None,
+        author: str | None,
+        generated: bool,
+        replace: bool,
+    ) -> PendingCall:
+        if isinstance(captions, str):
+            body = captions.encode()
+        elif isinstance(captions, os.PathLike):
+            with open(captions, "rb") as file:
+                body = file.read()
+        elif isinstance(captions, (bytes, bytearray, memoryview)):
+            body = bytes(captions)
+        else:
+            raise TypeError(f"captions must be a str, bytes or a path, not {type(captions).__name__}")
+        return self._engine.import_(link, body, lang, title, author, generated, replace)
+
+    def search(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[SearchHit]:
+        """Returns passages of archived transcripts that contain all words, ordered by video and time.
+
+        The search ignores case, accents and punctuation. It scans the archive until it has enough hits.
+
+        :raises InvalidInput: the query has no word, or the language is malformed.
+        """
+        return [SearchHit(*hit) for hit in self._engine.search(query, lang, limit).wait()]
+
+    async def asearch(self, query: str, lang: str | None = None, *, limit: int = 100) -> list[SearchHit]:
+        """As :meth:`search`."""
+        return [SearchHit(*hit) for hit in await self._engine.search(query, lang, limit)]
+
+    def forget(self, link: str) -> None:
+        """Deletes all archived data of a video."""
+        self._engine.delete(link).wait()
+
+    async def aforget(self, link: str) -> None:
+        """As :meth:`forget`."""
+        await self._engine.delete(link)
+
+    def stats(self) -> dict[str, int]:
+        """Returns the totals of the archive: `videos`, `transcripts`."""
+        stats: dict[str, int] = self._engine.stats().wait()
+        return stats
+
+    async def astats(self) -> dict[str, int]:
+        """As :meth:`stats`."""
+        stats: dict[str, int] = await self._engine.stats()
+        return stats
+
+    def close(self) -> None:
+        """Waits for running fetches and closes the archive. Later calls raise `ClosedError`."""
+        self._engine.close().wait()
+
+    async def aclose(self) -> None:
+        """As :meth:`close`."""
+        await self._engine.close()
+
+    def __enter__(self) -> Transcripts:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Transcripts:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}{' (closed)' if self._engine.is_closed else ''}>"
+
+
+def _as_list(value: str | Iterable[str] | None) -> str | list[str] | None:
+    return value if value is None or isinstance(value, str) else list(value)

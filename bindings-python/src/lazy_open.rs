@@ -1,0 +1,177 @@
+//! The facade behind a Python object: opened on first use, and opened again in a forked child.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use pyo3::prelude::*;
+use tokio::{sync::OnceCell, task::JoinSet};
+use transcript_core::{
+    Error,
+    accounts::mail::{MailSenderHandle, Mailer},
+};
+use verbatim::{Options, TranscriptCache, Verbatim};
+
+use crate::{
+    exceptions::BindingError,
+    lifecycle,
+    runtime::{self, PerProcess, Runtimes},
+};
+
+/// The facade, once it is open, and the runtimes of its process; its tasks run on the shared runtime.
+type ProcessCell = (Arc<OnceCell<OpenVerbatim>>, Runtimes);
+
+/// Size limit of the cache of archived transcripts.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// An open facade.
+pub(crate) struct OpenVerbatim {
+    pub(crate) verbatim: Verbatim,
+    /// `None` for an archive written in Python, which is read on every call.
+    cache: Option<TranscriptCache>,
+    /// Sends mails until dropped.
+    _sender: Option<MailSenderHandle>,
+}
+
+/// Opens the facade on first use.
+pub(crate) struct LazyVerbatim {
+    /// Shared with every call; a copy would cost more than the call.
+    options: Arc<Options>,
+    /// Sender of registration mails; `None`: mails stay queued.
+    mailer: Option<Arc<dyn Mailer>>,
+    is_closed: Arc<AtomicBool>,
+    /// Locked briefly and only while attached to the interpreter, so no fork happens in between.
+    opened: Mutex<Option<PerProcess<ProcessCell>>>,
+}
+
+impl LazyVerbatim {
+    pub(crate) fn new(options: Options, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        Self { options: Arc::new(options), mailer, is_closed: Arc::default(), opened: Mutex::new(None) }
+    }
+
+    fn cell(&self, py: Python<'_>) -> PyResult<ProcessCell> {
+        let runtimes = runtime::runtimes(py)?;
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = opened.as_ref().and_then(PerProcess::get) {
+            return Ok(cell.clone());
+        }
+        let cell = (Arc::new(OnceCell::new()), runtimes);
+        lifecycle::register_open(py, Arc::downgrade(&cell.0));
+        // A value of the parent process is neither used nor closed.
+        *opened = Some(PerProcess::new(cell.clone()));
+        Ok(cell)
+    }
+
+    /// The facade, to be awaited on a runtime of the package.
+    pub(crate) fn open(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<Verbatim, BindingError>> + Send + use<>> {
+        let open = self.open_with_cache(py)?;
+        Ok(async move { open.await.map(|(verbatim, _)| verbatim) })
+    }
+
+    /// As [`Self::open`], for calls that change the archive: dropping the guard invalidates the cache.
+    pub(crate) fn open_to_change(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<(Verbatim, InvalidateGuard), BindingError>> + Send + use<>>
+    {
+        let open = self.open_with_cache(py)?;
+        Ok(async move { open.await.map(|(verbatim, cache)| (verbatim, InvalidateGuard(cache))) })
+    }
+
+    /// The cache, if the facade is open already, and the runtimes of its process.
+    pub(crate) fn cache(&self, _: Python<'_>) -> Option<(TranscriptCache, Runtimes)> {
+        if self.is_closed() {
+            return None;
+        }
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cell, runtimes) = opened.as_ref().and_then(PerProcess::get)?;
+        Some((cell.get()?.cache.clone()?, *runtimes))
+    }
+
+    /// The facade and its cache.
+    pub(crate) fn open_with_cache(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<
+        impl Future<Output = Result<(Verbatim, Option<TranscriptCache>), BindingError>> + Send + use<>,
+    > {
+        let (cell, runtimes) = self.cell(py)?;
+        let (options, mailer) = (Arc::clone(&self.options), self.mailer.clone());
+        let is_closed = Arc::clone(&self.is_closed);
+        Ok(async move {
+            if is_closed.load(Ordering::Acquire) {
+                return Err(BindingError::Closed);
+            }
+            // Boxed: it runs once, and must not enlarge the future of every call.
+            let open = || async move {
+                let is_custom = options.custom.archive.is_some();
+                let mut options = Options::clone(&options);
+                options.custom.caller_runtime = Some(runtimes.alone.clone());
+                let verbatim = Verbatim::open(options).await?;
+                let cache = (!is_custom).then(|| TranscriptCache::new(verbatim.clone(), CACHE_BYTES));
+                let sender = mailer.map(|mailer| verbatim.start_mail(mailer));
+                Ok::<_, Error>(OpenVerbatim { verbatim, cache, _sender: sender })
+            };
+            // On the shared runtime, whichever runtime the caller uses; a `JoinSet` aborts it with the caller.
+            let opened = || {
+                Box::pin(async {
+                    let mut opening = JoinSet::new();
+                    opening.spawn_on(open(), runtimes.shared);
+                    let opened = opening.join_next().await.and_then(Result::ok);
+                    opened.unwrap_or_else(|| Err(Error::unexpected("opening the archive was interrupted")))
+                })
+            };
+            let opened = cell.get_or_try_init(opened).await?;
+            Ok((opened.verbatim.clone(), opened.cache.clone()))
+        })
+    }
+
+    /// Closes the facade after its running calls.
+    pub(crate) fn close(
+        &self,
+        py: Python<'_>,
+    ) -> PyResult<impl Future<Output = Result<(), BindingError>> + Send + use<>> {
+        let (cell, _) = self.cell(py)?;
+        let is_closed = Arc::clone(&self.is_closed);
+        Ok(async move {
+            is_closed.store(true, Ordering::Release);
+            if let Some(opened) = cell.get() {
+                opened.verbatim.close().await;
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+}
+
+/// Guard of an archive change: drop invalidates the cache, whatever the outcome.
+pub(crate) struct InvalidateGuard(Option<TranscriptCache>);
+
+impl Drop for InvalidateGuard {
+    fn drop(&mut self) {
+        if let Some(cache) = &self.0 {
+            cache.invalidate_all();
+        }
+    }
+}
+
+impl Drop for LazyVerbatim {
+    fn drop(&mut self) {
+        let opened = self.opened.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(opened) = opened else { return };
+        if let Some((_, runtimes)) = opened.get() {
+            // The drop of the facade needs its own runtime, and must not block this thread.
+            runtimes.shared.spawn(async move { drop(opened) });
+        }
+    }
+}

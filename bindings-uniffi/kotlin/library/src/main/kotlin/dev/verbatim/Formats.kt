@@ -1,0 +1,36 @@
+package dev.verbatim
+
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+
+/** Start, from the beginning of the video. */
+public val Segment.start: Duration
+    get() = startMs.milliseconds
+
+/** Duration of the segment. */
+public val Segment.duration: Duration
+    get() = durationMs.milliseconds
+
+/** End, from the beginning of the video. */
+public val Segment.end: Duration
+    get() = (startMs + durationMs).milliseconds
+
+/** Length of the video, if known. */
+public val Transcript.duration: Duration?
+    get() = durationMs?.milliseconds
+
+/** Whether the transcript was generated or translated by a machine. */
+public val Transcript.isGenerated: Boolean
+    get() = kind != TrackKind.HUMAN
+
+/** The transcript as plain text. */
+public fun Transcript.text(): String = render(this, TranscriptFormat.TEXT)
+
+/** The transcript as Markdown with timestamps. */
+public fun Transcript.markdown(): String = render(this, TranscriptFormat.MARKDOWN)
+
+/** The transcript as SRT subtitles. */
+public fun Transcript.srt(): String = render(this, TranscriptFormat.SRT)
+
+/** The transcript as WebVTT subtitles. */
+public fun Transcript.webVtt(): String = render(this, TranscriptFormat.WEB_VTT)

@@ -1,0 +1,115 @@
+//! A [`Verbatim`] that opens on first use, closes on a pause, and opens again on the next call.
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::OnceCell;
+use transcript_core::{Error, ErrorKind, Retry, accounts::mail::MailSenderHandle};
+use verbatim::{Options, Verbatim};
+
+use crate::{
+    error::{Failure, FailureKind, VerbatimError},
+    ports::{ForeignMailer, Mailer},
+    runtime,
+};
+
+type OpenCell = Arc<OnceCell<OpenVerbatim>>;
+
+/// An open [`Verbatim`] with its mail sender.
+struct OpenVerbatim {
+    verbatim: Verbatim,
+    /// Sends mails until it is dropped.
+    _mail_sender: Option<MailSenderHandle>,
+}
+
+/// Opens a [`Verbatim`] on first use.
+pub(crate) struct LazyVerbatim {
+    options: Options,
+    /// Folder of the files, created if it does not exist.
+    folder: Option<PathBuf>,
+    mailer: Option<Arc<dyn Mailer>>,
+    is_closed: AtomicBool,
+    cell: Mutex<OpenCell>,
+}
+
+impl fmt::Debug for LazyVerbatim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyVerbatim").field("is_closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}
+
+impl LazyVerbatim {
+    pub(crate) fn new(options: Options, folder: Option<PathBuf>, mailer: Option<Arc<dyn Mailer>>) -> Self {
+        Self { options, folder, mailer, is_closed: AtomicBool::new(false), cell: Mutex::default() }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Opens it if necessary. Call this on the runtime.
+    ///
+    /// # Errors
+    /// `Closed`; failures of the storage.
+    pub(crate) async fn open(&self) -> Result<Verbatim, VerbatimError> {
+        if self.is_closed() {
+            return Err(Failure::error(FailureKind::Closed, "Transcripts was shut down: create a new one"));
+        }
+        let cell = Arc::clone(&self.cell.lock().unwrap_or_else(PoisonError::into_inner));
+        let open = async || {
+            if let Some(folder) = self.folder.clone() {
+                create_folder(folder).await?;
+            }
+            let verbatim = Verbatim::open(self.options.clone()).await?;
+            let mailer = self.mailer.clone();
+            let _mail_sender = mailer.map(|mailer| verbatim.start_mail(Arc::new(ForeignMailer(mailer))));
+            Ok::<_, Error>(OpenVerbatim { verbatim, _mail_sender })
+        };
+        Ok(cell.get_or_try_init(open).await?.verbatim.clone())
+    }
+
+    /// Waits for running work and closes; the next call opens again.
+    pub(crate) async fn pause(&self) {
+        let cell = std::mem::take(&mut *self.cell.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(open) = cell.get() {
+            open.verbatim.close().await;
+        }
+    }
+
+    /// Waits for running work and closes; later calls fail as `Closed`.
+    pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.pause().await;
+    }
+}
+
+impl Drop for LazyVerbatim {
+    fn drop(&mut self) {
+        let cell = std::mem::take(self.cell.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if let (Some(_), Ok(runtime)) = (cell.get(), runtime::handle()) {
+            // Closing waits for work, so it runs on the runtime and not on the app's thread.
+            runtime.spawn(async move {
+                if let Some(open) = cell.get() {
+                    open.verbatim.close().await;
+                }
+            });
+        }
+    }
+}
+
+/// Creates the folder of the files.
+async fn create_folder(folder: PathBuf) -> Result<(), Error> {
+    let created = tokio::task::spawn_blocking(move || std::fs::create_dir_all(folder)).await;
+    let unavailable = |message: String| Error::new(ErrorKind::Unavailable, Retry::Never, message);
+    match created {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(unavailable(format!("cannot create the storage folder: {error}"))),
+        Err(_) => Err(unavailable("cannot create the storage folder".to_owned())),
+    }
+}

@@ -1,0 +1,270 @@
+"""Behaviour that the tests of youtube-transcript-api do not cover."""
+
+import json
+import pickle
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
+
+import pytest
+import requests
+from youtube_transcript_api import (
+    AgeRestricted,
+    FetchedTranscript,
+    FetchedTranscriptSnippet,
+    IpBlocked,
+    NoTranscriptFound,
+    RequestBlocked,
+    TranscriptsDisabled,
+    VideoUnavailable,
+    VideoUnplayable,
+    YouTubeDataUnparsable,
+    YouTubeRequestFailed,
+    YouTubeTranscriptApi,
+)
+from youtube_transcript_api import _transcripts
+from youtube_transcript_api.formatters import SRTFormatter
+from youtube_transcript_api.proxies import WebshareProxyConfig
+
+WATCH = "https://www.youtube.com/watch"
+PLAYER = "https://www.youtube.com/youtubei/v1/player"
+CAPTIONS = "https://www.youtube.com/api/timedtext"
+PAGE = '<html>"INNERTUBE_API_KEY": "key-1"</html>'
+
+
+def player(**more):
+    track = {
+        "baseUrl": CAPTIONS + "?v=x&lang=en&fmt=srv3",
+        "name": {"simpleText": "English"},
+        "languageCode": "en",
+        "isTranslatable": True,
+    }
+    captions = {"playerCaptionsTracklistRenderer": {"captionTracks": [track]}}
+    return json.dumps({"playabilityStatus": {"status": "OK"}, "captions": captions, **more})
+
+
+@pytest.fixture
+def table(platform):
+    platform.table.add("GET", WATCH, PAGE)
+    platform.table.add("POST", PLAYER, player())
+    platform.table.add("GET", CAPTIONS, '<transcript><text start="1" dur="2">a &amp;lt; b &amp;gt; c</text></transcript>')
+    return platform.table
+
+
+def test_fetch_sends_three_requests(table):
+    fetched = YouTubeTranscriptApi().fetch("x")
+    assert fetched.snippets == [FetchedTranscriptSnippet("a < b > c", 1.0, 2.0)] and fetched.language == "English"
+    first, second, third = (call.request for call in table.calls)
+    assert (first.url, first.headers["accept-language"]) == (WATCH + "?v=x", "en-US")
+    assert second.url == PLAYER + "?key=key-1" and json.loads(second.body)["videoId"] == "x"
+    assert third.url == CAPTIONS + "?v=x&lang=en"
+
+
+def test_page_long_is_read_up_to_key(table):
+    long = PAGE.replace("<html>", "<html>" + "x" * 60_000) + "y" * 2_000_000
+    table.replace("GET", WATCH, long)
+    api = YouTubeTranscriptApi()
+    assert api.fetch("x")[0].text == "a < b > c" and api.fetch("x").video_id == "x"
+    # A page without a key is read to its end.
+    table.replace("GET", WATCH, "z" * 300_000 + '<form action="x" class="g-recaptcha">')
+    with pytest.raises(IpBlocked):
+        api.fetch("x")
+
+
+def test_connection_closed_by_server_is_replaced(table):
+    table.closes_after = ("/youtubei", "/api")
+    api = YouTubeTranscriptApi()
+    for _ in range(3):
+        listed = api.list("x")
+        # The connection is not polled between requests.
+        time.sleep(0.2)
+        assert listed.find_transcript(["en"]).fetch()[0].text == "a < b > c"
+        time.sleep(0.2)
+    assert len(table.calls) == 9
+
+
+def test_object_is_shared_by_threads(table):
+    api = YouTubeTranscriptApi()
+    with ThreadPoolExecutor(8) as pool:
+        fetched = list(pool.map(api.fetch, ["x"] * 40))
+    assert len({str(one.snippets) for one in fetched}) == 1 and len(table.calls) == 120
+
+
+def test_fetch_wait_is_interruptible(table, monkeypatch):
+    received, release = threading.Event(), threading.Event()
+
+    def respond_slowly(request):
+        received.set()
+        release.wait(10)
+
+    def interrupt():
+        received.wait(10)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(table, "match", respond_slowly)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        YouTubeTranscriptApi().fetch("x")
+    assert time.monotonic() - start < 5
+    release.set()
+    thread.join()
+
+
+def test_session_of_caller_sends_requests(table, platform):
+    with requests.Session() as session:
+        session.headers["X-Mine"] = "1"
+        session.cookies.set("mine", "2", domain=".youtube.com")
+        assert len(YouTubeTranscriptApi(http_client=session).fetch("x")) == 1
+    for call in table.calls:
+        assert call.request.headers["x-mine"] == "1" and call.request.headers["cookie"] == "mine=2"
+
+
+@pytest.mark.parametrize("body", ["", "{}", "<html>", "no xml", "<transcript><text>no start</text></transcript>x"])
+def test_captions_unparsable_raise_data_unparsable(table, body):
+    table.replace("GET", CAPTIONS, body)
+    with pytest.raises(YouTubeDataUnparsable):
+        YouTubeTranscriptApi().fetch("x")
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{}", '{"playabilityStatus": 7}', '{"playabilityStatus": {}}'])
+def test_player_unparsable_raises_data_unparsable(table, body):
+    table.replace("POST", PLAYER, body)
+    with pytest.raises(YouTubeDataUnparsable):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_video_without_captions_raises_disabled(table):
+    table.replace("POST", PLAYER, player(captions={}))
+    with pytest.raises(TranscriptsDisabled):
+        YouTubeTranscriptApi().list("x")
+
+
+def test_429_is_retried_with_rotating_proxy(table):
+    table.replace("GET", CAPTIONS, status=429)
+    table.add("GET", CAPTIONS, '<transcript><text start="1">x</text></transcript>')
+    with pytest.raises(IpBlocked):
+        YouTubeTranscriptApi().fetch("x")
+    table.replace("GET", CAPTIONS, status=429)
+    table.add("GET", CAPTIONS, '<transcript><text start="1">x</text></transcript>')
+
+    class Rotating(WebshareProxyConfig):
+        def to_requests_dict(self):
+            return {}
+
+    assert YouTubeTranscriptApi(Rotating("me", "secret")).fetch("x")[0].duration == 0.0
+
+
+def test_unreachable_proxy_raises_request_failed(table, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    with pytest.raises(YouTubeRequestFailed, match="could not be reached"):
+        YouTubeTranscriptApi().fetch("x")
+
+
+def test_srt_milliseconds_stay_below_1000():
+    snippet = FetchedTranscriptSnippet("x", 59.9996, 3600.0)
+    srt = SRTFormatter().format_transcript(FetchedTranscript([snippet], "x", "English", "en", False))
+    assert "00:01:00,000 --> 01:01:00,000" in srt
+
+
+def test_exceptions_survive_pickle(table):
+    with pytest.raises(NoTranscriptFound):
+        YouTubeTranscriptApi().fetch("x", languages=["de"])
+    error = VideoUnplayable("x", "a reason", ["more"])
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and again.sub_reasons == ["more"] and "a reason" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "phrase"),
+    [
+        (TranscriptsDisabled("x"), "Subtitles are disabled"),
+        (NoTranscriptFound("x", ["de"], "none"), "No transcripts were found"),
+        (VideoUnavailable("x"), "no longer available"),
+        (VideoUnplayable("x", "Odd", []), "video is unplayable"),
+        (RequestBlocked("x"), "YouTube is blocking requests from your IP"),
+        (IpBlocked("x"), "cloud provider"),
+        (AgeRestricted("x"), "age-restricted"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_exceptions_contain_matched_phrases(error, phrase):
+    assert "Could not retrieve a transcript" in str(error) and phrase in str(error)
+
+
+def test_captions_use_declared_encoding(table):
+    text = '<?xml version="1.0" encoding="utf-8" ?><transcript><text start="1">caf\xe9</text></transcript>'
+    table.replace("GET", CAPTIONS, text, content_type="text/xml")
+    assert YouTubeTranscriptApi().fetch("x")[0].text == "caf\xe9"
+
+
+def test_translation_fetches_translated_track(table):
+    languages = [{"languageCode": "de", "languageName": {"runs": [{"text": "German"}]}}]
+    tracks = json.loads(player())["captions"]["playerCaptionsTracklistRenderer"]
+    renderer = {"playerCaptionsTracklistRenderer": {**tracks, "translationLanguages": languages}}
+    table.replace("POST", PLAYER, player(captions=renderer))
+    listed = YouTubeTranscriptApi().list("x")
+    translated = listed.find_transcript(["en"]).translate("de")
+    assert (translated.language, translated.is_generated, translated.is_translatable) == ("German", True, False)
+    translated.fetch()
+    assert table.calls[-1].request.url.endswith("&tlang=de")
+    assert 'de ("German")' in str(listed) and 'en ("English")[TRANSLATABLE]' in str(listed)
+
+
+CUE = '<text start="1.5" dur="2.25">{}</text>'
+
+
+@pytest.mark.parametrize("preserve_formatting", [False, True])
+@pytest.mark.parametrize(
+    ("is_plain", "cues"),
+    [
+        (True, ""),
+        (True, CUE.format("I&amp;#39;m &amp;amp;amp; caf\xe9 &amp;eacute; &amp;bogus &#39;x&apos; \U0001f980")),
+        (True, CUE.format("&lt;i&gt;a&lt;/i&gt; &lt;font color=&quot;#fff&quot;&gt;b&lt;/font&gt; 1 &lt; 2 &amp;lt;b&amp;gt;")),
+        (True, CUE.format(" a\n\tb ") + '\n <text start="007"/>' + '<text start="8"></text>'),
+        (True, '<text start="0">no end</text>' + CUE.format("\x85\x7f ]]&gt;")),
+        (False, CUE.format("a\r\nb")),
+        (False, CUE.format("a > b")),
+        (False, CUE.format("<b>a</b>")),
+        (False, CUE.format("a<b/>c")),
+        (False, CUE.format("<![CDATA[a <i>b</i>]]>")),
+        (False, CUE.format("&#x27; &#8217;")),
+        (False, CUE.format("\ufffd\uff21")),
+        (False, "<text start='1' dur='2'>a</text>"),
+        (False, '<text dur="2" start="1">a</text>'),
+        (False, '<text start=" 1e1 " dur="1_0" kind="x">a</text>'),
+        (False, '<p start="1">a</p>phrase<!-- no --><text  start="1">b</text>'),
+        (False, '<text start="inf" dur="nan"/>'),
+        # Malformed input: ElementTree decides the error.
+        (False, CUE.format("&eacute;")),
+        (False, CUE.format("a & b")),
+        (False, CUE.format("a ]]> b")),
+        (False, CUE.format("\x01")),
+        (False, CUE.format("\uffff")),
+        (False, '<text start="">a</text>'),
+        (False, '<text start="one">a</text>'),
+        (False, '<text dur="1">a</text>'),
+        (False, '<text start="1" start="2">a</text>'),
+        (False, '<text start="1">a'),
+        (False, '<text start="1">a</transcript><transcript>'),
+        (False, "</transcript>x<transcript>"),
+    ],
+)
+def test_cues_equal_element_tree_result(monkeypatch, preserve_formatting, is_plain, cues):
+    def read():
+        try:
+            return _transcripts.parse(body, preserve_formatting)
+        except Exception as error:
+            return type(error), str(error)
+
+    body = f'<?xml version="1.0" encoding="utf-8" ?><transcript>{cues}</transcript>'.encode()
+    received = []
+    parser = ElementTree.fromstring
+    monkeypatch.setattr(ElementTree, "fromstring", lambda text: received.append(text) or parser(text))
+    found = read()
+    assert received == ([] if is_plain else [body])
+    monkeypatch.setattr(_transcripts, "_parse_raw_timedtext", lambda _: None)
+    assert found == read() and (not is_plain or isinstance(found, list))

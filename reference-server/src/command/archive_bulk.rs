@@ -1,0 +1,110 @@
+//! `verbatim archive compact` and `list`: commands over the whole archive.
+
+use serde::Serialize;
+use serde_json::json;
+use transcript_core::{archive::ArchivedTrack, transcript::TrackKind};
+use verbatim::Verbatim;
+
+use super::{
+    CommandError,
+    archive_arguments::{CompactArgs, ListArgs},
+    listing::{print_all, seconds},
+    print, print_json,
+    progress::ProgressLine,
+};
+
+/// Maximum number of damaged transcripts in the error.
+const NAMED_MAX: usize = 20;
+
+pub(super) async fn compact(verbatim: &Verbatim, args: &CompactArgs) -> Result<(), CommandError> {
+    let all = verbatim.stats().await?;
+    let mut progress = ProgressLine::new("looked at", Some(all.transcripts.saturating_sub(all.compact)));
+    let on_progress = |done: &transcript_core::archive::CompactOutcome| {
+        progress.reach(done.scanned, &format!("{} compacted", done.compacted));
+    };
+    let done = verbatim.compact(args.older_than, on_progress).await?;
+    drop(progress);
+    if args.json {
+        let damaged: Vec<_> = done.damaged.iter().map(ToString::to_string).collect();
+        let figures = json!({
+            "lookedAt": done.scanned, "compacted": done.compacted, "bytesBefore": done.bytes_before,
+            "bytesAfter": done.bytes_after, "damaged": damaged,
+        });
+        print_json(&format!("{figures:#}\n"))?;
+    } else {
+        print(&format!(
+            "{} transcripts compacted: {} bytes became {}\n",
+            done.compacted, done.bytes_before, done.bytes_after
+        ))?;
+    }
+    if done.damaged.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<_> = done.damaged.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    let more = if done.damaged.len() > NAMED_MAX { ", …" } else { "" };
+    Err(CommandError::Fault(format!(
+        "{} transcripts are damaged and were not changed: {}{more}; delete them with `verbatim archive delete`, and they \
+        are fetched again by the next lookup",
+        done.damaged.len(),
+        named.join(", ")
+    )))
+}
+
+/// Row of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ArchiveListRow {
+    platform: &'static str,
+    video_id: String,
+    language: String,
+    kind: &'static str,
+    name: Option<String>,
+    revision: Option<u32>,
+    stored_at: Option<String>,
+    #[serde(rename = "wishes")]
+    selectors: Vec<String>,
+}
+
+impl From<&ArchivedTrack> for ArchiveListRow {
+    fn from(archived: &ArchivedTrack) -> Self {
+        Self {
+            platform: archived.video.platform().as_str(),
+            video_id: archived.video.id().to_owned(),
+            language: archived.track.language.to_string(),
+            kind: archived.track.kind.as_str(),
+            name: archived.track.name.clone(),
+            revision: archived.revision,
+            stored_at: archived.stored_at.map(|at| at.to_string()),
+            selectors: archived.selectors.iter().map(|selector| selector.as_str().to_owned()).collect(),
+        }
+    }
+}
+
+pub(super) async fn list(verbatim: &Verbatim, args: &ListArgs) -> Result<(), CommandError> {
+    let page = |request| async { verbatim.archive().list_tracks(request).await };
+    print_all::<ArchiveListRow, _, _>(args.json, page, table).await
+}
+
+fn table(tracks: &[ArchivedTrack], is_first: bool) -> String {
+    let mut text = String::new();
+    if is_first && !tracks.is_empty() {
+        text.push_str(&format!(
+            "{:34}  {:10}  {:9}  {:>8}  stored\n",
+            "video", "language", "made by", "revision"
+        ));
+    }
+    for archived in tracks {
+        let author = match archived.track.kind {
+            TrackKind::Human => "people",
+            TrackKind::Generated | TrackKind::Translated => "a machine",
+        };
+        let stored = archived.stored_at.map_or_else(String::new, |at| seconds(&at.to_string()));
+        text.push_str(&format!(
+            "{:34}  {:10}  {author:9}  {:>8}  {stored}\n",
+            archived.video.to_string(),
+            archived.track.language.to_string(),
+            archived.revision.unwrap_or_default(),
+        ));
+    }
+    text
+}

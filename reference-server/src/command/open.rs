@@ -1,0 +1,93 @@
+//! Opens the stores for all commands except `serve`.
+
+use std::{io, path::Path, sync::Arc, time::Duration};
+
+use transcript_core::engine::{EngineObserver, EngineOptions};
+use verbatim::{Options, StorageOptions, Verbatim};
+
+use super::CommandError;
+use crate::{config::Settings, wiring};
+
+/// Opens all stores.
+///
+/// A command waits until a fetch ends, whatever `limits.wait` is: that setting is for requests over HTTP.
+pub(super) async fn open(settings: &Settings) -> Result<Verbatim, CommandError> {
+    Ok(Verbatim::open(options(settings)?).await?)
+}
+
+/// Opens existing stores, for commands that read or change data.
+///
+/// Missing files are an error, because the data folder may be wrong.
+pub(super) async fn open_existing(settings: &Settings) -> Result<Verbatim, CommandError> {
+    let options = options(settings)?;
+    if let StorageOptions::Files { main, .. } = &options.storage {
+        check_exists(main)?;
+    }
+    Ok(Verbatim::open(options).await?)
+}
+
+/// Like [`open_existing`], for commands that need transcripts only.
+pub(super) async fn open_existing_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
+    if let StorageOptions::Files { archive, .. } = options(settings)?.storage {
+        check_exists(&archive)?;
+    }
+    open_archive(settings).await
+}
+
+/// Like [`open_archive`], for commands that only read: a missing archive is not created.
+pub(super) async fn open_archive_read_only(settings: &Settings) -> Result<Verbatim, CommandError> {
+    let mut options = options(settings)?;
+    options.storage = match options.storage {
+        StorageOptions::Files { archive, .. } if check_exists(&archive).is_err() => StorageOptions::Memory,
+        StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
+        StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
+        other => other,
+    };
+    Ok(Verbatim::open(options).await?)
+}
+
+fn check_exists(file: &Path) -> Result<(), CommandError> {
+    match file.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(CommandError::Fault(format!(
+            "{} does not exist: nothing is stored there yet; --data selects another data folder",
+            file.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Opens the archive only. Works while the file of keys and the ledger is locked, damaged or read-only.
+pub(super) async fn open_archive(settings: &Settings) -> Result<Verbatim, CommandError> {
+    open_archive_with_observer(settings, None).await
+}
+
+/// Like [`open_archive`], with a maximum wait for a new transcript.
+pub(super) async fn open_archive_with_wait(
+    settings: &Settings,
+    wait: Duration,
+) -> Result<Verbatim, CommandError> {
+    Ok(Verbatim::open(archive_only(Options { wait, ..options(settings)? })).await?)
+}
+
+/// Like [`open_archive`], with an observer of fetches.
+pub(super) async fn open_archive_with_observer(
+    settings: &Settings,
+    observer: Option<Arc<dyn EngineObserver>>,
+) -> Result<Verbatim, CommandError> {
+    Ok(Verbatim::open(archive_only(Options { observer, ..options(settings)? })).await?)
+}
+
+/// Returns the options without keys and ledger.
+fn archive_only(options: Options) -> Options {
+    let storage = match options.storage {
+        StorageOptions::Files { archive, .. } => StorageOptions::ArchiveFile(archive),
+        StorageOptions::Postgres { archive, .. } => StorageOptions::ArchivePostgres(archive),
+        other => other,
+    };
+    Options { storage, ..options }
+}
+
+fn options(settings: &Settings) -> Result<Options, CommandError> {
+    let base_url = settings.server.base_url_at(settings.server.listen);
+    Ok(Options { wait: EngineOptions::default().work_timeout, ..wiring::options(settings, base_url)? })
+}

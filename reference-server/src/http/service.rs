@@ -1,0 +1,176 @@
+//! Processing of every request: id, client address, log line, panics.
+
+use std::{convert::Infallible, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use axum::{BoxError, Router, body::Body, response::IntoResponse};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::{
+    HeaderValue, Request, Response, StatusCode,
+    header::{CONNECTION, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS},
+};
+use http_body_util::{Either, Full};
+use hyper::body::Body as _;
+use ipnet::IpNet;
+use tower::Service;
+use tracing::Instrument as _;
+
+use super::{
+    ClientAddress, ProblemResponse,
+    head::check_head,
+    request_id::{RequestId, X_REQUEST_ID},
+};
+#[cfg(feature = "otel")]
+use crate::traces;
+use crate::{
+    log::{AccessLine, LogQueue},
+    metrics::{ConnectionGuard, HotCounters, Metrics, ResultOrigin},
+    routes::{AppState, HtmlError, in_form_of, v1},
+};
+
+/// Response body: cached bytes, or the body of a route.
+pub(crate) type ResponseBody = Either<Full<Bytes>, Body>;
+
+/// The router with everything that all requests pass.
+#[derive(Debug)]
+pub(crate) struct HttpService {
+    router: Router,
+    trusted_proxies: Vec<IpNet>,
+    log: LogQueue,
+    app: Option<AppState>,
+    metrics: Option<Arc<Metrics>>,
+}
+
+impl HttpService {
+    /// Creates a service for this router.
+    pub(crate) fn new(router: Router, trusted_proxies: Vec<IpNet>, log: LogQueue) -> Self {
+        Self { router, trusted_proxies, log, app: None, metrics: None }
+    }
+
+    /// Adds the app whose cached responses are sent before the router is called.
+    pub(crate) fn with_app(self, app: AppState) -> Self {
+        Self { app: Some(app), ..self }
+    }
+
+    /// Adds metrics of responses and connections.
+    pub(crate) fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Counts a connection until the guard is dropped.
+    pub(crate) fn connection(&self) -> Option<ConnectionGuard> {
+        self.metrics.as_ref().map(Metrics::connection)
+    }
+
+    /// Answers a request from `peer`. A panic becomes a 500.
+    pub(crate) async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response<ResponseBody>
+    where
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let started = Instant::now();
+        let id = RequestId::from_headers(request.headers());
+        let method = request.method().clone();
+        let path = self.log.path(request.uri());
+        let refusal = check_head(&request);
+        let ready = match &refusal {
+            Some(_) => None,
+            None => self.app.as_ref().and_then(|app| app.bodies.get(&request, started)),
+        };
+        let counters = HotCounters::for_path(request.uri().path());
+        let (mut response, from) = match (ready, refusal) {
+            (Some(ready), _) => (ready.map(Either::Left), Some(ResultOrigin::Ready)),
+            (None, Some(refusal)) => (in_form_of(request.uri().path(), refusal).map(Either::Right), None),
+            // Boxed, so that a cached response does not carry the state of the slow path.
+            (None, None) => Box::pin(self.make(request, peer, started, &id)).await,
+        };
+        let took = started.elapsed();
+        if let Some(metrics) = &self.metrics {
+            metrics.count(counters, from, &response, took);
+        }
+        let header = id.header();
+        if let Some(path) = path {
+            self.log.access(AccessLine {
+                method,
+                path,
+                status: response.status(),
+                bytes: response.body().size_hint().exact().unwrap_or(0),
+                took,
+                id,
+            });
+        }
+        let headers = response.headers_mut();
+        headers.insert(X_REQUEST_ID, header);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    /// Computes a response that was not cached, and returns its origin if the router was not called.
+    ///
+    /// A panic becomes a 500.
+    async fn make<B>(
+        &self,
+        request: Request<B>,
+        peer: IpAddr,
+        started: Instant,
+        id: &RequestId,
+    ) -> (Response<ResponseBody>, Option<ResultOrigin>)
+    where
+        B: hyper::body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (head, body) = request.into_parts();
+        let html_error = HtmlError::for_request(&head.uri, &head.headers);
+        let call = AssertUnwindSafe(async {
+            if let Some(app) = &self.app {
+                if let Some((response, from)) = app.bodies.build_archived(&head, started).await {
+                    return (response.map(Either::Left), Some(from));
+                }
+                if let Some(response) = v1::respond_cached(app, &head).await {
+                    return (response.map(Either::Right), Some(ResultOrigin::Ready));
+                }
+            }
+            // Every log line of the request has its id. The span is also exported as a trace.
+            let span = tracing::error_span!("request", request_id = %id);
+            #[cfg(feature = "otel")]
+            traces::begin(&span, &head, peer, &self.trusted_proxies);
+            let request = Request::from_parts(head, Body::new(body));
+            let response = self.route(request, peer).instrument(span.clone()).await;
+            #[cfg(feature = "otel")]
+            traces::end(&span, &response);
+            (response.map(Either::Right), None)
+        });
+        // The panic hook has logged the panic.
+        let fault = |_| (ProblemResponse::fault().into_response().map(Either::Right), None);
+        let (answer, from) = call.catch_unwind().await.unwrap_or_else(fault);
+        (html_error.apply(answer), from)
+    }
+
+    async fn route(&self, mut request: Request<Body>, peer: IpAddr) -> Response<Body> {
+        let client = ClientAddress::from_request(peer, request.headers(), &self.trusted_proxies);
+        request.extensions_mut().insert(client);
+        match self.router.clone().call(request).await {
+            Ok(mut response) => {
+                if response.status() == StatusCode::NOT_MODIFIED {
+                    // The router counts the bytes of the omitted body.
+                    response.headers_mut().remove(CONTENT_LENGTH);
+                }
+                if matches!(response.status(), StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT) {
+                    // The unread rest of the body blocks the connection, so the client must not reuse it.
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                response
+            }
+            Err(never) => match never {},
+        }
+    }
+
+    /// Answers a request of a connection.
+    pub(crate) async fn serve(
+        &self,
+        request: Request<hyper::body::Incoming>,
+        peer: IpAddr,
+    ) -> Result<Response<ResponseBody>, Infallible> {
+        Ok(self.answer(request, peer).await)
+    }
+}

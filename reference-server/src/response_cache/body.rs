@@ -1,0 +1,150 @@
+//! One body in one encoding, with the headers that describe it.
+
+use std::io::{self, Write};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use http::{
+    HeaderMap, HeaderValue, Method, Response, StatusCode,
+    header::{
+        CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY, X_CONTENT_TYPE_OPTIONS,
+    },
+};
+use http_body_util::Full;
+use sha2::{Digest, Sha256};
+
+use super::{ContentEncoding, precondition::is_not_modified};
+use crate::http::{CorsRule, X_REQUEST_ID};
+
+/// The request headers a lookup response depends on.
+pub(crate) const VARIES_BY: HeaderValue = HeaderValue::from_static("accept-encoding, authorization");
+
+/// Levels that compress a body of 60 KB in a few milliseconds at most.
+///
+/// A body is compressed once, but every caller can request new videos.
+const ZSTD_LEVEL: i32 = 3;
+const BROTLI_QUALITY: i32 = 5;
+const GZIP_LEVEL: u32 = 6;
+
+/// Number of digest bytes in a tag.
+const TAG_BYTES: usize = 18;
+
+/// A body before it is compressed.
+#[derive(Debug)]
+pub(crate) struct RenderedBody {
+    /// Media type.
+    pub(crate) kind: &'static str,
+    /// Content.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A body as it is sent.
+#[derive(Debug)]
+pub(crate) struct CachedBody {
+    bytes: Bytes,
+    etag: HeaderValue,
+    /// All response headers for a caller without a key.
+    headers: HeaderMap,
+}
+
+impl CachedBody {
+    /// Compresses a body and derives its tag from the digest of the compressed bytes.
+    ///
+    /// The tag therefore differs for every encoding, format and rendering version of this program.
+    ///
+    /// # Errors
+    /// The compressor failed.
+    pub(super) fn render(rendered: RenderedBody, encoding: ContentEncoding) -> io::Result<Self> {
+        let bytes = compress(rendered.bytes, encoding)?;
+        let digest = Sha256::digest(&bytes);
+        Self::with_digest(rendered.kind, bytes, encoding, &digest)
+    }
+
+    /// Wraps a compressed body. The tag is derived from `digest`, which must identify the bytes.
+    ///
+    /// # Errors
+    /// Never: the encoded digest is a valid header value.
+    pub(super) fn with_digest(
+        kind: &'static str,
+        bytes: Vec<u8>,
+        encoding: ContentEncoding,
+        digest: &[u8],
+    ) -> io::Result<Self> {
+        let bytes = Bytes::from(bytes);
+        let digest = digest.get(..TAG_BYTES).unwrap_or(digest);
+        let etag = HeaderValue::try_from(format!("\"{}\"", URL_SAFE_NO_PAD.encode(digest)));
+        let etag = etag.map_err(io::Error::other)?;
+        // Spare capacity: cloning a larger map exceeds the allocator's size class.
+        let mut headers = HeaderMap::with_capacity(9);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(encoding) = encoding.header() {
+            headers.insert(CONTENT_ENCODING, encoding);
+        }
+        headers.insert(ETAG, etag.clone());
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(VARY, VARIES_BY);
+        CorsRule::open("").apply(None, false, &mut headers);
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        // Each response inserts its own id; the slot is reserved here so that a clone of the map does not grow.
+        headers.insert(X_REQUEST_ID, HeaderValue::from_static(""));
+        Ok(Self { bytes, etag, headers })
+    }
+
+    /// Length in bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns a 200 response with this body, or 304 if the client has it.
+    ///
+    /// Dates and ranges are ignored: the tag is more precise, and a complete body is always a correct response.
+    pub(crate) fn response(&self, request_headers: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
+        let copy = Self { bytes: self.bytes.clone(), etag: self.etag.clone(), headers: self.headers.clone() };
+        copy.into_response(request_headers, method)
+    }
+
+    /// Like [`Self::response`], for a body that is sent once.
+    pub(super) fn into_response(self, request_headers: &HeaderMap, method: &Method) -> Response<Full<Bytes>> {
+        let Self { bytes, etag, mut headers } = self;
+        let (status, body) = if is_not_modified(request_headers, &etag) {
+            for header in [CONTENT_TYPE, CONTENT_ENCODING] {
+                headers.remove(header);
+            }
+            (StatusCode::NOT_MODIFIED, Full::default())
+        } else if method == Method::HEAD {
+            // A response with a body gets its length from the body.
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+            (StatusCode::OK, Full::default())
+        } else {
+            (StatusCode::OK, Full::new(bytes))
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+/// Compresses a body.
+///
+/// # Errors
+/// The compressor failed.
+pub(crate) fn compress(bytes: Vec<u8>, encoding: ContentEncoding) -> io::Result<Vec<u8>> {
+    match encoding {
+        ContentEncoding::Identity => Ok(bytes),
+        ContentEncoding::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
+        ContentEncoding::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::new(GZIP_LEVEL));
+            encoder.write_all(&bytes)?;
+            encoder.finish()
+        }
+        ContentEncoding::Brotli => {
+            let parameters =
+                brotli::enc::BrotliEncoderParams { quality: BROTLI_QUALITY, ..Default::default() };
+            let mut out = Vec::new();
+            brotli::BrotliCompress(&mut bytes.as_slice(), &mut out, &parameters)?;
+            Ok(out)
+        }
+    }
+}

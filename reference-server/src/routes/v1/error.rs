@@ -1,0 +1,98 @@
+//! Errors of the v1 API: `{error, code}` (specification 7.2).
+
+use axum::response::{IntoResponse, Response};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use transcript_core::{accounts::V1Error, wire::v1::ErrorBody};
+
+use super::{X_CREDITS_REMAINING, rate};
+use crate::http::{ProblemResponse, json};
+
+/// Error response of the v1 API.
+#[derive(Debug)]
+pub(crate) struct V1ErrorResponse {
+    status: StatusCode,
+    message: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl V1ErrorResponse {
+    /// Creates an error with this status and message.
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), headers: Vec::new() }
+    }
+
+    /// Response 400 for an invalid parameter or field; the message begins with its name.
+    pub(crate) fn bad(name: &str, what: impl AsRef<str>) -> Self {
+        ProblemResponse::bad(name, what).into()
+    }
+
+    /// Response 500. The cause is in the log only.
+    pub(crate) fn fault() -> Self {
+        ProblemResponse::fault().into()
+    }
+
+    /// Response 405 with the supported methods.
+    pub(super) fn wrong_method(methods: &'static str) -> Self {
+        let denial = Self::new(StatusCode::METHOD_NOT_ALLOWED, format!("This address takes {methods} only."));
+        denial.with(ALLOW, HeaderValue::from_static(methods))
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The message.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+impl From<V1Error> for V1ErrorResponse {
+    fn from(error: V1Error) -> Self {
+        let status = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut denial = Self::new(status, error.message());
+        match error {
+            V1Error::Unauthorized(_) => {
+                let challenge = HeaderValue::from_static("Bearer realm=\"verbatim\"");
+                denial = denial.with(WWW_AUTHENTICATE, challenge);
+            }
+            V1Error::PaymentRequired { credits_remaining, .. } => {
+                denial = denial.with(X_CREDITS_REMAINING, credits_remaining);
+            }
+            V1Error::RateLimited { retry_after_s, rate: account_rate, .. } => {
+                denial = denial.with(RETRY_AFTER, retry_after_s);
+                if let Some(account_rate) = account_rate {
+                    denial.headers.extend(rate::fields(&account_rate));
+                }
+            }
+            V1Error::BadRequest(_) | V1Error::NotFound(_) | V1Error::Conflict(_) | V1Error::Internal(_) => {}
+        }
+        denial
+    }
+}
+
+/// Errors that both APIs share, such as a repeated parameter or a body that is too large.
+impl From<ProblemResponse> for V1ErrorResponse {
+    fn from(refusal: ProblemResponse) -> Self {
+        Self::new(refusal.status(), refusal.detail())
+    }
+}
+
+impl IntoResponse for V1ErrorResponse {
+    fn into_response(self) -> Response {
+        let body = ErrorBody { error: self.message, code: self.status.as_u16() };
+        let mut response = json(self.status, &body);
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}

@@ -1,0 +1,170 @@
+//! Maps errors of a database server to retries and to errors of the ports.
+
+use transcript_core::{Error, ErrorKind, Retry};
+
+use crate::error::DbError;
+
+/// How to continue after a database error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retryability {
+    /// A conflict with other transactions: run again, on the new state.
+    Retry,
+    /// The connection is lost, or the server is about to close it.
+    Reconnect,
+    /// A repetition would fail again; the connection is intact.
+    Fatal,
+}
+
+/// How to continue after a database error.
+///
+/// The codes are SQLSTATEs, which all engines with this protocol share. A violated unique constraint is a race:
+/// statements first check what their snapshot contains, except those with a fallback ([`is_contradicted`]). A division
+/// by zero is also a race: statements here use it to fail when the rows from which they were computed have changed.
+pub(super) fn retryability(fault: &DbError) -> Retryability {
+    let DbError::Sql(error) = fault else { return Retryability::Fatal };
+    let Some(code) = code(error) else {
+        return match error {
+            sqlx::Error::Decode(_)
+            | sqlx::Error::ColumnDecode { .. }
+            | sqlx::Error::ColumnNotFound(_)
+            | sqlx::Error::ColumnIndexOutOfBounds { .. }
+            | sqlx::Error::RowNotFound
+            | sqlx::Error::Encode(_) => Retryability::Fatal,
+            _ => Retryability::Reconnect,
+        };
+    };
+    retryability_of_code(&code)
+}
+
+fn retryability_of_code(code: &str) -> Retryability {
+    match code {
+        "40001" | "40P01" | "23505" | "22012" => Retryability::Retry,
+        // Shutdown, and the errors of a server that no longer accepts writes.
+        "57P01" | "57P02" | "57P03" | "57P05" | "25006" | "25P03" => Retryability::Reconnect,
+        // The server does not know whether a statement was completed.
+        "40003" => Retryability::Reconnect,
+        code if code.starts_with("08") || code.starts_with("53") => Retryability::Reconnect,
+        _ => Retryability::Fatal,
+    }
+}
+
+/// Whether a unique constraint, or the statement's own check for changed rows, ended the statement.
+pub(super) fn is_contradicted(fault: &DbError) -> bool {
+    matches!(fault, DbError::Sql(error) if matches!(code(error).as_deref(), Some("23505" | "22012")))
+}
+
+/// The SQLSTATE of the server's error.
+fn code(error: &sqlx::Error) -> Option<String> {
+    Some(error.as_database_error()?.code()?.into_owned())
+}
+
+/// Whether encryption failed: sqlx reports an untrusted certificate as invalid data.
+fn is_tls_failure(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Tls(_) => true,
+        sqlx::Error::Io(error) => error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
+}
+
+/// Whether a table does not exist.
+pub(super) fn is_missing_table(fault: &DbError) -> bool {
+    matches!(fault, DbError::Sql(error) if code(error).as_deref() == Some("42P01"))
+}
+
+/// Whether another server has just created the object.
+pub(super) fn already_exists(fault: &DbError) -> bool {
+    matches!(fault, DbError::Sql(error)
+        if matches!(code(error).as_deref(), Some("42P07" | "23505" | "42710" | "40001" | "40P01" | "XX000")))
+}
+
+/// The error that a port returns; its message names the database.
+///
+/// The server's messages are omitted: they may quote stored data.
+#[cold]
+pub(crate) fn into_error(fault: DbError, database: &str) -> Error {
+    use ErrorKind::{Corrupt, Unavailable, Unexpected, Unsupported};
+    let error = match fault {
+        DbError::Rejected(error) => return error,
+        DbError::Sql(error) => error,
+        #[cfg(feature = "sqlite")]
+        DbError::PointRead(_) | DbError::Panicked => return defect(database),
+    };
+    tracing::debug!(%error, "database call failed");
+    let (kind, retry, message) = match (code(&error).as_deref(), &error) {
+        (Some(code), _) if retryability_of_code(code) == Retryability::Retry => (
+            Unavailable,
+            Retry::Backoff,
+            format!("too many conflicting writes in the database {database}: retry in a few seconds"),
+        ),
+        (Some("57014"), _) => {
+            (Unavailable, Retry::Backoff, format!("a statement on the database {database} timed out"))
+        }
+        (Some(code), _) if code.starts_with("28") => (
+            Unsupported,
+            Retry::Never,
+            format!("the database {database} rejects this user: check name, password and pg_hba.conf"),
+        ),
+        (Some("3D000"), _) => (
+            Unsupported,
+            Retry::Never,
+            format!("the database {database} does not exist: create it with createdb"),
+        ),
+        (Some("42501"), _) => (
+            Unsupported,
+            Retry::Never,
+            format!("the user lacks permissions in the database {database}: make the user its owner"),
+        ),
+        (Some(code), _) if code.starts_with("53") => (
+            Unavailable,
+            Retry::Backoff,
+            format!("the database {database} is out of connections, memory or disk space (code {code})"),
+        ),
+        // The error of a pooler for settings that it does not know.
+        (Some("08P01" | "42704"), _) => (
+            Unavailable,
+            Retry::Backoff,
+            format!(
+                "the database {database} rejects the session settings: behind a pooler, set storage.pooler = true"
+            ),
+        ),
+        (Some(code), _) if retryability_of_code(code) == Retryability::Reconnect => {
+            (Unavailable, Retry::Backoff, format!("the database {database} is shutting down or starting up"))
+        }
+        (Some(code), _) => {
+            (Unexpected, Retry::Never, format!("the database {database} rejected a statement (code {code})"))
+        }
+        (None, error) if is_tls_failure(error) => (
+            Unsupported,
+            Retry::Never,
+            format!("no encrypted connection to the database {database}: check sslmode and its certificates"),
+        ),
+        (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)) => {
+            (Corrupt, Retry::Never, format!("a row of the database {database} cannot be read back"))
+        }
+        (None, _) => match retryability(&DbError::Sql(error)) {
+            Retryability::Fatal => {
+                let message =
+                    format!("invalid query on the database {database}: this is a defect, please report it");
+                (Unexpected, Retry::Never, message)
+            }
+            _ => (Unavailable, Retry::Backoff, format!("the database {database} cannot be reached")),
+        },
+    };
+    Error::new(kind, retry, message)
+}
+
+#[cold]
+pub(super) fn defect(database: &str) -> Error {
+    Error::unexpected(format!("an internal error ended work on the database {database}"))
+}
+
+#[cold]
+pub(super) fn timed_out(database: &str) -> Error {
+    Error::unavailable(format!("the database {database} did not respond in time: retry in a few seconds"))
+}
+
+#[cold]
+pub(super) fn closed() -> Error {
+    Error::unavailable("the store is closed")
+}

@@ -1,0 +1,166 @@
+//! Outages: a database that stops and restarts, lost connections, and a pooler in between.
+
+use std::time::{Duration, Instant};
+
+use storage_sqlx::{PostgresOptions, PostgresStore};
+use transcript_core::{
+    ErrorKind, PageRequest, Retry, Timestamp,
+    ids::{GrantId, HoldId, WalletId},
+    ledger::{GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, Ledger, Leg, Pool, Terms},
+};
+use verbatim_tests_postgres::{Cluster, Durability};
+
+const NOW: i64 = 1_795_132_800_000;
+
+fn purchased() -> Terms {
+    Terms { pools: vec![Pool::Purchased], resets_at: None }
+}
+
+fn grant(id: &str, amount: u64) -> GrantRequest {
+    GrantRequest {
+        id: GrantId::new(id),
+        wallet: WalletId::new("w"),
+        amount,
+        now: Timestamp::from_millis(NOW),
+        memo: String::new(),
+    }
+}
+
+fn spend(id: String) -> HoldRequest {
+    HoldRequest {
+        id: HoldId::new(id),
+        legs: vec![Leg { wallet: WalletId::new("w"), terms: purchased(), amount: 1 }],
+        now: Timestamp::from_millis(NOW),
+        expires_at: Timestamp::from_millis(NOW + 60_000),
+        memo: "test".to_owned(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn outage_server_restart_resumes_work() {
+    let cluster = Cluster::start(Durability::Full).unwrap();
+    let database = cluster.database().unwrap();
+    let store = PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap();
+    store.grant(grant("bought", 100)).await.unwrap();
+    for round in 0..3 {
+        // Stopped normally, or killed with all its processes.
+        if round == 1 { cluster.kill() } else { cluster.stop() }.unwrap();
+        let started = Instant::now();
+        let error = store.spend(spend(format!("away-{round}"))).await.unwrap_err();
+        assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(2), "a stopped server is detected at once");
+        cluster.restart().unwrap();
+        // The idle connections are dead, which no caller notices.
+        let spent = store.spend(spend(format!("back-{round}"))).await.unwrap();
+        assert!(matches!(spent, HoldOutcome::Held { .. }), "{spent:?}");
+    }
+    let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+    assert_eq!((balance.pools[0].spent, balance.available()), (3, 97));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn outage_repeated_kills_spend_once_per_id() {
+    let cluster = Cluster::start(Durability::Full).unwrap();
+    let database = cluster.database().unwrap();
+    let store = std::sync::Arc::new(PostgresStore::open(PostgresOptions::new(&database.url)).await.unwrap());
+    store.grant(grant("bought", 1_000_000)).await.unwrap();
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let spenders: Vec<_> = (0..8)
+        .map(|spender| {
+            let (store, stopped) = (std::sync::Arc::clone(&store), stopped.clone());
+            tokio::spawn(async move {
+                let mut spent = 0_u64;
+                for n in 0.. {
+                    if *stopped.borrow() {
+                        return spent;
+                    }
+                    // A caller without a reply retries with the same id until it succeeds.
+                    let outcome = loop {
+                        match store.spend(spend(format!("{spender}-{n}"))).await {
+                            Ok(outcome) => break outcome,
+                            Err(error) => assert_eq!(error.retry(), Retry::Backoff, "{error}"),
+                        }
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    };
+                    let done = matches!(outcome, HoldOutcome::Held { .. } | HoldOutcome::Exists { .. });
+                    assert!(done, "{outcome:?}");
+                    spent += 1;
+                }
+                spent
+            })
+        })
+        .collect();
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        cluster.kill().unwrap();
+        cluster.restart().unwrap();
+    }
+    stop.send(true).unwrap();
+    let mut acknowledged = 0;
+    for spender in spenders {
+        acknowledged += spender.await.unwrap();
+    }
+    let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+    assert_eq!(
+        (balance.pools[0].spent, balance.pools[0].held),
+        (acknowledged, 0),
+        "acknowledged spends equal the stored balance"
+    );
+    let mut page = PageRequest { after: None, limit: 1_000 };
+    let mut sum = 0;
+    loop {
+        let entries = store.entries(&WalletId::new("w"), page.clone()).await.unwrap();
+        let spent = entries.items.iter().filter(|entry| entry.kind.is_spent());
+        sum += spent.map(|entry| entry.amount).sum::<u64>();
+        let Some(next) = entries.next else { break };
+        page.after = Some(next);
+    }
+    assert_eq!(sum, acknowledged, "and the sum of the entries");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn outage_silent_server_times_out() {
+    // It accepts connections and never responds.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://me@127.0.0.1:{}/words", silent.local_addr().unwrap().port());
+    let connect_timeout = Duration::from_millis(300);
+    let started = Instant::now();
+    let error = PostgresStore::open(PostgresOptions { connect_timeout, ..PostgresOptions::new(url) }).await;
+    let error = error.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (ErrorKind::Unavailable, Retry::Backoff), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn connections_fewer_than_calls_serve_all() {
+    let database = crate::database();
+    let options = PostgresOptions { connections: 2, ..PostgresOptions::new(&database.url) };
+    let store = std::sync::Arc::new(PostgresStore::open(options).await.unwrap());
+    store.grant(grant("bought", 1_000)).await.unwrap();
+    let spending: Vec<_> = (0..200)
+        .map(|n| {
+            let store = std::sync::Arc::clone(&store);
+            tokio::spawn(async move { store.spend(spend(format!("s{n}"))).await.unwrap() })
+        })
+        .collect();
+    for spent in spending {
+        assert!(matches!(spent.await.unwrap(), HoldOutcome::Held { .. }));
+    }
+    let balance = store.balance(&WalletId::new("w"), &purchased()).await.unwrap();
+    assert_eq!(balance.pools[0].spent, 200);
+}
+
+#[tokio::test]
+async fn pooler_prepared_statements_are_deallocated() {
+    let database = crate::database();
+    let options = PostgresOptions { pooler: true, connections: 1, ..PostgresOptions::new(&database.url) };
+    let store = PostgresStore::open(options).await.unwrap();
+    for n in 0..8 {
+        assert!(matches!(
+            store.grant(grant(&format!("g{n}"), 5)).await.unwrap(),
+            GrantOutcome::Granted { .. }
+        ));
+        assert!(matches!(store.spend(spend(format!("s{n}"))).await.unwrap(), HoldOutcome::Held { .. }));
+    }
+    assert_eq!(store.balance(&WalletId::new("w"), &purchased()).await.unwrap().available(), 32);
+}

@@ -1,0 +1,109 @@
+//! The stores behind `PgBouncer` in transaction mode.
+//!
+//! There, statements prepared by one client conflict with those of the next: the conformance suite, and many callers
+//! on few connections.
+
+use std::sync::Arc;
+
+use storage_sqlx::{PostgresArchive, PostgresOptions, PostgresStore};
+use transcript_core::{
+    accounts::{ChargeOutcome, ChargeStore},
+    ledger::{HoldOutcome, Ledger},
+    limits::LimitRequest,
+};
+use verbatim_tests_postgres::{Pooler, TestDatabase};
+
+use crate::common::{
+    charging::{account, charge_request},
+    check_audit, drain_wallet, purchased,
+};
+
+fn options(database: &TestDatabase<'_>) -> PostgresOptions {
+    PostgresOptions { url: Pooler::shared().url(&database.url), pooler: true, ..crate::options(database) }
+}
+
+async fn store() -> (Arc<PostgresStore>, TestDatabase<'static>) {
+    let database = crate::database();
+    (store_in(&database).await, database)
+}
+
+async fn store_in(database: &TestDatabase<'_>) -> Arc<PostgresStore> {
+    Arc::new(PostgresStore::open(options(database)).await.unwrap())
+}
+
+async fn archive() -> (Arc<PostgresArchive>, TestDatabase<'static>) {
+    let database = crate::database();
+    (Arc::new(PostgresArchive::open(options(&database)).await.unwrap()), database)
+}
+
+mod archives {
+    transcript_core::archive_conformance!(super::archive().await);
+}
+
+mod charges {
+    transcript_core::charges_conformance!(super::store().await);
+}
+
+mod directory {
+    transcript_core::directory_conformance!(super::store().await);
+}
+
+mod ledger {
+    transcript_core::ledger_conformance!(super::store().await);
+}
+
+mod limits {
+    transcript_core::limits_conformance!(super::store().await);
+}
+
+mod orders {
+    transcript_core::orders_conformance!(super::store().await);
+}
+
+mod outbox {
+    transcript_core::outbox_conformance!(super::store().await);
+}
+
+mod replies {
+    transcript_core::idempotency_conformance!(super::store().await);
+}
+
+mod secrets {
+    transcript_core::secrets_conformance!(super::store().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn pgbouncer_two_stores_drain_wallet_to_zero() {
+    let (one, database) = store().await;
+    drain_wallet(one, store_in(&database).await).await;
+}
+
+/// Thirty-two connections of two servers over four of the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn pgbouncer_oversubscribed_charges_spend_exact_credits() {
+    let (one, database) = store().await;
+    let stores = [Arc::clone(&one), store_in(&database).await];
+    let account = account(&*one, "a").await;
+    let calls: Vec<_> = (0..60)
+        .map(|n| {
+            let plain = charge_request(&account, &format!("h{n}"));
+            let limit_request = LimitRequest { max: 1_000, ..plain.limit_request.clone() };
+            let (store, charge_request) = (
+                Arc::clone(&stores[n % 2]),
+                transcript_core::accounts::ChargeRequest { limit_request, ..plain },
+            );
+            tokio::spawn(async move { store.charge(charge_request).await.unwrap() })
+        })
+        .collect();
+    let mut paid = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            ChargeOutcome::Accepted { spent: HoldOutcome::Held { .. }, .. } => paid += 1,
+            ChargeOutcome::Accepted { spent: HoldOutcome::Insufficient { .. }, .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    let balance = one.balance(&account.wallet, &purchased()).await.unwrap();
+    assert_eq!((paid, balance.available(), balance.pools[0].spent), (10, 0, 10));
+    check_audit(&*one).await;
+}

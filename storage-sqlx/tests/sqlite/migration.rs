@@ -1,0 +1,125 @@
+//! Migration of a file of the previous version, while a program of that version has it open.
+
+use std::path::Path;
+
+use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+use transcript_core::{
+    PageRequest,
+    ids::WalletId,
+    ledger::{EntryKind, HoldOutcome, Ledger},
+};
+
+use crate::{
+    common::{check_audit, purchased, request, timestamp},
+    opening::foreign_connection,
+    store_in,
+};
+
+/// The migrations up to that version, with their numbers.
+const BEFORE: [(u32, &str); 9] = [
+    (1, include_str!("../../migrations/main/0001_create_ledger.sql")),
+    (2, include_str!("../../migrations/main/0002_create_directory.sql")),
+    (3, include_str!("../../migrations/main/0003_create_requests.sql")),
+    (4, include_str!("../../migrations/main/0004_index_what_ends.sql")),
+    (5, include_str!("../../migrations/main/0005_keep_paid_periods.sql")),
+    (6, include_str!("../../migrations/main/0006_index_purchases_spent.sql")),
+    (7, include_str!("../../migrations/main/0007_follow_payments.sql")),
+    (8, include_str!("../../migrations/main/0008_keep_the_anchor_before.sql")),
+    (9, include_str!("../../migrations/main/0009_index_orders_of_accounts.sql")),
+];
+
+/// Number of charges of the wallet `w`, each of one purchased credit.
+const CHARGES: u64 = 5_000;
+
+/// Creates the file with a connection of the older program, which stays open.
+async fn older(file: &Path) -> SqliteConnection {
+    let mut older = foreign_connection(file).await;
+    sqlx::raw_sql("PRAGMA journal_mode = WAL").execute(&mut older).await.unwrap();
+    for (version, step) in BEFORE {
+        sqlx::raw_sql(step).execute(&mut older).await.unwrap();
+        let note = sqlx::query("INSERT INTO schema_version VALUES (?1, 'before', 0)").bind(version);
+        note.execute(&mut older).await.unwrap();
+    }
+    let at = timestamp(0).as_millis();
+    let fill = format!(
+        "INSERT INTO ledger_pools (wallet, bucket, cap, spent, held, granted)
+            VALUES ('w', '', 0, {CHARGES}, 0, 2 * {CHARGES});
+        INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+            VALUES ({at}, 'w', '', 0, 'granted', 2 * {CHARGES}, 0, 'g', '');
+        WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {CHARGES})
+        INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+            SELECT {at} + n, 'w', '', 0, kinds.column1, 1, 0, 'h' || n, '' FROM numbers, (VALUES ('held'), ('spent')) kinds
+            ORDER BY n, kinds.column1;"
+    );
+    sqlx::raw_sql(AssertSqlSafe(fill)).execute(&mut older).await.unwrap();
+    older
+}
+
+async fn number(connection: &mut SqliteConnection, query: &'static str) -> i64 {
+    sqlx::query(query).fetch_one(connection).await.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn migration_previous_ledger_keeps_entries_and_sums() {
+    const PLACE: &str = "SELECT rootpage FROM sqlite_schema WHERE name = 'ledger_entries'";
+    const HELD: &str =
+        "INSERT INTO ledger_entries (at, wallet, bucket, cap, kind, amount, shortfall, cause, memo)
+        VALUES (0, 'w', '', 0, 'held', 1, 0, 'older', '')";
+    let folder = tempfile::tempdir().unwrap();
+    let mut older = older(&folder.path().join("verbatim.db")).await;
+    let root_page = number(&mut older, PLACE).await;
+    let store = store_in(folder.path()).await;
+    let wallet = WalletId::new("w");
+    let since = async |millis| {
+        let since = store.balance_since(&wallet, &purchased(), timestamp(millis)).await.unwrap();
+        since.purchased_spent
+    };
+    check_audit(&*store).await;
+    assert_eq!((since(0).await, since(1_001).await), (CHARGES, CHARGES - 1_000), "both sums are unchanged");
+    assert_eq!(number(&mut older, PLACE).await, root_page, "a large ledger is not copied");
+
+    // New charges are one entry each, after all existing ones, and count like the old ones.
+    for n in 0..2 {
+        let spent = store.spend(request(format!("new{n}"), "w", 2)).await.unwrap();
+        assert!(matches!(spent, HoldOutcome::Held { .. }), "{spent:?}");
+    }
+    let mut entries = Vec::new();
+    let mut page = PageRequest::first();
+    loop {
+        let found = store.entries(&wallet, page).await.unwrap();
+        entries.extend(found.items);
+        let Some(next) = found.next else { break };
+        page = PageRequest { after: Some(next), ..PageRequest::first() };
+    }
+    let newest: Vec<_> = entries.iter().rev().take(3).map(|entry| (entry.seq, entry.kind)).collect();
+    let last = 2 * CHARGES + 1;
+    let expect = [(last + 2, EntryKind::Charged), (last + 1, EntryKind::Charged), (last, EntryKind::Spent)];
+    assert_eq!(newest, expect, "the numbers continue");
+    assert_eq!((since(0).await, since(5_000).await), (CHARGES + 4, 1));
+    check_audit(&*store).await;
+
+    // The older program still writes its own kinds of entries, and the table's constraints still hold.
+    sqlx::raw_sql(HELD).execute(&mut older).await.unwrap();
+    let mut newer = foreign_connection(&folder.path().join("verbatim.db")).await;
+    for connection in [&mut older, &mut newer] {
+        for refused in [
+            "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'taken', 1, 0, cause, memo
+                FROM ledger_entries LIMIT 1",
+            "UPDATE ledger_entries SET amount = 50 WHERE kind = 'charged'",
+            "DELETE FROM ledger_entries WHERE kind = 'charged'",
+            "INSERT OR REPLACE INTO ledger_entries SELECT seq, at, wallet, bucket, cap, kind, 50, 0, cause, memo
+                FROM ledger_entries WHERE kind = 'charged'",
+        ] {
+            sqlx::raw_sql(refused).execute(&mut *connection).await.unwrap_err();
+        }
+        let sound = sqlx::query("PRAGMA integrity_check").fetch_one(&mut *connection).await.unwrap();
+        assert_eq!(sound.get::<String, _>(0), "ok");
+    }
+    // It has also read the new constraint.
+    let charged =
+        "INSERT INTO ledger_entries SELECT NULL, at, wallet, bucket, cap, 'charged', 1, 0, cause, memo
+        FROM ledger_entries LIMIT 1";
+    sqlx::raw_sql(charged).execute(&mut older).await.unwrap();
+    older.close().await.unwrap();
+    newer.close().await.unwrap();
+}

@@ -1,0 +1,38 @@
+//! The complete content of both database files, byte by byte.
+
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+
+/// Output of sqlite3.
+pub(super) fn sqlite(file: &Path, statements: &str) -> Result<String> {
+    let output = Command::new("sqlite3").arg("-bail").arg(file).arg(statements).output()?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Each table with its rows in order; every value with its type and in hexadecimal digits.
+pub(super) fn dump(data: &TempDir) -> Result<BTreeMap<String, String>> {
+    let mut dumped = BTreeMap::new();
+    for name in ["verbatim.db", "archive.db"] {
+        let file = data.path().join(name);
+        let tables = sqlite(
+            &file,
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'schema_version' ORDER BY name",
+        )?;
+        for table in tables.lines() {
+            let query = format!(
+                "SELECT group_concat('typeof(\"' || name || '\") || \":\" || hex(\"' || name || '\")', ' || \"|\" || ')
+                 FROM pragma_table_info('{table}')"
+            );
+            let columns = sqlite(&file, &query)?.replace("\":\"", "':'").replace("\"|\"", "'|'");
+            let rows = sqlite(&file, &format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
+            dumped.insert(table.to_owned(), rows);
+        }
+        // The migrations are the same, but not the times at which they ran.
+        let versions = sqlite(&file, "SELECT version, name FROM schema_version ORDER BY version")?;
+        dumped.insert(format!("versions of {name}"), versions);
+    }
+    Ok(dumped)
+}

@@ -1,0 +1,267 @@
+//! `verbatim storage copy`: a copy from files to PostgreSQL and back preserves every record, also when the copy is
+//! killed repeatedly. A store in use or a target with data is rejected and stays unchanged.
+
+mod dumping;
+mod filling;
+mod numbers;
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use tempfile::TempDir;
+use verbatim_tests_postgres::{Cluster, TestDatabase};
+
+use super::harness::{ServerFixture, run, verbatim};
+use dumping::dump;
+use filling::fill;
+
+/// The number of tables after which a copy is killed, for each attempt.
+const KILLS: [usize; 6] = [1, 3, 2, 1, 4, 2];
+
+/// The address of the main database file in a folder.
+fn main_file(data: &TempDir) -> String {
+    format!("sqlite://{}", data.path().join("verbatim.db").display())
+}
+
+fn copy_command(from: &str, to: &str) -> Result<Command> {
+    // An empty data folder: the command reads no settings from it.
+    let empty_folder = TempDir::new()?;
+    Ok(verbatim(empty_folder.path(), &["storage", "copy", "--from", from, "--to", to]))
+}
+
+/// Runs a copy with any result.
+fn copy(from: &str, to: &str) -> Result<Output> {
+    run(copy_command(from, to)?, b"")
+}
+
+/// Runs a copy that must succeed; returns its output.
+fn copy_all(from: &str, to: &str) -> Result<String> {
+    let output = copy(from, to)?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Runs a copy that must fail; returns its error message.
+fn copy_error(from: &str, to: &str) -> Result<String> {
+    let output = copy(from, to)?;
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(matches!(output.status.code(), Some(1 | 2)), "the copy did not fail: {message}");
+    ensure!(!message.contains("panicked"), "{message}");
+    Ok(message)
+}
+
+fn new_database<'a>() -> Result<TestDatabase<'a>> {
+    Cluster::shared().database()
+}
+
+/// Output of the operator's commands that describe everything stored.
+fn describe(storage: &str) -> Result<Vec<String>> {
+    let empty_folder = TempDir::new()?;
+    let commands: [&[&str]; 5] = [
+        &["ledger", "audit", "--json"],
+        &["keys", "list", "--json"],
+        &["accounts", "list", "--json"],
+        &["archive", "stats", "--json"],
+        &["accounts", "export", "ann@example.org"],
+    ];
+    let mut outputs = Vec::new();
+    for arguments in commands {
+        let mut command = verbatim(empty_folder.path(), arguments);
+        command.env("VERBATIM_STORAGE__URL", storage);
+        if let Some(path) = storage.strip_prefix("sqlite://") {
+            let archive = Path::new(path).with_file_name("archive.db");
+            command.env("VERBATIM_STORAGE__ARCHIVE_URL", format!("sqlite://{}", archive.display()));
+        }
+        let output = run(command, b"")?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        outputs.push(String::from_utf8(output.stdout)?);
+    }
+    Ok(outputs)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_to_postgres_and_back_preserves_every_record() -> Result<()> {
+    let (data, back) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 300).await?;
+    let before = dump(&data)?;
+    let expected = describe(&main_file(&data))?;
+    let database = new_database()?;
+    let text = copy_all(&main_file(&data), &database.url)?;
+    for (table, rows) in &before {
+        let is_copied =
+            !["sqlite_sequence", "figures"].contains(&table.as_str()) && !table.starts_with("versions");
+        ensure!(
+            !is_copied || rows.is_empty() || text.contains(&format!("{table}: ")),
+            "{table} is not reported: {text}"
+        );
+    }
+    assert_eq!(describe(&database.url)?, expected, "PostgreSQL differs from the source");
+    copy_all(&database.url, &main_file(&back))?;
+    for (table, rows) in dump(&back)? {
+        assert_eq!(rows, before[&table], "{table}");
+    }
+    assert_eq!(describe(&main_file(&back))?, expected, "the files differ from the source");
+    assert_eq!(dump(&data)?, before, "the source was changed");
+    // Both copies are usable: new records get new numbers.
+    for storage in [main_file(&back), database.url.clone()] {
+        let mut grant = verbatim(back.path(), &["accounts", "grant", "ann@example.org", "5"]);
+        grant.env("VERBATIM_STORAGE__URL", &storage);
+        let output = run(grant, b"")?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        describe(&storage)?;
+    }
+    Ok(())
+}
+
+/// Starts a copy and kills it after it has reported this many tables.
+fn kill_copy(from: &str, to: &str, tables: usize) -> Result<()> {
+    let mut child = copy_command(from, to)?.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let lines = BufReader::new(child.stderr.take().context("no standard error")?).lines();
+    // Each line reports a table that is at least partly stored.
+    let reported: Vec<String> = lines.take(tables).collect::<std::io::Result<_>>()?;
+    child.kill()?;
+    let status = child.wait()?;
+    let is_copying = reported.len() == tables && reported.iter().all(|line| line.starts_with("copied "));
+    ensure!(is_copying && !status.success(), "the copy was not killed while it ran: {reported:?}");
+    Ok(())
+}
+
+/// Kills a copy repeatedly before it ends, without opening the target in between; then lets it finish.
+fn copy_with_kills(from: &str, to: &str) -> Result<()> {
+    for tables in KILLS {
+        kill_copy(from, to, tables)?;
+        ensure!(is_rejected(to)?, "an incomplete copy was opened");
+    }
+    let text = copy_all(from, to)?;
+    ensure!(text.contains("was resumed"), "{text}");
+    ensure!(!is_rejected(to)?, "a complete copy was rejected");
+    Ok(())
+}
+
+/// Whether commands and servers reject the storage as an incomplete copy.
+fn is_rejected(storage: &str) -> Result<bool> {
+    let empty_folder = TempDir::new()?;
+    let mut command = verbatim(empty_folder.path(), &["ledger", "audit"]);
+    command.env("VERBATIM_STORAGE__URL", storage);
+    if let Some(path) = storage.strip_prefix("sqlite://") {
+        let archive = Path::new(path).with_file_name("archive.db");
+        command.env("VERBATIM_STORAGE__ARCHIVE_URL", format!("sqlite://{}", archive.display()));
+    }
+    let output = run(command, b"")?;
+    if output.status.success() {
+        return Ok(false);
+    }
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(message.contains("is incomplete") && message.contains("verbatim storage copy"), "{message}");
+    let serve = run(serve_command(empty_folder.path(), storage), b"")?;
+    ensure!(!serve.status.success() && serve.stdout.is_empty(), "a server started on an incomplete copy");
+    Ok(true)
+}
+
+fn serve_command(data: &Path, storage: &str) -> Command {
+    let mut command = verbatim(data, &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("VERBATIM_STORAGE__URL", storage);
+    if let Some(path) = storage.strip_prefix("sqlite://") {
+        let archive = Path::new(path).with_file_name("archive.db");
+        command.env("VERBATIM_STORAGE__ARCHIVE_URL", format!("sqlite://{}", archive.display()));
+    }
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_killed_repeatedly_resumes() -> Result<()> {
+    let (data, back) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 6_000).await?;
+    let before = dump(&data)?;
+    let database = new_database()?;
+    copy_with_kills(&main_file(&data), &database.url)?;
+    copy_with_kills(&database.url, &main_file(&back))?;
+    for (table, rows) in dump(&back)? {
+        assert_eq!(rows, before[&table], "{table}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_of_store_in_use_is_rejected() -> Result<()> {
+    let data = TempDir::new()?;
+    fill(&data, 20).await?;
+    let database = new_database()?;
+    {
+        let _server = ServerFixture::start(&data, &[])?;
+        let message = copy_error(&main_file(&data), &database.url)?;
+        ensure!(
+            message.contains("verbatim.db is in use") && message.contains("stop every server"),
+            "{message}"
+        );
+    }
+    copy_all(&main_file(&data), &database.url)?;
+    let another = TempDir::new()?;
+    let settings = [("VERBATIM_STORAGE__URL", database.url.as_str())];
+    let server = ServerFixture::start(&another, &settings)?;
+    let back = TempDir::new()?;
+    let message = copy_error(&database.url, &main_file(&back))?;
+    ensure!(message.contains("is in use"), "{message}");
+    // The server still serves and writes.
+    assert_eq!(server.get("/health").await?.status, 200);
+    drop(server);
+    copy_all(&database.url, &main_file(&back)).map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_to_nonempty_target_is_rejected() -> Result<()> {
+    let (data, other) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 20).await?;
+    fill(&other, 5).await?;
+    let database = new_database()?;
+    copy_all(&main_file(&other), &database.url)?;
+    let expected = describe(&database.url)?;
+    // The target is no incomplete copy, but other data.
+    let message = copy_error(&main_file(&data), &database.url)?;
+    ensure!(message.contains("already has rows"), "{message}");
+    assert_eq!(describe(&database.url)?, expected, "the target was changed");
+    let before = dump(&other)?;
+    let source = new_database()?;
+    copy_all(&main_file(&data), &source.url)?;
+    let message = copy_error(&source.url, &main_file(&other))?;
+    ensure!(message.contains("already has rows"), "{message}");
+    assert_eq!(dump(&other)?, before, "the target was changed");
+
+    // A file that is no database.
+    let foreign = TempDir::new()?;
+    std::fs::write(foreign.path().join("verbatim.db"), b"text of another program".repeat(100))?;
+    let message = copy_error(&source.url, &main_file(&foreign))?;
+    ensure!(message.contains("verbatim.db"), "{message}");
+    assert_eq!(std::fs::read(foreign.path().join("verbatim.db"))?, b"text of another program".repeat(100));
+
+    for (from, to, why) in [
+        (main_file(&data), main_file(&foreign), "pg_dump"),
+        (source.url.clone(), database.url.clone(), "pg_dump"),
+        ("sqlite:///nowhere/verbatim.db".to_owned(), database.url.clone(), "does not exist"),
+        ("verbatim.db".to_owned(), database.url.clone(), "--from: expected sqlite://"),
+    ] {
+        let message = copy_error(&from, &to)?;
+        ensure!(message.contains(why), "{from} to {to}: {message}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_resumes_from_same_source_only() -> Result<()> {
+    let (data, other) = (TempDir::new()?, TempDir::new()?);
+    fill(&data, 6_000).await?;
+    fill(&other, 5).await?;
+    let database = new_database()?;
+    kill_copy(&main_file(&data), &database.url, 1)?;
+    let message = copy_error(&main_file(&other), &database.url)?;
+    ensure!(message.contains("is incomplete and has another source"), "{message}");
+    let message = copy_error(&database.url, &main_file(&TempDir::new()?))?;
+    ensure!(message.contains("is incomplete"), "{message}");
+    copy_all(&main_file(&data), &database.url)?;
+    assert_eq!(describe(&database.url)?, describe(&main_file(&data))?);
+    Ok(())
+}

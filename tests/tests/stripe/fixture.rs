@@ -1,0 +1,179 @@
+//! The payment rules over memory stores, with our Stripe client and the fake.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use transcript_core::{
+    Clock, Timestamp,
+    accounts::{
+        Order, OrderStore, PlanTable,
+        payments::{
+            BuyOutcome, Pack, PaymentDeps, Payments, SubscribeOutcome, WebhookOutcome, WebhookRequest,
+        },
+    },
+    directory::{
+        Account, AccountRef, Directory, NewKeyRecord, Plan, RedeemOutcome, RedeemRequest, VerificationToken,
+    },
+    ids::{AccountId, KeyId, OrderId, WalletId},
+    ledger::{Ledger, Pool, Terms},
+    memory::{MemoryDirectory, MemoryLedger, MemoryOrders, MemoryRateLimiter},
+};
+use upstream_reqwest::{StripeOptions, StripeProvider};
+use verbatim::SystemClock;
+
+use super::fake::{FakeEvent, FakeStripe, KEY, SECRET};
+
+/// Prices of the plans for sale.
+pub(crate) fn plans() -> PlanTable {
+    let mut plans = PlanTable::default();
+    plans.starter.price_cents = Some(900);
+    plans.pro.price_cents = Some(2_900);
+    plans
+}
+
+/// Our client for a Stripe at this URL.
+pub(crate) fn checkout(url: &str) -> StripeProvider {
+    checkout_with(url, plans())
+}
+
+fn checkout_with(url: &str, plans: PlanTable) -> StripeProvider {
+    let options = StripeOptions {
+        secret_key: KEY.to_owned(),
+        webhook_secrets: vec!["whsec_old".to_owned(), SECRET.to_owned()],
+        api_url: Some(url.to_owned()),
+        base_url: "https://v.example".to_owned(),
+        plans,
+        ..StripeOptions::default()
+    };
+    StripeProvider::new(options).unwrap()
+}
+
+/// One account with its own fake Stripe.
+pub(crate) struct StripeFixture {
+    pub(crate) stripe: FakeStripe,
+    pub(crate) payments: Payments,
+    orders: Arc<MemoryOrders>,
+    directory: Arc<MemoryDirectory>,
+    ledger: Arc<MemoryLedger>,
+    /// Dependencies of each process.
+    deps: PaymentDeps,
+    clock: Arc<ManualClock>,
+}
+
+/// The system clock plus a manual offset in seconds.
+#[derive(Debug, Default)]
+struct ManualClock {
+    system: SystemClock,
+    seconds: AtomicU64,
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.system.now().plus(Duration::from_secs(self.seconds.load(Ordering::Relaxed)))
+    }
+}
+
+impl StripeFixture {
+    pub(crate) async fn start() -> Self {
+        let stripe = FakeStripe::start().await.unwrap();
+        let clock = Arc::<ManualClock>::default();
+        let (orders, directory, ledger) = (
+            Arc::<MemoryOrders>::default(),
+            Arc::<MemoryDirectory>::default(),
+            Arc::<MemoryLedger>::default(),
+        );
+        register(&directory, clock.now()).await;
+        let deps = PaymentDeps {
+            orders: Arc::clone(&orders) as _,
+            directory: Arc::clone(&directory) as _,
+            ledger: Arc::clone(&ledger) as _,
+            limiter: Arc::<MemoryRateLimiter>::default(),
+            provider: Some(Arc::new(checkout(stripe.url()))),
+            clock: Arc::clone(&clock) as _,
+            plans: plans(),
+        };
+        let payments = Payments::new(deps.clone());
+        Self { stripe, payments, deps, orders, directory, ledger, clock }
+    }
+
+    /// Another process over the same stores, with these plans.
+    pub(crate) fn process(&self, plans: PlanTable) -> Payments {
+        let checkout = checkout_with(self.stripe.url(), plans);
+        Payments::new(PaymentDeps { provider: Some(Arc::new(checkout)), plans, ..self.deps.clone() })
+    }
+
+    /// Advances the clock. Signatures made before get older by that.
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Blocks the account, as the operator does.
+    pub(crate) async fn block(&self) {
+        let blocked = Account { blocked: true, ..self.account().await };
+        self.directory.update_account(blocked).await.unwrap();
+    }
+
+    pub(crate) async fn account(&self) -> Account {
+        let account_ref = AccountRef::Id(AccountId::new("account-ann"));
+        self.directory.account(&account_ref).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn order(&self, id: &str) -> Order {
+        self.orders.order(&OrderId::new(id)).await.unwrap().unwrap()
+    }
+
+    /// Buys a pack; returns the checkout URL.
+    pub(crate) async fn buy(&self, id: &str, pack: &str) -> String {
+        let pack = Pack::from_wire(pack).unwrap();
+        match self.payments.buy(&self.account().await, pack, OrderId::new(id)).await.unwrap() {
+            BuyOutcome::Opened(sold) => sold.checkout_url,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Subscribes to a plan; returns the checkout URL.
+    pub(crate) async fn subscribe(&self, id: &str, plan: Plan) -> String {
+        match self.payments.subscribe(&self.account().await, plan, OrderId::new(id)).await.unwrap() {
+            SubscribeOutcome::Opened(sold) => sold.checkout_url,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Delivers events, each twice.
+    pub(crate) async fn deliver(&self, events: Vec<FakeEvent>) {
+        for event in events {
+            for _ in 0..2 {
+                let signature = Some(event.signature());
+                let call = WebhookRequest { signature, body: event.body.clone().into_bytes() };
+                let outcome = self.payments.handle_webhook(call).await.unwrap();
+                assert!(matches!(outcome, WebhookOutcome::Events(_)), "{}: {outcome:?}", event.kind);
+            }
+        }
+    }
+
+    /// The remaining purchased credits.
+    pub(crate) async fn purchased(&self) -> u64 {
+        let terms = Terms { pools: vec![Pool::Purchased], resets_at: None };
+        self.ledger.balance(&WalletId::new("purse"), &terms).await.unwrap().pools[0].granted
+    }
+}
+
+async fn register(directory: &MemoryDirectory, now: Timestamp) {
+    let expires_at = now.plus(Duration::from_secs(60));
+    let token =
+        VerificationToken { digest: vec![1; 32], email: "ann@example.org".to_owned(), expires_at, now };
+    directory.put_token(token).await.unwrap();
+    let redeem = RedeemRequest {
+        digest: vec![1; 32],
+        confirmed: true,
+        new_account: AccountId::new("account-ann"),
+        new_wallet: WalletId::new("purse"),
+        key: NewKeyRecord { id: KeyId::new("key"), digest: vec![2; 32], hint: "vba_".to_owned(), now },
+    };
+    assert!(matches!(directory.redeem(redeem).await.unwrap(), RedeemOutcome::Issued { first: true, .. }));
+}

@@ -1,0 +1,117 @@
+//! Errors of the v1 API (specification 7.2).
+
+use std::fmt;
+
+use super::RateLimitStatus;
+use crate::{error::Error, time::format_wait};
+
+/// Error of a v1 call. Each variant has a message that states the reason and how to proceed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum V1Error {
+    /// Missing or invalid parameters.
+    BadRequest(String),
+    /// The key is missing, malformed, unknown, revoked, of the lookup API, or of a blocked account.
+    Unauthorized(String),
+    /// Too few credits.
+    PaymentRequired {
+        /// The message.
+        message: String,
+        /// The remaining credits.
+        credits_remaining: u64,
+    },
+    /// There is no transcript, and an early retry will not help.
+    NotFound(String),
+    /// Another request is running with the same `Idempotency-Key`, or changed the same data first.
+    Conflict(String),
+    /// A rate limit refused the call.
+    RateLimited {
+        /// The message.
+        message: String,
+        /// After how many seconds the next request is admitted, if no other request uses the slot.
+        retry_after_s: u64,
+        /// The account's limit; `None` for a limit of a network or an address.
+        rate: Option<RateLimitStatus>,
+    },
+    /// The service failed; nothing was charged.
+    Internal(String),
+}
+
+impl V1Error {
+    /// The message.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::BadRequest(message)
+            | Self::Unauthorized(message)
+            | Self::PaymentRequired { message, .. }
+            | Self::NotFound(message)
+            | Self::Conflict(message)
+            | Self::RateLimited { message, .. }
+            | Self::Internal(message) => message,
+        }
+    }
+
+    /// The `code` of the error body: the HTTP status.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::BadRequest(_) => 400,
+            Self::Unauthorized(_) => 401,
+            Self::PaymentRequired { .. } => 402,
+            Self::NotFound(_) => 404,
+            Self::Conflict(_) => 409,
+            Self::RateLimited { .. } => 429,
+            Self::Internal(_) => 500,
+        }
+    }
+
+    /// Seconds until a retry; 0 if the reason is not a rate limit.
+    pub(super) fn retry_after_s(&self) -> u64 {
+        match self {
+            Self::RateLimited { retry_after_s, .. } => *retry_after_s,
+            _ => 0,
+        }
+    }
+
+    /// Maps a store error and logs its details.
+    pub(crate) fn from_store_error(error: &Error) -> Self {
+        tracing::error!(%error, "v1 API store call failed");
+        Self::Internal(
+            "The service could not reach its storage: nothing was charged, please try again in a moment."
+                .to_owned(),
+        )
+    }
+
+    /// The engine's runtime ended during the work.
+    pub(crate) fn interrupted() -> Self {
+        Self::Internal("The service is stopping: please try again in a moment.".to_owned())
+    }
+
+    /// A rate limit of callers without a key.
+    pub(crate) fn rate_limited(reason: &str, retry_after_ms: u64) -> Self {
+        let retry_after_s = retry_seconds(retry_after_ms);
+        let message = format!("{reason}: please try again in {}.", format_wait(retry_after_s));
+        Self::RateLimited { message, retry_after_s, rate: None }
+    }
+}
+
+impl fmt::Display for V1Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message())
+    }
+}
+
+impl std::error::Error for V1Error {}
+
+/// Whole seconds that suffice; at least 1.
+pub(crate) fn retry_seconds(millis: u64) -> u64 {
+    millis.div_ceil(1_000).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_seconds_are_rounded_up() {
+        assert_eq!([0, 1, 1_000, 1_001].map(retry_seconds), [1, 1, 1, 2]);
+    }
+}

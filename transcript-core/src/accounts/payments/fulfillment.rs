@@ -1,0 +1,263 @@
+//! Fulfillment: grants what was paid, and revokes what was refunded, in idempotent steps.
+//!
+//! Every step is idempotent by an id. A decision that a retry could not recompute is stored before it is
+//! carried out. The order's state is written last, so an order that is not [`OrderState::Open`] was fully
+//! granted; the steps are repeated for it all the same.
+
+use super::{
+    PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, Payments, ProviderObject, STORE_BUDGET,
+    UPDATE_ATTEMPTS_MAX, WebhookOutcome, WebhookRequest, contention_error,
+};
+use crate::{
+    accounts::{Order, OrderItem, OrderState},
+    directory::{Account, UpdateOutcome},
+    engine::retry::with_retries,
+    error::{Error, ErrorKind, Result, Retry},
+    ids::{AccountId, GrantId},
+    ledger::{GrantOutcome, GrantRequest, RevokeOutcome, RevokeRequest},
+};
+
+/// The largest number of partial refunds per order.
+const REFUNDS_MAX: usize = 100;
+
+impl Payments {
+    /// Handles a webhook request: verifies it, reads the present state of its objects, and applies it.
+    /// The outcome [`WebhookOutcome::Events`] means that all of it is applied.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if payments are not configured; the errors of stores and provider. Another call
+    /// with the same request continues where this one stopped.
+    pub async fn handle_webhook(&self, call: WebhookRequest) -> Result<WebhookOutcome> {
+        let outcome = self.call_provider(self.provider()?.parse_webhook(call, self.now())).await?;
+        if let WebhookOutcome::Events(subjects) = &outcome {
+            for subject in subjects {
+                self.reconcile(subject).await?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Reads the present state of an object at the provider, and applies it.
+    ///
+    /// # Errors
+    /// As [`Payments::handle_webhook`].
+    pub async fn reconcile(&self, subject: &ProviderObject) -> Result<()> {
+        self.coalescer.run(&subject.object, || self.reconcile_now(subject)).await
+    }
+
+    async fn reconcile_now(&self, subject: &ProviderObject) -> Result<()> {
+        let provider = self.provider()?;
+        // Read before the provider is called: see `settle_subscription`.
+        let mut account = match &subject.customer {
+            Some(customer) => self.account_of_customer(customer).await?,
+            None => None,
+        };
+        for _ in 0..UPDATE_ATTEMPTS_MAX {
+            let mut account_to_reread = None;
+            for snapshot in self.call_provider(provider.snapshots(subject)).await? {
+                match snapshot {
+                    PaymentSnapshot::Payment(payment) => self.settle_payment(&payment).await?,
+                    PaymentSnapshot::Subscription(state) => {
+                        if let Some(id) = self.settle_subscription(&state, account.as_ref()).await? {
+                            account_to_reread = Some(id);
+                        }
+                    }
+                }
+            }
+            let Some(id) = account_to_reread else { return Ok(()) };
+            account = self.account(&id).await?;
+        }
+        Err(contention_error())
+    }
+
+    /// Applies a payment snapshot to its order.
+    async fn settle_payment(&self, snapshot: &PaymentState) -> Result<()> {
+        for _ in 0..UPDATE_ATTEMPTS_MAX {
+            let Some(order) = self.order(&snapshot.order).await? else {
+                tracing::debug!("payment without an order");
+                return Ok(());
+            };
+            let is_settled = match (snapshot.progress, &order.item) {
+                (PaymentProgress::Pending, _) => true,
+                (PaymentProgress::Ended, _) => self.expire(&order).await?,
+                // A plan is granted by its invoices.
+                (PaymentProgress::Paid, OrderItem::Plan(_)) => true,
+                (PaymentProgress::Paid, OrderItem::Pack(_)) => self.fulfill(&order, &snapshot.money).await?,
+            };
+            if is_settled {
+                return Ok(());
+            }
+        }
+        Err(contention_error())
+    }
+
+    /// Expires an order that will not be paid. `false` after a concurrent change.
+    pub(super) async fn expire(&self, order: &Order) -> Result<bool> {
+        if order.state != OrderState::Open {
+            return Ok(true);
+        }
+        self.update(&Order { state: OrderState::Expired, ..order.clone() }, order).await
+    }
+
+    /// Grants a paid pack, and revokes its refunded credits.
+    /// `false` after a concurrent change of the order.
+    pub(super) async fn fulfill(&self, order: &Order, money: &PaymentAmounts) -> Result<bool> {
+        if !is_expected_amount(order, money) {
+            return Ok(true);
+        }
+        let Some(account) = self.account(&order.account).await? else {
+            let payment = order.payment.as_deref();
+            tracing::error!(order = %order.id, payment, "paid order has no account; refund required");
+            return Ok(true);
+        };
+        let grant = GrantRequest {
+            id: GrantId::new(order.id.as_str()),
+            wallet: account.wallet,
+            amount: order.credits,
+            now: self.now(),
+            memo: item_name(&order.item),
+        };
+        match with_retries(STORE_BUDGET, || self.deps.ledger.grant(grant.clone())).await? {
+            GrantOutcome::Granted { .. } => {
+                tracing::info!(order = %order.id, credits = order.credits, "order fulfilled");
+            }
+            GrantOutcome::Exists => {}
+            GrantOutcome::Conflict => return Err(ledger_conflict()),
+        }
+        let Some(order) = self.record_refund(order, money).await? else { return Ok(false) };
+        self.revoke_refunded(&order).await?;
+        self.finalize(&order, money).await
+    }
+
+    /// Stores the total of credits to revoke, before any are revoked.
+    /// `None` after a concurrent change of the order.
+    ///
+    /// The total never decreases: after a failed refund the seller has the money and must return it in another
+    /// way, so the buyer does not get the credits again.
+    pub(super) async fn record_refund(&self, order: &Order, money: &PaymentAmounts) -> Result<Option<Order>> {
+        let target = money.refundable_credits(order.credits);
+        let recorded = order.refunded_credits.last().copied().unwrap_or(0);
+        if target < recorded {
+            tracing::warn!(order = %order.id, "refund or dispute reversed; its credits stay revoked");
+        }
+        if target <= recorded {
+            return Ok(Some(order.clone()));
+        }
+        if order.refunded_credits.len() >= REFUNDS_MAX {
+            tracing::error!(order = %order.id, "too many partial refunds; the last one was ignored");
+            return Ok(Some(order.clone()));
+        }
+        let mut changed = order.clone();
+        changed.refunded_credits.push(target);
+        if !self.update(&changed, order).await? {
+            return Ok(None);
+        }
+        changed.version = order.version + 1;
+        Ok(Some(changed))
+    }
+
+    /// Revokes the stored totals, each part once.
+    async fn revoke_refunded(&self, order: &Order) -> Result<()> {
+        for (id, amount) in refund_parts(order) {
+            let revoke = RevokeRequest {
+                id: GrantId::new(id),
+                grant: GrantId::new(order.id.as_str()),
+                amount,
+                now: self.now(),
+                memo: format!("refund of {}", item_name(&order.item)),
+            };
+            match with_retries(STORE_BUDGET, || self.deps.ledger.revoke(revoke.clone())).await? {
+                RevokeOutcome::Revoked { taken, shortfall } => {
+                    tracing::info!(order = %order.id, taken, shortfall, "credits revoked");
+                }
+                RevokeOutcome::Exists { .. } => {}
+                RevokeOutcome::GrantNotFound | RevokeOutcome::Conflict => return Err(ledger_conflict()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The last step: stores the final state of an order. `false` after a concurrent change.
+    ///
+    /// The first snapshot with a dispute blocks the account. After that the operator decides, so an order that is
+    /// [`OrderState::Disputed`] does not block again and keeps its state.
+    pub(super) async fn finalize(&self, order: &Order, money: &PaymentAmounts) -> Result<bool> {
+        let new_state = match (money.disputed, order.refunded_credits.is_empty() && money.returned_minor == 0)
+        {
+            (true, _) => OrderState::Disputed,
+            (false, false) => OrderState::Refunded,
+            (false, true) => OrderState::Fulfilled,
+        };
+        if state_rank(new_state) <= state_rank(order.state) {
+            return Ok(true);
+        }
+        if new_state == OrderState::Disputed {
+            self.block_account(&order.account).await?;
+            tracing::warn!(order = %order.id, account = %order.account, "payment disputed, account blocked");
+        }
+        self.update(&Order { state: new_state, ..order.clone() }, order).await
+    }
+
+    /// Blocks an account. The next reconciliation cancels its subscription, which it can no longer use.
+    async fn block_account(&self, id: &AccountId) -> Result<()> {
+        for _ in 0..UPDATE_ATTEMPTS_MAX {
+            let Some(account) = self.account(id).await? else { return Ok(()) };
+            if account.blocked {
+                return Ok(());
+            }
+            let blocked = Account { blocked: true, ..account };
+            let change = || self.deps.directory.update_account(blocked.clone());
+            if let UpdateOutcome::Changed(_) = with_retries(STORE_BUDGET, change).await? {
+                return Ok(());
+            }
+        }
+        Err(contention_error())
+    }
+}
+
+/// Whether the paid amount is the order's price. If not, nothing is granted, and an error is logged.
+pub(super) fn is_expected_amount(order: &Order, money: &PaymentAmounts) -> bool {
+    let is_same = order.amount_minor == money.amount_minor && order.currency == money.currency;
+    if !is_same {
+        tracing::error!(
+            order = %order.id,
+            sold = order.amount_minor,
+            paid = money.amount_minor,
+            "paid amount differs from the price; nothing was granted"
+        );
+    }
+    is_same
+}
+
+/// The parts to revoke: id and number of credits.
+pub(super) fn refund_parts(order: &Order) -> impl Iterator<Item = (String, u64)> {
+    let before = std::iter::once(0).chain(order.refunded_credits.iter().copied());
+    order.refunded_credits.iter().zip(before).enumerate().filter_map(|(index, (after, before))| {
+        let amount = after.saturating_sub(before);
+        (amount > 0).then(|| (format!("{}-back-{}", order.id, index + 1), amount))
+    })
+}
+
+/// The name of an item, for statements.
+pub(super) fn item_name(item: &OrderItem) -> String {
+    match item {
+        OrderItem::Pack(name) => format!("pack {name}"),
+        OrderItem::Plan(plan) => format!("plan {}", plan.as_str()),
+    }
+}
+
+/// The order's states in the order of progress: a late reader never moves an order back.
+fn state_rank(state: OrderState) -> u8 {
+    match state {
+        OrderState::Open => 0,
+        OrderState::Expired => 1,
+        OrderState::Fulfilled => 2,
+        OrderState::Refunded => 3,
+        OrderState::Disputed => 4,
+    }
+}
+
+#[cold]
+fn ledger_conflict() -> Error {
+    Error::new(ErrorKind::Conflict, Retry::Never, "the ledger has another entry under the order's id")
+}

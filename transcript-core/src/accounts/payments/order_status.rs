@@ -1,0 +1,152 @@
+//! The status of an order for its page.
+
+use super::{PaidInvoice, PaymentProgress, PaymentSnapshot, Payments, ProviderObject, subscription};
+use crate::{
+    accounts::{Order, OrderItem, OrderState},
+    directory::Account,
+    error::Result,
+    ids::OrderId,
+};
+
+/// An order with the details that its page shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderStatus {
+    /// The stored order.
+    pub order: Order,
+    /// Details beyond its state.
+    pub resolution: OrderResolution,
+    /// The state of the buyer's account.
+    pub buyer: BuyerStatus,
+}
+
+/// Details of an order beyond its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderResolution {
+    /// None: the stored state is all that is known.
+    Unchanged,
+    /// The account has the ordered plan, and it is paid now.
+    Active,
+    /// The plan was granted as credits that do not expire, because another plan was paid at the same time.
+    GrantedAsCredits,
+    /// A payment arrived and nothing was granted: the amount was wrong, or the account was deleted.
+    Unfulfilled {
+        /// Whether the whole payment was returned.
+        is_returned: bool,
+    },
+}
+
+/// State of the buyer's account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuyerStatus {
+    /// It can be used.
+    Open,
+    /// Blocked by the operator or a dispute.
+    Blocked,
+    /// It was deleted.
+    Deleted,
+}
+
+impl OrderStatus {
+    fn new(order: Order, account: Option<&Account>, resolution: OrderResolution) -> Self {
+        let buyer = match account {
+            Some(account) if account.blocked => BuyerStatus::Blocked,
+            Some(_) => BuyerStatus::Open,
+            None => BuyerStatus::Deleted,
+        };
+        Self { order, resolution, buyer }
+    }
+
+    /// Whether the provider may have more recent information than the stored order.
+    pub fn needs_refresh(&self) -> bool {
+        let is_plan = matches!(self.order.item, OrderItem::Plan(_));
+        let may_change = match self.order.state {
+            OrderState::Open => true,
+            OrderState::Fulfilled => is_plan,
+            OrderState::Expired | OrderState::Refunded | OrderState::Disputed => false,
+        };
+        may_change && self.order.payment.is_some()
+    }
+}
+
+impl Payments {
+    /// The stored status of an order, without a provider call.
+    ///
+    /// # Errors
+    /// The errors of the stores.
+    pub async fn stored_status(&self, id: &OrderId) -> Result<Option<OrderStatus>> {
+        let Some(order) = self.order(id).await? else { return Ok(None) };
+        let account = self.account(&order.account).await?;
+        Ok(Some(OrderStatus::new(order, account.as_ref(), OrderResolution::Unchanged)))
+    }
+
+    /// The status of an order after its present state at the provider was read and applied.
+    ///
+    /// # Errors
+    /// The errors of stores and provider.
+    pub async fn refreshed_status(&self, id: &OrderId) -> Result<Option<OrderStatus>> {
+        let Some(stored) = self.stored_status(id).await? else { return Ok(None) };
+        let payment = stored.order.payment.clone().filter(|name| stored.needs_refresh() && self.owns(name));
+        let Some(payment) = payment else { return Ok(Some(stored)) };
+        let subject = ProviderObject::new(payment);
+        // Read before it is applied: what was paid then is granted afterwards, unless it cannot be.
+        let snapshots = self.call_provider(self.provider()?.snapshots(&subject)).await?;
+        if stored.order.state == OrderState::Open {
+            self.reconcile(&subject).await?;
+        }
+        let Some(order) = self.order(id).await? else { return Ok(None) };
+        let account = self.account(&order.account).await?;
+        let resolution = self.resolution(&order, account.as_ref(), &snapshots).await?;
+        Ok(Some(OrderStatus::new(order, account.as_ref(), resolution)))
+    }
+
+    async fn resolution(
+        &self,
+        order: &Order,
+        account: Option<&Account>,
+        snapshots: &[PaymentSnapshot],
+    ) -> Result<OrderResolution> {
+        let invoice = first_invoice(order, snapshots);
+        let money = match (&order.item, invoice) {
+            (OrderItem::Plan(_), invoice) => invoice
+                .filter(|invoice| subscription::has_begun(invoice, self.now()))
+                .map(|invoice| &invoice.money),
+            (OrderItem::Pack(_), _) => snapshots.iter().find_map(|snapshot| match snapshot {
+                PaymentSnapshot::Payment(paid)
+                    if paid.order == order.id && paid.progress == PaymentProgress::Paid =>
+                {
+                    Some(&paid.money)
+                }
+                _ => None,
+            }),
+        };
+        Ok(match (order.state, &order.item, money, invoice) {
+            (OrderState::Open, _, Some(money), _) => {
+                OrderResolution::Unfulfilled { is_returned: money.is_returned() }
+            }
+            (OrderState::Fulfilled, OrderItem::Plan(ordered), _, Some(invoice)) => {
+                let credit_order = self.order(&subscription::credit_order_id(invoice)).await?;
+                let has_plan = |account: &Account| {
+                    account.plan == *ordered && subscription::is_running(account, self.now())
+                };
+                match credit_order.is_some_and(|credit_order| subscription::is_recorded(&credit_order)) {
+                    true => OrderResolution::GrantedAsCredits,
+                    false if account.is_some_and(has_plan) => OrderResolution::Active,
+                    false => OrderResolution::Unchanged,
+                }
+            }
+            _ => OrderResolution::Unchanged,
+        })
+    }
+}
+
+/// The invoice of an order's first payment, not of a renewal.
+fn first_invoice<'a>(order: &Order, snapshots: &'a [PaymentSnapshot]) -> Option<&'a PaidInvoice> {
+    snapshots
+        .iter()
+        .filter_map(|snapshot| match snapshot {
+            PaymentSnapshot::Subscription(state) => Some(&state.invoices),
+            PaymentSnapshot::Payment(_) => None,
+        })
+        .flatten()
+        .find(|invoice| invoice.is_first_payment && invoice.order.as_ref() == Some(&order.id))
+}

@@ -1,0 +1,155 @@
+//! Collector for the cues of every parser: limits, order and final checks in one place.
+
+use super::{
+    CaptionError, CaptionErrorKind, SEGMENTS_MAX, TIME_MAX_MS,
+    parsed::{Occurrences, ParsedCaptions, is_unreadable},
+};
+use crate::transcript::{LanguageTag, Segment};
+
+/// Whether a text has only white space, byte order marks and zero-width characters.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| {
+        c.is_whitespace() || c == '\0' || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{FEFF}')
+    })
+}
+
+/// Cues of a body, collected one after the other.
+#[derive(Debug, Default)]
+pub(super) struct CueCollector {
+    segments: Vec<Segment>,
+    left_out: Occurrences,
+    /// Language named by the body.
+    pub(super) language: Option<LanguageTag>,
+    /// Kind of text named by the body.
+    pub(super) kind: Option<String>,
+}
+
+impl CueCollector {
+    /// Adds a cue with a duration; an absent start or duration counts as zero.
+    ///
+    /// A cue without text is dropped, and so is one that starts after [`TIME_MAX_MS`].
+    pub(super) fn add_with_duration(
+        &mut self,
+        text: String,
+        start: i64,
+        duration: i64,
+    ) -> Result<(), CaptionError> {
+        self.add_between(text, start, start.saturating_add(duration.max(0)))
+    }
+
+    /// Adds a cue with a start and an end; times before zero count as zero.
+    pub(super) fn add_between(&mut self, text: String, start: i64, end: i64) -> Result<(), CaptionError> {
+        let start = u64::try_from(start).unwrap_or(0);
+        let end = u64::try_from(end).unwrap_or(0).min(TIME_MAX_MS);
+        if is_blank(&text) {
+            return Ok(());
+        }
+        if start > TIME_MAX_MS {
+            self.left_out.add(None);
+            return Ok(());
+        }
+        if self.segments.len() >= SEGMENTS_MAX {
+            return Err(too_many());
+        }
+        // A zero byte is not a character of XML, WebVTT or PostgreSQL's text: all of them would reject it.
+        let text = if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text };
+        self.segments.push(Segment { text, start_ms: start, duration_ms: end.saturating_sub(start) });
+        Ok(())
+    }
+
+    /// Counts a cue with unreadable times, if it has text.
+    pub(super) fn count_left_out(&mut self, text: &str) {
+        if !is_blank(text) {
+            self.left_out.add(None);
+        }
+    }
+
+    /// Sets the counts of cues that a parser left out.
+    pub(super) fn set_left_out(&mut self, left_out: Occurrences) {
+        self.left_out = left_out;
+    }
+
+    /// Returns the result, with the segments ordered by start.
+    pub(super) fn into_parsed(mut self) -> Result<ParsedCaptions, CaptionError> {
+        if self.segments.is_empty() {
+            return Err(if self.left_out.count > 0 {
+                CaptionError::malformed(
+                    "The captions have text, but no cue's times can be read, or all are beyond 1,000 hours.",
+                )
+            } else {
+                CaptionError::new(CaptionErrorKind::NoCues, "The captions are well formed but have no text.")
+            });
+        }
+        let is_lost = |segment: &Segment| segment.text.chars().all(|c| c.is_whitespace() || is_unreadable(c));
+        if self.segments.iter().all(is_lost) {
+            return Err(CaptionError::malformed("No character of the captions' text can be read."));
+        }
+        self.segments.sort_by_key(|segment| segment.start_ms);
+        Ok(ParsedCaptions {
+            segments: self.segments,
+            unreadable: Occurrences::default(),
+            left_out: self.left_out,
+            language: self.language,
+            kind: self.kind,
+        })
+    }
+}
+
+/// Error of a body with too many cues.
+pub(super) fn too_many() -> CaptionError {
+    CaptionError::new(
+        CaptionErrorKind::TooLarge,
+        format!("The captions have more than {SEGMENTS_MAX} segments."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cues: &[(&str, i64, i64)], expect: &[(&str, u64, u64)]) {
+        let mut collector = CueCollector::default();
+        for &(text, start, duration) in cues {
+            collector.add_with_duration(text.to_owned(), start, duration).unwrap();
+        }
+        let segments = collector.into_parsed().unwrap().segments;
+        let found: Vec<_> = segments.iter().map(|s| (s.text.as_str(), s.start_ms, s.duration_ms)).collect();
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn collector_times_are_clamped_to_limits() {
+        let max = i64::try_from(TIME_MAX_MS).unwrap();
+        check(&[("a", -500, 2_000)], &[("a", 0, 1_500)]);
+        check(&[("a", -500, 100)], &[("a", 0, 0)]);
+        check(&[("a", 10, -5)], &[("a", 10, 0)]);
+        check(&[("a", 10, i64::MAX)], &[("a", 10, TIME_MAX_MS - 10)]);
+        check(
+            &[("a", i64::MIN, i64::MAX), ("b", max, 5), ("c", max + 1, 5)],
+            &[("a", 0, 0), ("b", TIME_MAX_MS, 0)],
+        );
+    }
+
+    #[test]
+    fn collector_drops_blank_cues_and_orders_by_start() {
+        check(
+            &[("b", 20, 1), (" \u{200B}\n", 0, 1), ("a", 10, 1), ("c", 10, 2)],
+            &[("a", 10, 1), ("c", 10, 2), ("b", 20, 1)],
+        );
+        check(&[("x\0y", 0, 1)], &[("x\u{FFFD}y", 0, 1)]);
+    }
+
+    #[test]
+    fn collector_limits_number_of_cues() {
+        let mut cues = CueCollector::default();
+        for _ in 0..SEGMENTS_MAX {
+            cues.add_with_duration("a".to_owned(), 0, 1).unwrap();
+        }
+        cues.add_with_duration(" ".to_owned(), 0, 1).unwrap();
+        assert_eq!(
+            cues.add_with_duration("a".to_owned(), 0, 1).unwrap_err().kind(),
+            CaptionErrorKind::TooLarge
+        );
+        assert_eq!(CueCollector::default().into_parsed().unwrap_err().kind(), CaptionErrorKind::NoCues);
+    }
+}

@@ -1,0 +1,187 @@
+//! Search terms of a text: words with their stems, and n-grams in unspaced scripts.
+//!
+//! A word yields the word itself and a stem of its first letters. The stem joins inflected forms in most languages that
+//! separate words, without a dictionary for each. Unspaced scripts, and Korean, whose words carry grammatical endings,
+//! are split into overlapping n-grams of two or three letters.
+
+use unicode_script::{Script, UnicodeScript};
+
+use super::fold::{fold_char, is_mark};
+use crate::transcript::is_unspaced;
+
+/// Length of a stem, in letters.
+const STEM_LETTERS: usize = 5;
+
+/// A search term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Term<'a> {
+    /// A whole word, folded.
+    Word(&'a str),
+    /// The stem of the word before it, with an asterisk.
+    Stem(&'a str),
+    /// An n-gram of an unspaced script.
+    Ngram(&'a str),
+}
+
+impl<'a> Term<'a> {
+    /// Text of the term. Texts of different kinds practically never collide.
+    pub(super) fn text(self) -> &'a str {
+        match self {
+            Self::Word(text) | Self::Stem(text) | Self::Ngram(text) => text,
+        }
+    }
+}
+
+/// Calls `each` for every term of a text, in order.
+pub(super) fn terms(text: &str, mut each: impl FnMut(Term<'_>)) {
+    let mut tokenizer = NgramTokenizer::default();
+    for c in text.chars() {
+        tokenizer.push_char(c, &mut each);
+    }
+    tokenizer.end_word(&mut each);
+    tokenizer.end_run(&mut each);
+}
+
+/// How an unspaced script is split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum NgramScript {
+    /// Chinese and Japanese: pairs, and single Chinese characters.
+    #[default]
+    Ideographic,
+    /// Korean: pairs of syllables.
+    Syllabic,
+    /// Thai, Lao, Khmer, Burmese, Tibetan: runs of three letters.
+    Alphabetic,
+}
+
+#[derive(Debug, Default)]
+struct NgramTokenizer {
+    word: String,
+    run: Vec<char>,
+    ngram_script: NgramScript,
+    ngram: String,
+}
+
+impl NgramTokenizer {
+    fn push_char(&mut self, c: char, each: &mut impl FnMut(Term<'_>)) {
+        if c.is_ascii_alphanumeric() {
+            self.end_run(each);
+            self.word.push(c.to_ascii_lowercase());
+        } else if c.is_ascii() {
+            self.end_word(each);
+            self.end_run(each);
+        } else if let Some(ngram_script) = ngram_script(c).filter(|_| c.is_alphanumeric()) {
+            self.end_word(each);
+            if ngram_script != self.ngram_script {
+                self.end_run(each);
+            }
+            self.ngram_script = ngram_script;
+            match ngram_script {
+                // A syllable counts as one letter, and folding would decompose it.
+                NgramScript::Syllabic => self.run.push(c),
+                _ => fold_char(c, |letter| self.run.push(letter)),
+            }
+        } else if c.is_alphanumeric() {
+            self.end_run(each);
+            fold_char(c, |letter| self.word.push(letter));
+        } else if !is_mark(c) {
+            self.end_word(each);
+            self.end_run(each);
+        }
+    }
+
+    fn end_word(&mut self, each: &mut impl FnMut(Term<'_>)) {
+        if self.word.is_empty() {
+            return;
+        }
+        each(Term::Word(&self.word));
+        let letters = self.word.chars().count();
+        if letters > STEM_LETTERS {
+            let end = self.word.char_indices().nth(STEM_LETTERS).map_or(self.word.len(), |(index, _)| index);
+            self.word.truncate(end);
+        } else if letters > 3 && self.word.ends_with('s') {
+            self.word.pop();
+        }
+        self.word.push('*');
+        each(Term::Stem(&self.word));
+        self.word.clear();
+    }
+
+    fn end_run(&mut self, each: &mut impl FnMut(Term<'_>)) {
+        if self.run.is_empty() {
+            return;
+        }
+        let length = if self.ngram_script == NgramScript::Alphabetic { 3 } else { 2 };
+        for letters in self.run.windows(length.min(self.run.len())) {
+            self.ngram.clear();
+            self.ngram.extend(letters);
+            each(Term::Ngram(&self.ngram));
+        }
+        if self.ngram_script == NgramScript::Ideographic && self.run.len() > 1 {
+            for letter in self.run.iter().filter(|letter| letter.script() == Script::Han) {
+                self.ngram.clear();
+                self.ngram.push(*letter);
+                each(Term::Ngram(&self.ngram));
+            }
+        }
+        self.run.clear();
+    }
+}
+
+/// How the script of a letter is split; `None` if the script separates words.
+fn ngram_script(c: char) -> Option<NgramScript> {
+    match c.script() {
+        Script::Hangul => Some(NgramScript::Syllabic),
+        Script::Thai | Script::Lao | Script::Khmer | Script::Myanmar | Script::Tibetan => {
+            Some(NgramScript::Alphabetic)
+        }
+        _ if is_unspaced(c) => Some(NgramScript::Ideographic),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expect: &[&str]) {
+        let mut found = Vec::new();
+        terms(text, |term| found.push(term.text().to_owned()));
+        assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn tokenizer_words_have_stems() {
+        check("The Investments, cats.", &["the", "the*", "investments", "inves*", "cats", "cat*"]);
+        check("l’école 3.5", &["l", "l*", "ecole", "ecole*", "3", "3*", "5", "5*"]);
+        check("e\u{301}cole", &["ecole", "ecole*"]);
+        check("Россию", &["россию", "росси*"]);
+        check("", &[]);
+        check("…—", &[]);
+    }
+
+    #[test]
+    fn tokenizer_unspaced_scripts_are_split_into_ngrams() {
+        check("火山爆发", &["火山", "山爆", "爆发", "火", "山", "爆", "发"]);
+        check("火", &["火"]);
+        check("火山が", &["火山", "山か", "火", "山"]);
+        check("서울에서", &["서울", "울에", "에서"]);
+        check("ภูเขาไฟ", &["ภูเ", "ูเข", "เขา", "ขาไ", "าไฟ"]);
+        check("AI革命", &["ai", "ai*", "革命", "革", "命"]);
+    }
+
+    proptest! {
+        #[test]
+        fn tokenizer_term_count_is_bounded(text in "\\PC{0,80}") {
+            let mut count = 0;
+            terms(&text, |term| {
+                assert!(!term.text().is_empty());
+                count += 1;
+            });
+            // A character folds to at most eighteen letters.
+            prop_assert!(count <= 36 * text.chars().count());
+        }
+    }
+}

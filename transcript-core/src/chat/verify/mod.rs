@@ -1,0 +1,495 @@
+//! Verifier: limits an answer to transcript text and to sentences that cited passages support.
+//!
+//! The verifier receives the model's text in pieces of any size and returns sentences:
+//!
+//! - A citation becomes the start time of its segments; a number that the model was not given is dropped.
+//! - A quotation is looked up in the passages that the sentence cites, then in the whole transcript, where the citation
+//!   is replaced. The response contains the transcript's text. A near match becomes that text. Without a match, the
+//!   sentence is removed.
+//! - A sentence without a citation is kept only if a later sentence of the same line has one.
+//! - Times and links come from the service; those of the model are removed.
+
+mod checked;
+mod citation;
+mod normalize;
+mod numbers;
+mod passage_names;
+mod quotation_marks;
+mod quote_repair;
+mod sanitize;
+mod sentence_parser;
+mod sentence_splitter;
+mod support;
+mod transcript_index;
+mod writer;
+
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod tests;
+
+use std::{ops::Range, sync::Arc};
+
+use checked::{CheckedSentence, PendingSentence};
+use citation::is_only_markers;
+use normalize::is_single_mark;
+use passage_names::PassageNames;
+use sentence_parser::{SentencePart, parse_sentence};
+use sentence_splitter::{AnswerPiece, SentenceSplitter};
+use support::{ContentTerms, ExtraContext};
+use transcript_index::{SpokenContext, TranscriptIndex};
+use writer::{AnswerWriter, QuotedSpan};
+
+pub(super) use checked::VerifyReport;
+pub(super) use citation::citation;
+
+use super::{ChatTurn, Passage, Sentence, fold::fold, prompt::NOT_COVERED};
+use crate::transcript::{Transcript, is_unspaced};
+
+/// Maximum of bytes of a model's text that are read; an answer is far shorter.
+pub(super) const TEXT_BYTES_MAX: usize = 32 * 1024;
+/// From this many characters on, a quotation must match the transcript or its sentence is removed.
+const QUOTED_CHARS_MIN: usize = 12;
+/// The same for scripts in which a character is a word or a syllable.
+const QUOTED_WIDE_MIN: usize = 5;
+/// Maximum of informative words around a quotation that may be absent from the transcript.
+const UNSUPPORTED_MAX: usize = 4;
+/// A sentence of at most this many words that the cited passage has verbatim is shown as a quotation.
+const WORDS_QUOTED_MAX: usize = 3;
+/// Maximum of passages that one sentence cites; [`QUOTES_MAX`] is the maximum of its quotations.
+const CITED_MAX: usize = 12;
+const QUOTES_MAX: usize = 16;
+/// Maximum of lines without a citation that lead to a line with one.
+const LEADS_MAX: usize = 2;
+
+/// Verifies a model's text piece by piece and returns the verified sentences.
+#[derive(Debug)]
+pub(super) struct AnswerVerifier {
+    transcript: Arc<Transcript>,
+    source: TranscriptIndex,
+    /// Whether the model received each passage, by index.
+    given: Vec<bool>,
+    question: String,
+    extra: ExtraContext,
+    names: PassageNames,
+    splitter: Option<SentenceSplitter>,
+    received: usize,
+    pending: Vec<PendingSentence>,
+    /// Whether the line before ended without a citation.
+    ///
+    /// A citation alone on the next line then belongs to it.
+    is_line_pending: bool,
+    cited: Vec<Range<usize>>,
+    /// Whether the start of a line was removed, so that the next sentence starts the line.
+    starts_line: bool,
+    report: VerifyReport,
+    text: String,
+}
+
+impl AnswerVerifier {
+    /// Creates the verifier of an answer to `question` after `history`; the model received `given`.
+    pub(super) fn new(
+        transcript: &Arc<Transcript>,
+        passages: &Arc<[Passage]>,
+        given: &[Passage],
+        question: &str,
+        history: &[ChatTurn],
+    ) -> Self {
+        let mut is_given = vec![false; passages.len()];
+        for passage in given {
+            let index = (passage.number as usize).checked_sub(1);
+            if let Some(is_given) = index.and_then(|index| is_given.get_mut(index)) {
+                *is_given = true;
+            }
+        }
+        let titles = [transcript.title.as_deref(), transcript.author.as_deref()].into_iter().flatten();
+        let background = titles.chain(history.iter().map(|turn| turn.content.as_str()));
+        Self {
+            extra: ExtraContext::new(question, background),
+            names: PassageNames::new(transcript, question),
+            transcript: Arc::clone(transcript),
+            source: TranscriptIndex::new(Arc::clone(transcript), Arc::clone(passages)),
+            given: is_given,
+            question: fold(question),
+            splitter: Some(SentenceSplitter::new()),
+            received: 0,
+            pending: Vec::new(),
+            is_line_pending: false,
+            cited: Vec::new(),
+            starts_line: false,
+            report: VerifyReport::default(),
+            text: String::new(),
+        }
+    }
+
+    /// Verifies more text and returns the sentences that are complete.
+    ///
+    /// Ignores text beyond [`TEXT_BYTES_MAX`].
+    pub(super) fn push(&mut self, text: &str) -> Vec<Sentence> {
+        let mut end = text.len().min(TEXT_BYTES_MAX.saturating_sub(self.received));
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        self.received += text.len();
+        let mut pieces = Vec::new();
+        if let Some(splitter) = &mut self.splitter {
+            splitter.push(text.get(..end).unwrap_or_default(), |piece| pieces.push(piece));
+        }
+        pieces.into_iter().filter_map(|piece| self.verify_piece(&piece)).collect()
+    }
+
+    /// Returns the remaining verified sentences.
+    pub(super) fn finish(&mut self) -> Vec<Sentence> {
+        let mut pieces = Vec::new();
+        if let Some(splitter) = self.splitter.take() {
+            splitter.finish(|piece| pieces.push(piece));
+        }
+        let remaining = pieces.into_iter().filter_map(|piece| self.verify_piece(&piece)).collect();
+        self.report.removed += std::mem::take(&mut self.pending).len();
+        remaining
+    }
+
+    /// Returns the counts so far.
+    pub(super) fn report(&self) -> VerifyReport {
+        self.report
+    }
+
+    /// Returns the verified text so far.
+    pub(super) fn response(&self) -> &str {
+        self.text.trim()
+    }
+
+    /// Returns the cited ranges of segments so far.
+    pub(super) fn cited(&self) -> &[Range<usize>] {
+        &self.cited
+    }
+
+    fn verify_piece(&mut self, piece: &AnswerPiece) -> Option<Sentence> {
+        self.report.is_readable |= piece.text.chars().any(char::is_alphanumeric);
+        if piece.text.contains(NOT_COVERED) {
+            self.report.says_not_covered = true;
+        }
+        let checked = self.check(&piece.text.replace(NOT_COVERED, ""));
+        let sentence = self.decide(piece, checked);
+        if piece.ends_line {
+            self.end_line();
+        }
+        sentence
+    }
+
+    /// Returns a sentence, holds it until a citation follows, or drops it.
+    fn decide(&mut self, piece: &AnswerPiece, checked: CheckedSentence) -> Option<Sentence> {
+        let has_words = checked.text.chars().any(char::is_alphanumeric);
+        let is_bare = !checked.text.chars().any(|c| c.is_alphanumeric()) || is_only_markers(&checked.text);
+        self.starts_line |= piece.starts_line;
+        if checked.is_rejected {
+            self.report.removed += 1;
+            return None;
+        }
+        if self.is_line_pending && (has_words || !checked.cited.is_empty()) {
+            self.is_line_pending = false;
+            // A line with only citations belongs to the line above it.
+            if !is_bare || checked.cited.is_empty() {
+                self.drop_all_but_leads();
+            }
+        }
+        if !has_words {
+            return None;
+        }
+        let starts_line = std::mem::take(&mut self.starts_line);
+        if is_bare && self.pending.is_empty() && !self.follows_words() {
+            return None;
+        }
+        self.pending.push(PendingSentence {
+            text: checked.text,
+            starts_line: starts_line && (!is_bare || self.pending.is_empty()),
+        });
+        if checked.cited.is_empty() {
+            return None;
+        }
+        self.drop_unsupported(&checked.cited);
+        Some(self.emit(checked.cited))
+    }
+
+    /// Whether the last returned sentence is on the current line.
+    fn follows_words(&self) -> bool {
+        !self.text.is_empty() && !self.text.ends_with('\n')
+    }
+
+    fn end_line(&mut self) {
+        self.is_line_pending |= !self.pending.is_empty();
+        self.starts_line = true;
+    }
+
+    /// Drops pending sentences except lines that lead to the next one.
+    ///
+    /// These are headings, and lines that end with a colon.
+    fn drop_all_but_leads(&mut self) {
+        let is_lead = |pending: &PendingSentence| {
+            let text = pending.text.trim();
+            text.starts_with('#') || text.trim_end_matches(['*', '_', ' ']).ends_with([':', '：'])
+        };
+        let leads = self
+            .pending
+            .iter()
+            .rev()
+            .take(LEADS_MAX)
+            .take_while(|pending| is_lead(pending) && pending.starts_line)
+            .count();
+        let from = self.pending.len() - leads;
+        self.report.removed += from;
+        self.pending.drain(..from);
+    }
+
+    /// Drops the pending sentences that cannot rest on the citations of the last one.
+    fn drop_unsupported(&mut self, cited: &[Range<usize>]) {
+        let Some(last) = self.pending.pop() else { return };
+        if self.pending.is_empty() {
+            self.pending.push(last);
+            return;
+        }
+        let mut spoken = SpokenContext::default();
+        cited.iter().for_each(|segments| spoken.add(&self.source.words_of_segments(segments)));
+        let before = self.pending.len();
+        let pending = std::mem::take(&mut self.pending);
+        let language = &self.transcript.track.language;
+        let is_kept = |pending: &PendingSentence| {
+            self.is_supported(&ContentTerms::new(&pending.text, language), &spoken, 0)
+        };
+        let pending = pending.into_iter().filter(is_kept).collect();
+        self.pending = pending;
+        self.report.removed += before - self.pending.len();
+        let starts_line = last.starts_line || (before > 0 && self.pending.is_empty());
+        self.pending.push(PendingSentence { starts_line, ..last });
+    }
+
+    fn emit(&mut self, cited: Vec<Range<usize>>) -> Sentence {
+        let before = self.text.len();
+        for pending in std::mem::take(&mut self.pending) {
+            let text = pending.text.trim_end();
+            let is_first = self.text.is_empty();
+            if pending.starts_line && !is_first {
+                self.text.push('\n');
+            }
+            let text = if pending.starts_line || is_first { text.trim_start() } else { text };
+            // Keeps Markdown from reading a link or an image across two sentences.
+            let is_joined = (self.text.ends_with(']') && text.starts_with(['(', ':']))
+                || (self.text.ends_with('!') && text.starts_with('['));
+            if is_joined {
+                self.text.push(' ');
+            }
+            self.text.push_str(text);
+            self.report.verified += 1;
+        }
+        let mut citations = Vec::new();
+        for segments in cited {
+            if !self.cited.contains(&segments) {
+                citations.extend(citation(&self.transcript, &segments));
+                self.cited.push(segments);
+            }
+        }
+        Sentence { text: self.text.get(before..).unwrap_or_default().to_owned(), citations }
+    }
+
+    /// Checks a sentence: its citations, and whether its quotations are in the transcript.
+    fn check(&mut self, sentence: &str) -> CheckedSentence {
+        let parts = parse_sentence(sentence, &self.names);
+        let is_crowded =
+            parts.iter().filter(|part| matches!(part, SentencePart::Quote(_))).count() > QUOTES_MAX;
+        if is_crowded || parts.contains(&SentencePart::Unclosed) {
+            return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
+        }
+        let numbers = self.received_passages(&parts);
+        let parts = self.quote_verbatim_words(parts, &numbers);
+        let mut quotes: Vec<Option<QuotedSpan>> = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let quote = if let SentencePart::Quote(quoted) = part {
+                Some(self.classify_quote(quoted, &numbers))
+            } else {
+                None
+            };
+            quotes.push(quote);
+        }
+        if quotes.iter().flatten().any(|quote| *quote == QuotedSpan::NotFound) {
+            return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
+        }
+        let has_verified_quote =
+            quotes.iter().flatten().any(|quote| matches!(quote, QuotedSpan::Verified(_)));
+        let numbers =
+            if has_verified_quote { numbers } else { self.supporting_passages(&parts, &quotes, numbers) };
+        let parts =
+            if has_verified_quote { self.drop_unsupported_text(parts, &quotes, &numbers) } else { parts };
+        let cites = parts.iter().any(|part| matches!(part, SentencePart::Cites(_)));
+        if cites && numbers.is_empty() && !has_verified_quote {
+            // None of its citations supports it, so a citation of another sentence cannot either.
+            return CheckedSentence { is_rejected: true, ..CheckedSentence::default() };
+        }
+        AnswerWriter::new(&self.source, numbers, &quotes).write(&parts, &quotes)
+    }
+
+    /// The cited passages that the model received, each once, at most [`CITED_MAX`].
+    fn received_passages(&self, parts: &[SentencePart]) -> Vec<u32> {
+        let mut numbers: Vec<u32> = Vec::new();
+        let cited = parts
+            .iter()
+            .flat_map(|part| if let SentencePart::Cites(numbers) = part { numbers.as_slice() } else { &[] });
+        for number in cited {
+            let index = (*number as usize).checked_sub(1);
+            let is_given = index.and_then(|index| self.given.get(index)) == Some(&true);
+            if is_given && numbers.len() < CITED_MAX && !numbers.contains(number) {
+                numbers.push(*number);
+            }
+        }
+        numbers
+    }
+
+    /// Turns a sentence that consists of a few words of a cited passage into a quotation.
+    ///
+    /// If an instruction in the transcript made the model write them, the reader sees that they come from the
+    /// transcript.
+    fn quote_verbatim_words(&mut self, mut parts: Vec<SentencePart>, numbers: &[u32]) -> Vec<SentencePart> {
+        let has_words = |part: &SentencePart| match part {
+            SentencePart::Text(text) => text.chars().any(char::is_alphanumeric),
+            SentencePart::Quote(_) | SentencePart::Unclosed => true,
+            SentencePart::Cites(_) => false,
+        };
+        let mut with_words = parts.iter().enumerate().filter(|(_, part)| has_words(part));
+        let (Some((index, SentencePart::Text(text))), None) = (with_words.next(), with_words.next()) else {
+            return parts;
+        };
+        let text = text.clone();
+        let words = text.trim_matches(|c: char| !c.is_alphanumeric());
+        let count = words.split_whitespace().count() + words.chars().filter(|c| is_unspaced(*c)).count() / 2;
+        let wanted = fold(words);
+        // Case must match too: "Coal." is an answer, "PWNED" is transcript text.
+        let mut is_spoken = |number: &u32| {
+            self.source.find_exact(*number, &wanted).is_some_and(|spoken| spoken.words == words)
+        };
+        if count > WORDS_QUOTED_MAX || !numbers.iter().any(&mut is_spoken) {
+            return parts;
+        }
+        let (before, after) = text.split_once(words).unwrap_or_default();
+        let quoted = [before.to_owned(), words.to_owned(), after.to_owned()];
+        let [before, words, after] = quoted;
+        parts.splice(
+            index..=index,
+            [SentencePart::Text(before), SentencePart::Quote(words), SentencePart::Text(after)],
+        );
+        parts
+    }
+
+    /// Returns the cited passages that support the sentence's own words.
+    ///
+    /// A single quoted word supports nothing else.
+    fn supporting_passages(
+        &self,
+        parts: &[SentencePart],
+        quotes: &[Option<QuotedSpan>],
+        numbers: Vec<u32>,
+    ) -> Vec<u32> {
+        let own_text = parts.iter().zip(quotes).map(|(part, quote)| match (part, quote) {
+            (SentencePart::Unclosed | SentencePart::Cites(_), _) | (_, Some(QuotedSpan::Fragment(_))) => {
+                " ".to_owned()
+            }
+            (SentencePart::Text(text) | SentencePart::Quote(text), _) => {
+                sanitize::remove_links_and_times(text, &|_| false)
+            }
+        });
+        let content = ContentTerms::new(&own_text.collect::<String>(), &self.transcript.track.language);
+        let is_supported =
+            |number: &u32| self.is_supported(&content, &self.source.context_around(*number), 0);
+        if !numbers.iter().any(is_supported) {
+            return Vec::new();
+        }
+        // Besides a passage that supports it, a sentence may cite the neighbours of that passage.
+        let is_next = |number: &u32| {
+            let SpokenContext { own, neighbours } = self.source.context_around(*number);
+            self.is_supported(
+                &content,
+                &SpokenContext { own: own + " " + &neighbours, neighbours: String::new() },
+                0,
+            )
+        };
+        numbers.into_iter().filter(is_next).collect()
+    }
+
+    fn is_supported(&self, content: &ContentTerms, spoken: &SpokenContext, unsupported_max: usize) -> bool {
+        self.source.take_budget(spoken.len())
+            && content.is_supported_by(spoken, &self.extra, unsupported_max, |content| {
+                self.source.any_passage(|text| content.occurs_in(text))
+            })
+    }
+
+    /// Reduces a sentence with a verified quotation to the quotation if its other words are unsupported.
+    fn drop_unsupported_text(
+        &self,
+        parts: Vec<SentencePart>,
+        quotes: &[Option<QuotedSpan>],
+        numbers: &[u32],
+    ) -> Vec<SentencePart> {
+        let mut spoken = SpokenContext::default();
+        numbers.iter().for_each(|number| spoken.add(&self.source.context_around(*number)));
+        let mut own_text = String::new();
+        for (part, quote) in parts.iter().zip(quotes) {
+            match (part, quote) {
+                (_, Some(QuotedSpan::Verified(one))) => {
+                    spoken.add(&self.source.words_of_segments(&one.segments))
+                }
+                (SentencePart::Text(text) | SentencePart::Quote(text), _) => {
+                    own_text.push_str(&sanitize::remove_links_and_times(text, &|_| false))
+                }
+                _ => own_text.push(' '),
+            }
+        }
+        let content = ContentTerms::new(&own_text, &self.transcript.track.language);
+        if self.is_supported(&content, &spoken, UNSUPPORTED_MAX) {
+            return parts;
+        }
+        let is_own = |quote: &Option<QuotedSpan>| !matches!(quote, Some(QuotedSpan::Verified(_)));
+        let bare = parts.into_iter().zip(quotes).map(|(part, quote)| match part {
+            SentencePart::Text(_) | SentencePart::Quote(_) if is_own(quote) => {
+                SentencePart::Text(" ".to_owned())
+            }
+            part => part,
+        });
+        bare.collect()
+    }
+
+    /// Classifies a quotation.
+    fn classify_quote(&mut self, quoted: &str, numbers: &[u32]) -> QuotedSpan {
+        let wanted = fold(quoted);
+        if wanted.is_empty() {
+            return QuotedSpan::Unquoted(String::new());
+        }
+        let words = || quoted.trim_matches(is_single_mark).to_owned();
+        let is_wide = quoted.chars().filter(|c| is_unspaced(*c)).count() >= QUOTED_WIDE_MIN;
+        if !is_wide && quoted.chars().count() < QUOTED_CHARS_MIN {
+            // A single emphasised word; it keeps its marks where the passage contains it.
+            let exact = numbers.iter().find_map(|number| self.source.find_exact(*number, &wanted));
+            return exact.map_or_else(|| QuotedSpan::Unquoted(words()), QuotedSpan::Fragment);
+        }
+        let near = numbers.iter().find_map(|number| self.source.find_near(*number, &wanted));
+        let is_from_question = self.question.contains(&wanted);
+        if !ContentTerms::is_informative(quoted) {
+            // "And then it was" occurs everywhere and supports nothing.
+            let is_spoken =
+                near.is_some() || is_from_question || self.source.find_anywhere(&wanted).is_some();
+            return match near {
+                Some(spoken) => QuotedSpan::Fragment(spoken),
+                None if is_spoken => QuotedSpan::Unquoted(words()),
+                None => QuotedSpan::NotFound,
+            };
+        }
+        if let Some(spoken) = near.or_else(|| self.source.find_anywhere(&wanted)) {
+            return QuotedSpan::Verified(spoken);
+        }
+        if is_from_question {
+            // The words are the question's, so this is no quotation.
+            return QuotedSpan::Unquoted(words());
+        }
+        match numbers.iter().find_map(|number| self.source.find_similar(*number, quoted)) {
+            Some(spoken) => QuotedSpan::Verified(spoken),
+            None => QuotedSpan::NotFound,
+        }
+    }
+}

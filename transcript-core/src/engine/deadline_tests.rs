@@ -1,0 +1,135 @@
+//! Tests of suppliers that are called after others have used up the time.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::{
+    memory::MemoryArchive,
+    supplier::{Supplier, SupplierInfo, SupplierKind, SupplyMonitor, SupplyOutput, SupplyRequest},
+    time::Timestamp,
+};
+
+/// A clock that suppliers advance.
+#[derive(Debug, Default)]
+struct ManualClock(AtomicU64);
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(0).plus(Duration::from_millis(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+/// Counts up, so that every generated name is new.
+#[derive(Debug, Default)]
+struct SequentialRandom(AtomicU32);
+
+impl Random for SequentialRandom {
+    fn bytes(&self, count: u32) -> Vec<u8> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        number.into_iter().cycle().take(count as usize).collect()
+    }
+}
+
+/// Advances the clock by `duration`, then fails.
+#[derive(Debug)]
+struct FailingSupplier {
+    name: &'static str,
+    duration: Duration,
+    clock: Arc<ManualClock>,
+    failure: Mutex<SupplyError>,
+    calls: AtomicU32,
+}
+
+#[async_trait]
+impl Supplier for FailingSupplier {
+    fn info(&self) -> SupplierInfo {
+        let platforms = vec![Platform::YouTube];
+        SupplierInfo { name: self.name.to_owned(), platforms, kind: SupplierKind::Captions }
+    }
+
+    async fn supply(&self, _: SupplyRequest, _: Arc<dyn SupplyMonitor>) -> Result<SupplyOutput, SupplyError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.clock.0.fetch_add(u64::try_from(self.duration.as_millis()).unwrap(), Ordering::Relaxed);
+        Err(self.failure.lock().unwrap().clone())
+    }
+}
+
+struct DeadlineFixture {
+    first: Arc<FailingSupplier>,
+    second: Arc<FailingSupplier>,
+    transcripts: Transcripts,
+}
+
+/// Two suppliers; the first takes `percent` of the work timeout.
+///
+/// One failure starts a long cooldown.
+fn fixture(percent: u32, first: SupplyError, second: SupplyError) -> DeadlineFixture {
+    let clock = Arc::new(ManualClock::default());
+    let long = Duration::from_secs(24 * 3_600);
+    let breaker_policy = BreakerPolicy { failures: 1, cooldown: long, cooldown_max: long };
+    let options = EngineOptions { breaker: breaker_policy, ..EngineOptions::default() };
+    let new_supplier = |name, duration, failure| {
+        let (clock, failure) = (Arc::clone(&clock), Mutex::new(failure));
+        Arc::new(FailingSupplier { name, duration, clock, failure, calls: AtomicU32::new(0) })
+    };
+    let first = new_supplier("first", options.work_timeout * percent / 100, first);
+    let second = new_supplier("second", Duration::ZERO, second);
+    let random = Arc::new(SequentialRandom::default());
+    let archive = Arc::new(MemoryArchive::default());
+    let transcripts = Transcripts::builder(archive, Arc::clone(&clock) as _, random, Handle::current())
+        .options(options)
+        .supplier(Platform::YouTube, Arc::clone(&first) as _)
+        .supplier(Platform::YouTube, Arc::clone(&second) as _)
+        .build();
+    DeadlineFixture { first, second, transcripts }
+}
+
+impl DeadlineFixture {
+    /// The failure for a video, and how often each supplier was called until then.
+    async fn fetch_failure(&self, number: u32) -> (SupplyError, u32, u32) {
+        let video = VideoId::new(Platform::YouTube, &format!("video-{number:05}")).unwrap();
+        let fetch = FetchRequest { video, selector: TrackSelector::Default, payment: None };
+        let calls = |supplier: &FailingSupplier| supplier.calls.load(Ordering::Relaxed);
+        match self.transcripts.get(fetch).await {
+            FetchOutcome::SupplyFailed(failure) => (failure, calls(&self.first), calls(&self.second)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn supplier_timeout_after_short_remainder_keeps_breaker_closed() {
+    let none = SupplyError::new(SupplyReason::NoCaptions, "None.");
+    let slow = SupplyError::new(SupplyReason::Timeout, "It took too long.");
+    let late = fixture(80, none.clone(), slow.clone());
+    for number in 1..=3 {
+        let (failure, _, calls) = late.fetch_failure(number).await;
+        assert_eq!((failure.reason(), calls), (&SupplyReason::Timeout, number));
+    }
+    // With enough time the timeout opens the breaker.
+    let early = fixture(10, none, slow);
+    early.fetch_failure(1).await;
+    let (failure, first, second) = early.fetch_failure(2).await;
+    assert!(failure.message().contains("is paused"), "{failure}");
+    assert_eq!((first, second), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn fetch_deadline_without_attempt_is_not_attempted() {
+    let skipped = SupplyError::before_request(SupplyReason::NoCaptions, "It is paused.");
+    let late = fixture(100, skipped.clone(), skipped);
+    let (failure, first, second) = late.fetch_failure(1).await;
+    assert_eq!((failure.reason(), first, second), (&SupplyReason::Timeout, 1, 0));
+    assert!(!failure.was_attempted());
+    let attempted = SupplyError::new(SupplyReason::NoCaptions, "None.");
+    let (failure, _, second) = fixture(100, attempted.clone(), attempted).fetch_failure(1).await;
+    assert!(failure.was_attempted() && second == 0);
+}

@@ -1,0 +1,51 @@
+//! The fast path of a lookup: an archived transcript for a caller without a key.
+
+use super::{AttributionTag, Lookup, VideoReference};
+use crate::{
+    archive::{StoredBody, TrackSelector},
+    video::{Platform, VideoLink},
+};
+
+/// The response with an archived transcript as a stored body.
+///
+/// Equal to the [`super::LookupResponse`] of a caller without a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchivedResponse {
+    /// The platform.
+    pub platform: Platform,
+    /// The video's id.
+    pub video_id: String,
+    /// The URL of the transcript page, with the attribution tag.
+    pub watch_url: String,
+    /// The stored body.
+    pub body: StoredBody,
+}
+
+impl Lookup {
+    /// The response with an archived transcript for a caller without a key, if its stored body can be sent.
+    ///
+    /// `None` says nothing about the transcript: [`Lookup::look_up`] then has the response. Any executor can poll this.
+    pub async fn archived_response(
+        &self,
+        reference: &VideoReference,
+        src: Option<AttributionTag>,
+    ) -> Option<ArchivedResponse> {
+        // A short link must be resolved first.
+        let link = reference.link().ok()?;
+        let VideoLink::Video(video) = &link else { return None };
+        let body = match self.deps.transcripts.stored_body(video, &TrackSelector::Default).await {
+            Ok(body) => body?,
+            Err(error) => {
+                tracing::debug!(%error, "stored body read failed");
+                return None;
+            }
+        };
+        let watch_url = self.deps.options.watch_url(&link, src);
+        Some(ArchivedResponse {
+            platform: video.platform(),
+            video_id: video.id().to_owned(),
+            watch_url,
+            body,
+        })
+    }
+}

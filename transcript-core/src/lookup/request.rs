@@ -1,0 +1,113 @@
+//! Requests of the lookup API.
+
+use std::{fmt, net::IpAddr};
+
+use super::EntitlementProof;
+use crate::video::{Platform, VideoId, VideoLink};
+
+/// The video of a request: exactly one of two parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VideoReference {
+    /// `url`: a link to a video of any platform.
+    Url(String),
+    /// `v`: the 11-character YouTube video ID.
+    Id(String),
+}
+
+impl VideoReference {
+    /// The name of its parameter.
+    pub fn parameter(&self) -> &'static str {
+        match self {
+            Self::Url(_) => "url",
+            Self::Id(_) => "v",
+        }
+    }
+
+    /// The video or short link that it names.
+    ///
+    /// # Errors
+    /// [`ReferenceError`] if it names none.
+    pub(super) fn link(&self) -> Result<VideoLink, ReferenceError> {
+        let link = match self {
+            Self::Id(id) => VideoId::new(Platform::YouTube, id).map(VideoLink::Video),
+            Self::Url(url) => VideoLink::parse(url),
+        };
+        link.map_err(|error| ReferenceError { parameter: self.parameter(), message: error.to_string() })
+    }
+}
+
+/// The attribution tag that is copied into the watch URL (specification 4.1, `src`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AttributionTag {
+    /// `custom_assistant`
+    CustomAssistant,
+    /// `assistant_plugin`
+    AssistantPlugin,
+    /// `mcp_other`
+    McpOther,
+}
+
+impl AttributionTag {
+    /// All tags, in the specification's order.
+    pub const ALL: [Self; 3] = [Self::CustomAssistant, Self::AssistantPlugin, Self::McpOther];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CustomAssistant => "custom_assistant",
+            Self::AssistantPlugin => "assistant_plugin",
+            Self::McpOther => "mcp_other",
+        }
+    }
+
+    /// The tag with this wire name.
+    pub fn from_wire(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.as_str() == name)
+    }
+}
+
+/// A lookup request.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LookupRequest {
+    /// The video.
+    pub reference: VideoReference,
+    /// The attribution tag.
+    pub src: Option<AttributionTag>,
+    /// The bearer credential, if one was sent.
+    pub key: Option<String>,
+    /// A proof of a paid plan, if one was sent: it renews a plus key of its subject.
+    pub proof: Option<EntitlementProof>,
+    /// The client's network address, if known.
+    pub client: Option<IpAddr>,
+    /// Whether only the default track is accepted, also if another one is archived.
+    ///
+    /// For servers that store the result as the default.
+    pub default_only: bool,
+}
+
+impl fmt::Debug for LookupRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.key.as_ref().map(|_| "…");
+        f.debug_struct("LookupRequest")
+            .field("reference", &self.reference)
+            .field("key", &key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reference that names no video: the only lookup error, a 400.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReferenceError {
+    /// The parameter that is wrong.
+    pub parameter: &'static str,
+    /// What is wrong, and what to send instead.
+    pub message: String,
+}
+
+impl fmt::Display for ReferenceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.parameter, self.message)
+    }
+}
+
+impl std::error::Error for ReferenceError {}

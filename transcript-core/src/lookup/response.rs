@@ -1,0 +1,93 @@
+//! Responses of the lookup API.
+
+use std::time::Duration;
+
+use super::{AttributionTag, FailureReason, KeyUsage, LookupOptions};
+use crate::{
+    archive::StoredTranscript,
+    video::{Platform, VideoLink},
+};
+
+/// The response of a lookup, before it is formatted.
+#[derive(Clone, Debug)]
+pub struct LookupResponse {
+    /// The platform.
+    pub platform: Platform,
+    /// The video's ID; the code of a short link that was not resolved.
+    pub video_id: String,
+    /// The URL of the transcript page, with the attribution tag.
+    pub watch_url: String,
+    /// The usage of the caller's key; `None` without a known key.
+    pub key: Option<KeyUsage>,
+    /// The transcript, or why there is none.
+    pub availability: Availability,
+}
+
+/// The transcript, or why there is none.
+#[derive(Clone, Debug)]
+pub enum Availability {
+    /// There is a transcript.
+    Available {
+        /// The transcript.
+        stored: StoredTranscript,
+        /// Whether it was archived before this request.
+        from_cache: bool,
+    },
+    /// There is none.
+    Unavailable {
+        /// Why.
+        reason: FailureReason,
+        /// The message for people.
+        message: String,
+        /// When a retry may succeed, if known.
+        retry_after: Option<Duration>,
+        /// A machine-readable detail: for a video without transcript the name of a
+        /// [`SupplyReason`](crate::supplier::SupplyReason) or `withdrawn`, for a transient failure `still_working`
+        /// while the work goes on. `None` if there is no further detail.
+        detail: Option<String>,
+    },
+}
+
+impl Availability {
+    /// No transcript, for this reason.
+    pub(super) fn none(reason: FailureReason, message: impl Into<String>) -> Self {
+        Self::Unavailable { reason, message: message.into(), retry_after: None, detail: None }
+    }
+
+    /// Sets the detail; a transcript is unchanged.
+    pub(super) fn with_detail(self, name: &str) -> Self {
+        match self {
+            Self::Unavailable { reason, message, retry_after, .. } => {
+                Self::Unavailable { reason, message, retry_after, detail: Some(name.to_owned()) }
+            }
+            available @ Self::Available { .. } => available,
+        }
+    }
+
+    /// Sets the time until a retry; a transcript is unchanged.
+    pub(super) fn with_retry_after(self, wait: Option<Duration>) -> Self {
+        match self {
+            Self::Unavailable { reason, message, detail, .. } => {
+                Self::Unavailable { reason, message, retry_after: wait, detail }
+            }
+            available @ Self::Available { .. } => available,
+        }
+    }
+}
+
+impl LookupOptions {
+    /// The URL of the transcript page: `{base_url}/watch/{platform}/{id}?src={tag}`.
+    ///
+    /// A short link that was not resolved has its name in place of an ID, so that its code is not taken for one.
+    pub fn watch_url(&self, link: &VideoLink, src: Option<AttributionTag>) -> String {
+        let base = self.base_url.trim_end_matches('/');
+        let page = match link {
+            VideoLink::Video(video) => video.to_string(),
+            VideoLink::Short(link) => format!("{}/{}", link.platform(), link.name()),
+        };
+        match src {
+            None => format!("{base}/watch/{page}"),
+            Some(tag) => format!("{base}/watch/{page}?src={}", tag.as_str()),
+        }
+    }
+}

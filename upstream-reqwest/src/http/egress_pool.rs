@@ -1,0 +1,329 @@
+//! The egress pool: the direct route, or proxies in rotation with a cooldown after errors.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderMap, header};
+use tokio::time::Instant;
+use transcript_core::Error;
+use url::Url;
+
+use super::{HttpError, HttpOptions, HttpRequest, body, resolve::PublicOnly, tls::TlsConfigFactory};
+
+/// Cooldown of a proxy that the platform throttles or blocks, unless the platform names a time.
+const BLOCKED_COOLDOWN: Duration = Duration::from_secs(300);
+const BLOCKED_COOLDOWN_MAX: Duration = Duration::from_secs(3_600);
+/// Cooldown of a proxy that is unreachable, or reaches nothing.
+const FAILED_COOLDOWN: Duration = Duration::from_secs(30);
+
+/// Pause of a throttling platform on a route, unless the platform names a time.
+///
+/// And the longest pause, since lookups fail during it.
+const THROTTLED_PAUSE: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(300);
+
+/// Number of idle connections kept per host, and for how long.
+const IDLE_MAX: usize = 8;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One egress route, with its own connections.
+pub(super) struct EgressRoute {
+    pub(super) client: reqwest::Client,
+    /// Name in the log: `direct`, or the proxy's number and host.
+    pub(super) name: String,
+}
+
+/// All egress routes.
+pub(super) struct EgressPool {
+    routes: Vec<EgressRoute>,
+    tls: TlsConfigFactory,
+    rotation: Mutex<EgressRotation>,
+}
+
+impl EgressPool {
+    pub(super) fn new(options: &HttpOptions) -> Result<Self, Error> {
+        let tls = TlsConfigFactory::new(options.ca_file.as_deref())?;
+        let mut routes = Vec::new();
+        for (index, proxy) in options.proxies.iter().enumerate() {
+            routes.push(proxy_route(options, &tls, index + 1, proxy)?);
+        }
+        if routes.is_empty() {
+            let client = client(options, &tls, |builder| builder.dns_resolver(PublicOnly))?;
+            routes.push(EgressRoute { client, name: "direct".to_owned() });
+        }
+        let rotation = Mutex::new(EgressRotation::new(routes.len()));
+        Ok(Self { routes, tls, rotation })
+    }
+
+    /// The TLS configuration that all routes share.
+    pub(super) fn tls(&self) -> &TlsConfigFactory {
+        &self.tls
+    }
+
+    /// Selects the next route for this platform and returns its index.
+    ///
+    /// # Errors
+    /// The time until a route is available, when the platform is paused on all of them.
+    pub(super) fn select(&self, platform: &'static str) -> Result<usize, Duration> {
+        self.rotation().select(platform, Instant::now())
+    }
+
+    /// The route at an index from [`EgressPool::select`].
+    pub(super) fn at(&self, index: usize) -> Option<&EgressRoute> {
+        self.routes.get(index)
+    }
+
+    /// Whether a route other than `except` is not cooling down.
+    pub(super) fn has_available(&self, except: usize) -> bool {
+        self.rotation().has_available(except, Instant::now())
+    }
+
+    /// Cools down a throttled route: others come first. The platform is paused on this route.
+    pub(super) fn on_throttled(&self, index: usize, platform: &'static str, named: Option<Duration>) {
+        self.cool_down(index, named);
+        self.pause_platform(index, platform, named.unwrap_or(THROTTLED_PAUSE));
+    }
+
+    /// Cools down a route that the platform blocks: others come first.
+    pub(super) fn cool_down(&self, index: usize, named: Option<Duration>) {
+        self.start_cooldown(
+            index,
+            named.unwrap_or(BLOCKED_COOLDOWN).clamp(BLOCKED_COOLDOWN, BLOCKED_COOLDOWN_MAX),
+        );
+    }
+
+    /// Cools down a route that is unreachable.
+    pub(super) fn on_failed(&self, index: usize) {
+        self.start_cooldown(index, FAILED_COOLDOWN);
+    }
+
+    /// Pauses a platform on this route.
+    pub(super) fn pause_platform(&self, index: usize, platform: &'static str, time: Duration) {
+        let time = time.min(PAUSE_MAX);
+        let name = self.at(index).map(|route| route.name.as_str());
+        tracing::info!(route = name, platform, pause_s = time.as_secs(), "egress paused");
+        self.rotation().pause(index, platform, Instant::now() + time);
+    }
+
+    fn start_cooldown(&self, index: usize, cooldown: Duration) {
+        if self.routes.len() > 1 {
+            let name = self.at(index).map(|route| route.name.as_str());
+            tracing::info!(route = name, cooldown_s = cooldown.as_secs(), "egress cooldown started");
+            self.rotation().cool_down(index, Instant::now() + cooldown);
+        }
+    }
+
+    fn rotation(&self) -> MutexGuard<'_, EgressRotation> {
+        // The state is a few numbers, consistent after every operation.
+        self.rotation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn proxy_route(
+    options: &HttpOptions,
+    tls: &TlsConfigFactory,
+    number: usize,
+    text: &str,
+) -> Result<EgressRoute, Error> {
+    let wrong = || {
+        Error::invalid(format!(
+            "upstream.proxy: number {number} is not a valid proxy URL; use http://, https:// or \
+             socks5://host:port, with user:password@ before the host where needed"
+        ))
+    };
+    let url = Url::parse(text.trim()).map_err(|_| wrong())?;
+    let known = matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
+    let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(wrong)?;
+    if !known || !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong());
+    }
+    let name = format!("proxy {number} ({host})");
+    // The error is dropped because it may hold the URL.
+    let proxy = reqwest::Proxy::all(resolving_names(text)).map_err(|_| wrong())?;
+    let client = client(options, tls, |builder| builder.proxy(proxy))?;
+    Ok(EgressRoute { client, name })
+}
+
+/// The URL of a proxy in the form that makes the proxy resolve names: `socks5h` for SOCKS5.
+///
+/// Local resolution would disclose the hosts to the local name server and return addresses near this host, not
+/// near the proxy.
+pub(super) fn resolving_names(proxy: &str) -> String {
+    match proxy.trim().split_once("://") {
+        Some((scheme, authority)) if scheme.eq_ignore_ascii_case("socks5") => {
+            format!("socks5h://{authority}")
+        }
+        _ => proxy.trim().to_owned(),
+    }
+}
+
+fn client(
+    options: &HttpOptions,
+    tls: &TlsConfigFactory,
+    configure: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<reqwest::Client, Error> {
+    let builder = reqwest::Client::builder()
+        // Before the proxy is set: `no_proxy` removes the proxies of the environment.
+        .no_proxy()
+        .tls_backend_preconfigured(tls.config()?)
+        .default_headers(HeaderMap::from_iter([(header::ACCEPT_ENCODING, body::ACCEPTED)]))
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(options.connect_timeout)
+        .read_timeout(options.read_timeout)
+        .pool_max_idle_per_host(IDLE_MAX)
+        .pool_idle_timeout(IDLE_TIMEOUT);
+    configure(builder).build().map_err(|_| Error::unexpected("the HTTP client cannot be built"))
+}
+
+/// Rotation state without I/O, so that it can be tested without proxies.
+#[derive(Debug)]
+struct EgressRotation {
+    next: usize,
+    /// End of each route's cooldown, if it had one.
+    cooldowns: Vec<Option<Instant>>,
+    /// End of each platform pause, by route index and platform.
+    pauses: BTreeMap<(usize, &'static str), Instant>,
+}
+
+impl EgressRotation {
+    fn new(count: usize) -> Self {
+        Self { next: 0, cooldowns: vec![None; count], pauses: BTreeMap::new() }
+    }
+
+    /// The next route that is not cooling down.
+    ///
+    /// If all are, the one whose cooldown ends first among those on which the platform is not paused. If there is
+    /// none, the time until there is one.
+    fn select(&mut self, platform: &'static str, now: Instant) -> Result<usize, Duration> {
+        self.pauses.retain(|_, ends_at| *ends_at > now);
+        let count = self.cooldowns.len().max(1);
+        let order = (0..count).map(|step| (self.next + step) % count);
+        let unpaused = order.filter(|&index| !self.pauses.contains_key(&(index, platform)));
+        let available = unpaused.clone().find(|&index| !self.is_cooling_down(index, now));
+        let index =
+            available.or_else(|| unpaused.min_by_key(|&index| self.cooldowns.get(index).copied().flatten()));
+        let Some(index) = index else {
+            let ends = self.pauses.iter().filter(|((_, of), _)| *of == platform).map(|(_, ends_at)| *ends_at);
+            return Err(ends.min().map_or(Duration::ZERO, |end| end.duration_since(now)));
+        };
+        self.next = (index + 1) % count;
+        Ok(index)
+    }
+
+    fn has_available(&self, except: usize, now: Instant) -> bool {
+        (0..self.cooldowns.len()).any(|index| index != except && !self.is_cooling_down(index, now))
+    }
+
+    fn cool_down(&mut self, index: usize, ends_at: Instant) {
+        if let Some(cooldown) = self.cooldowns.get_mut(index) {
+            *cooldown = (*cooldown).max(Some(ends_at));
+        }
+    }
+
+    fn pause(&mut self, index: usize, platform: &'static str, ends_at: Instant) {
+        let end = self.pauses.entry((index, platform)).or_insert(ends_at);
+        *end = (*end).max(ends_at);
+    }
+
+    fn is_cooling_down(&self, index: usize, now: Instant) -> bool {
+        self.cooldowns.get(index).copied().flatten().is_some_and(|ends_at| ends_at > now)
+    }
+}
+
+impl HttpError {
+    /// Applies this error to the route that it occurred on: cooldown, platform pause or nothing.
+    pub(super) fn apply_to(&self, pool: &EgressPool, index: usize, request: &HttpRequest) {
+        match self {
+            Self::Throttled(_) if request.has_own_rate_limit => {}
+            Self::Throttled(named) => pool.on_throttled(index, request.platform(), *named),
+            Self::Unreachable(_) | Self::ProxyCredentials => pool.on_failed(index),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLATFORM_HOST: &str = "www.youtube.com";
+
+    #[test]
+    fn rotation_selects_routes_in_order() {
+        let now = Instant::now();
+        let mut rotation = EgressRotation::new(3);
+        let selected: Vec<_> = (0..5).map(|_| rotation.select(PLATFORM_HOST, now).unwrap()).collect();
+        assert_eq!(selected, [0, 1, 2, 0, 1]);
+    }
+
+    #[test]
+    fn rotation_cooling_route_is_skipped_until_all_cool() {
+        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let mut rotation = EgressRotation::new(3);
+        rotation.cool_down(0, now + secs(30));
+        let select = |rotation: &mut EgressRotation, at| rotation.select(PLATFORM_HOST, at).unwrap();
+        assert_eq!([(); 3].map(|()| select(&mut rotation, now)), [1, 2, 1]);
+        assert!(rotation.has_available(1, now));
+        rotation.cool_down(2, now + secs(10));
+        assert!(!rotation.has_available(1, now));
+        rotation.cool_down(1, now + secs(20));
+        assert_eq!([(); 2].map(|()| select(&mut rotation, now)), [2, 2]);
+        assert_eq!(select(&mut rotation, now + secs(20)), 1, "its cooldown is over");
+        // A shorter cooldown does not shorten a longer one.
+        rotation.cool_down(0, now + secs(1));
+        assert!(rotation.is_cooling_down(0, now + secs(29)));
+    }
+
+    #[test]
+    fn rotation_platform_paused_on_all_routes_returns_time() {
+        let (now, secs) = (Instant::now(), Duration::from_secs);
+        let mut sole = EgressRotation::new(1);
+        sole.pause(0, PLATFORM_HOST, now + secs(60));
+        sole.pause(0, PLATFORM_HOST, now + secs(5));
+        assert_eq!(sole.select(PLATFORM_HOST, now + secs(10)), Err(secs(50)), "a shorter pause is ignored");
+        assert_eq!(sole.select("t.co", now), Ok(0), "another platform is not paused");
+        assert_eq!(sole.select(PLATFORM_HOST, now + secs(60)), Ok(0));
+
+        let mut rotation = EgressRotation::new(2);
+        rotation.pause(0, PLATFORM_HOST, now + secs(60));
+        rotation.cool_down(1, now + secs(300));
+        assert_eq!(
+            [rotation.select(PLATFORM_HOST, now), rotation.select(PLATFORM_HOST, now)],
+            [Ok(1), Ok(1)],
+            "a cooling route is used last"
+        );
+        rotation.pause(1, PLATFORM_HOST, now + secs(30));
+        assert_eq!(rotation.select(PLATFORM_HOST, now), Err(secs(30)));
+    }
+
+    #[test]
+    fn proxy_invalid_url_is_rejected_without_secret() {
+        let options = HttpOptions::default();
+        let tls = TlsConfigFactory::new(None).unwrap();
+        for valid in [
+            "http://proxy.example:3128",
+            "https://me:pa%40ss@proxy.example",
+            "socks5://me:secret@10.0.0.1:1080",
+            " socks5h://proxy.example/ ",
+        ] {
+            let route = proxy_route(&options, &tls, 1, valid).unwrap();
+            assert!(!route.name.contains("secret") && !route.name.contains('@'), "{}", route.name);
+        }
+        for bad in [
+            "",
+            "proxy.example:3128",
+            "socks4://secret:1",
+            "ftp://secret",
+            "http://",
+            "http://secret/path",
+            "http://secret?x",
+        ] {
+            let error = proxy_route(&options, &tls, 7, bad).err().expect(bad);
+            assert!(error.message().contains("number 7") && !error.message().contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Egress sessions: requests over one route, with retries up to a deadline.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use reqwest::Response;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{
+    BodySink, HttpError, HttpRequest, HttpResponse, HttpTransport, backoff, body, egress_pool::EgressRoute,
+    prefix_read,
+};
+
+/// Maximum number of `Set-Cookie` headers read from one response.
+const COOKIES_MAX: usize = 32;
+
+/// Requests that use one egress route until it is blocked.
+#[derive(Debug)]
+pub(crate) struct EgressSession {
+    http: Arc<HttpTransport>,
+    /// Index of the route; `None` until the next request selects one.
+    route: Option<usize>,
+    /// How many requests may still be sent.
+    left: u32,
+    /// Whether any request was sent.
+    attempted: bool,
+}
+
+impl EgressSession {
+    pub(super) fn new(http: Arc<HttpTransport>) -> Self {
+        Self { http, route: None, left: u32::MAX, attempted: false }
+    }
+
+    /// Limits the session to this many requests, retries included.
+    pub(crate) fn with_request_limit(self, requests: u32) -> Self {
+        Self { left: requests, ..self }
+    }
+
+    /// Starts the session on the route of another one.
+    pub(crate) fn with_route(self, route: Option<usize>) -> Self {
+        Self { route, ..self }
+    }
+
+    /// Sends a request and reads its response.
+    ///
+    /// Transient errors are retried within the deadline, over another route if there is one.
+    pub(crate) async fn send(
+        &mut self,
+        request: &HttpRequest,
+        deadline: Instant,
+    ) -> Result<HttpResponse, HttpError> {
+        self.send_with_retries(request, deadline, self.http.options.retries, None).await
+    }
+
+    /// As [`EgressSession::send`], but writes the body of a successful response to `sink`.
+    ///
+    /// A retry starts the body again from its beginning. A long body may take until the deadline while data arrives.
+    pub(crate) async fn download(
+        &mut self,
+        request: &HttpRequest,
+        deadline: Instant,
+        sink: &mut dyn BodySink,
+    ) -> Result<HttpResponse, HttpError> {
+        self.send_with_retries(request, deadline, self.http.options.retries, Some(sink)).await
+    }
+
+    /// Sends a request without retries and reads its response.
+    pub(crate) async fn send_once(
+        &mut self,
+        request: &HttpRequest,
+        deadline: Instant,
+    ) -> Result<HttpResponse, HttpError> {
+        self.send_with_retries(request, deadline, 0, None).await
+    }
+
+    async fn send_with_retries(
+        &mut self,
+        request: &HttpRequest,
+        deadline: Instant,
+        retries: u32,
+        mut sink: Option<&mut dyn BodySink>,
+    ) -> Result<HttpResponse, HttpError> {
+        request.check()?;
+        let mut attempt = 0;
+        loop {
+            self.left = self.left.checked_sub(1).ok_or(HttpError::BudgetExhausted)?;
+            let index = self.index(request)?;
+            self.attempted = true;
+            let fault = match self.http.attempt(index, request, attempt, deadline, reborrow(&mut sink)).await
+            {
+                Ok(head) => return Ok(head),
+                Err(fault) => fault,
+            };
+            self.route = None;
+            let has_others = self.http.pool.has_available(index);
+            let can_retry = attempt < retries && self.left > 0 && fault.is_transient();
+            let pause = pause(&fault, request, attempt, has_others).filter(|_| can_retry);
+            let Some(pause) = pause.filter(|&pause| Instant::now() + pause < deadline) else {
+                fault.apply_to(&self.http.pool, index, request);
+                return Err(fault);
+            };
+            // If this session waits to retry on the only route, the route is not cooled down.
+            if has_others || !matches!(fault, HttpError::Throttled(_)) {
+                fault.apply_to(&self.http.pool, index, request);
+            }
+            sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// The route of the last response; `None` after an error.
+    pub(crate) fn route(&self) -> Option<usize> {
+        self.route
+    }
+
+    /// Cools a route down after a response showed that the platform blocks it.
+    ///
+    /// The next request selects another route. Returns whether one is available.
+    pub(crate) fn cool_down(&mut self, route: Option<usize>) -> bool {
+        self.route = None;
+        let Some(index) = route else { return false };
+        self.http.pool.cool_down(index, None);
+        self.http.pool.has_available(index)
+    }
+
+    /// Pauses a platform, named by the first of its hosts, on a route.
+    pub(crate) fn pause_platform(&self, route: Option<usize>, platform: &'static str, time: Duration) {
+        if let Some(index) = route {
+            self.http.pool.pause_platform(index, platform, time);
+        }
+    }
+
+    fn index(&mut self, request: &HttpRequest) -> Result<usize, HttpError> {
+        let index = match self.route {
+            Some(index) => index,
+            None => {
+                let index = self.http.pool.select(request.platform());
+                index.map_err(|left| HttpError::CoolingDown { left, attempted: self.attempted })?
+            }
+        };
+        self.route = Some(index);
+        Ok(index)
+    }
+}
+
+/// The pause before the next attempt; `None` when a retry cannot help.
+fn pause(fault: &HttpError, request: &HttpRequest, attempt: u32, has_others: bool) -> Option<Duration> {
+    let random = rand::random::<f64>();
+    match fault {
+        HttpError::Throttled(_) if request.has_own_rate_limit => None,
+        // Another route is not throttled, so the retry is immediate.
+        HttpError::Throttled(_) if has_others => Some(Duration::ZERO),
+        HttpError::Throttled(retry_after) => backoff::throttled_pause(attempt, *retry_after, random),
+        HttpError::Status(_, Some(retry_after)) => {
+            backoff::throttled_pause(attempt, Some(*retry_after), random)
+        }
+        _ => Some(backoff::pause(attempt, random)),
+    }
+}
+
+impl HttpTransport {
+    async fn attempt(
+        &self,
+        index: usize,
+        request: &HttpRequest,
+        attempt: u32,
+        deadline: Instant,
+        sink: Option<&mut dyn BodySink>,
+    ) -> Result<HttpResponse, HttpError> {
+        let Some(route) = self.pool.at(index) else { return Err(HttpError::Unreachable("no egress route")) };
+        // The semaphore is never closed.
+        let Ok(Ok(_permit)) = timeout_at(deadline, self.permits.acquire()).await else {
+            return Err(HttpError::Timeout);
+        };
+        let started = Instant::now();
+        let end = if sink.is_some() { deadline } else { deadline.min(started + self.options.timeout) };
+        let result = timeout_at(end, send(route, request, sink)).await.unwrap_or(Err(HttpError::Timeout));
+        // The path alone: queries carry signatures.
+        tracing::debug!(
+            host = request.url.host_str(),
+            path = request.url.path(),
+            route = route.name,
+            attempt,
+            elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            status = result.as_ref().ok().map(|head| head.status.as_u16()),
+            fault = result.as_ref().err().map(tracing::field::debug),
+            "upstream request finished"
+        );
+        result
+    }
+}
+
+fn reborrow<'a>(sink: &'a mut Option<&mut dyn BodySink>) -> Option<&'a mut dyn BodySink> {
+    match sink {
+        Some(sink) => Some(&mut **sink),
+        None => None,
+    }
+}
+
+pub(super) async fn send(
+    route: &EgressRoute,
+    request: &HttpRequest,
+    sink: Option<&mut dyn BodySink>,
+) -> Result<HttpResponse, HttpError> {
+    let (head, response) = send_head(route, request).await?;
+    let body = match (sink, request.response_max) {
+        (Some(sink), max) if head.status.is_success() => {
+            body::write_to(response, max, sink).await?;
+            Bytes::new()
+        }
+        (Some(_), _) | (None, 0) => Bytes::new(),
+        (None, max) => body::read(response, max).await?,
+    };
+    Ok(HttpResponse { body, ..head })
+}
+
+/// As `send`, with the body of a successful response read up to `text`.
+pub(super) async fn send_until(
+    route: &EgressRoute,
+    request: &HttpRequest,
+    text: &[u8],
+) -> Result<HttpResponse, HttpError> {
+    let (head, response) = send_head(route, request).await?;
+    let body = match head.status.is_success() {
+        true => prefix_read::read(response, request.response_max, text).await?,
+        false => body::read(response, request.response_max).await?,
+    };
+    Ok(HttpResponse { body, ..head })
+}
+
+/// Sends the request; returns the response without its body, and the body's source.
+async fn send_head(
+    route: &EgressRoute,
+    request: &HttpRequest,
+) -> Result<(HttpResponse, Response), HttpError> {
+    let response = route
+        .client
+        .request(request.method.clone(), request.url.clone())
+        .headers(request.headers.clone())
+        .body(request.body.clone())
+        .send()
+        .await
+        .map_err(|error| HttpError::from_reqwest(&error))?;
+    let status = response.status();
+    let wait = parse_retry_after(response.headers());
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        return Err(HttpError::Throttled(wait));
+    }
+    if status == StatusCode::REQUEST_TIMEOUT || status.is_server_error() {
+        return Err(HttpError::Status(status.as_u16(), wait));
+    }
+    let location = location(&response, request);
+    let cookies = response.headers().get_all(header::SET_COOKIE).iter().take(COOKIES_MAX).cloned().collect();
+    Ok((HttpResponse { status, location, cookies, body: Bytes::new() }, response))
+}
+
+fn location(response: &Response, request: &HttpRequest) -> Option<url::Url> {
+    // Some servers send raw UTF-8 in `Location`; the URL parser encodes it.
+    let text = std::str::from_utf8(response.headers().get(header::LOCATION)?.as_bytes()).ok()?;
+    request.url.join(text).ok()
+}
+
+/// Duration in a `Retry-After` header: seconds, or a date.
+///
+/// A date is relative to the response's `Date`, because the two clocks may differ.
+pub(crate) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let retry_after = text(header::RETRY_AFTER)?;
+    if let Ok(seconds) = retry_after.parse::<u32>() {
+        return Some(Duration::from_secs(seconds.into()));
+    }
+    let date = |text| httpdate::parse_http_date(text).ok();
+    let (retry_at, now): (SystemTime, SystemTime) = (date(retry_after)?, date(text(header::DATE)?)?);
+    Some(retry_at.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retry_after_seconds_and_date_are_parsed() {
+        let date = "Fri, 20 Nov 2026 10:00:00 GMT";
+        for (retry_after, expect_s) in [
+            ("7", Some(7)),
+            (" 120 ", Some(120)),
+            ("Fri, 20 Nov 2026 10:01:30 GMT", Some(90)),
+            ("Fri, 20 Nov 2026 09:00:00 GMT", Some(0)),
+            ("soon", None),
+            ("-5", None),
+            ("99999999999", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::RETRY_AFTER, retry_after.parse().unwrap());
+            headers.insert(header::DATE, date.parse().unwrap());
+            assert_eq!(parse_retry_after(&headers), expect_s.map(Duration::from_secs), "{retry_after}");
+        }
+        assert_eq!(parse_retry_after(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Egress routes for external programs.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{HttpError, HttpTransport, egress_pool::resolving_names};
+
+/// An egress route in the form that an external program uses.
+#[derive(Clone)]
+pub(crate) struct ProgramEgress {
+    index: usize,
+    /// The proxy's URL with its credentials; `None` for the direct route.
+    pub(crate) proxy: Option<String>,
+    /// Root certificates to trust in addition to the system's.
+    pub(crate) ca_file: Option<PathBuf>,
+}
+
+impl ProgramEgress {
+    /// Index of the route, for requests that must use the same one.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+}
+
+impl HttpTransport {
+    /// Selects the next egress route for a platform, which is named by the first of its hosts.
+    ///
+    /// # Errors
+    /// [`HttpError::CoolingDown`] while the platform is paused on every route.
+    pub(crate) fn egress(&self, platform: &'static str) -> Result<ProgramEgress, HttpError> {
+        let index = self.pool.select(platform);
+        let index = index.map_err(|left| HttpError::CoolingDown { left, attempted: false })?;
+        let proxy = self.options.proxies.get(index).map(|proxy| resolving_names(proxy));
+        Ok(ProgramEgress { index, proxy, ca_file: self.options.ca_file.clone() })
+    }
+
+    /// Cools a route down after a platform blocked it. Returns whether another route is available.
+    pub(crate) fn cool_down_egress(&self, egress: &ProgramEgress) -> bool {
+        self.pool.cool_down(egress.index, None);
+        self.pool.has_available(egress.index)
+    }
+
+    /// Pauses a platform on a route.
+    pub(crate) fn pause_on_egress(&self, egress: &ProgramEgress, platform: &'static str, time: Duration) {
+        self.pool.pause_platform(egress.index, platform, time);
+    }
+}
+
+impl std::fmt::Debug for ProgramEgress {
+    /// Omits the proxy's URL, which may hold credentials.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProgramEgress").field("index", &self.index).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,124 @@
+use std::{path::Path, time::Duration};
+
+use tokio::time::{Instant, sleep};
+use transcript_core::supplier::SupplyMonitor;
+
+use super::*;
+use crate::process::find_program;
+
+#[derive(Debug)]
+struct PatientMonitor {
+    gone_at: Option<Instant>,
+}
+
+impl SupplyMonitor for PatientMonitor {
+    fn report_progress(&self, _: &str, _: u64, _: u64) {}
+
+    fn is_cancelled(&self) -> bool {
+        self.gone_at.is_some_and(|at| Instant::now() >= at)
+    }
+}
+
+const PATIENT: PatientMonitor = PatientMonitor { gone_at: None };
+
+fn shell_command(folder: &Path, script: &str, time: Duration) -> ProgramCommand {
+    ProgramCommand {
+        path: find_program(Path::new("sh")).unwrap(),
+        arguments: vec!["-c".into(), script.into()],
+        environment: vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("ONE".into(), "1".into())],
+        folder: folder.to_owned(),
+        deadline: Instant::now() + time,
+        output_max: 1_000,
+        room: ResourceLimits { memory: 64 << 20, file: 1_000 },
+    }
+}
+
+/// Waits until a file that a script keeps extending stops growing, so that its writer has ended.
+async fn wait_until_unchanged(file: &Path) {
+    let length = || std::fs::metadata(file).map_or(0, |file| file.len());
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        let before = length();
+        sleep(Duration::from_millis(300)).await;
+        if length() == before {
+            return;
+        }
+        assert!(Instant::now() < end, "its writer is still running");
+    }
+}
+
+const LONG_TIMEOUT: Duration = Duration::from_secs(60);
+/// Leaves a grandchild behind that writes endlessly and holds the output open.
+const GROWING_FILE_SCRIPT: &str = "(while :; do echo x >> grows; sleep 0.05; done) & ";
+
+#[tokio::test]
+async fn run_returns_output_and_exit_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "echo out; echo err >&2; echo $ONE$HOME; cat; exit 7";
+    let ended = shell_command(folder.path(), script, LONG_TIMEOUT).run(&PATIENT).await.unwrap();
+    let expect = ProgramExit { status: Some(7), output: b"out\n1\n".to_vec(), errors: "err\n".to_owned() };
+    assert_eq!(ended, expect);
+    let missing =
+        ProgramCommand { path: "/nowhere/at-all".into(), ..shell_command(folder.path(), "", LONG_TIMEOUT) };
+    assert!(matches!(missing.run(&PATIENT).await, Err(ProgramError::Start(_))));
+}
+
+#[tokio::test]
+async fn run_end_stops_child_processes() {
+    for (script, time, gone_after) in [
+        // It ends normally, at its deadline, and on cancellation.
+        (GROWING_FILE_SCRIPT.to_owned(), LONG_TIMEOUT, None),
+        (format!("{GROWING_FILE_SCRIPT} sleep 60"), Duration::from_millis(500), None),
+        (format!("{GROWING_FILE_SCRIPT} sleep 60"), LONG_TIMEOUT, Some(Duration::from_millis(500))),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let monitor = PatientMonitor { gone_at: gone_after.map(|after| Instant::now() + after) };
+        let ended = shell_command(folder.path(), &script, time).run(&monitor).await;
+        match gone_after {
+            Some(_) => assert!(matches!(ended, Err(ProgramError::Cancelled)), "{ended:?}"),
+            None if time < LONG_TIMEOUT => assert!(matches!(ended, Err(ProgramError::Timeout)), "{ended:?}"),
+            None => assert_eq!(ended.unwrap().status, Some(0)),
+        }
+        wait_until_unchanged(&folder.path().join("grows")).await;
+    }
+}
+
+#[tokio::test]
+async fn run_dropped_future_stops_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = shell_command(folder.path(), &format!("{GROWING_FILE_SCRIPT} sleep 60"), LONG_TIMEOUT);
+    let running = tokio::spawn(async move { program.run(&PATIENT).await });
+    let grows = folder.path().join("grows");
+    while !grows.exists() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    wait_until_unchanged(&grows).await;
+}
+
+#[tokio::test]
+async fn run_endless_output_fails_and_errors_keep_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless = shell_command(folder.path(), "while :; do echo xxxxxxxxxxxxxxxx; done", LONG_TIMEOUT)
+        .run(&PATIENT)
+        .await;
+    assert!(matches!(endless, Err(ProgramError::TooMuch)), "{endless:?}");
+    let script = "i=0; while [ $i -lt 2000 ]; do echo 0123456789abcdef >&2; i=$((i+1)); done; echo last >&2";
+    let wordy = shell_command(folder.path(), script, LONG_TIMEOUT).run(&PATIENT).await.unwrap();
+    assert!(wordy.errors.ends_with("last\n") && wordy.errors.len() <= ERRORS_KEPT);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn run_resource_limits_are_enforced() {
+    let folder = tempfile::tempdir().unwrap();
+    // The limits are set shortly after the start.
+    let script =
+        "sleep 0.5; head -c 5000 /dev/zero > large; echo $?; head -c 200000000 /dev/zero | tail -c 190000000";
+    let ended = shell_command(folder.path(), script, LONG_TIMEOUT).run(&PATIENT).await;
+    assert_eq!(std::fs::metadata(folder.path().join("large")).unwrap().len(), 1_000);
+    let ended = ended.unwrap();
+    assert_ne!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.errors.contains("memory"), "{ended:?}");
+}

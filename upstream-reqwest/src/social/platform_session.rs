@@ -1,0 +1,180 @@
+//! A platform session: a few requests over one egress route, with the cookies of their responses.
+
+use std::{sync::Arc, time::Duration};
+
+use http::header;
+use tokio::time::Instant;
+use transcript_core::{
+    supplier::{SupplyMonitor, SupplyRequest},
+    time::Clock,
+};
+use url::Url;
+
+use super::SocialFailure;
+use crate::http::{
+    CookieJar, EgressSession, HttpError, HttpRequest, HttpResponse, HttpTransport, is_allowed,
+};
+
+/// Safety margin before the caller's deadline, so that the supplier's own error still arrives.
+const DEADLINE_MARGIN: Duration = Duration::from_millis(250);
+/// Time limit of one session.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// Maximum number of redirects per request.
+const REDIRECTS_MAX: usize = 5;
+
+/// A platform session. Its cookies are dropped with it.
+#[derive(Debug)]
+pub(crate) struct PlatformSession<'a> {
+    monitor: &'a dyn SupplyMonitor,
+    deadline: Instant,
+    egress: EgressSession,
+    cookies: CookieJar,
+    /// How often it may be retried over another route.
+    retries: u32,
+}
+
+impl<'a> PlatformSession<'a> {
+    /// Creates a session for this request, with at most `requests` requests, retries included.
+    pub(crate) fn new(
+        http: &Arc<HttpTransport>,
+        clock: &dyn Clock,
+        request: &SupplyRequest,
+        monitor: &'a dyn SupplyMonitor,
+        requests: u32,
+    ) -> Self {
+        let left = request.deadline.since(clock.now());
+        Self {
+            monitor,
+            deadline: Instant::now() + left.saturating_sub(DEADLINE_MARGIN).min(TIME_LIMIT),
+            egress: http.session().with_request_limit(requests),
+            cookies: CookieJar::default(),
+            retries: http.retries(),
+        }
+    }
+
+    /// Sends a request with its cookies, and stores the cookies of the response.
+    ///
+    /// # Errors
+    /// No response arrived, or no waiter is left.
+    pub(crate) async fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, SocialFailure> {
+        self.check_cancelled()?;
+        let request = self.with_cookies(request);
+        let response = self.egress.send(&request, self.deadline).await.map_err(SocialFailure::Transport)?;
+        self.cookies.take(&request.url, &response.cookies);
+        Ok(response)
+    }
+
+    /// As [`PlatformSession::send`], without retries, for requests that have an alternative.
+    ///
+    /// # Errors
+    /// As [`PlatformSession::send`].
+    pub(crate) async fn send_once(&mut self, request: &HttpRequest) -> Result<HttpResponse, SocialFailure> {
+        self.check_cancelled()?;
+        self.egress.send_once(request, self.deadline).await.map_err(SocialFailure::Transport)
+    }
+
+    /// The session's deadline.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// As [`PlatformSession::send`], and follows redirects among the request's own hosts.
+    /// A redirect target that `classify_redirect` classifies is returned as that failure.
+    ///
+    /// # Errors
+    /// As [`PlatformSession::send`]; the failure from `classify_redirect`; a redirect to another host, or too many.
+    pub(crate) async fn follow(
+        &mut self,
+        request: &HttpRequest,
+        classify_redirect: impl Fn(&Url) -> Option<SocialFailure>,
+    ) -> Result<HttpResponse, SocialFailure> {
+        let mut request = request.clone();
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.send(&request).await?;
+            let Some(location) = response.location.as_ref().filter(|_| response.status.is_redirection())
+            else {
+                return Ok(response);
+            };
+            // The URL of another host is not classified.
+            if !is_allowed(location, request.hosts) {
+                return Err(SocialFailure::Transport(HttpError::DisallowedHost));
+            }
+            if let Some(failure) = classify_redirect(location) {
+                return Err(failure);
+            }
+            request.url = location.clone();
+        }
+        Err(SocialFailure::Unreadable("it sent too many redirects".to_owned()))
+    }
+
+    /// Shortens the deadline for an optional request; returns the original deadline for
+    /// [`PlatformSession::restore_deadline`].
+    pub(crate) fn shorten_deadline(&mut self, limit: Duration) -> Instant {
+        let deadline = self.deadline;
+        self.deadline = deadline.min(Instant::now() + limit);
+        deadline
+    }
+
+    /// Restores the deadline after [`PlatformSession::shorten_deadline`].
+    pub(crate) fn restore_deadline(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// Reports progress.
+    pub(crate) fn stage(&self, name: &str, done: u64, of: u64) {
+        self.monitor.report_progress(name, done, of);
+    }
+
+    /// Applies a failure to its egress route; returns whether to retry over another route.
+    pub(crate) fn retry_elsewhere(&mut self, failure: &SocialFailure, platform: &'static str) -> bool {
+        if !failure.is_route_blocked() {
+            return false;
+        }
+        let route = self.egress.route();
+        if let Some(time) = failure.platform_pause() {
+            self.egress.pause_platform(route, platform, time);
+        }
+        let has_others = self.egress.cool_down(route);
+        let can_retry = has_others && self.retries > 0 && Instant::now() < self.deadline;
+        if can_retry {
+            self.retries -= 1;
+            // Cookies are not reused over another address.
+            self.cookies = CookieJar::default();
+        }
+        can_retry
+    }
+
+    /// The `Cookie` header of a request to this URL.
+    pub(crate) fn cookies_for(&self, url: &Url) -> Option<http::HeaderValue> {
+        self.cookies.header(url)
+    }
+
+    /// The egress route of the last response.
+    pub(crate) fn route(&self) -> Option<usize> {
+        self.egress.route()
+    }
+
+    fn with_cookies(&self, request: &HttpRequest) -> HttpRequest {
+        let mut request = request.clone();
+        // A URL of another host matches no cookies; the request is rejected later as well.
+        if let Some(cookies) = self.cookies.header(&request.url) {
+            request.headers.insert(header::COOKIE, cookies);
+        }
+        request
+    }
+
+    fn check_cancelled(&self) -> Result<(), SocialFailure> {
+        if self.monitor.is_cancelled() { Err(SocialFailure::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// Whether a transport error leaves no time or route for another request.
+pub(crate) fn stops(fault: &HttpError) -> bool {
+    matches!(
+        fault,
+        HttpError::Timeout
+            | HttpError::Unreachable(_)
+            | HttpError::BudgetExhausted
+            | HttpError::ProxyCredentials
+    )
+}

@@ -1,0 +1,153 @@
+//! Parses a transcription response. The parser is lenient: services agree on the text only. No I/O.
+
+use serde::Deserialize;
+use serde_json::Value;
+use transcript_core::transcript::LanguageTag;
+
+use super::{failure::SpeechFailure, language};
+
+/// Maximum number of spans in a chunk: ten minutes have a few hundred.
+const SPANS_MAX: usize = 20_000;
+
+/// A parsed transcription.
+#[derive(Debug, PartialEq)]
+pub(super) struct Transcription {
+    /// The language, if the service named one.
+    pub(super) language: Option<LanguageTag>,
+    /// The whole text.
+    pub(super) text: String,
+    /// The text in spans with times; `None` if the service sent no times.
+    pub(super) spans: Option<Vec<TranscribedSpan>>,
+    /// Whether the list of spans was empty: services with times sometimes return that.
+    pub(super) is_list_empty: bool,
+}
+
+/// A part of the text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TranscribedSpan {
+    pub(super) text: String,
+    /// In seconds from the start of the chunk.
+    pub(super) start: f64,
+    pub(super) end: Option<f64>,
+    /// The model's confidence values, if the service sends them.
+    pub(super) no_speech_prob: Option<f64>,
+    pub(super) avg_logprob: Option<f64>,
+    pub(super) compression_ratio: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct TranscriptionResponse {
+    text: Option<String>,
+    language: Option<Value>,
+    detected_language: Option<Value>,
+    segments: Option<Vec<TranscriptionSegment>>,
+}
+
+#[derive(Deserialize)]
+struct TranscriptionSegment {
+    text: Option<String>,
+    start: Option<f64>,
+    end: Option<f64>,
+    no_speech_prob: Option<f64>,
+    avg_logprob: Option<f64>,
+    compression_ratio: Option<f64>,
+}
+
+/// Parses a response body.
+///
+/// # Errors
+/// [`SpeechFailure::Unreadable`] when it is not a transcription, or has too many spans.
+pub(super) fn read(body: &[u8]) -> Result<Transcription, SpeechFailure> {
+    let answer: TranscriptionResponse = serde_json::from_slice(body)
+        .map_err(|_| SpeechFailure::Unreadable("it is not a transcription in JSON"))?;
+    if answer.text.is_none() && answer.segments.is_none() {
+        return Err(SpeechFailure::Unreadable("it has no text"));
+    }
+    if answer.segments.as_ref().is_some_and(|segments| segments.len() > SPANS_MAX) {
+        return Err(SpeechFailure::Unreadable("it has too many segments"));
+    }
+    let named = |value: &Option<Value>| value.as_ref()?.as_str().and_then(language::named);
+    let language = named(&answer.language).or_else(|| named(&answer.detected_language));
+    let is_list_empty = answer.segments.as_ref().is_some_and(Vec::is_empty);
+    let spans =
+        answer.segments.and_then(|segments| segments.into_iter().map(span).collect::<Option<Vec<_>>>());
+    let joined = || spans.iter().flatten().map(|span| span.text.as_str()).collect();
+    let text: String = answer.text.unwrap_or_else(joined);
+    // Text without a span has no time either.
+    let spans = spans.filter(|spans| !spans.is_empty() || text.trim().is_empty());
+    Ok(Transcription { language, text, spans, is_list_empty })
+}
+
+/// A span; `None` if it has no start time.
+fn span(segment: TranscriptionSegment) -> Option<TranscribedSpan> {
+    Some(TranscribedSpan {
+        text: segment.text.unwrap_or_default(),
+        start: segment.start?,
+        end: segment.end,
+        no_speech_prob: segment.no_speech_prob,
+        avg_logprob: segment.avg_logprob,
+        compression_ratio: segment.compression_ratio,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn response_complete_is_parsed() {
+        let transcription = read(
+            br#"{"task":"transcribe","language":"english","duration":9.15,"text":" a b","segments":[{"id":0,"seek":0,
+            "start":0,"end":3.12,"text":" a","tokens":[50364],"temperature":0.0,"avg_logprob":-0.28,
+            "compression_ratio":1.2,"no_speech_prob":0.01},{"start":3.12,"end":null,"text":" b"}],"words":null,
+            "usage":{"type":"duration","seconds":10}}"#,
+        )
+        .unwrap();
+        assert_eq!(transcription.language, Some(LanguageTag::english()));
+        let spans = transcription.spans.unwrap();
+        assert_eq!((spans[0].start, spans[0].end, spans[1].end), (0.0, Some(3.12), None));
+        assert_eq!((spans[0].no_speech_prob, spans[1].no_speech_prob), (Some(0.01), None));
+    }
+
+    #[test]
+    fn response_without_times_has_no_spans() {
+        for body in [
+            r#"{"text":"a b"}"#,
+            r#"{"text":"a b","segments":null,"language":null}"#,
+            r#"{"text":"a b","segments":[]}"#,
+            r#"{"text":"a b","segments":[{"text":"a b"}]}"#,
+        ] {
+            let transcription = read(body.as_bytes()).unwrap();
+            assert_eq!((transcription.text.as_str(), transcription.spans), ("a b", None), "{body}");
+        }
+        for body in [r#"{"text":"","segments":[]}"#, r#"{"segments":[]}"#, r#"{"text":" ","segments":[]}"#] {
+            assert_eq!(read(body.as_bytes()).unwrap().spans, Some(Vec::new()), "{body}");
+        }
+        assert_eq!(read(br#"{"text":"","segments":null}"#).unwrap().spans, None);
+        let transcription =
+            read(br#"{"language":7,"detected_language":"de","segments":[{"text":"ja","start":1}]}"#).unwrap();
+        assert_eq!((transcription.language.unwrap().as_str(), transcription.text.as_str()), ("de", "ja"));
+    }
+
+    #[test]
+    fn response_invalid_is_unreadable() {
+        let deep = "[".repeat(10_000);
+        let many = format!("{{\"segments\":[{}{{}}]}}", "{},".repeat(SPANS_MAX));
+        for body in [
+            "",
+            "<html>Bad Gateway</html>",
+            "1\n00:00:01,000 --> 00:00:02,000\nHello\n",
+            "{}",
+            "[]",
+            "null",
+            r#"{"error":"no audio"}"#,
+            r#"{"text":5}"#,
+            r#"{"segments":[{"text":"a","start":"soon"}]}"#,
+            r#"{"segments":[{"text":"a","start":1e999}]}"#,
+            &deep,
+            &many,
+        ] {
+            assert!(matches!(read(body.as_bytes()), Err(SpeechFailure::Unreadable(_))), "{:.60}", body);
+        }
+    }
+}

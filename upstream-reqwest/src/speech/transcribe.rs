@@ -1,0 +1,313 @@
+//! Transcription of one video, from its URL to its segments.
+
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio::{io::AsyncSeekExt as _, time::Instant};
+use transcript_core::{
+    archive::TrackSelector,
+    supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyRequest},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind, Transcript},
+};
+
+use super::{
+    NAME, SpeechToText,
+    audio::DecodedAudio,
+    chunking::{self, AudioChunk},
+    failure::SpeechFailure,
+    hallucination,
+    language::most_spoken,
+    response::Transcription,
+    timestamps,
+};
+use crate::social::{Media, MediaSource};
+
+/// Maximum chunk length for a service without times, in milliseconds.
+///
+/// The text of a chunk then has the time of the whole chunk.
+const UNTIMED_CHUNK_MS: u64 = 20_000;
+
+/// The transcription of one video.
+pub(super) struct TranscriptionJob<'a> {
+    pub(super) speech: &'a SpeechToText,
+    pub(super) request: &'a SupplyRequest,
+    pub(super) monitor: &'a dyn SupplyMonitor,
+    pub(super) deadline: Instant,
+}
+
+/// Transcription of one chunk.
+#[derive(Debug)]
+struct ChunkResult {
+    language: Option<LanguageTag>,
+    segments: Vec<Segment>,
+}
+
+impl ChunkResult {
+    /// Length of the text in bytes.
+    fn length(&self) -> usize {
+        self.segments.iter().map(|segment| segment.text.len()).sum()
+    }
+}
+
+impl TranscriptionJob<'_> {
+    pub(super) async fn run(self, sources: &[&dyn MediaSource]) -> Result<SupplyOutput, SupplyError> {
+        let to_error = |failure: SpeechFailure| {
+            tracing::debug!(video = %self.request.video, ?failure, "transcription failed");
+            failure.error()
+        };
+        // An outcome before the service is called does not show that the service works.
+        let before = |error: SupplyError| match error.was_attempted() && !error.counts_against_supplier() {
+            true => error.video_only(),
+            false => error,
+        };
+        let (media, audio) = self.load_audible(sources).await.map_err(to_error).map_err(before)?;
+        self.transcribe(media, &audio).await.map_err(to_error)
+    }
+
+    /// The video and its decoded audio; an error if the audio is silent.
+    async fn load_audible(
+        &self,
+        sources: &[&dyn MediaSource],
+    ) -> Result<(Media, DecodedAudio), SpeechFailure> {
+        let (media, audio) = self.find_audio(sources).await?;
+        self.check_cancelled()?;
+        match audio.loudness.is_silent(0, audio.loudness.length_ms()) {
+            true => Err(SpeechFailure::NoSpeech),
+            false => Ok((media, audio)),
+        }
+    }
+
+    async fn transcribe(&self, media: Media, audio: &DecodedAudio) -> Result<SupplyOutput, SpeechFailure> {
+        let results = match self.transcribe_chunks(audio, self.speech.endpoint.is_timed()).await {
+            Err(failure @ (SpeechFailure::Untimed | SpeechFailure::UntimedOnce)) => {
+                if failure == SpeechFailure::Untimed {
+                    self.speech.endpoint.set_untimed();
+                }
+                self.transcribe_chunks(audio, false).await?
+            }
+            results => results?,
+        };
+        self.supplied(media, audio.loudness.length_ms(), results)
+    }
+
+    /// The audio from the first source that has it.
+    ///
+    /// If all fail, the error of the first source is returned, since it contains the platform's own message, unless
+    /// another source knows the state of the video.
+    async fn find_audio(&self, sources: &[&dyn MediaSource]) -> Result<(Media, DecodedAudio), SpeechFailure> {
+        let mut first_failure = None;
+        for source in sources {
+            match self.find_audio_from(*source).await {
+                Ok(found) => return Ok(found),
+                Err(failure) if failure.is_about_one_source() => {
+                    tracing::debug!(video = %self.request.video, ?failure, "source returned no audio");
+                    first_failure.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Err(first_failure.unwrap_or(SpeechFailure::NotSound))
+    }
+
+    async fn find_audio_from(
+        &self,
+        source: &dyn MediaSource,
+    ) -> Result<(Media, DecodedAudio), SpeechFailure> {
+        let media = source.media(self.request, self.monitor).await.map_err(SpeechFailure::Platform)?;
+        self.check_metadata(&media)?;
+        let audio = self.download_audio(&media).await?;
+        Ok((media, audio))
+    }
+
+    /// Checks the metadata of the video against the limits, before the download.
+    fn check_metadata(&self, media: &Media) -> Result<(), SpeechFailure> {
+        let max_ms = self.max_ms();
+        match media.duration_ms {
+            Some(length_ms) if length_ms > max_ms => {
+                return Err(SpeechFailure::TooLong { length_ms: Some(length_ms), max_ms });
+            }
+            _ => {}
+        }
+        match &media.language {
+            Some(language) => self.check_language(language),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a transcript in this language matches the selector.
+    ///
+    /// The service is not given a language: with a wrong one it invents text in it.
+    fn check_language(&self, language: &LanguageTag) -> Result<(), SpeechFailure> {
+        match &self.request.selector {
+            TrackSelector::Language(selected) if !selected.matches(language) => {
+                Err(SpeechFailure::NoLanguage(language.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Downloads the file and decodes its audio.
+    async fn download_audio(&self, media: &Media) -> Result<DecodedAudio, SpeechFailure> {
+        let options = &self.speech.options;
+        let disk_full = |error: std::io::Error| {
+            tracing::warn!(%error, "temporary file failed");
+            SpeechFailure::NoRoom
+        };
+        let mut file = tokio::fs::File::from_std(tempfile::tempfile().map_err(disk_full)?);
+        let timeout = self.deadline.duration_since(Instant::now());
+        media
+            .download(&self.speech.http, self.monitor, &mut file, options.max_download, timeout)
+            .await
+            // The platform was called for the URL, even if the file itself was not requested.
+            .map_err(|error| SpeechFailure::Platform(error.mark_attempted()))?;
+        self.check_cancelled()?;
+        self.monitor.report_progress("decoding", 0, 0);
+        // Not every system opens the input of a program again from its start.
+        file.rewind().await.map_err(disk_full)?;
+        DecodedAudio::read(&self.speech.ffmpeg, file.into_std().await, self.max_ms()).await
+    }
+
+    /// Transcribes all chunks.
+    ///
+    /// If the selector has a language, the first chunk with text is transcribed alone, to check its language before
+    /// the others are sent.
+    async fn transcribe_chunks(
+        &self,
+        audio: &DecodedAudio,
+        is_timed: bool,
+    ) -> Result<Vec<ChunkResult>, SpeechFailure> {
+        let longest = u64::try_from(self.speech.options.chunk_duration().as_millis()).unwrap_or(u64::MAX);
+        let longest = if is_timed { longest } else { longest.min(UNTIMED_CHUNK_MS) };
+        let loudness = &audio.loudness;
+        let mut chunks = chunking::split(&loudness.frames, loudness.length_ms(), longest);
+        chunks.retain(|chunk| !loudness.is_silent(chunk.start_ms, chunk.end_ms));
+        let (done, of) = (AtomicU64::new(0), chunks.len() as u64);
+        self.monitor.report_progress("transcribing", 0, of);
+        let run_chunk = async |chunk: AudioChunk| {
+            let results = self.transcribe_chunk(audio, chunk, is_timed).await?;
+            self.monitor.report_progress("transcribing", done.fetch_add(1, Ordering::Relaxed) + 1, of);
+            Ok::<_, SpeechFailure>((chunk.start_ms, results))
+        };
+        let mut results = Vec::with_capacity(chunks.len());
+        let mut chunks = chunks.into_iter();
+        if matches!(self.request.selector, TrackSelector::Language(_)) {
+            for chunk in chunks.by_ref() {
+                let first = run_chunk(chunk).await?;
+                // A chunk without text has no language either.
+                let has_text = first.1.length() > 0;
+                let language = first.1.language.clone();
+                results.push(first);
+                if has_text {
+                    self.check_language(&language.unwrap_or_else(LanguageTag::unknown))?;
+                    break;
+                }
+            }
+        }
+        // Starting no more than the concurrency limit gives other videos their share of the permits.
+        let concurrency = usize::try_from(self.speech.options.concurrency).unwrap_or(usize::MAX);
+        let mut running = pin!(stream::iter(chunks).map(run_chunk).buffer_unordered(concurrency));
+        while let Some(chunk) = running.next().await {
+            results.push(chunk?);
+        }
+        results.sort_by_key(|(start_ms, _)| *start_ms);
+        Ok(results.into_iter().map(|(_, results)| results).collect())
+    }
+
+    async fn transcribe_chunk(
+        &self,
+        audio: &DecodedAudio,
+        chunk: AudioChunk,
+        is_timed: bool,
+    ) -> Result<ChunkResult, SpeechFailure> {
+        let endpoint = &self.speech.endpoint;
+        let options = &self.speech.options;
+        let _permit = endpoint.permit().await;
+        self.check_cancelled()?;
+        let body = audio.write(&self.speech.ffmpeg, chunk, options.format, options.max_bytes).await?;
+        endpoint.transcribe(&body, is_timed, |transcription| validate(transcription, audio, chunk)).await
+    }
+
+    /// Builds the transcript from all chunks.
+    fn supplied(
+        &self,
+        media: Media,
+        length_ms: u64,
+        results: Vec<ChunkResult>,
+    ) -> Result<SupplyOutput, SpeechFailure> {
+        let language =
+            most_spoken(results.iter().map(|results| (results.language.as_ref(), results.length())));
+        let segments: Vec<_> = results.into_iter().flat_map(|results| results.segments).collect();
+        let segments = hallucination::remove_repetition(segments);
+        if segments.is_empty() {
+            return Err(SpeechFailure::NoSpeech);
+        }
+        // Without a detected language the platform's statement is the best guess.
+        let language = language.or(media.language).unwrap_or_else(LanguageTag::unknown);
+        self.check_language(&language)?;
+        let track = TrackInfo { original: true, ..TrackInfo::new(language, TrackKind::Generated) };
+        let transcript = Transcript {
+            video: self.request.video.clone(),
+            title: media.title,
+            author: media.author,
+            duration_ms: media.duration_ms.or(Some(length_ms)),
+            track: track.clone(),
+            source: NAME.to_owned(),
+            segments,
+        };
+        Ok(SupplyOutput { transcripts: vec![transcript], known_tracks: vec![track] })
+    }
+
+    fn max_ms(&self) -> u64 {
+        u64::try_from(self.speech.options.max_duration.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn check_cancelled(&self) -> Result<(), SpeechFailure> {
+        if self.monitor.is_cancelled() { Err(SpeechFailure::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// Validates a response: keeps text with audible sound, at times within the chunk.
+fn validate(
+    transcription: Transcription,
+    audio: &DecodedAudio,
+    chunk: AudioChunk,
+) -> Result<ChunkResult, SpeechFailure> {
+    let length_ms = chunk.length_ms();
+    let mut segments = match transcription.spans {
+        Some(spans) => {
+            let spans: Vec<_> =
+                spans.into_iter().filter(|span| !hallucination::is_low_confidence(span)).collect();
+            timestamps::to_segments(&spans, length_ms)?
+        }
+        None if length_ms > UNTIMED_CHUNK_MS && !transcription.text.trim().is_empty() => {
+            return Err(if transcription.is_list_empty {
+                SpeechFailure::UntimedOnce
+            } else {
+                SpeechFailure::Untimed
+            });
+        }
+        // A short chunk is precise enough as the time of its text.
+        None => audio
+            .loudness
+            .audible_range(chunk.start_ms, chunk.end_ms)
+            .map(|(from, to)| Segment::new(transcription.text.trim(), from - chunk.start_ms, to - from))
+            .into_iter()
+            .collect(),
+    };
+    for segment in &mut segments {
+        segment.start_ms += chunk.start_ms;
+    }
+    segments.retain(|segment| {
+        // Times may be slightly off, so a wider range is checked for sound.
+        let around =
+            (segment.start_ms.saturating_sub(TIME_TOLERANCE_MS), segment.end_ms() + TIME_TOLERANCE_MS);
+        hallucination::has_words(&segment.text) && !audio.loudness.is_silent(around.0, around.1)
+    });
+    Ok(ChunkResult { language: transcription.language, segments })
+}
+
+/// Tolerance for a service's times when checking for sound, in milliseconds.
+const TIME_TOLERANCE_MS: u64 = 1_000;

@@ -1,0 +1,413 @@
+//! Failures of a fetch from YouTube.
+//!
+//! A failure decides whether to try another client, which one is reported, and with which message.
+
+use std::time::Duration;
+
+use transcript_core::{
+    supplier::{SupplyError, SupplyReason},
+    time::Timestamp,
+    transcript::LanguageTag,
+    video::Platform,
+};
+
+use crate::http::HttpError;
+
+/// Maximum number of languages in a message.
+const LANGUAGES_SHOWN: usize = 20;
+
+/// How long YouTube is paused after a bot check.
+const BLOCKED_PAUSE: Duration = Duration::from_secs(60);
+
+/// Why one client returned no captions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum YouTubeFailure {
+    /// A bot check.
+    BotCheck,
+    /// A bot check with a captcha.
+    Captcha,
+    /// "Try again later": the address sent too many requests.
+    ///
+    /// YouTube then rejects every video for some time.
+    SessionLimit,
+
+    Age,
+    Private,
+    /// Removed, alone or with its account.
+    Removed,
+    RecordingRemoved,
+    Region,
+    Members,
+    MusicPremium,
+    Payment,
+    Upcoming(Option<Timestamp>),
+    Live,
+    /// A finished live stream that has no captions yet.
+    JustEnded,
+
+    /// Tracks exist, but their URLs need a proof-of-origin token or returned an empty body.
+    Gated,
+    /// The captions arrived in no readable format; the text says what was wrong.
+    UnreadableCaptions(String),
+    /// The video plays, and has no captions.
+    NoCaptions,
+    /// The captions contain no text.
+    EmptyCaptions,
+    /// The response was about another video.
+    OtherVideo,
+    /// "Video unavailable" without a reason, or an empty response.
+    Unavailable,
+    /// Login required, for an unknown reason.
+    Login,
+    /// An unknown reason, in YouTube's wording.
+    Other(String),
+    /// No captions in the selected language; the video has these languages.
+    NoLanguage(Vec<LanguageTag>),
+    /// The video plays, but no audio URL works outside YouTube's own players.
+    NoPlainSound,
+    /// HTTP 403: the address, or this client on it, is blocked.
+    Forbidden,
+    /// The client's version is outdated.
+    TooOld,
+    /// The cookie consent page.
+    Consent,
+    /// Not player data.
+    NotPlayerData,
+    /// The request itself was rejected.
+    BadRequest(u16),
+    /// "Not available" on this client without a reason: another client may work.
+    WrongClient,
+
+    /// Translations are throttled, with the `Retry-After`; untranslated captions still work.
+    TranslationsThrottled(Option<Duration>),
+    /// No response.
+    Transport(HttpError),
+    /// No waiter is left.
+    Cancelled,
+}
+
+impl YouTubeFailure {
+    /// Whether another client is useless.
+    ///
+    /// The failure is then about the video, or YouTube blocks the address and each further request makes that worse.
+    pub(super) fn is_conclusive(&self) -> bool {
+        match self {
+            Self::BotCheck
+            | Self::Captcha
+            | Self::SessionLimit
+            | Self::TranslationsThrottled(_)
+            | Self::Cancelled => true,
+            Self::Transport(fault) => affects_every_client(fault),
+            other => other.is_about_the_video(),
+        }
+    }
+
+    /// Whether the egress address is the cause, so that another proxy may succeed.
+    pub(super) fn is_route_blocked(&self) -> bool {
+        matches!(
+            self,
+            Self::BotCheck | Self::Captcha | Self::SessionLimit | Self::Forbidden | Self::OtherVideo
+        )
+    }
+
+    /// How long to pause YouTube on the route of this failure.
+    ///
+    /// Only failures about the address count: the others may concern one video, and one video must not pause
+    /// YouTube for all.
+    pub(super) fn platform_pause(&self) -> Option<Duration> {
+        matches!(self, Self::BotCheck | Self::Captcha | Self::SessionLimit).then_some(BLOCKED_PAUSE)
+    }
+
+    /// Whether it is a property of the video, the same for every client.
+    fn is_about_the_video(&self) -> bool {
+        matches!(
+            self,
+            Self::Age
+                | Self::Private
+                | Self::Removed
+                | Self::RecordingRemoved
+                | Self::Region
+                | Self::Members
+                | Self::MusicPremium
+                | Self::Payment
+                | Self::Upcoming(_)
+                | Self::Live
+                | Self::JustEnded
+        )
+    }
+
+    /// Priority among the failures of several clients: the highest is reported.
+    ///
+    /// Captions that exist but cannot be fetched come before "no captions", which would be stored as an absence; a
+    /// sign of blocking comes before a plain "unavailable", which may be a consequence of it.
+    pub(super) fn weight(&self) -> u8 {
+        match self {
+            Self::Transport(HttpError::BudgetExhausted) => 5,
+            other if other.is_conclusive() => 100,
+            Self::Gated => 90,
+            Self::UnreadableCaptions(_) | Self::NoPlainSound => 85,
+            Self::NoLanguage(_) => 82,
+            Self::EmptyCaptions => 81,
+            Self::NoCaptions => 80,
+            Self::OtherVideo => 70,
+            Self::Forbidden => 65,
+            Self::Unavailable => 60,
+            Self::Login => 55,
+            Self::Other(_) => 50,
+            Self::Transport(_) => 45,
+            Self::NotPlayerData => 40,
+            Self::Consent => 35,
+            Self::TooOld => 30,
+            Self::BadRequest(_) => 20,
+            _ => 10,
+        }
+    }
+
+    /// The supply error to report.
+    pub(super) fn error(&self) -> SupplyError {
+        if let Self::Transport(fault) = self {
+            return fault.supply_error(Platform::YouTube);
+        }
+        let error = SupplyError::new(self.reason(), self.message());
+        // A single video may fail with an unknown reason, or have audio in other formats only.
+        let perhaps_the_video = matches!(self, Self::Other(_) | Self::NoPlainSound);
+        if perhaps_the_video { error.ambiguous() } else { error }
+    }
+
+    fn reason(&self) -> SupplyReason {
+        match self {
+            Self::BotCheck | Self::Captcha => SupplyReason::BotCheck,
+            Self::SessionLimit | Self::Forbidden => SupplyReason::Throttled(None),
+            Self::TranslationsThrottled(named) => SupplyReason::Throttled(*named),
+            Self::Age => SupplyReason::Age,
+            Self::Private => SupplyReason::Private,
+            Self::Removed | Self::RecordingRemoved | Self::Unavailable => SupplyReason::Removed,
+            Self::Region => SupplyReason::Region,
+            Self::Members | Self::MusicPremium => SupplyReason::Members,
+            Self::Payment => SupplyReason::Payment,
+            Self::Upcoming(start) => SupplyReason::Upcoming(*start),
+            Self::Live | Self::JustEnded => SupplyReason::Live,
+            Self::NoCaptions | Self::EmptyCaptions => SupplyReason::NoCaptions,
+            Self::NoLanguage(languages) => SupplyReason::NoLanguage(languages.clone()),
+            Self::OtherVideo => SupplyReason::OtherVideo,
+            Self::Login => SupplyReason::Login,
+            Self::TooOld => SupplyReason::Stale,
+            Self::Cancelled => SupplyReason::Cancelled,
+            Self::Gated | Self::UnreadableCaptions(_) | Self::Consent | Self::NotPlayerData => {
+                SupplyReason::Unreadable
+            }
+            // Not `Region`: it would be stored for a video that a newer client may be able to play.
+            Self::WrongClient
+            | Self::NoPlainSound
+            | Self::Other(_)
+            | Self::BadRequest(_)
+            | Self::Transport(_) => SupplyReason::PlatformFault,
+        }
+    }
+
+    fn message(&self) -> String {
+        let fixed = match self {
+            Self::Upcoming(Some(start)) => {
+                return format!(
+                    "The video has not started yet: it is scheduled for {start}. Try again after it."
+                );
+            }
+            Self::NoLanguage(languages) => return no_language(languages),
+            Self::UnreadableCaptions(what) => {
+                return format!("YouTube's captions of this video could not be read: {what}.");
+            }
+            Self::Other(words) => {
+                return format!(
+                    "YouTube does not play this video for this server. Its message: \"{words}\"."
+                );
+            }
+            Self::BadRequest(status) => {
+                return format!("YouTube rejected the request for this video (HTTP {status}).");
+            }
+            other => other.fixed_message(),
+        };
+        fixed.to_owned()
+    }
+
+    fn fixed_message(&self) -> &'static str {
+        match self {
+            Self::BotCheck => {
+                "YouTube requires a bot check: it blocks this server's address. Try \
+                 again later; the operator can set upstream.proxy."
+            }
+            Self::Captcha => {
+                "YouTube requires a captcha: it blocks this server's address. Try again later; the operator \
+                 can set upstream.proxy."
+            }
+            Self::SessionLimit => {
+                "YouTube rejects all requests from this server's address for up to an hour, since it sent \
+                 too many. Try again later; the operator can set upstream.proxy."
+            }
+            Self::Forbidden => {
+                "YouTube rejects requests from this server's address (HTTP 403). Try again later; the \
+                 operator can set upstream.proxy."
+            }
+            Self::Age => "YouTube shows this video only to logged-in adults.",
+            Self::Private => "This video is private.",
+            Self::Removed => "This video was removed from YouTube.",
+            Self::RecordingRemoved => "The recording of this live stream is not available.",
+            Self::Region => "This video is not available in the country of this server's address.",
+            Self::Members => "This video is only for members of its channel.",
+            Self::MusicPremium => "This video is only for members of YouTube Music Premium.",
+            Self::Payment => "This video must be bought or rented.",
+            Self::Upcoming(_) => "The video has not started yet. Try again after it.",
+            Self::Live => "The video is live: its captions appear after the stream.",
+            Self::JustEnded => {
+                "This live stream is over, and YouTube is still processing its recording. Try \
+                 again in some hours."
+            }
+            Self::Gated => {
+                "YouTube has captions for this video, but returned an empty response for them. Try again \
+                 later; if the error persists, the operator can update or reorder youtube.clients."
+            }
+            Self::NoCaptions => "This video has no captions.",
+            Self::EmptyCaptions => "This video's captions contain no text.",
+            Self::NoPlainSound => "YouTube provides the audio of this video to its own players only.",
+            Self::OtherVideo => {
+                "YouTube returned another video, as it does for blocked addresses. Try again \
+                 later; the operator can set upstream.proxy."
+            }
+            Self::Unavailable => {
+                "YouTube reports this video as unavailable: it was removed or never existed."
+            }
+            Self::Login => "YouTube shows this video only to logged-in viewers.",
+            Self::TooOld => {
+                "YouTube rejects the configured client versions as outdated. The operator can set newer ones in \
+                 youtube.clients, for example android@VERSION."
+            }
+            Self::Consent => {
+                "YouTube returned its consent page. The operator can set upstream.proxy \
+                 to a proxy in another country."
+            }
+            Self::NotPlayerData => "YouTube's response has an unknown format. Try again in a moment.",
+            Self::WrongClient => {
+                "YouTube offers this video to none of the configured clients, and names no reason. Try \
+                 again later; if the error persists, the operator can update or reorder youtube.clients."
+            }
+            Self::TranslationsThrottled(_) => {
+                "YouTube translates no more captions for this server's address for now. Try again later, or request \
+                 a language that the video has."
+            }
+            Self::Cancelled => "No waiter is left for this transcript.",
+            Self::UnreadableCaptions(_)
+            | Self::NoLanguage(_)
+            | Self::Other(_)
+            | Self::BadRequest(_)
+            | Self::Transport(_) => "YouTube returned no captions.",
+        }
+    }
+}
+
+fn no_language(languages: &[LanguageTag]) -> String {
+    let shown: Vec<_> = languages.iter().take(LANGUAGES_SHOWN).map(LanguageTag::as_str).collect();
+    let more = if languages.len() > shown.len() { " and others" } else { "" };
+    format!("This video has no captions in the requested language; it has {}{more}.", shown.join(", "))
+}
+
+/// Whether a transport error would affect every client.
+fn affects_every_client(fault: &HttpError) -> bool {
+    !matches!(
+        fault,
+        HttpError::Status(..) | HttpError::TooLarge | HttpError::DisallowedHost | HttpError::BudgetExhausted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_with_highest_weight_wins() {
+        let check = |expect: YouTubeFailure, others: &[YouTubeFailure]| {
+            for other in others {
+                assert!(expect.weight() > other.weight(), "{expect:?} must outrank {other:?}");
+            }
+        };
+        check(
+            YouTubeFailure::Members,
+            &[YouTubeFailure::WrongClient, YouTubeFailure::Unavailable, YouTubeFailure::TooOld],
+        );
+        check(
+            YouTubeFailure::NoCaptions,
+            &[YouTubeFailure::WrongClient, YouTubeFailure::Unavailable, YouTubeFailure::NotPlayerData],
+        );
+        check(
+            YouTubeFailure::Gated,
+            &[
+                YouTubeFailure::NoCaptions,
+                YouTubeFailure::EmptyCaptions,
+                YouTubeFailure::NoLanguage(Vec::new()),
+            ],
+        );
+        check(
+            YouTubeFailure::NoLanguage(Vec::new()),
+            &[YouTubeFailure::NoCaptions, YouTubeFailure::WrongClient],
+        );
+        check(YouTubeFailure::OtherVideo, &[YouTubeFailure::Unavailable]);
+        check(
+            YouTubeFailure::Unavailable,
+            &[YouTubeFailure::TooOld, YouTubeFailure::WrongClient, YouTubeFailure::Other(String::new())],
+        );
+        check(YouTubeFailure::TooOld, &[YouTubeFailure::WrongClient, YouTubeFailure::BadRequest(400)]);
+        check(YouTubeFailure::BotCheck, &[YouTubeFailure::Gated, YouTubeFailure::NoCaptions]);
+    }
+
+    #[test]
+    fn failure_conclusive_stops_other_clients() {
+        for failure in [
+            YouTubeFailure::BotCheck,
+            YouTubeFailure::Captcha,
+            YouTubeFailure::SessionLimit,
+            YouTubeFailure::Private,
+            YouTubeFailure::Upcoming(None),
+            YouTubeFailure::Transport(HttpError::Throttled(None)),
+            YouTubeFailure::Transport(HttpError::Timeout),
+        ] {
+            assert!(failure.is_conclusive(), "{failure:?}");
+        }
+        for failure in [
+            YouTubeFailure::WrongClient,
+            YouTubeFailure::Unavailable,
+            YouTubeFailure::NoCaptions,
+            YouTubeFailure::TooOld,
+            YouTubeFailure::OtherVideo,
+            YouTubeFailure::NoLanguage(Vec::new()),
+            YouTubeFailure::Transport(HttpError::Status(500, None)),
+        ] {
+            assert!(!failure.is_conclusive(), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn failure_message_is_a_sentence() {
+        for failure in [
+            YouTubeFailure::Upcoming(Some(Timestamp::from_millis(1_677_592_800_000))),
+            YouTubeFailure::Upcoming(None),
+            YouTubeFailure::UnreadableCaptions("it ended early".to_owned()),
+            YouTubeFailure::Other("Custom Reason".to_owned()),
+            YouTubeFailure::BadRequest(404),
+            YouTubeFailure::NoLanguage(vec![LanguageTag::english(); 30]),
+            YouTubeFailure::Cancelled,
+            YouTubeFailure::Gated,
+            YouTubeFailure::TooOld,
+            YouTubeFailure::Transport(HttpError::Timeout),
+            YouTubeFailure::Transport(HttpError::CoolingDown {
+                left: Duration::from_secs(7),
+                attempted: true,
+            }),
+            YouTubeFailure::Transport(HttpError::BudgetExhausted),
+            YouTubeFailure::TranslationsThrottled(None),
+            YouTubeFailure::WrongClient,
+        ] {
+            let error = failure.error();
+            assert!(error.message().ends_with('.') && !error.message().contains("  "), "{error}");
+        }
+        let error = YouTubeFailure::Upcoming(Some(Timestamp::from_millis(1_677_592_800_000))).error();
+        assert!(error.message().contains("2023-02-28T14:00:00Z"), "{error}");
+    }
+}

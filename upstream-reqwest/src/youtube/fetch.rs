@@ -1,0 +1,258 @@
+//! One attempt to fetch a video's captions: client by client, until one returns them.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use tokio::time::Instant;
+use transcript_core::{
+    archive::TrackSelector,
+    supplier::{SupplyMonitor, SupplyOutput, SupplyRequest},
+    transcript::{Segment, TrackInfo, Transcript},
+};
+
+use super::{
+    NAME, classify,
+    clients::ClientIdentity,
+    failure::YouTubeFailure,
+    player::{self, PlayerOutcome, VideoDetails},
+    request,
+    tracks::{TrackChoice, YouTubeTrack, YouTubeTrackList},
+};
+use crate::http::{EgressSession, HttpRequest, HttpResponse};
+
+/// How long the default transcript may delay the requested one.
+const EXTRA_TIMEOUT: Duration = Duration::from_secs(3);
+/// Maximum number of tracks of one language that are read until one has text.
+const EMPTY_TRACKS_MAX: usize = 3;
+
+/// One attempt, over one egress route until it is blocked.
+#[derive(Debug)]
+pub(super) struct YouTubeFetch<'a> {
+    pub(super) request: &'a SupplyRequest,
+    pub(super) monitor: &'a dyn SupplyMonitor,
+    pub(super) clients: &'a [ClientIdentity],
+    pub(super) deadline: Instant,
+    pub(super) session: EgressSession,
+    /// The visitor id that YouTube assigned in this attempt.
+    pub(super) visitor: Option<String>,
+}
+
+/// Why an attempt failed, and the route of the response that showed it.
+pub(super) struct AttemptFailure {
+    pub(super) failure: YouTubeFailure,
+    route: Option<usize>,
+}
+
+/// A client that received a track list whose best track could not be fetched.
+struct FallbackClient<'a> {
+    client: &'a ClientIdentity,
+    details: VideoDetails,
+    tracks: YouTubeTrackList,
+}
+
+impl<'a> YouTubeFetch<'a> {
+    /// Tries the clients in order.
+    ///
+    /// A conclusive failure ends the attempt; of several others the one with the highest weight is reported.
+    pub(super) async fn run(&mut self) -> Result<SupplyOutput, AttemptFailure> {
+        let mut failures: Vec<AttemptFailure> = Vec::new();
+        let mut fallbacks: Vec<FallbackClient<'a>> = Vec::new();
+        let clients = self.clients;
+        for (done, client) in clients.iter().enumerate() {
+            self.monitor.report_progress("tracks", done as u64, clients.len() as u64);
+            let failure = match self.player(client).await {
+                Ok((details, tracks)) => match self.best(client, &details, &tracks).await {
+                    Ok(supplied) => return Ok(supplied),
+                    Err(failure) => {
+                        fallbacks.push(FallbackClient { client, details, tracks });
+                        failure
+                    }
+                },
+                Err(failure) => failure,
+            };
+            tracing::debug!(client = %client, video = %self.request.video, ?failure, "client returned no captions");
+            let attempt_failure = self.attempt_failure(failure);
+            if attempt_failure.failure.is_conclusive() {
+                return Err(attempt_failure);
+            }
+            failures.push(attempt_failure);
+        }
+        // No client returns the best track: use the next best without a proof-of-origin token.
+        for fallback in fallbacks {
+            if !fallback.best_is_gated(&self.request.selector) {
+                continue;
+            }
+            let ungated = fallback.tracks.choose_instead(&self.request.selector, |track| !track.gated);
+            let Some(choice) = ungated else { continue };
+            let failure =
+                match self.supplied(fallback.client, &fallback.details, &fallback.tracks, choice).await {
+                    Ok(supplied) => return Ok(supplied),
+                    Err(failure) => failure,
+                };
+            let attempt_failure = self.attempt_failure(failure);
+            if attempt_failure.failure.is_conclusive() {
+                return Err(attempt_failure);
+            }
+            failures.push(attempt_failure);
+        }
+        let none = AttemptFailure { failure: YouTubeFailure::TooOld, route: None };
+        Err(failures.into_iter().reduce(higher_weight).unwrap_or(none))
+    }
+
+    pub(super) fn attempt_failure(&self, failure: YouTubeFailure) -> AttemptFailure {
+        AttemptFailure { failure, route: self.session.route() }
+    }
+
+    /// Cools the route down if a failure shows that YouTube blocks it. Returns whether another route is
+    /// available.
+    pub(super) fn cool_down_if_blocked(&mut self, attempt_failure: &AttemptFailure) -> bool {
+        if !attempt_failure.failure.is_route_blocked() {
+            return false;
+        }
+        if let Some(time) = attempt_failure.failure.platform_pause() {
+            self.session.pause_platform(attempt_failure.route, request::PLATFORM, time);
+        }
+        self.session.cool_down(attempt_failure.route)
+    }
+
+    /// The video's player data, as one client receives it.
+    async fn player(
+        &mut self,
+        client: &ClientIdentity,
+    ) -> Result<(VideoDetails, YouTubeTrackList), YouTubeFailure> {
+        self.check_cancelled()?;
+        let request = request::player(client, &self.request.video, self.visitor.as_deref());
+        let answer = self.send(&request).await?;
+        if let Some(failure) = answer.location.as_ref().and_then(classify::classify_redirect) {
+            return Err(failure);
+        }
+        let response = player::interpret(&answer.body, &self.request.video);
+        if response.visitor.is_some() {
+            self.visitor = response.visitor;
+        }
+        match (response.outcome, answer.status) {
+            (PlayerOutcome::Tracks { details, tracks }, status) if status.is_success() => {
+                Ok((details, tracks))
+            }
+            (PlayerOutcome::Failed(YouTubeFailure::NotPlayerData), StatusCode::FORBIDDEN) => {
+                Err(YouTubeFailure::Forbidden)
+            }
+            (PlayerOutcome::Failed(YouTubeFailure::NotPlayerData) | PlayerOutcome::Tracks { .. }, status)
+                if !status.is_success() =>
+            {
+                Err(YouTubeFailure::BadRequest(status.as_u16()))
+            }
+            (PlayerOutcome::Failed(failure), _) => Err(failure),
+            (PlayerOutcome::Tracks { .. }, _) => Err(YouTubeFailure::NotPlayerData),
+        }
+    }
+
+    /// The best track for the selector, unless it needs a proof-of-origin token.
+    async fn best(
+        &mut self,
+        client: &ClientIdentity,
+        details: &VideoDetails,
+        tracks: &YouTubeTrackList,
+    ) -> Result<SupplyOutput, YouTubeFailure> {
+        match tracks.choose(&self.request.selector) {
+            None => Err(YouTubeFailure::NoLanguage(tracks.languages())),
+            Some(choice) if choice.gated => Err(YouTubeFailure::Gated),
+            Some(choice) => self.supplied(client, details, tracks, choice).await,
+        }
+    }
+
+    /// The transcript of a choice and, if different, the default transcript.
+    async fn supplied(
+        &mut self,
+        client: &ClientIdentity,
+        details: &VideoDetails,
+        tracks: &YouTubeTrackList,
+        choice: TrackChoice,
+    ) -> Result<SupplyOutput, YouTubeFailure> {
+        let default = match self.request.selector {
+            TrackSelector::Default => None,
+            TrackSelector::Language(_) => tracks.choose(&TrackSelector::Default),
+        };
+        let default = default.filter(|default| *default != choice && !default.gated);
+        let of = 1 + u64::from(default.is_some());
+        self.monitor.report_progress("captions", 0, of);
+        let (choice, segments) = self.fetch_non_empty(client, tracks, choice).await?;
+        let mut found = vec![self.transcript(details, choice.info, segments)];
+        if let Some(default) = default {
+            self.monitor.report_progress("captions", 1, of);
+            // The requested transcript is complete: a failure of the default one must not discard or delay it.
+            let end = self.deadline.min(Instant::now() + EXTRA_TIMEOUT);
+            match self.fetch_captions_once(client, &default, end).await {
+                Ok(segments) => found.push(self.transcript(details, default.info, segments)),
+                Err(failure) => {
+                    let attempt_failure = self.attempt_failure(failure);
+                    self.cool_down_if_blocked(&attempt_failure);
+                }
+            }
+        }
+        self.monitor.report_progress("captions", of, of);
+        Ok(SupplyOutput { transcripts: found, known_tracks: tracks.infos() })
+    }
+
+    /// The text of a choice; if it is empty, that of another track in its language.
+    async fn fetch_non_empty(
+        &mut self,
+        client: &ClientIdentity,
+        tracks: &YouTubeTrackList,
+        choice: TrackChoice,
+    ) -> Result<(TrackChoice, Vec<Segment>), YouTubeFailure> {
+        let mut choice = choice;
+        let mut empty = Vec::new();
+        loop {
+            match self.captions(client, &choice).await {
+                Err(YouTubeFailure::EmptyCaptions) if empty.len() + 1 < EMPTY_TRACKS_MAX => {
+                    empty.push(choice.address)
+                }
+                result => return result.map(|segments| (choice, segments)),
+            }
+            let untried = |track: &YouTubeTrack| !empty.contains(&track.address);
+            let ungated =
+                tracks.choose_instead(&self.request.selector, |track| untried(track) && !track.gated);
+            choice = match ungated {
+                Some(ungated) => ungated,
+                None if tracks.choose_instead(&self.request.selector, untried).is_some() => {
+                    return Err(YouTubeFailure::Gated);
+                }
+                None => return Err(YouTubeFailure::EmptyCaptions),
+            };
+        }
+    }
+
+    fn transcript(&self, details: &VideoDetails, track: TrackInfo, segments: Vec<Segment>) -> Transcript {
+        Transcript {
+            video: self.request.video.clone(),
+            title: details.title.clone(),
+            author: details.author.clone(),
+            duration_ms: details.duration_ms,
+            track,
+            source: NAME.to_owned(),
+            segments,
+        }
+    }
+
+    pub(super) async fn send(&mut self, request: &HttpRequest) -> Result<HttpResponse, YouTubeFailure> {
+        self.session.send(request, self.deadline).await.map_err(YouTubeFailure::Transport)
+    }
+
+    pub(super) fn check_cancelled(&self) -> Result<(), YouTubeFailure> {
+        if self.monitor.is_cancelled() { Err(YouTubeFailure::Cancelled) } else { Ok(()) }
+    }
+}
+
+impl FallbackClient<'_> {
+    fn best_is_gated(&self, selector: &TrackSelector) -> bool {
+        self.tracks.choose(selector).is_some_and(|best| best.gated)
+    }
+}
+
+/// The failure with the higher weight.
+///
+/// Of equals the earlier one, since the clients are in order of preference.
+pub(super) fn higher_weight(one: AttemptFailure, other: AttemptFailure) -> AttemptFailure {
+    if other.failure.weight() > one.failure.weight() { other } else { one }
+}

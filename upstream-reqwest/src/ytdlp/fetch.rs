@@ -1,0 +1,331 @@
+//! One lookup by yt-dlp: the video's metadata, then the captions for the track selector.
+
+use std::{fs, io, path::Path, sync::Arc};
+
+use tempfile::TempDir;
+use tokio::time::Instant;
+use transcript_core::{
+    archive::TrackSelector,
+    supplier::{SupplyError, SupplyMonitor, SupplyOutput, SupplyReason, SupplyRequest},
+    time::Timestamp,
+    transcript::{Segment, Transcript, best_track},
+    video::Platform,
+};
+
+use super::{
+    NAME,
+    classify::{YtDlpFailure, caption_failure, classify_exit, explain_missing},
+    command,
+    info::{LiveStatus, YtDlpInfo, YtDlpTrack},
+};
+use crate::{
+    http::{HttpTransport, ProgramEgress},
+    instagram,
+    process::{ProgramCommand, ProgramExit},
+    social::{Media, SocialFailure, read},
+    tiktok, x, youtube,
+};
+
+/// Maximum size of a caption file in bytes.
+const CAPTIONS_MAX: u64 = 32 << 20;
+/// The stage that is reported to waiters.
+const STAGE: &str = "captions";
+
+/// Context of a lookup.
+pub(super) struct YtDlpFetch<'a> {
+    pub(super) program: &'a Path,
+    pub(super) http: &'a Arc<HttpTransport>,
+    pub(super) monitor: &'a dyn SupplyMonitor,
+    pub(super) deadline: Instant,
+}
+
+/// Remaining retries over other egress routes, and the error to report when none is left.
+struct EgressRetries {
+    retries: u32,
+    last_error: Option<SupplyError>,
+}
+
+impl YtDlpFetch<'_> {
+    /// The transcript for the selector and, if different, the default transcript.
+    pub(super) async fn supply(&self, request: &SupplyRequest) -> Result<SupplyOutput, SupplyError> {
+        let hosts = hosts_for(request.video.platform());
+        let mut retry_state = self.retry_state();
+        loop {
+            let egress = self.next_route(&mut retry_state, request)?;
+            match self.fetch_captions(&egress, request, hosts.captions).await {
+                Ok(supplied) => return Ok(supplied),
+                Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
+            }
+        }
+    }
+
+    /// Finds the audio of the video.
+    pub(super) async fn media(&self, request: &SupplyRequest) -> Result<Media, SupplyError> {
+        let hosts = hosts_for(request.video.platform());
+        let mut retry_state = self.retry_state();
+        loop {
+            let egress = self.next_route(&mut retry_state, request)?;
+            match self.fetch_media(&egress, request, hosts.files).await {
+                Ok(media) => return Ok(media),
+                Err(failure) => self.on_failure(&mut retry_state, request, &egress, &failure)?,
+            }
+        }
+    }
+
+    fn retry_state(&self) -> EgressRetries {
+        EgressRetries { retries: self.http.retries(), last_error: None }
+    }
+
+    /// The next egress route. If there is none, the error of the previous attempt is returned.
+    fn next_route(
+        &self,
+        retry_state: &mut EgressRetries,
+        request: &SupplyRequest,
+    ) -> Result<ProgramEgress, SupplyError> {
+        let platform = request.video.platform();
+        let egress = self.http.egress(hosts_for(platform).name).map_err(|fault| fault.supply_error(platform));
+        egress.map_err(|fault| retry_state.last_error.take().unwrap_or(fault))
+    }
+
+    /// Applies a failure to its egress route.
+    ///
+    /// # Errors
+    /// The failure, unless another route may succeed.
+    fn on_failure(
+        &self,
+        retry_state: &mut EgressRetries,
+        request: &SupplyRequest,
+        egress: &ProgramEgress,
+        failure: &YtDlpFailure,
+    ) -> Result<(), SupplyError> {
+        let platform = request.video.platform();
+        let error = failure.error(platform);
+        let Some(pause) = failure.route_block() else { return Err(error) };
+        if let Some(time) = pause {
+            self.http.pause_on_egress(egress, hosts_for(platform).name, time);
+        }
+        let has_others = self.http.cool_down_egress(egress);
+        if !has_others || retry_state.retries == 0 || Instant::now() >= self.deadline {
+            return Err(error);
+        }
+        retry_state.retries -= 1;
+        retry_state.last_error = Some(error);
+        Ok(())
+    }
+
+    /// The metadata of the video; fails if yt-dlp returns another video.
+    async fn fetch_info(
+        &self,
+        egress: &ProgramEgress,
+        folder: &Path,
+        request: &SupplyRequest,
+    ) -> Result<YtDlpInfo, YtDlpFailure> {
+        self.monitor.report_progress("looking", 0, 0);
+        let command = command::info_command(self.program, egress, folder, &request.video, self.deadline);
+        let exit = self.run(&command).await?;
+        // yt-dlp prints `null` after a failure.
+        let info = match exit.status {
+            Some(0) => {
+                YtDlpInfo::read(&exit.output).map_err(|_| unreadable("its output is not a JSON object"))?
+            }
+            status => return Err(classify_exit(status, &exit.errors, request.video.platform())),
+        };
+        if !info.is_of(&request.video) {
+            return Err(YtDlpFailure::Classified(SocialFailure::OtherVideo));
+        }
+        check_live(info.live_status_kind())?;
+        match explain_missing(&exit.errors, request.video.platform()) {
+            Some(failure) if info.has_no_media() => Err(failure),
+            _ => Ok(info),
+        }
+    }
+
+    async fn fetch_media(
+        &self,
+        egress: &ProgramEgress,
+        request: &SupplyRequest,
+        hosts: &'static [&'static str],
+    ) -> Result<Media, YtDlpFailure> {
+        let folder = create_folder()?;
+        let info = self.fetch_info(egress, folder.path(), request).await?;
+        let addresses = info.audio_urls(request.video.platform(), hosts);
+        if addresses.is_empty() {
+            return Err(unreadable("it names no audio file on a host of the platform"));
+        }
+        let details = info.details(request.video.platform());
+        Ok(Media {
+            video: request.video.clone(),
+            title: details.title,
+            author: details.author,
+            duration_ms: details.duration_ms,
+            // The spoken language is detected later.
+            language: None,
+            has_audio: None,
+            addresses,
+            hosts,
+            route: Some(egress.index()),
+        })
+    }
+
+    async fn fetch_captions(
+        &self,
+        egress: &ProgramEgress,
+        request: &SupplyRequest,
+        hosts: &[&str],
+    ) -> Result<SupplyOutput, YtDlpFailure> {
+        let folder = create_folder()?;
+        let info = self.fetch_info(egress, folder.path(), request).await?;
+        let tracks = info.tracks(request.video.platform());
+        let selected = choose(&tracks, request)?;
+        let input = info.to_input(&request.video, &selected, hosts);
+        let input = input.ok_or_else(|| unreadable("its captions are not on a host of the platform"))?;
+        let input_file = folder.path().join("given.json");
+        fs::write(&input_file, input.to_string()).map_err(folder_error)?;
+
+        self.monitor.report_progress(STAGE, 0, selected.len() as u64);
+        let keys: Vec<_> = selected.iter().map(|track| track.key.as_str()).collect();
+        let command = command::captions_command(
+            self.program,
+            egress,
+            folder.path(),
+            &request.video,
+            &input_file,
+            &keys,
+            self.deadline,
+        );
+        let exit = self.run(&command).await?;
+        let details = info.details(request.video.platform());
+        let mut found = Vec::new();
+        for (index, track) in selected.iter().enumerate() {
+            let segments = match read_captions(folder.path(), track) {
+                Ok(Some(segments)) => segments,
+                // The requested transcript is complete: a failure of the default one must not discard it.
+                Ok(None) | Err(_) if index > 0 => continue,
+                Ok(None) => {
+                    return Err(caption_failure(classify_exit(
+                        exit.status,
+                        &exit.errors,
+                        request.video.platform(),
+                    )));
+                }
+                Err(failure) => return Err(YtDlpFailure::Classified(failure)),
+            };
+            found.push(Transcript {
+                video: request.video.clone(),
+                title: details.title.clone(),
+                author: details.author.clone(),
+                duration_ms: details.duration_ms,
+                track: track.info.clone(),
+                source: NAME.to_owned(),
+                segments,
+            });
+        }
+        self.monitor.report_progress(STAGE, selected.len() as u64, selected.len() as u64);
+        Ok(SupplyOutput {
+            transcripts: found,
+            known_tracks: tracks.into_iter().map(|track| track.info).collect(),
+        })
+    }
+
+    async fn run(&self, program: &ProgramCommand) -> Result<ProgramExit, YtDlpFailure> {
+        program.run(self.monitor).await.map_err(YtDlpFailure::Program)
+    }
+}
+
+fn create_folder() -> Result<TempDir, YtDlpFailure> {
+    tempfile::Builder::new().prefix("verbatim-yt-dlp-").tempdir().map_err(folder_error)
+}
+
+/// Properties of a platform: its name in the transport, and the hosts of its captions and files.
+struct PlatformHosts {
+    name: &'static str,
+    captions: &'static [&'static str],
+    files: &'static [&'static str],
+}
+
+fn hosts_for(platform: Platform) -> PlatformHosts {
+    let (name, captions, files) = match platform {
+        Platform::YouTube => (youtube::request::PLATFORM, youtube::request::HOSTS, youtube::FILES),
+        Platform::TikTok => (tiktok::request::PLATFORM, tiktok::request::FILES, tiktok::request::FILES),
+        // Instagram has no captions.
+        Platform::Instagram => (instagram::request::PLATFORM, &[][..], instagram::request::FILES),
+        Platform::X => (x::request::PLATFORM, x::request::VIDEO, x::request::VIDEO),
+    };
+    PlatformHosts { name, captions, files }
+}
+
+/// The track for the selector, and the default track if different.
+fn choose<'a>(
+    tracks: &'a [YtDlpTrack],
+    request: &SupplyRequest,
+) -> Result<Vec<&'a YtDlpTrack>, YtDlpFailure> {
+    let mut languages: Vec<_> = Vec::new();
+    for track in tracks {
+        if !languages.contains(&track.info.language) {
+            languages.push(track.info.language.clone());
+        }
+    }
+    if request.video.platform() == Platform::TikTok && languages.len() > 1 {
+        // One of them is the original, the others are machine translations of it.
+        let error = unreadable_error("it does not distinguish the original captions from their translations");
+        return Err(YtDlpFailure::Reported(error.ambiguous()));
+    }
+    let best_for = |selector: &TrackSelector| {
+        best_track(tracks.iter().map(|track| &track.info), selector).and_then(|index| tracks.get(index))
+    };
+    let Some(best) = best_for(&request.selector) else {
+        return Err(YtDlpFailure::Classified(match request.selector {
+            TrackSelector::Language(_) if !languages.is_empty() => SocialFailure::NoLanguage(languages),
+            // A machine translation is never the default.
+            _ => SocialFailure::NoCaptions,
+        }));
+    };
+    // Two tracks with one key would be written to the same file.
+    let default = best_for(&TrackSelector::Default).filter(|default| default.key != best.key);
+    Ok([best].into_iter().chain(default).collect())
+}
+
+fn check_live(liveness: LiveStatus) -> Result<(), YtDlpFailure> {
+    let (reason, message) = match liveness {
+        LiveStatus::Past => return Ok(()),
+        LiveStatus::Now => (SupplyReason::Live, "The video is live; its captions appear after the stream."),
+        LiveStatus::Later(start) => {
+            let start = start.and_then(|seconds| seconds.checked_mul(1_000)).map(Timestamp::from_millis);
+            (SupplyReason::Upcoming(start), "The video has not started yet.")
+        }
+    };
+    Err(YtDlpFailure::Reported(SupplyError::new(reason, message)))
+}
+
+/// The segments in the caption file of a track; `None` if there is no file.
+fn read_captions(folder: &Path, track: &YtDlpTrack) -> Result<Option<Vec<Segment>>, SocialFailure> {
+    let prefix = format!("captions.{}.", track.key);
+    let files = fs::read_dir(folder).map_err(|error| SocialFailure::Unreadable(error.kind().to_string()))?;
+    let is_caption_file = |name: &str| {
+        name.strip_prefix(&prefix).is_some_and(|ending| !ending.is_empty() && !ending.contains('.'))
+    };
+    let file = files.flatten().find(|file| file.file_name().to_str().is_some_and(is_caption_file));
+    let Some(file) = file else { return Ok(None) };
+    if file.metadata().is_ok_and(|file| file.len() > CAPTIONS_MAX) {
+        return Err(SocialFailure::UnreadableCaptions("they are too large".to_owned()));
+    }
+    let body = fs::read(file.path()).map_err(|error| SocialFailure::Unreadable(error.kind().to_string()))?;
+    read(&body).map(Some)
+}
+
+fn unreadable(what: &str) -> YtDlpFailure {
+    YtDlpFailure::Reported(unreadable_error(what))
+}
+
+fn unreadable_error(what: &str) -> SupplyError {
+    SupplyError::new(SupplyReason::Unreadable, format!("The output of yt-dlp is unusable: {what}."))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes the error by value")]
+fn folder_error(error: io::Error) -> YtDlpFailure {
+    let message = format!(
+        "A temporary folder for yt-dlp could not be created ({}). The operator can free space in TMPDIR.",
+        error.kind()
+    );
+    YtDlpFailure::Reported(SupplyError::new(SupplyReason::Misconfigured, message))
+}

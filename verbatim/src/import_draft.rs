@@ -1,0 +1,141 @@
+//! A transcript to import, with its metadata.
+
+mod json;
+
+use transcript_core::{
+    Error, Result,
+    archive::TrackSelector,
+    captions::{self, Occurrences, ParsedCaptions},
+    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    video::VideoId,
+};
+
+/// Maximum size of a body in bytes.
+///
+/// It is larger than that of captions, since the JSON of the longest transcript spells out what captions abbreviate.
+pub const DRAFT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Maximum length of a given title or author, in characters.
+const TEXT_MAX: usize = 500;
+
+/// A transcript to import: the content of its body, completed by the caller.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImportDraft {
+    /// The video.
+    pub video: Option<VideoId>,
+    /// Title of the video.
+    pub title: Option<String>,
+    /// Publisher of the video.
+    pub author: Option<String>,
+    /// Duration of the video in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The language.
+    pub language: Option<LanguageTag>,
+    /// How the text was made; `None`: by a person.
+    pub kind: Option<TrackKind>,
+    /// Name of the track.
+    pub name: Option<String>,
+    /// Whether the track is known to be in the spoken language.
+    pub original: bool,
+    /// Supplier that the transcript came from; `None`: `import`.
+    pub source: Option<String>,
+    /// Version of our parsers that produced it, if one did.
+    pub parser_version: Option<u32>,
+    /// Selectors that it answered in the archive that it comes from.
+    pub selectors: Vec<TrackSelector>,
+    /// Known tracks of the video.
+    pub known_tracks: Vec<TrackInfo>,
+    /// Whether this is not a transcript but a withdrawal by the operator.
+    pub withdrawn: bool,
+    /// The segments, by start.
+    pub segments: Vec<Segment>,
+    /// Unreadable characters of the body, which are U+FFFD in the segments.
+    pub unreadable: Occurrences,
+    /// Cues with text that are left out, since their times are unreadable.
+    pub left_out: Occurrences,
+}
+
+/// Kinds of text in WebVTT that are not spoken in the video.
+const UNSPOKEN_KINDS: [&str; 3] = ["chapters", "descriptions", "metadata"];
+
+impl ImportDraft {
+    /// Reads the transcripts of a body in any known format; at least one.
+    ///
+    /// Known are captions (WebVTT, SRT, TTML, YouTube's XML and JSON), our own export, the JSON of the lookup API
+    /// (specification 2.2) and of the v1 API (specification 2.5), and the output of youtube-transcript-api: a list of
+    /// `{text, start, duration}`, an object with `snippets`, or an object from video ids to either.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`], naming what was found instead.
+    pub fn read(body: &[u8]) -> Result<Vec<Self>> {
+        if body.len() > DRAFT_BYTES_MAX {
+            let mib = DRAFT_BYTES_MAX / (1024 * 1024);
+            return Err(Error::invalid(format!("the body is larger than {mib} MiB")));
+        }
+        let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+        match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(b'[' | b'{') => json::read(text),
+            _ => Ok(vec![Self::from_captions(body)?]),
+        }
+    }
+
+    fn from_captions(body: &[u8]) -> Result<Self> {
+        let read = captions::parse_with_report(body).map_err(|error| Error::invalid(error.to_string()))?;
+        let ParsedCaptions { segments, unreadable, left_out, language, kind } = read;
+        if let Some(kind) = kind.filter(|kind| UNSPOKEN_KINDS.contains(&kind.as_str())) {
+            return Err(Error::invalid(format!(
+                "the header declares {kind}, which are not spoken in the video"
+            )));
+        }
+        let language = language.filter(|language| *language != LanguageTag::unknown());
+        Ok(Self { segments, unreadable, left_out, language, ..Self::default() })
+    }
+
+    /// Sets the video.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] if the body names another video.
+    pub fn set_video(&mut self, video: VideoId) -> Result<()> {
+        match &self.video {
+            Some(own) if *own != video => {
+                Err(Error::invalid(format!("the body names the video {own}, not {video}")))
+            }
+            _ => {
+                self.video = Some(video);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the language, whatever the body names.
+    pub fn set_language(&mut self, language: LanguageTag) {
+        if self.language.as_ref() != Some(&language) {
+            // The selectors of one language do not apply to another.
+            self.selectors.clear();
+            self.language = Some(language);
+        }
+    }
+
+    /// Sets title and author, if they are given.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Invalid`] if one of them has more than 500 characters.
+    pub fn set_metadata(&mut self, title: Option<&str>, author: Option<&str>) -> Result<()> {
+        for (name, given, own) in [("title", title, &mut self.title), ("author", author, &mut self.author)] {
+            if let Some(text) = text(name, given)? {
+                *own = Some(text);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(name: &str, text: Option<&str>) -> Result<Option<String>> {
+    let text = text.map(str::trim).filter(|text| !text.is_empty());
+    match text {
+        Some(text) if text.chars().count() > TEXT_MAX => {
+            Err(Error::invalid(format!("the {name} is too long: at most {TEXT_MAX} characters")))
+        }
+        text => Ok(text.map(str::to_owned)),
+    }
+}

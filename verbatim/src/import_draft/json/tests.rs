@@ -1,0 +1,132 @@
+use transcript_core::ErrorKind;
+
+use super::*;
+
+const SNIPPETS: &str = r#"[{"text":"b","start":2.5,"duration":1},{"text":"a","start":0.1,"duration":2.345},
+    {"text":" ","start":9,"duration":1}]"#;
+
+fn segments() -> Vec<Segment> {
+    vec![Segment::new("a", 100, 2_345), Segment::new("b", 2_500, 1_000)]
+}
+
+fn parse_single(body: &str) -> ImportDraft {
+    let mut drafts = ImportDraft::read(body.as_bytes()).unwrap_or_else(|error| panic!("{error}: {body}"));
+    assert_eq!(drafts.len(), 1, "{body}");
+    drafts.remove(0)
+}
+
+fn video() -> Option<VideoId> {
+    VideoId::new(Platform::YouTube, "dQw4w9WgXcQ").ok()
+}
+
+#[test]
+fn json_snippet_list_is_transcript() {
+    for body in [SNIPPETS.to_owned(), format!("\u{FEFF} \n[{SNIPPETS}]\n")] {
+        assert_eq!(
+            parse_single(&body),
+            ImportDraft { segments: segments(), ..ImportDraft::default() },
+            "{body}"
+        );
+    }
+    let ends = parse_single(r#"{"language":"en","segments":[{"text":"a","start":1,"end":2.5,"words":[]}]}"#);
+    assert_eq!(ends.segments, [Segment::new("a", 1_000, 1_500)]);
+}
+
+#[test]
+fn json_object_has_transcript_metadata() {
+    let english = LanguageTag::parse("en-GB").ok();
+    let expect = ImportDraft {
+        video: video(),
+        language: english,
+        kind: Some(TrackKind::Generated),
+        segments: segments(),
+        ..ImportDraft::default()
+    };
+    let library = format!(
+        r#"{{"snippets":{SNIPPETS},"video_id":"dQw4w9WgXcQ","language":"English","language_code":"en-GB",
+            "is_generated":true}}"#
+    );
+    assert_eq!(parse_single(&library), expect);
+    let v1 = format!(
+        r#"{{"video_id":"dQw4w9WgXcQ","title":"T","language":"en-GB","is_generated":true,"segments":{SNIPPETS}}}"#
+    );
+    assert_eq!(parse_single(&v1), ImportDraft { title: Some("T".to_owned()), ..expect });
+    let look_up = format!(
+        r#"{{"platform":"microblog","videoId":"20","available":true,"fromCache":true,"watchUrl":"x",
+            "source":"x-captions","transcript":{SNIPPETS}}}"#
+    );
+    let draft = parse_single(&look_up);
+    assert_eq!(draft.video, VideoId::new(Platform::X, "20").ok());
+    assert_eq!((draft.source.as_deref(), draft.segments), (Some("x-captions"), segments()));
+}
+
+#[test]
+fn json_object_by_video_has_several_transcripts() {
+    let document = format!(r#"{{"snippets":{SNIPPETS},"language_code":"de"}}"#);
+    let body = format!(r#"{{"dQw4w9WgXcQ":{SNIPPETS},"L1ghth0use1":{document}}}"#);
+    let drafts = ImportDraft::read(body.as_bytes()).unwrap();
+    let found: Vec<_> = drafts
+        .iter()
+        .map(|draft| {
+            (draft.video.as_ref().map(VideoId::id), draft.language.as_ref().map(LanguageTag::as_str))
+        })
+        .collect();
+    assert_eq!(found, [(Some("L1ghth0use1"), Some("de")), (Some("dQw4w9WgXcQ"), None)]);
+    let list = format!(
+        r#"[{{"video_id":"dQw4w9WgXcQ","snippets":{SNIPPETS}}},
+        {{"video_id":"L1ghth0use1","snippets":{SNIPPETS}}}]"#
+    );
+    assert_eq!(ImportDraft::read(list.as_bytes()).unwrap().len(), 2);
+}
+
+#[test]
+fn json_captions_are_read_as_captions() {
+    let body = r#"{"wireMagic":"pb3","events":[{"tStartMs":500,"dDurationMs":10,"segs":[{"utf8":"a"}]}]}"#;
+    assert_eq!(parse_single(body).segments, [Segment::new("a", 500, 10)]);
+    // A title does not identify a format.
+    let title = format!(r#"{{"title":"events","videoId":"dQw4w9WgXcQ","transcript":{SNIPPETS}}}"#);
+    assert_eq!(parse_single(&title).title.as_deref(), Some("events"));
+}
+
+#[test]
+fn json_without_transcript_returns_reason() {
+    let snippet = |fields: &str| format!("[{{\"text\":\"a\",{fields}}}]");
+    for (body, word) in [
+        ("[", "cannot be read"),
+        ("{", "cannot be read"),
+        (r#"{"wireMagic":"pb3","events":[{"tStartMs""#, ""),
+        ("[]", "empty"),
+        ("[[]]", ""),
+        ("{}", "contains no transcript"),
+        ("[1]", "cannot be read"),
+        (r#"{"error":"x"}"#, "known transcript format"),
+        (r#"{"available":false,"transcript":[],"failureReason":"no_captions"}"#, "no_captions"),
+        (r#"{"format":"verbatim-export/9","transcript":[]}"#, "verbatim-export/9"),
+        (r#"{"platform":"radio","videoId":"1","transcript":[]}"#, "unknown platform"),
+        (r#"{"videoId":"short","transcript":[]}"#, "11"),
+        (r#"{"language_code":"???","transcript":[]}"#, "language"),
+        (&format!("[{SNIPPETS},{SNIPPETS}]"), "video ids"),
+        (&snippet("\"start\":1"), "neither"),
+        (&snippet("\"start\":\"1\",\"duration\":1"), "cannot be read"),
+        (&snippet("\"start\":1e300,\"duration\":1"), "1,000 hours"),
+        (&snippet("\"start\":1e999,\"duration\":1"), "cannot be read"),
+        (&format!("[{}]", vec![r#"{"text":"a","start":0,"duration":1}"#; 100_001].join(",")), "100,000"),
+        (&"[".repeat(100_000), "cannot be read"),
+        (&format!("[{}0]", "0,".repeat(100_001)), "100,000"),
+        (
+            &format!("{{{}}}", (0..10_001).map(|n| format!("\"{n}\":0")).collect::<Vec<_>>().join(",")),
+            "10,000",
+        ),
+    ] {
+        match ImportDraft::read(body.as_bytes()) {
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Invalid);
+                assert!(error.message().contains(word), "{error}: {:.80}", body);
+                assert!(error.message().chars().count() < 400);
+            }
+            // An empty transcript is read here and rejected when it is stored.
+            Ok(drafts) => assert!(word.is_empty() && drafts[0].segments.is_empty(), "{body:.80}"),
+        }
+    }
+    assert!(ImportDraft::read(b"[\"\xFF\"]").is_err());
+}

@@ -1,0 +1,101 @@
+//! Common time and leader leases of the servers on one database.
+
+use std::time::Duration;
+
+use transcript_core::{Clock, Random, ids::Holder};
+
+use crate::system::SystemClock;
+
+/// The servers on one database, as one of them sees them. A server with its own storage is alone.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerGroup {
+    #[cfg(feature = "postgres")]
+    store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
+    /// Source of the time if the servers share only an archive.
+    #[cfg(feature = "postgres")]
+    archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
+    holder: Holder,
+}
+
+impl ServerGroup {
+    #[cfg(feature = "postgres")]
+    pub(crate) fn new(
+        store: Option<std::sync::Arc<storage_sqlx::PostgresStore>>,
+        archive: Option<std::sync::Arc<storage_sqlx::PostgresArchive>>,
+        random: &dyn Random,
+    ) -> Self {
+        Self { store, archive, holder: holder(random) }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn new(random: &dyn Random) -> Self {
+        Self { holder: holder(random) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn single_server(random: &dyn Random) -> Self {
+        Self {
+            #[cfg(feature = "postgres")]
+            store: None,
+            #[cfg(feature = "postgres")]
+            archive: None,
+            holder: holder(random),
+        }
+    }
+
+    /// Sets the clock to the database time, which all servers share.
+    ///
+    /// Leases and holds then end at the same time for all servers, even if the clock of a machine is wrong.
+    ///
+    /// # Errors
+    /// The database is unavailable.
+    pub(crate) async fn sync_clock(&self, clock: &SystemClock) -> transcript_core::Result<()> {
+        #[cfg(feature = "postgres")]
+        {
+            let started = clock.elapsed_ms();
+            let theirs = match (&self.store, &self.archive) {
+                (Some(store), _) => store.now().await?,
+                (None, Some(archive)) => archive.now().await?,
+                (None, None) => return Ok(()),
+            };
+            clock.set(theirs.as_millis(), started, clock.elapsed_ms());
+        }
+        #[cfg(not(feature = "postgres"))]
+        let _ = clock;
+        Ok(())
+    }
+
+    /// Tries to lead a job; no other server leads it for `lasting`, or until the lead is released.
+    pub(crate) async fn try_lead(&self, name: &'static str, clock: &dyn Clock, lasting: Duration) -> bool {
+        #[cfg(feature = "postgres")]
+        if let Some(store) = &self.store {
+            let now = clock.now();
+            let expires_at = now.plus(lasting);
+            return store.try_lead(name, &self.holder, now, expires_at).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, name, "leader lease request failed");
+                false
+            });
+        }
+        let _ = (name, clock, lasting, &self.holder);
+        true
+    }
+
+    /// Releases the lead of a job.
+    pub(crate) async fn release_lead(&self, name: &'static str, clock: &dyn Clock) {
+        #[cfg(feature = "postgres")]
+        if let Some(store) = &self.store {
+            let now = clock.now();
+            if let Err(error) = store.try_lead(name, &self.holder, now, now).await {
+                // The lease expires anyway.
+                tracing::debug!(%error, name, "leader lease release failed");
+            }
+        }
+        #[cfg(not(feature = "postgres"))]
+        let _ = (name, clock);
+    }
+}
+
+fn holder(random: &dyn Random) -> Holder {
+    let name: String = random.bytes(16).iter().map(|byte| format!("{byte:02x}")).collect();
+    Holder::new(format!("server-{name}"))
+}

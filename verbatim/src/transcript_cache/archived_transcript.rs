@@ -1,0 +1,86 @@
+//! An archived transcript that may still be encoded.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock, Weak},
+};
+
+use transcript_core::{
+    Result,
+    archive::{LazyTranscript, StoredTranscript},
+};
+
+use super::CacheState;
+use crate::GetRequest;
+
+/// An archived transcript, decoded on first access. A clone shares the decoded form.
+#[derive(Clone)]
+pub struct ArchivedTranscript(Arc<ArchivedState>);
+
+struct ArchivedState {
+    revision: u32,
+    /// The decoded transcript.
+    read: OnceLock<StoredTranscript>,
+    /// `None` if it was decoded from the start.
+    lazy: Option<LazyEntry>,
+}
+
+/// A lazy transcript, and the cache whose entry is replaced once it is decoded.
+pub(super) struct LazyEntry {
+    pub(super) lazy: Arc<dyn LazyTranscript>,
+    pub(super) state: Weak<Mutex<CacheState>>,
+    pub(super) request: Arc<GetRequest>,
+}
+
+impl fmt::Debug for ArchivedTranscript {
+    /// Without the text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArchivedTranscript")
+            .field("revision", &self.0.revision)
+            .field("is_read", &self.0.read.get().is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ArchivedTranscript {
+    pub(super) fn decoded(stored: StoredTranscript) -> Self {
+        Self(Arc::new(ArchivedState { revision: stored.revision, read: stored.into(), lazy: None }))
+    }
+
+    pub(super) fn lazy(lazy: LazyEntry) -> Self {
+        let revision = lazy.lazy.revision();
+        Self(Arc::new(ArchivedState { revision, read: OnceLock::new(), lazy: Some(lazy) }))
+    }
+
+    /// As [`StoredTranscript::revision`].
+    pub fn revision(&self) -> u32 {
+        self.0.revision
+    }
+
+    /// Returns the transcript; the first call decodes it and checks its digest.
+    ///
+    /// Decoding takes a fraction of a millisecond per hour of speech.
+    ///
+    /// # Errors
+    /// [`transcript_core::ErrorKind::Corrupt`] if the archived data is damaged.
+    pub fn read(&self) -> Result<&StoredTranscript> {
+        let state = &self.0;
+        let (None, Some(lazy)) = (state.read.get(), &state.lazy) else {
+            return state.read.get().ok_or_else(missing_form);
+        };
+        let stored = lazy.lazy.load()?;
+        // In a forked child the mutex may stay locked, so the cache is skipped then.
+        if let Some(state) = lazy.state.upgrade()
+            && let Ok(mut cache) = state.try_lock()
+        {
+            cache.replace_decoded(&lazy.request, &lazy.lazy, &stored);
+        }
+        // A concurrent caller has decoded the same transcript.
+        Ok(state.read.get_or_init(|| stored))
+    }
+}
+
+#[cold]
+fn missing_form() -> transcript_core::Error {
+    transcript_core::Error::unexpected("a transcript is neither decoded nor lazy")
+}

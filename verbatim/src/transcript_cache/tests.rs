@@ -1,0 +1,270 @@
+use std::time::Duration;
+
+use super::*;
+use crate::{GetOutcome, ImportRequest, Options, StorageOptions, SupplierOptions};
+
+const LINK: &str = "https://youtu.be/dQw4w9WgXcQ";
+
+fn request(link: &str) -> Arc<GetRequest> {
+    Arc::new(GetRequest { link: link.to_owned(), language: None })
+}
+
+async fn import(parts: &Verbatim, link: &str, text: &str, replace: bool) {
+    let captions = format!("1\n00:00:01,000 --> 00:00:02,000\n{text}\n");
+    let import = ImportRequest {
+        link: link.to_owned(),
+        captions: captions.into_bytes(),
+        language: Some("en".to_owned()),
+        title: None,
+        author: None,
+        generated: false,
+        replace,
+    };
+    parts.import(import).await.unwrap();
+}
+
+async fn text(cache: &TranscriptCache) -> String {
+    if let Some(archived) = cache.get(&request(LINK)).await {
+        return decoded_text(&archived);
+    }
+    match cache.verbatim().get(GetRequest::clone(&request(LINK))).await.unwrap() {
+        GetOutcome::Found(found) => panic!("{found:?}"),
+        GetOutcome::Missing(missing) => missing.reason.as_str().to_owned(),
+    }
+}
+
+/// Requests twice, so that the transcript is cached.
+async fn cached_text(cache: &TranscriptCache) -> String {
+    text(cache).await;
+    let text = text(cache).await;
+    assert!(cache.state().transcripts.contains_key(&request(LINK)));
+    text
+}
+
+fn decoded_text(archived: &ArchivedTranscript) -> String {
+    archived.read().unwrap().transcript.segments[0].text.clone()
+}
+
+async fn open_cache(bytes_max: u64) -> TranscriptCache {
+    let options = Options { suppliers: SupplierOptions::none(), ..Options::default() };
+    TranscriptCache::new(Verbatim::open(options).await.unwrap(), bytes_max)
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_entry_is_revalidated_after_max_age() {
+    let cache = open_cache(1 << 20).await;
+    import(cache.verbatim(), LINK, "one", false).await;
+    assert!(cache.peek(&request(LINK)).is_none());
+    assert_eq!(text(&cache).await, "one");
+    // A first request is not cached.
+    assert!(cache.peek(&request(LINK)).is_none());
+    assert_eq!(text(&cache).await, "one");
+    assert!(cache.peek(&request(LINK)).is_some());
+    assert!(cache.peek(&request("dQw4w9WgXcQ")).is_none());
+    assert!(
+        cache
+            .peek(&GetRequest { language: Some("de".to_owned()), ..GetRequest::clone(&request(LINK)) })
+            .is_none()
+    );
+    // A change by another caller is detected once the counter is too old.
+    import(cache.verbatim(), LINK, "two", true).await;
+    tokio::time::advance(COUNTER_AGE_MAX).await;
+    assert!(cache.peek(&request(LINK)).is_none());
+    assert_eq!(text(&cache).await, "two");
+    // Nothing has changed: the entry is valid without another read.
+    tokio::time::advance(COUNTER_AGE_MAX).await;
+    assert_eq!(cache.refresh_counter().await, Some(1));
+    assert_eq!(decoded_text(&cache.peek(&request(LINK)).unwrap()), "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_invalidated_after_delete_is_empty() {
+    let cache = open_cache(1 << 20).await;
+    import(cache.verbatim(), LINK, "one", false).await;
+    assert_eq!(cached_text(&cache).await, "one");
+    let video = cache.verbatim().known_video(LINK).await.unwrap();
+    cache.verbatim().delete(&video).await.unwrap();
+    cache.invalidate_all();
+    assert!(cache.peek(&request(LINK)).is_none());
+    import(cache.verbatim(), LINK, "two", false).await;
+    assert_eq!(text(&cache).await, "two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_read_before_invalidation_is_not_stored() {
+    let cache = open_cache(1 << 20).await;
+    import(cache.verbatim(), LINK, "one", false).await;
+    let invalidations = cache.refresh_counter().await.unwrap();
+    let stored = cache.get(&request(LINK)).await.unwrap().read().unwrap().clone();
+    cache.invalidate_all();
+    let now = cache.refresh_counter().await.unwrap();
+    let insert = |invalidations| {
+        cache.cache_unless_invalidated(
+            request(LINK),
+            CachedForm::Decoded(stored.clone()),
+            invalidations,
+            None,
+        );
+    };
+    insert(invalidations);
+    assert!(cache.peek(&request(LINK)).is_none());
+    insert(now);
+    assert!(cache.peek(&request(LINK)).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_size_is_bounded() {
+    let cache = open_cache(20_000).await;
+    for number in 0..20 {
+        let link = format!("{number:011}");
+        import(cache.verbatim(), &link, &"x".repeat(4_000), false).await;
+        for _ in 0..2 {
+            cache.get(&request(&link)).await.unwrap();
+        }
+    }
+    {
+        let state = cache.state();
+        assert_eq!((state.transcripts.len(), state.order.len()), (3, 3));
+        assert!(state.bytes <= 20_000);
+    }
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(cache.peek(&request(&format!("{:011}", 19))).is_some());
+    assert!(cache.peek(&request(&format!("{:011}", 1))).is_none());
+    import(cache.verbatim(), LINK, &"x".repeat(30_000), false).await;
+    for _ in 0..2 {
+        assert_eq!(text(&cache).await.len(), 30_000);
+    }
+    assert!(cache.peek(&request(LINK)).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cache_scan_evicts_nothing() {
+    let cache = open_cache(20_000).await;
+    import(cache.verbatim(), LINK, "one", false).await;
+    assert_eq!(cached_text(&cache).await, "one");
+    let links: Vec<_> = (0..20).map(|number| format!("{number:011}")).collect();
+    for link in &links {
+        import(cache.verbatim(), link, &"x".repeat(4_000), false).await;
+    }
+    // In the second round no key is in the ghost list any more.
+    for link in links.iter().chain(&links) {
+        cache.get(&request(link)).await.unwrap();
+        assert!(cache.peek(&request(link)).is_none());
+    }
+    assert!(cache.peek(&request(LINK)).is_some());
+    // Requested again while its key is in the ghost list.
+    cache.get(&request(&links[19])).await.unwrap();
+    assert!(cache.peek(&request(&links[19])).is_some());
+}
+
+#[cfg(feature = "sqlite")]
+mod on_disk {
+    use super::*;
+
+    /// On a file, whose transcripts stay lazy until they are accessed.
+    async fn open_cache(bytes_max: u64) -> (TranscriptCache, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+        let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
+        (TranscriptCache::new(Verbatim::open(options).await.unwrap(), bytes_max), folder)
+    }
+
+    fn link(number: u32) -> String {
+        format!("{number:011}")
+    }
+
+    fn is_read(cache: &TranscriptCache, number: u32) -> Option<bool> {
+        let state = cache.state();
+        state.transcripts.get(&request(&link(number))).map(|(form, _)| matches!(form, CachedForm::Decoded(_)))
+    }
+
+    #[tokio::test]
+    async fn cache_decoded_entry_counts_decoded_size() {
+        let (cache, _folder) = open_cache(20_000).await;
+        for number in 1..=8 {
+            import(cache.verbatim(), &link(number), &"x".repeat(6_000), false).await;
+            assert_eq!(is_read(&cache, number), None);
+            for _ in 0..2 {
+                let archived = cache.get(&request(&link(number))).await.unwrap();
+                assert_eq!(archived.revision(), 1);
+            }
+        }
+        // All lazy entries fit.
+        assert!((1..=8).all(|number| is_read(&cache, number) == Some(false)));
+        assert!(cache.state().bytes < 8_000);
+        let third = cache.get(&request(&link(3))).await.unwrap();
+        assert_eq!(decoded_text(&third).len(), 6_000);
+        assert_eq!(is_read(&cache, 3), Some(true));
+        // Two more decoded entries leave no room for others.
+        for number in [7, 8] {
+            decoded_text(&cache.get(&request(&link(number))).await.unwrap());
+        }
+        assert_eq!((is_read(&cache, 1), is_read(&cache, 3)), (None, None));
+        assert_eq!((is_read(&cache, 7), is_read(&cache, 8)), (Some(true), Some(true)));
+        let state = cache.state();
+        assert_eq!(state.bytes, state.transcripts.values().map(|(_, bytes)| bytes).sum::<u64>());
+        assert!(state.bytes <= 20_000);
+        // An evicted transcript stays usable for its holder.
+        drop(state);
+        assert_eq!(decoded_text(&third).len(), 6_000);
+    }
+
+    #[tokio::test]
+    async fn cache_late_decode_replaces_no_newer_entry() {
+        let (cache, _folder) = open_cache(1 << 20).await;
+        import(cache.verbatim(), LINK, "one", false).await;
+        cached_text(&cache).await;
+        cache.invalidate_all();
+        let one = cache.get(&request(LINK)).await.unwrap();
+        import(cache.verbatim(), LINK, "two", true).await;
+        cache.invalidate_all();
+        let two = cache.get(&request(LINK)).await.unwrap();
+        assert_eq!((decoded_text(&one), one.revision()), ("one".to_owned(), 1));
+        assert_eq!((decoded_text(&two), two.revision()), ("two".to_owned(), 2));
+        assert_eq!(text(&cache).await, "two");
+    }
+
+    #[tokio::test]
+    async fn cache_sees_foreign_change_after_max_age() {
+        let (cache, folder) = open_cache(1 << 20).await;
+        import(cache.verbatim(), LINK, "one", false).await;
+        assert_eq!(cached_text(&cache).await, "one");
+        let storage = StorageOptions::ArchiveFile(folder.path().join("archive.db"));
+        let options = Options { storage, suppliers: SupplierOptions::none(), ..Options::default() };
+        let other = Verbatim::open(options).await.unwrap();
+        import(&other, LINK, "two", true).await;
+        tokio::time::sleep(COUNTER_AGE_MAX).await;
+        assert_eq!(text(&cache).await, "two");
+        other.delete(&other.known_video(LINK).await.unwrap()).await.unwrap();
+        tokio::time::sleep(COUNTER_AGE_MAX).await;
+        assert!(cache.get(&request(LINK)).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn cache_entry_with_old_counter_is_not_stored() {
+        let (cache, _folder) = open_cache(1 << 20).await;
+        import(cache.verbatim(), LINK, "one", false).await;
+        assert_eq!(text(&cache).await, "one");
+        let invalidations = cache.state().invalidations;
+        let before = Instant::now();
+        let lazy = {
+            let VideoLink::Video(video) = VideoLink::parse(LINK).unwrap() else { panic!("{LINK}") };
+            cache
+                .verbatim()
+                .transcripts()
+                .find_lazy(&video, &archive::TrackSelector::Default)
+                .await
+                .unwrap()
+                .unwrap()
+        };
+        import(cache.verbatim(), LINK, "two", true).await;
+        tokio::time::sleep(COUNTER_AGE_MAX).await;
+        cache.refresh_counter().await.unwrap();
+        let changes = Some((lazy.change_counter(), before));
+        let archived =
+            cache.cache_unless_invalidated(request(LINK), CachedForm::Lazy(lazy), invalidations, changes);
+        assert_eq!(decoded_text(&archived), "one");
+        assert!(cache.peek(&request(LINK)).is_none());
+        assert_eq!(text(&cache).await, "two");
+    }
+}
