@@ -132,7 +132,7 @@ async fn order_repeated_returns_same_order() {
         (None, Some("true"))
     );
     check(&post_once(&service, &key, BUY, "mine", two).await, 400, "Idempotency-Key: this key was used");
-    check(&post_once(&service, &key, BUY, "", one).await, 400, "Idempotency-Key: give");
+    check(&post_once(&service, &key, BUY, "", one).await, 400, "Idempotency-Key: use");
     // The same idempotency key on another route or of another account is a different one.
     assert_eq!(post_once(&service, &key, SUBSCRIBE, "mine", "{\"plan\": \"pro\"}").await.status, 200);
     let ben = service.account("ben@example.org").await;
