@@ -54,7 +54,7 @@ fn start_fixture(proxy: &ReplayProxy) -> Result<FetchFixture> {
 }
 
 impl FetchFixture {
-    /// Fetches these videos, [`AT_ONCE`] at a time; returns the wall time.
+    /// Fetches these videos, [`CONCURRENCY`] at a time; returns the wall time.
     async fn fetch(&self, videos: &[String]) -> Result<Duration> {
         let bearer = format!("Bearer {}", self.key);
         let started = Instant::now();

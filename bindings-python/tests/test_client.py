@@ -117,7 +117,7 @@ def test_lookup_key_is_charged(server):
     with pytest.raises(vt.NoCaptions) as raised:
         client.get("https://youtu.be/vb-private0")
     assert raised.value.reason == "no_captions"
-    with pytest.raises(ValueError, match="account"):
+    with pytest.raises(ValueError, match="v1 API"):
         client.get(LINK, "de")
     other = Client(server.address, server.command("keys", "create"))
     assert other.get("https://youtu.be/vb-tracks-0").from_cache
