@@ -54,9 +54,6 @@ const BANNED_PREFIXES: &[&str] = &["what_", "who_", "whoever_", "whose_", "nobod
 /// Parts of identifiers that are never used.
 const BANNED_PARTS: &[&str] = &["_who_", "surface_a", "surface_b"];
 
-/// Identifiers that a path may contain, with the reason.
-const ALLOWED_IDENTIFIERS: &[(&str, &str, &str)] = &[];
-
 /// Places whose types mirror those of the core, or the other side's, under the same names.
 const MIRRORS: &[(&str, &str)] = &[
     ("bindings-uniffi", "records for Kotlin and Swift"),
@@ -68,9 +65,6 @@ const MIRRORS: &[(&str, &str)] = &[
     ("reference-server/src/config", "settings that fill the options"),
     ("storage-sqlx/src/postgres", "the twin of the SQLite side"),
 ];
-
-/// Public type names that are defined more than once on purpose, with the reason.
-const SHARED_NAMES: &[(&str, &str)] = &[];
 
 fn is_free(source: &SourceFile) -> bool {
     FREE.iter().any(|(path, _)| source.path == *path || source.is_within(path))
@@ -133,14 +127,9 @@ fn banned_identifiers(source: &SourceFile) -> Vec<Violation> {
     };
     let mut found = Vec::new();
     identifiers(tokens, &mut found);
-    let is_allowed = |name: &str| {
-        ALLOWED_IDENTIFIERS
-            .iter()
-            .any(|(path, allowed, _)| name == *allowed && (source.path == *path || source.is_within(path)))
-    };
     found
         .into_iter()
-        .filter(|ident| is_banned_identifier(&ident.to_string()) && !is_allowed(&ident.to_string()))
+        .filter(|ident| is_banned_identifier(&ident.to_string()))
         .map(|ident| {
             source
                 .violation(ident.span().start().line, format!("{ident}: see the naming rules of {GLOSSARY}"))
@@ -185,9 +174,6 @@ fn repeated_types<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec<
             continue;
         }
         for (name, line) in public_types(source) {
-            if SHARED_NAMES.iter().any(|(shared, _)| *shared == name) {
-                continue;
-            }
             let here = format!("{}:{line}", source.path);
             if let Some(other) = first.get(&name) {
                 violations.push(
