@@ -158,7 +158,7 @@ async fn plus_subject_is_limited_to_three_live_keys() -> Result<()> {
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((3_500..=3_600).contains(&wait), "{wait}");
     assert!(
-        refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("(3)")),
+        refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("3 keys")),
         "{}",
         refused.text()
     );
