@@ -9,8 +9,8 @@ use anyhow::Result;
 use serde_json::json;
 use tempfile::TempDir;
 use transcript_core::{
-    captions,
-    transcript::{Transcript, markdown, prose, srt, webvtt},
+    captions::{self, write_srt, write_webvtt},
+    transcript::{Transcript, markdown, prose},
     video::VideoLink,
     wire::lookup::Segment,
 };
@@ -108,8 +108,8 @@ fn caption_file() -> Result<()> {
         ("as JSON", time_of(wire)),
         ("as prose", time_of(|| prose(segments))),
         ("as Markdown", time_of(|| markdown(&transcript))),
-        ("as SRT", time_of(|| srt(segments))),
-        ("as WebVTT", time_of(|| webvtt(segments))),
+        ("as SRT", time_of(|| write_srt(segments))),
+        ("as WebVTT", time_of(|| write_webvtt(segments))),
     ];
     for (form, time) in forms {
         line(&format!("rendered {form}"), time * 1e6, "µs");

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use transcript_core::{
+    body::segments::{self, Segment},
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
     video::{Platform, VideoId},
-    wire::{lookup::Segment, segments},
 };
 
 /// Fields of the document, with the names and units of the lookup API where that has them.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use transcript_core::{
     Error, ErrorKind, Retry,
     accounts::{ChatParams, TranscriptParams, V1Error, VerifyOutcome},
+    captions,
     chat::{ChatRole, ChatTurn},
     lookup::{
         Availability, CreateKeyOutcome, CreateKeyRequest, EntitlementProof, FailureReason, KeyOrigin,
@@ -163,8 +164,8 @@ impl LocalConnection {
         let format_text: fn(&transcript::Transcript) -> String = match format {
             "text" => |transcript| transcript::prose(&transcript.segments),
             "md" => transcript::markdown,
-            "srt" => |transcript| transcript::srt(&transcript.segments),
-            "vtt" => |transcript| transcript::webvtt(&transcript.segments),
+            "srt" => |transcript| captions::write_srt(&transcript.segments),
+            "vtt" => |transcript| captions::write_webvtt(&transcript.segments),
             _ => {
                 return Err(PyValueError::new_err(format!(
                     "format must be 'text', 'md', 'srt' or 'vtt', not {format:?}"

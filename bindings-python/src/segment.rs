@@ -11,7 +11,7 @@ use pyo3::{
     sync::PyOnceLock,
     types::{PyDict, PyFloat, PyList, PySlice, PyString, PyTuple},
 };
-use transcript_core::{captions::TIME_MAX_MS, transcript};
+use transcript_core::{transcript, transcript::TIME_MAX_MS};
 
 /// A text with its start and duration.
 ///

@@ -12,6 +12,7 @@ use pyo3::{
 };
 use transcript_core::{
     archive::StoredTranscript,
+    captions,
     transcript::{self, LanguageTag, TrackInfo, TrackKind},
     video::{VideoId, VideoLink},
 };
@@ -258,13 +259,13 @@ impl Transcript {
     /// The transcript as SRT subtitles.
     fn srt(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
-        Ok(py.detach(|| transcript::srt(&inner.segments)))
+        Ok(py.detach(|| captions::write_srt(&inner.segments)))
     }
 
     /// The transcript as WebVTT subtitles.
     fn vtt(&self, py: Python<'_>) -> PyResult<String> {
         let inner = self.inner(py)?;
-        Ok(py.detach(|| transcript::webvtt(&inner.segments)))
+        Ok(py.detach(|| captions::write_webvtt(&inner.segments)))
     }
 
     /// The segments as dictionaries with `text`, `start` and `duration` (seconds), as `pandas.DataFrame` accepts them.

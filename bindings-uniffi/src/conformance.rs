@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use transcript_core::{
     PageRequest, Timestamp,
     archive::{Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, LeaseOutcome, TrackSelector},
+    body::segments,
     directory::{
         self as core, Account, AccountRef, AddKeyOutcome, Directory, EraseOutcome, LookupKey, NewKeyRecord,
         RedeemRequest, RenewRequest, RotateOutcome, VerificationToken,
@@ -18,7 +19,6 @@ use transcript_core::{
     memory::{MemoryArchive, MemoryDirectory, MemoryLedger},
     testing::{ConformanceCase, archive_cases, directory_cases, ledger_cases},
     video::{ShortLink, VideoId},
-    wire::segments,
 };
 use verbatim::{GetOutcome, GetRequest};
 

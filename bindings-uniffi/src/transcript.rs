@@ -120,8 +120,8 @@ pub(crate) fn format_transcript(transcript: &transcript::Transcript, format: Tra
     match format {
         TranscriptFormat::Text => transcript::prose(&transcript.segments),
         TranscriptFormat::Markdown => transcript::markdown(transcript),
-        TranscriptFormat::Srt => transcript::srt(&transcript.segments),
-        TranscriptFormat::WebVtt => transcript::webvtt(&transcript.segments),
+        TranscriptFormat::Srt => captions::write_srt(&transcript.segments),
+        TranscriptFormat::WebVtt => captions::write_webvtt(&transcript.segments),
     }
 }
 

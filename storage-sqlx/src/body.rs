@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use transcript_core::{
     Error, Result,
     archive::{StoredBody, content_digest},
+    body::segments,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::VideoId,
-    wire::segments,
 };
 
 use crate::{codec, error::corrupt};

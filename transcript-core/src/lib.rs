@@ -8,6 +8,7 @@
 
 pub mod accounts;
 pub mod archive;
+pub mod body;
 pub mod captions;
 pub mod chat;
 pub mod directory;

@@ -9,9 +9,9 @@ use storage_sqlx::{
 };
 use transcript_core::{
     archive::{Archive as _, content_digest},
+    body::segments,
     captions::{CaptionFormat, parse_as},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
-    wire::segments,
 };
 
 use super::{compact, put_all};

@@ -8,8 +8,9 @@ use std::{
 
 use tempfile::NamedTempFile;
 use transcript_core::{
+    captions::{write_srt, write_webvtt},
     page::{PAGE_LIMIT, PageRequest},
-    transcript::{markdown, prose, srt, webvtt},
+    transcript::{markdown, prose},
     video::VideoId,
 };
 use verbatim::{TranscriptExport, Verbatim, withdrawal_to_json};
@@ -186,8 +187,8 @@ fn render(archived: &TranscriptExport, format: OutputFormat) -> Result<(String, 
         OutputFormat::Json => (archived.to_json()?, "json"),
         OutputFormat::Text => (prose(&transcript.segments), "txt"),
         OutputFormat::Md => (markdown(transcript), "md"),
-        OutputFormat::Srt => (srt(&transcript.segments), "srt"),
-        OutputFormat::Vtt => (webvtt(&transcript.segments), "vtt"),
+        OutputFormat::Srt => (write_srt(&transcript.segments), "srt"),
+        OutputFormat::Vtt => (write_webvtt(&transcript.segments), "vtt"),
     })
 }
 

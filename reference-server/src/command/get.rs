@@ -1,8 +1,9 @@
 //! `verbatim get`: prints a transcript.
 
 use transcript_core::{
+    captions::{write_srt, write_webvtt},
     lookup::{Availability, LookupResponse},
-    transcript::{LanguageTag, markdown, prose, srt, webvtt},
+    transcript::{LanguageTag, markdown, prose},
     video::VideoLink,
     wire::lookup::TranscriptResult,
 };
@@ -56,8 +57,8 @@ fn text(verbatim: &Verbatim, found: &FoundTranscript, format: OutputFormat) -> R
     match format {
         OutputFormat::Text => Ok(prose(&transcript.segments)),
         OutputFormat::Md => Ok(markdown(transcript)),
-        OutputFormat::Srt => Ok(srt(&transcript.segments)),
-        OutputFormat::Vtt => Ok(webvtt(&transcript.segments)),
+        OutputFormat::Srt => Ok(write_srt(&transcript.segments)),
+        OutputFormat::Vtt => Ok(write_webvtt(&transcript.segments)),
         OutputFormat::Json => {
             let video = &transcript.video;
             let answer = LookupResponse {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use transcript_core::{
+    captions,
     ledger::terms::AllowancePeriod,
     lookup::{AttributionTag, FailureReason, KeyPlan, LookupOptions},
     transcript,
@@ -80,12 +81,12 @@ pub(super) fn markdown() -> String {
 
 /// Transcript as SRT subtitles.
 pub(super) fn srt() -> String {
-    transcript::srt(&segments())
+    captions::write_srt(&segments())
 }
 
 /// Transcript as WebVTT subtitles.
 pub(super) fn webvtt() -> String {
-    transcript::webvtt(&segments())
+    captions::write_webvtt(&segments())
 }
 
 /// Failure as text: a sentence, then the watch page's address on the last line.

@@ -4,11 +4,9 @@ use std::{cell::RefCell, io};
 
 use sha2::{Digest, Sha256};
 use transcript_core::{
+    body::zstd_frame::ZstdFrame,
     lookup::ArchivedResponse,
-    wire::{
-        lookup::{AFTER_SEGMENTS, TranscriptResult},
-        zstd_frame::ZstdFrame,
-    },
+    wire::lookup::{AFTER_SEGMENTS, TranscriptResult},
 };
 use zstd::bulk::Decompressor;
 

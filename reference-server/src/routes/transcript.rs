@@ -13,8 +13,9 @@ use http::{
     header::{CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER, VARY},
 };
 use transcript_core::{
+    captions::{write_srt, write_webvtt},
     lookup::{Availability, FailureReason, LookupRequest, LookupResponse, ReferenceError},
-    transcript::{TrackInfo, markdown, prose, srt, webvtt},
+    transcript::{TrackInfo, markdown, prose},
     wire::lookup::TranscriptResult,
 };
 use verbatim::service::HOP;
@@ -159,10 +160,10 @@ fn render(answer: &LookupResponse, format: ResponseFormat) -> RenderedBody {
             RenderedBody { kind: MARKDOWN, bytes: markdown(&stored.transcript).into_bytes() }
         }
         (ResponseFormat::Srt, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: SRT, bytes: srt(&stored.transcript.segments).into_bytes() }
+            RenderedBody { kind: SRT, bytes: write_srt(&stored.transcript.segments).into_bytes() }
         }
         (ResponseFormat::WebVtt, Availability::Available { stored, .. }) => {
-            RenderedBody { kind: WEBVTT, bytes: webvtt(&stored.transcript.segments).into_bytes() }
+            RenderedBody { kind: WEBVTT, bytes: write_webvtt(&stored.transcript.segments).into_bytes() }
         }
         (ResponseFormat::Json | ResponseFormat::Page, _) | (_, Availability::Unavailable { .. }) => {
             // The wire types always serialize.

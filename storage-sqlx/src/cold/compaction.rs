@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::runtime::Handle;
-use transcript_core::{Error, ErrorKind, Result, archive::CompactOutcome, video::VideoId, wire::segments};
+use transcript_core::{Error, ErrorKind, Result, archive::CompactOutcome, body::segments, video::VideoId};
 
 use super::{Dictionary, Packer, unpack};
 use crate::body::{EncodedBody, damaged};

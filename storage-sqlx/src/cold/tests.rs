@@ -2,9 +2,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use transcript_core::{
-    captions::{TIME_MAX_MS, parse, sniff},
+    body::segments,
+    captions::{parse, sniff},
+    transcript::TIME_MAX_MS,
     video::{Platform, VideoId},
-    wire::segments,
 };
 
 use super::*;

@@ -5,7 +5,7 @@
 //! one begins, and in some files all are equally long. The encoder uses the guess that is exact most often; nearly
 //! all differences are then zero.
 
-use transcript_core::{captions::TIME_MAX_MS, transcript::Segment};
+use transcript_core::{transcript::Segment, transcript::TIME_MAX_MS};
 
 /// A guess for the length of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

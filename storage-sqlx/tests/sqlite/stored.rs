@@ -7,8 +7,8 @@ use storage_sqlx::{SqliteArchive, SqliteOptions};
 use transcript_core::{
     ErrorKind,
     archive::{Archive, FindOutcome, PutRequest, TrackSelector, content_digest},
+    body::segments,
     transcript::Segment,
-    wire::segments,
 };
 
 use crate::{

@@ -70,8 +70,7 @@ use crate::{
     },
     error::Result,
     ledger::Ledger,
-    limits::RateLimiter,
-    lookup::network::NetworkHasher,
+    limits::{RateLimiter, network::NetworkHasher},
     time::{Clock, Random},
 };
 

@@ -13,9 +13,11 @@ pub use digest::content_digest;
 pub use lazy_transcript::LazyTranscript;
 pub use records::{
     Absence, ArchiveStats, ArchivedTrack, CompactOutcome, CompactRequest, FetchLease, FindOutcome,
-    KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript, TrackSelector,
+    KNOWN_TRACKS_MAX, LeaseOutcome, PutRequest, StoredTranscript,
 };
 pub use stored_body::StoredBody;
+
+pub use crate::transcript::TrackSelector;
 
 use crate::{
     error::Result,

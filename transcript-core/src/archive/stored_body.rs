@@ -5,7 +5,7 @@ use bytes::Bytes;
 /// Segments of a transcript in the form in which they are sent.
 ///
 /// It makes archived responses cheap: the server sends it without decompressing, parsing, checking and encoding
-/// it; see [`crate::wire::zstd_frame`]. The rest of the transcript, including its title, is only returned by
+/// it; see [`crate::body::zstd_frame`]. The rest of the transcript, including its title, is only returned by
 /// [`super::Archive::find`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBody {
@@ -13,7 +13,7 @@ pub struct StoredBody {
     pub content_sha256: Vec<u8>,
     /// Name of the supplier of the transcript.
     pub source: String,
-    /// Output of [`crate::wire::segments::write`] as one zstd frame.
+    /// Output of [`crate::body::segments::write`] as one zstd frame.
     ///
     /// The frame has no dictionary and a window of at most 8 MiB.
     ///

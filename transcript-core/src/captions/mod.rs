@@ -13,37 +13,39 @@
 //! ```
 
 mod cue_collector;
-pub(crate) mod cue_file;
+mod cue_file;
 mod decimal;
 mod encoding;
 mod error;
 mod json3;
 mod lenient;
-pub(crate) mod markup;
+mod markup;
 mod parsed;
 mod raw_timedtext;
-pub(crate) mod rolling;
+mod rolling;
 mod sniff;
 mod srt;
 mod srv3;
 mod timedtext;
-pub(crate) mod timing;
+mod timing;
 mod ttml;
 mod ttml_time;
 mod utterances;
 mod webvtt;
+mod write;
 mod xml;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cue_collector::is_blank;
+use cue_collector::is_blank;
 pub use error::{CaptionError, CaptionErrorKind};
 pub use parsed::{LINES_MAX, Occurrences, ParsedCaptions};
 pub use raw_timedtext::{RawCue, parse_raw_timedtext};
 pub use sniff::sniff;
+pub use write::{write_srt, write_webvtt};
 
-use crate::transcript::Segment;
+use crate::transcript::{SEGMENTS_MAX, Segment, TIME_MAX_MS};
 
 /// Version of these parsers, stored with every transcript.
 ///
@@ -52,14 +54,6 @@ pub const PARSER_VERSION: u32 = 2;
 
 /// Maximum size of a body in bytes: 40 times the size of 50 minutes of word-timed captions.
 pub const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
-
-/// Maximum number of segments of a body.
-pub const SEGMENTS_MAX: usize = 100_000;
-
-/// Latest start and end, in milliseconds: 1,000 hours.
-///
-/// A segment that starts later is dropped; one that ends later is shortened.
-pub const TIME_MAX_MS: u64 = 1_000 * 60 * 60 * 1_000;
 
 /// Maximum nesting depth of elements in an XML body.
 pub const DEPTH_MAX: usize = 64;

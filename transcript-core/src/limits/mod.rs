@@ -1,5 +1,7 @@
 //! Rate limits over sliding windows.
 
+pub(crate) mod network;
+
 use std::fmt;
 
 use async_trait::async_trait;

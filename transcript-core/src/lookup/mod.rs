@@ -16,7 +16,6 @@ mod flow;
 mod keys;
 mod languages;
 mod listing;
-pub(crate) mod network;
 mod options;
 mod payment;
 mod plan;
@@ -45,7 +44,7 @@ use crate::{
     engine::{Transcripts, retry::with_timeout},
     error::Result,
     ledger::Ledger,
-    limits::{LimitOutcome, LimitRequest, RateLimiter},
+    limits::{LimitOutcome, LimitRequest, RateLimiter, network::NetworkHasher},
     time::{Clock, Random, Timestamp},
 };
 
@@ -73,7 +72,7 @@ pub struct LookupDeps {
 pub struct Lookup {
     deps: Arc<LookupDeps>,
     /// Digests networks, so that no address is stored.
-    networks: network::NetworkHasher,
+    networks: NetworkHasher,
     /// Signs visitors' names and challenges.
     keyed_digest: visitor::KeyedDigest,
     /// Browser challenges; without it, visitors get archived transcripts only.
@@ -93,7 +92,7 @@ impl Lookup {
     pub async fn open(parts: LookupDeps, secrets: &dyn SecretStore) -> Result<Self> {
         let secret = secrets.get_or_create("server", parts.random.bytes(SECRET_LENGTH)).await?;
         let (networks, keyed_digest) =
-            (network::NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
+            (NetworkHasher::new(secret.clone()), visitor::KeyedDigest::new(secret));
         Ok(Self { deps: Arc::new(parts), networks, keyed_digest, challenges: None, entitlements: None })
     }
 

@@ -17,13 +17,13 @@ use crate::{
         Absence, Archive, ArchiveStats, ArchivedTrack, FetchLease, FindOutcome, LeaseOutcome, PutRequest,
         StoredBody, StoredTranscript, TrackSelector, content_digest,
     },
+    body::{segments, zstd_frame},
     error::{Error, ErrorKind, Result, Retry},
     ids::{Cursor, Holder},
     page::{Page, PageRequest},
     time::Timestamp,
     transcript::{TrackInfo, Transcript},
     video::{Platform, ShortLink, VideoId},
-    wire::{segments, zstd_frame},
 };
 
 /// An in-memory [`Archive`]. A clone is the same archive.

@@ -9,9 +9,8 @@ use async_trait::async_trait;
 pub use error::{SupplyError, SupplyReason};
 
 use crate::{
-    archive::TrackSelector,
     time::Timestamp,
-    transcript::{TrackInfo, Transcript},
+    transcript::{TrackInfo, TrackSelector, Transcript},
     video::{Platform, ShortLink, VideoId},
 };
 

@@ -1,11 +1,14 @@
 //! Size limits of a transcript. The size of external input is never trusted.
 
 use super::{Segment, Transcript};
-use crate::{
-    captions::{SEGMENTS_MAX, TIME_MAX_MS},
-    error::{Error, Result},
-};
+use crate::error::{Error, Result};
 
+/// Maximum number of segments.
+pub const SEGMENTS_MAX: usize = 100_000;
+/// Latest start and longest duration, in milliseconds: 1,000 hours.
+///
+/// A caption parser drops a segment that starts later, and shortens one that ends later.
+pub const TIME_MAX_MS: u64 = 1_000 * 60 * 60 * 1_000;
 /// Maximum number of bytes of text in all segments together.
 pub const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum number of bytes of a title, an author's name or a track's name.

@@ -6,24 +6,21 @@ mod markdown;
 mod markdown_escape;
 #[cfg(test)]
 mod markdown_tests;
-mod paragraph;
+pub(crate) mod paragraph;
 mod prose;
 mod segment;
-mod srt;
-mod subtitle_cue;
+mod selector;
 mod track;
-mod webvtt;
 
 pub use language::LanguageTag;
-pub use limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
+pub use limits::{NAME_BYTES_MAX, SEGMENTS_MAX, TEXT_BYTES_MAX, TIME_MAX_MS};
 pub use markdown::{format_timestamp, markdown};
 pub(crate) use paragraph::{PAUSE_MS, append, ends_sentence, is_unspaced};
 pub use paragraph::{Paragraph, paragraphs};
 pub use prose::prose;
 pub use segment::Segment;
-pub use srt::srt;
+pub use selector::TrackSelector;
 pub use track::{TrackInfo, TrackKind, best_track};
-pub use webvtt::webvtt;
 
 use serde::{Deserialize, Serialize};
 

@@ -121,7 +121,7 @@ pub(crate) fn is_unspaced(c: char) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -132,7 +132,7 @@ pub(super) mod tests {
     }
 
     /// Segments with arbitrary texts.
-    pub(in crate::transcript) fn any_segments() -> impl Strategy<Value = Vec<Segment>> {
+    pub(crate) fn any_segments() -> impl Strategy<Value = Vec<Segment>> {
         let text = prop_oneof![
             "\\PC{0,30}",
             "[ -~\n]{0,30}",

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::LanguageTag;
-use crate::archive::TrackSelector;
+use super::{LanguageTag, TrackSelector};
 
 /// Origin of a track's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::segments::{self, seconds};
+pub use crate::body::segments::Segment;
 use crate::{
+    body::segments,
     error::{Error, Result},
     lookup::{
         ArchivedResponse, Availability, IssuedLookupKey, KeyStatus as Status, KeyUsage, LookupResponse,
     },
-    transcript,
 };
 #[cfg(feature = "openapi")]
 use crate::{
@@ -16,34 +16,6 @@ use crate::{
     lookup::{CreateKeyRequest, FailureReason, KeyPlan},
     video::Platform,
 };
-
-/// Segment (specification 2.1); times are in seconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "openapi",
-    derive(schemars::JsonSchema),
-    schemars(description = "A segment; times are seconds.")
-)]
-pub struct Segment {
-    /// The text.
-    pub text: String,
-    /// When it starts, in seconds.
-    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
-    pub start: f64,
-    /// How long it lasts, in seconds.
-    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
-    pub duration: f64,
-}
-
-impl From<&transcript::Segment> for Segment {
-    fn from(segment: &transcript::Segment) -> Self {
-        Self {
-            text: segment.text.clone(),
-            start: seconds(segment.start_ms),
-            duration: seconds(segment.duration_ms),
-        }
-    }
-}
 
 /// JSON response of a lookup (specification 2.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,6 @@
 
 pub mod lookup;
 mod problem;
-pub mod segments;
 pub mod v1;
-pub mod zstd_frame;
 
 pub use problem::Problem;

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use transcript_core::{
     archive::TrackSelector,
+    body::segments,
     lookup::FailureReason,
     supplier::{SupplyError, SupplyOutput, SupplyReason, SupplyRequest},
     time::Timestamp,
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript, best_track},
-    wire::{lookup::TranscriptResult, segments},
+    wire::lookup::TranscriptResult,
 };
 
 use super::{

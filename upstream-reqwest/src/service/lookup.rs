@@ -2,13 +2,11 @@
 
 use http::{HeaderName, HeaderValue, Method};
 use transcript_core::{
+    body::segments,
     lookup::{AttributionTag, VideoReference},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId},
-    wire::{
-        lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
-        segments,
-    },
+    wire::lookup::{CreateKeyResponse, KeyRequest, KeyStatus, TranscriptResult},
 };
 
 use super::{

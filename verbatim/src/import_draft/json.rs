@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use transcript_core::{
     Error, Result,
     archive::{KNOWN_TRACKS_MAX, TrackSelector},
-    captions::{self, CaptionFormat, Occurrences, SEGMENTS_MAX},
-    transcript::{LanguageTag, Segment, TrackInfo, TrackKind},
+    captions::{self, CaptionFormat, Occurrences},
+    transcript::{LanguageTag, SEGMENTS_MAX, Segment, TIME_MAX_MS, TrackInfo, TrackKind},
     video::{Platform, VideoId},
 };
 
@@ -270,7 +270,7 @@ fn clean_foreign(mut segments: Vec<Segment>) -> (Vec<Segment>, Occurrences) {
 /// Seconds as the nearest millisecond.
 fn millis(seconds: f64) -> Result<u64> {
     let millis = (seconds * 1000.0).round();
-    if millis.is_finite() && millis >= 0.0 && millis <= captions::TIME_MAX_MS as f64 {
+    if millis.is_finite() && millis >= 0.0 && millis <= TIME_MAX_MS as f64 {
         // The value is within the bounds and has no fraction.
         Ok(millis as u64)
     } else {

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, de::IgnoredAny};
 use transcript_core::{
-    captions::TIME_MAX_MS,
+    transcript::TIME_MAX_MS,
     transcript::{LanguageTag, NAME_BYTES_MAX, TrackKind},
     video::{Platform, VideoId, VideoLink},
 };

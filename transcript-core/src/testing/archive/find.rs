@@ -1,7 +1,7 @@
 //! Conformance cases of `find`: the archived state of a selector.
 
 use super::*;
-use crate::captions::TIME_MAX_MS;
+use crate::transcript::TIME_MAX_MS;
 
 /// An empty archive returns nothing.
 pub async fn empty_archive_returns_not_found(store: ArchiveStore) {

@@ -5,8 +5,8 @@
 use super::*;
 use crate::{
     archive::StoredBody,
+    body::{segments, zstd_frame::ZstdFrame},
     testing::run_concurrently,
-    wire::{segments, zstd_frame::ZstdFrame},
 };
 
 async fn body(store: &ArchiveStore, number: u32, selector: &TrackSelector) -> Option<StoredBody> {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     accounts::{ChatCredits, PreparedChat},
+    body::segments::seconds,
     chat::Citation,
-    wire::segments::seconds,
 };
 
 /// Body of `POST /api/v1/chat` (specification 4.5).

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    body::segments::{self, Segment},
     transcript::{LanguageTag, TrackInfo, TrackKind, Transcript},
     video::{Platform, VideoId, VideoLink},
-    wire::{lookup::Segment, segments},
 };
 
 /// Transcript (specification 2.5), the response of `GET /api/v1/transcript`.

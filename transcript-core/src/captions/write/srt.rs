@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use html_escape::decode_html_entities;
 
-use super::{
-    Segment,
-    subtitle_cue::{escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues},
+use super::subtitle_cue::{
+    escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues,
 };
-use crate::captions::{
-    markup::strip_with_overrides,
-    timing::{ARROW, TimingLine},
+use crate::{
+    captions::{
+        markup::strip_with_overrides,
+        timing::{ARROW, TimingLine},
+    },
+    transcript::Segment,
 };
 
 /// Renders segments as SRT, with `\n` line ends.
@@ -21,15 +23,15 @@ use crate::captions::{
 /// space, because players would take it for the end of the cue.
 ///
 /// ```
-/// use transcript_core::transcript::{Segment, srt};
+/// use transcript_core::{captions::write_srt, transcript::Segment};
 ///
 /// let segments = [Segment::new("Tom & Ann", 500, 2_000), Segment::new("List<T>", 2_000, 1_000)];
 /// assert_eq!(
-///     srt(&segments),
+///     write_srt(&segments),
 ///     "1\n00:00:00,500 --> 00:00:02,000\nTom & Ann\n\n2\n00:00:02,000 --> 00:00:03,000\nList<T>\n"
 /// );
 /// ```
-pub fn srt(segments: &[Segment]) -> String {
+pub fn write_srt(segments: &[Segment]) -> String {
     let cues = subtitle_cues(segments);
     let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
     for (index, cue) in cues.iter().enumerate() {
@@ -112,12 +114,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        captions::write::subtitle_cue::tests::read_back_segments,
         captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
-        transcript::{paragraph::tests::any_segments, subtitle_cue::tests::read_back_segments},
+        transcript::paragraph::tests::any_segments,
     };
 
     fn check_round_trip(segments: &[Segment]) {
-        let file = srt(segments);
+        let file = write_srt(segments);
         let expect = read_back_segments(segments);
         match parse_as(CaptionFormat::Srt, file.as_bytes()) {
             Ok(found) => assert_eq!(found, expect, "{file:?}"),
@@ -152,14 +155,14 @@ mod tests {
         ] {
             let segments = [Segment::new(text, 0, 1_000), Segment::new(format!("{text} x"), 1_000, 500)];
             check_round_trip(&segments);
-            assert_eq!(parse(srt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
+            assert_eq!(parse(write_srt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
         }
     }
 
     #[test]
     fn srt_plain_text_is_not_escaped() {
         for text in ["AT&T & co", "1 < 2 > 0", "List<T>", "{curly}", "a --> b", "x -- y"] {
-            assert!(srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{text}\n")), "{text:?}");
+            assert!(write_srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{text}\n")), "{text:?}");
         }
     }
 
@@ -171,7 +174,7 @@ mod tests {
             ("5\n10,000,000 people", "5\n&#49;0,000,000 people"),
             ("5\n6\nseven", "5\n6\nseven"),
         ] {
-            assert!(srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{expect}\n")), "{text:?}");
+            assert!(write_srt(&[Segment::new(text, 0, 1)]).ends_with(&format!("\n{expect}\n")), "{text:?}");
         }
     }
 
@@ -193,7 +196,7 @@ mod tests {
     proptest! {
         #[test]
         fn srt_shortcuts_equal_reference(segments in any_segments()) {
-            prop_assert_eq!(srt(&segments), render_reference(&segments));
+            prop_assert_eq!(write_srt(&segments), render_reference(&segments));
         }
 
         #[test]
@@ -209,7 +212,7 @@ mod tests {
             let segments: Vec<_> =
                 texts.into_iter().zip(0..).map(|(text, n)| Segment::new(text, n * 10, 30)).collect();
             check_round_trip(&segments);
-            prop_assert_eq!(srt(&segments), render_reference(&segments));
+            prop_assert_eq!(write_srt(&segments), render_reference(&segments));
         }
     }
 }

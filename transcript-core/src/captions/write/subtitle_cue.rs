@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::Segment;
-use crate::captions::{
-    cue_file::{BLANK_LINE_MARK, is_marked_blank},
-    is_blank,
-    rolling::repeats,
-    timing::ARROW,
+use crate::{
+    captions::{
+        cue_file::{BLANK_LINE_MARK, is_marked_blank},
+        is_blank,
+        rolling::repeats,
+        timing::ARROW,
+    },
+    transcript::Segment,
 };
 
 /// Segment as a subtitle file shows it.
@@ -125,7 +127,7 @@ pub(super) mod tests {
     /// The segments that are read back from a subtitle file of these segments.
     ///
     /// None if no segment has a readable character: parsers reject such a file.
-    pub(in crate::transcript) fn read_back_segments(segments: &[Segment]) -> Vec<Segment> {
+    pub(in crate::captions::write) fn read_back_segments(segments: &[Segment]) -> Vec<Segment> {
         let is_readable = |c: char| !c.is_whitespace() && !matches!(c, char::REPLACEMENT_CHARACTER | '\0');
         let cues = subtitle_cues(segments);
         if !cues.iter().any(|cue| cue.text.chars().any(is_readable)) {

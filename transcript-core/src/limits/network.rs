@@ -9,11 +9,8 @@ use std::{
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::{
-    ledger::terms::AllowancePeriod,
-    limits::{LIMIT_MAX, LimitRequest},
-    time::Timestamp,
-};
+use super::{LIMIT_MAX, LimitRequest};
+use crate::{ledger::terms::AllowancePeriod, time::Timestamp};
 
 /// Factor between the limit of a /64 and that of its /48.
 const PREFIX_48_FACTOR: u32 = 4;

@@ -1,9 +1,9 @@
 //! A transcript as WebVTT subtitles.
 
-use super::{
-    Segment,
-    subtitle_cue::{escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues},
+use super::subtitle_cue::{
+    escape_times, has_two_times, push_times, push_with_marked_blank_lines, subtitle_cues,
 };
+use crate::transcript::Segment;
 
 /// Renders segments as WebVTT, with `\n` line ends.
 ///
@@ -12,12 +12,12 @@ use super::{
 /// zero width space, because players would take it for the end of the cue.
 ///
 /// ```
-/// use transcript_core::transcript::{Segment, webvtt};
+/// use transcript_core::{captions::write_webvtt, transcript::Segment};
 ///
 /// let segments = [Segment::new("List<T> & co", 500, 2_000)];
-/// assert_eq!(webvtt(&segments), "WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nList&lt;T&gt; &amp; co\n");
+/// assert_eq!(write_webvtt(&segments), "WEBVTT\n\n00:00:00.500 --> 00:00:02.500\nList&lt;T&gt; &amp; co\n");
 /// ```
-pub fn webvtt(segments: &[Segment]) -> String {
+pub fn write_webvtt(segments: &[Segment]) -> String {
     let cues = subtitle_cues(segments);
     let mut file = String::with_capacity(cues.iter().map(|cue| cue.text.len() + FRAME_BYTES).sum());
     file.push_str("WEBVTT\n");
@@ -55,12 +55,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        captions::write::subtitle_cue::tests::read_back_segments,
         captions::{CaptionErrorKind, CaptionFormat, parse, parse_as},
-        transcript::{paragraph::tests::any_segments, subtitle_cue::tests::read_back_segments},
+        transcript::paragraph::tests::any_segments,
     };
 
     fn check_round_trip(segments: &[Segment]) {
-        let file = webvtt(segments);
+        let file = write_webvtt(segments);
         let expect = read_back_segments(segments);
         match parse_as(CaptionFormat::WebVtt, file.as_bytes()) {
             Ok(found) => assert_eq!(found, expect, "{file:?}"),
@@ -89,13 +90,13 @@ mod tests {
         ] {
             let segments = [Segment::new(text, 0, 1_000), Segment::new(format!("{text} x"), 1_000, 500)];
             check_round_trip(&segments);
-            assert_eq!(parse(webvtt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
+            assert_eq!(parse(write_webvtt(&segments).as_bytes()).unwrap().len(), 2, "{text:?}");
         }
     }
 
     #[test]
     fn webvtt_text_never_looks_like_cue_times() {
-        let file = webvtt(&[Segment::new("00:01.000 --> 00:02.000\nfrom 1:02.5 to 1:03.5", 0, 1)]);
+        let file = write_webvtt(&[Segment::new("00:01.000 --> 00:02.000\nfrom 1:02.5 to 1:03.5", 0, 1)]);
         assert!(
             file.ends_with("\n00&#58;01.000 --&gt; 00&#58;02.000\nfrom 1&#58;02.5 to 1&#58;03.5\n"),
             "{file:?}"
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn webvtt_no_segments_return_header_only() {
-        assert_eq!(webvtt(&[]), "WEBVTT\n");
+        assert_eq!(write_webvtt(&[]), "WEBVTT\n");
     }
 
     /// The file as it is without shortcuts: every text is escaped, whatever it contains.
@@ -124,7 +125,7 @@ mod tests {
     proptest! {
         #[test]
         fn webvtt_shortcuts_equal_reference(segments in any_segments()) {
-            prop_assert_eq!(webvtt(&segments), render_reference(&segments));
+            prop_assert_eq!(write_webvtt(&segments), render_reference(&segments));
         }
 
         #[test]

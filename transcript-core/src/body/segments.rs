@@ -1,19 +1,45 @@
 //! JSON list of segments in a response, written and read back (specification 2.1).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 
-use super::lookup::Segment;
 use crate::{
-    captions::TIME_MAX_MS,
     error::{Error, Result},
-    transcript,
+    transcript::{self, TIME_MAX_MS},
 };
+
+/// Segment (specification 2.1); times are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(schemars::JsonSchema),
+    schemars(description = "A segment; times are seconds.")
+)]
+pub struct Segment {
+    /// The text.
+    pub text: String,
+    /// When it starts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
+    pub start: f64,
+    /// How long it lasts, in seconds.
+    #[cfg_attr(feature = "openapi", schemars(range(min = 0.0)))]
+    pub duration: f64,
+}
+
+impl From<&transcript::Segment> for Segment {
+    fn from(segment: &transcript::Segment) -> Self {
+        Self {
+            text: segment.text.clone(),
+            start: seconds(segment.start_ms),
+            duration: seconds(segment.duration_ms),
+        }
+    }
+}
 
 /// Converts milliseconds to seconds.
 ///
 /// Exact as decimals: whole milliseconds stay whole for 285,000 years.
-pub(super) fn seconds(millis: u64) -> f64 {
+pub(crate) fn seconds(millis: u64) -> f64 {
     millis as f64 / 1000.0
 }
 
