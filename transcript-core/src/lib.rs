@@ -6,10 +6,23 @@
 //! [`memory`] has in-memory stores. With the feature `testing`, the `testing` module has the conformance
 //! suite that every other implementation must pass.
 
+#![cfg_attr(
+    not(all(
+        feature = "accounts",
+        feature = "chat",
+        feature = "lookup",
+        feature = "mail",
+        feature = "payments"
+    )),
+    allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
+)]
+
+#[cfg(feature = "accounts")]
 pub mod accounts;
 pub mod archive;
 pub mod body;
 pub mod captions;
+#[cfg(feature = "chat")]
 pub mod chat;
 pub mod directory;
 pub mod engine;
@@ -17,6 +30,7 @@ pub mod error;
 pub mod ids;
 pub mod ledger;
 pub mod limits;
+#[cfg(feature = "lookup")]
 pub mod lookup;
 pub mod memory;
 pub mod page;
@@ -26,6 +40,7 @@ pub mod testing;
 pub mod time;
 pub mod transcript;
 pub mod video;
+#[cfg(feature = "lookup")]
 pub mod wire;
 
 pub use error::{Error, ErrorKind, Result, Retry};

@@ -15,7 +15,12 @@
 //!
 //! With the feature `service`, `service` calls other Verbatim servers, as a typed client and as a supplier.
 //!
-//! [`StripeProvider`] is the payment provider of credits and plans. It has a separate HTTP client.
+//! With the feature `payments`, `StripeProvider` is the payment provider of credits and plans. It has a separate HTTP client.
+
+#![cfg_attr(
+    not(any(feature = "chat_model", feature = "payments", feature = "service", feature = "speech")),
+    allow(dead_code, unused_imports, reason = "helpers of modules that are not compiled")
+)]
 
 #[cfg(feature = "chat_model")]
 mod chat;
@@ -29,6 +34,7 @@ mod short_links;
 mod social;
 #[cfg(all(feature = "speech", unix))]
 mod speech;
+#[cfg(feature = "payments")]
 mod stripe;
 mod tiktok;
 mod x;
@@ -48,6 +54,7 @@ pub use short_links::HttpShortLinkResolver;
 pub use social::{Media, MediaAddress, MediaSource};
 #[cfg(all(feature = "speech", unix))]
 pub use speech::{AudioFormat, SpeechOptions, SpeechToText};
+#[cfg(feature = "payments")]
 pub use stripe::{StripeOptions, StripeProvider};
 pub use tiktok::TikTokCaptions;
 pub use x::{XCaptions, XOptions};

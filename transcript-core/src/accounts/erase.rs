@@ -1,6 +1,6 @@
 //! Erasing an account: what prevents it, and what is deleted.
 
-use super::{Accounts, Order, OrderState, payments::is_sandbox};
+use super::{Accounts, Order, OrderState, orders::is_sandbox};
 use crate::{
     directory::{Account, EraseOutcome},
     error::{Error, ErrorKind, Result, Retry},

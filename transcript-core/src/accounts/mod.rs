@@ -11,7 +11,9 @@ mod billing_month;
 mod cached_charge;
 mod charge;
 mod charges;
+#[cfg(feature = "chat")]
 mod chat;
+#[cfg(feature = "chat")]
 mod chat_stream;
 mod effective_plan;
 mod email;
@@ -19,11 +21,13 @@ mod erase;
 mod error;
 mod idempotency;
 mod keys;
+#[cfg(feature = "mail")]
 pub mod mail;
 mod options;
 mod orders;
 mod outbox;
 mod paid_periods;
+#[cfg(feature = "payments")]
 pub mod payments;
 #[cfg(test)]
 mod period_tests;
@@ -43,7 +47,9 @@ pub(crate) use authenticate::BLOCKED;
 pub use billing_month::BillingMonth;
 pub use cached_charge::CachedCharge;
 pub use charges::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges};
+#[cfg(feature = "chat")]
 pub use chat::{ChatCredits, ChatParams, PreparedChat};
+#[cfg(feature = "chat")]
 pub use chat_stream::{ChatStream, ChatStreamEvent};
 pub use effective_plan::{EffectivePlan, PlanState};
 pub use email::{Email, EmailError};
@@ -53,7 +59,7 @@ pub use idempotency::{IdempotencyAttempt, IdempotencyState, IdempotencyStore, St
 pub use keys::{IssuedAccountKey, VerifyOutcome};
 pub use options::{AccountsOptions, PlanTable, PlanTerms};
 pub use orders::{Order, OrderItem, OrderState, OrderStore};
-pub use outbox::{MailIntent, Outbox, WAITING_MAX};
+pub use outbox::{MailIntent, MailKind, Outbox, WAITING_MAX};
 pub use paid_periods::{PlanPayment, apply_payments};
 pub use rate_limit::RateLimitStatus;
 pub use request_guard::RequestGuard;

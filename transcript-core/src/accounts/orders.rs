@@ -13,6 +13,14 @@ use crate::{
     time::Timestamp,
 };
 
+/// Prefix of the ids and stored states of the payment sandbox.
+pub(super) const SANDBOX_PREFIX: &str = "sandbox-";
+
+/// Whether an id belongs to the payment sandbox, so that no money is paid for it.
+pub(super) fn is_sandbox(name: &str) -> bool {
+    name.starts_with(SANDBOX_PREFIX)
+}
+
 /// The item of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderItem {

@@ -19,6 +19,33 @@ pub struct MailIntent {
     pub attempts: u32,
 }
 
+/// The kind of a mail: the `kind` of a [`MailIntent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MailKind {
+    /// To an address without an account: the link creates one.
+    Verify,
+    /// To an address with an account: the link issues a new key and revokes the old ones.
+    Recover,
+}
+
+impl MailKind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Verify, Self::Recover];
+
+    /// The permanent name, for storage.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Recover => "recover",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
+
 /// Counting of waiting mails stops here: for monitoring, more are the same.
 pub const WAITING_MAX: u64 = 10_000;
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Accounts, Email, MailIntent, V1Error, mail::MailKind};
+use super::{Accounts, Email, MailIntent, MailKind, V1Error};
 use crate::{
     ids::random_id,
     ledger::terms::AllowancePeriod,

@@ -20,10 +20,13 @@ mod directory;
 mod eviction;
 #[cfg(test)]
 mod eviction_tests;
+#[cfg(feature = "accounts")]
 mod idempotency;
 mod ledger;
 mod limits;
+#[cfg(feature = "accounts")]
 mod orders;
+#[cfg(feature = "accounts")]
 mod outbox;
 mod secrets;
 
@@ -34,10 +37,13 @@ use std::{
 
 pub use archive::MemoryArchive;
 pub use directory::MemoryDirectory;
+#[cfg(feature = "accounts")]
 pub use idempotency::MemoryIdempotencyStore;
 pub use ledger::MemoryLedger;
 pub use limits::MemoryRateLimiter;
+#[cfg(feature = "accounts")]
 pub use orders::MemoryOrders;
+#[cfg(feature = "accounts")]
 pub use outbox::MemoryOutbox;
 pub use secrets::MemorySecrets;
 

@@ -2,6 +2,7 @@
 
 pub mod lookup;
 mod problem;
+#[cfg(feature = "accounts")]
 pub mod v1;
 
 pub use problem::Problem;

@@ -18,33 +18,6 @@ pub use templates::MailBranding;
 
 use crate::error::Result;
 
-/// The kind of a mail: the `kind` of a [`MailIntent`](super::MailIntent).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MailKind {
-    /// To an address without an account: the link creates one.
-    Verify,
-    /// To an address with an account: the link issues a new key and revokes the old ones.
-    Recover,
-}
-
-impl MailKind {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Verify, Self::Recover];
-
-    /// The permanent name, for storage.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verify => "verify",
-            Self::Recover => "recover",
-        }
-    }
-
-    /// The kind with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-}
-
 /// A mail that is ready to be sent. It contains a secret: `Debug` prints only its subject.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MailMessage {

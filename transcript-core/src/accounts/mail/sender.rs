@@ -13,9 +13,9 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{MailBranding, MailKind, MailMessage, Mailer, OutboxNotifier};
+use super::{MailBranding, MailMessage, Mailer, OutboxNotifier};
 use crate::{
-    accounts::{MailIntent, Outbox},
+    accounts::{MailIntent, MailKind, Outbox},
     directory::{AccountRef, Directory, VerificationToken},
     engine::retry::{RetryBudget, with_retries, with_timeout},
     error::{Error, Result, Retry},

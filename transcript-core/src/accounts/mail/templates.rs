@@ -5,7 +5,8 @@
 
 use html_escape::{encode_double_quoted_attribute, encode_text};
 
-use super::{MailKind, MailMessage};
+use super::MailMessage;
+use crate::accounts::MailKind;
 
 /// Name and URL of the service, for every mail.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,6 @@ pub use provider::{
 };
 pub use purchase::{BuyOutcome, OpenedCheckout, SubscribeOutcome};
 pub use reconciliation::SWEEP_EVERY;
-pub(in crate::accounts) use sandbox::is_sandbox;
 pub use sandbox::{Sandbox, SandboxAction, SandboxDeps, SandboxOrder, SandboxStatus};
 pub use snapshot::{
     PaidInvoice, PaymentAmounts, PaymentProgress, PaymentSnapshot, PaymentState, SubscriptionState,

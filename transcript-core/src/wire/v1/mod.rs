@@ -1,6 +1,7 @@
 //! Bodies of the v1 API (specification 2.5 to 2.8, 4.4 to 4.12, 7.2).
 
 mod account;
+#[cfg(feature = "chat")]
 mod chat;
 mod error;
 mod export;
@@ -8,6 +9,7 @@ mod payments;
 mod transcript;
 
 pub use account::{AccountInfo, RegisterRequest, RegisterResponse, RotateKeyResponse, VerifyResponse};
+#[cfg(feature = "chat")]
 pub use chat::{ChatAnswer, ChatBalance, ChatCitation, ChatQuestion, ChatRole, ChatTurn};
 pub use error::ErrorBody;
 pub use export::{AccountExport, ExportedOrder, StatementLine};

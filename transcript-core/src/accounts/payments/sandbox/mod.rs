@@ -52,11 +52,6 @@ pub struct Sandbox {
     secret: Arc<[u8]>,
 }
 
-/// Whether an id belongs to the sandbox, so that no money is paid for it.
-pub(in crate::accounts) fn is_sandbox(name: &str) -> bool {
-    parse_order_id(name).is_some()
-}
-
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sandbox").field("deps", &self.deps).finish_non_exhaustive()

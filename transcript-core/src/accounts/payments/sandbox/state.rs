@@ -7,24 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::{
     accounts::{
         BillingMonth, Order, OrderItem,
+        orders::SANDBOX_PREFIX,
         payments::{PaidInvoice, PaymentAmounts, PaymentProgress, PaymentState},
     },
     ids::OrderId,
     time::Timestamp,
 };
 
-/// The prefix of the sandbox's ids.
-pub(super) const PREFIX: &str = "sandbox-";
-
 /// The sandbox's id of an order's payment, and of the subscription that it starts.
 pub(super) fn payment_id(order: &OrderId) -> String {
-    format!("{PREFIX}{order}")
+    format!("{SANDBOX_PREFIX}{order}")
 }
 
 /// The order of a sandbox id, or of a stored state that begins with one.
 pub(super) fn parse_order_id(name: &str) -> Option<OrderId> {
     let name = name.split(' ').next().unwrap_or_default();
-    name.strip_prefix(PREFIX).map(OrderId::new)
+    name.strip_prefix(SANDBOX_PREFIX).map(OrderId::new)
 }
 
 /// Status of a payment.
