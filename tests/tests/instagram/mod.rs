@@ -16,8 +16,8 @@ use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{PatientMonitor, http},
     read_recording,
+    supplier_calls::{PatientMonitor, http},
 };
 
 const PLATFORM: &str = "instagram";

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use verbatim_tests::replay::ReplayResponse;
 
 use super::{PLATFORM, check_failure, replay_page};
-use crate::social::beside::{check_rows, ensure_no_mismatch, read_all};
+use crate::social::recordings::{check_rows, ensure_no_mismatch, read_all};
 
 /// Expected outcome of a file: a video with this length in milliseconds, or this failure.
 #[derive(Clone, Copy, Debug)]

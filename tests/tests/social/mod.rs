@@ -1,8 +1,8 @@
 //! Shared parts of the TikTok, Instagram and X tests.
 
-pub(crate) mod asking;
-pub(crate) mod beside;
-mod listening;
+mod media;
+pub(crate) mod recordings;
 mod replayed;
+pub(crate) mod supplier_calls;
 
 pub(crate) use replayed::{check_all, read_recording, start_replay};

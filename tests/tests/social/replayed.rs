@@ -8,7 +8,7 @@ use verbatim_tests::replay::{
     recordings::{Expectation, Recording, Recordings},
 };
 
-use super::asking::{SupplierBuilder, behind, check_failure, check_transcript, fetch};
+use super::supplier_calls::{SupplierBuilder, behind, check_failure, check_transcript, fetch};
 
 /// The folder of a platform's recordings in the repository.
 fn folder(platform: &str) -> PathBuf {

@@ -17,7 +17,7 @@ use upstream_reqwest::{AudioFormat, HttpTransport, InstagramMedia, SpeechOptions
 use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use crate::social::{asking, read_recording};
+use crate::social::{read_recording, supplier_calls};
 
 /// The video of the platform.
 pub(crate) const REEL: &str = "RopeWalk001";
@@ -81,7 +81,7 @@ impl SupplyMonitor for RecordedStages {
 /// Speech-to-text for the platform behind a proxy.
 pub(super) fn transcriber(proxy: &ReplayProxy, options: SpeechOptions) -> Result<Arc<SpeechToText>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let http: Arc<HttpTransport> = asking::http(proxy)?;
+    let http: Arc<HttpTransport> = supplier_calls::http(proxy)?;
     let videos = InstagramMedia::new(Arc::clone(&http), Arc::clone(&clock));
     Ok(Arc::new(SpeechToText::new(http, options, clock, vec![Arc::new(videos)])?))
 }

@@ -20,7 +20,7 @@ use super::{
     service::{FakeSpeechService, SpeechReply},
     sounds::python,
 };
-use crate::social::{asking, read_recording};
+use crate::social::{read_recording, supplier_calls};
 
 const POST: &str = "/i/api/graphql/2ICDjqPd81tulZcYrtpTuQ/TweetResultByRestId";
 const VIDEO: &str = "1990000000000000001";
@@ -122,7 +122,7 @@ async fn transcribe(
     options: SpeechOptions,
 ) -> Result<Result<SupplyOutput, SupplyError>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let http = asking::http(proxy)?;
+    let http = supplier_calls::http(proxy)?;
     let x = XCaptions::new(Arc::clone(&http), XOptions::default(), Arc::clone(&clock));
     let deadline = clock.now().plus(TIMEOUT);
     let transcriber = SpeechToText::new(http, options, clock, vec![Arc::new(x)])?;

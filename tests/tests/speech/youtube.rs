@@ -18,7 +18,7 @@ use super::{
     service::{FakeSpeechService, SpeechReply},
     sounds::tones,
 };
-use crate::social::asking;
+use crate::social::supplier_calls;
 
 const VIDEO: &str = "dyke-walk-0";
 const FILES: &str = "rr1---sn-a.googlevideo.com";
@@ -41,7 +41,7 @@ async fn transcribe(
         SpeechReply::transcription(&[(0.0, 1.5, " Sheep."), (2.0, 3.5, " Grass.")])
     })
     .await?;
-    let http = asking::http(&proxy)?;
+    let http = supplier_calls::http(&proxy)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let videos = YouTubeCaptions::new(Arc::clone(&http), YouTubeOptions::default(), Arc::clone(&clock));
     let options = upstream_reqwest::SpeechOptions {

@@ -18,7 +18,7 @@ use super::{
     service::{FakeSpeechService, SpeechReply},
     sounds::tones,
 };
-use crate::social::{asking, read_recording};
+use crate::social::{read_recording, supplier_calls};
 
 const FILES: &str = "instagram.fams1-1.fna.fbcdn.net";
 const FILE: &str = "/o1/v/t2/f2/m86/reel.mp4";
@@ -55,7 +55,7 @@ fn transcriber(
     host: &str,
 ) -> Result<SpeechToText> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let http = asking::http(proxy)?;
+    let http = supplier_calls::http(proxy)?;
     let own = InstagramMedia::new(Arc::clone(&http), Arc::clone(&clock));
     let ytdlp = YtDlp::new(&write_program(folder, host)?, Arc::clone(&http), Arc::clone(&clock))?;
     let found = YtDlpMedia::new(Arc::new(ytdlp), Platform::Instagram);

@@ -58,6 +58,13 @@ impl SourceFile {
         self.has_extension(&["rs"])
     }
 
+    /// Whether the file is `path`, or in the folder `path`; the extension may be left out.
+    fn is_under(&self, path: &str) -> bool {
+        self.path.strip_suffix(".rs").unwrap_or(&self.path) == path
+            || self.path == path
+            || self.is_within(path)
+    }
+
     fn is_within(&self, folder: &str) -> bool {
         self.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
     }

@@ -58,6 +58,7 @@ const BANNED_PARTS: &[&str] = &["_who_", "surface_a", "surface_b"];
 const MIRRORS: &[(&str, &str)] = &[
     ("bindings-uniffi", "records for Kotlin and Swift"),
     ("bindings-python", "classes for Python"),
+    ("transcript-core/src/body", "JSON bodies of the core's types"),
     ("transcript-core/src/wire", "JSON bodies of the core's types"),
     ("verbatim/src/options", "options of the adapters"),
     ("verbatim/src/chat", "options of the adapters"),
@@ -67,7 +68,7 @@ const MIRRORS: &[(&str, &str)] = &[
 ];
 
 fn is_free(source: &SourceFile) -> bool {
-    FREE.iter().any(|(path, _)| source.path == *path || source.is_within(path))
+    FREE.iter().any(|(path, _)| source.is_under(path))
 }
 
 /// The banned words, in lower case, from the glossary's list.
@@ -84,11 +85,8 @@ fn banned_words(glossary: &str) -> Result<Vec<String>> {
 }
 
 fn banned(source: &SourceFile, words: &[String]) -> Vec<Violation> {
-    let is_allowed = |word: &str| {
-        ALLOWED
-            .iter()
-            .any(|(path, allowed, _)| word == *allowed && (source.path == *path || source.is_within(path)))
-    };
+    let is_allowed =
+        |word: &str| ALLOWED.iter().any(|(path, allowed, _)| word == *allowed && source.is_under(path));
     let found = |text: &str| {
         let text = text.to_lowercase();
         words.iter().find(|word| contains_word(&text, word) && !is_allowed(word)).cloned()
@@ -170,7 +168,7 @@ fn repeated_types<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec<
     let mut first: BTreeMap<String, String> = BTreeMap::new();
     let mut violations = Vec::new();
     for source in sources {
-        if MIRRORS.iter().any(|(path, _)| source.path == format!("{path}.rs") || source.is_within(path)) {
+        if MIRRORS.iter().any(|(path, _)| source.is_under(path)) {
             continue;
         }
         for (name, line) in public_types(source) {

@@ -11,8 +11,8 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel}
 
 use super::{HOST, PLATFORM, VIDEO, good_captions, good_page, make, replay_script, script};
 use crate::social::{
-    asking::{behind, check_failure, fetch, fetch_within, options, reason},
     read_recording,
+    supplier_calls::{behind, check_failure, fetch, fetch_within, options, reason},
 };
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use serde_json::json;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{CAPTIONS, FILES, HOST, PAGE, VIDEO, good_captions, good_page, make, replay_script, script};
-use crate::social::asking::{behind, check_failure, fetch, reason};
+use crate::social::supplier_calls::{behind, check_failure, fetch, reason};
 
 /// Addresses that must not be requested.
 const ELSEWHERE: [&str; 16] = [

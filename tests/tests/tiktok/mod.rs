@@ -13,8 +13,8 @@ use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{CallOutcome, behind, fetch, reason},
     check_all, read_recording, start_replay,
+    supplier_calls::{CallOutcome, behind, fetch, reason},
 };
 
 const PLATFORM: &str = "tiktok";

@@ -8,9 +8,9 @@ use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{CAPTIONS, FILES, HOST, PLATFORM, good_page, make, replay_script, script};
 use crate::social::{
-    asking::{behind, check_failure, fetch},
-    beside::{check_rows, ensure_no_mismatch, read_all},
     read_recording,
+    recordings::{check_rows, ensure_no_mismatch, read_all},
+    supplier_calls::{behind, check_failure, fetch},
 };
 
 /// Kind of a file and its expected outcome.

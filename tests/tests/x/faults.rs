@@ -10,7 +10,7 @@ use upstream_reqwest::{HttpOptions, HttpTransport};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, TestAuthority, Tunnel};
 
 use super::{GUEST_TOKEN, POST, VIDEO, XFixture, file, make, replay_script};
-use crate::social::asking::{behind, check_failure, fetch, fetch_within, options, reason};
+use crate::social::supplier_calls::{behind, check_failure, fetch, fetch_within, options, reason};
 
 /// A fixture in which only the syndication API returns the post, with this response.
 fn only_syndication(response: ReplayResponse) -> Result<XFixture> {

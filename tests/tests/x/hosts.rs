@@ -4,7 +4,7 @@ use anyhow::Result;
 use verbatim_tests::replay::ReplayResponse;
 
 use super::{API, FILES, MASTER, SITE, SYNDICATION, XFixture, replay_script};
-use crate::social::asking::check_failure;
+use crate::social::supplier_calls::check_failure;
 
 /// Addresses that must not be requested.
 const ELSEWHERE: [&str; 14] = [

@@ -11,8 +11,8 @@ use super::{
     replay_script,
 };
 use crate::social::{
-    asking::{CallOutcome, behind, check_failure, fetch},
-    beside::{check_rows, ensure_no_mismatch, read_all},
+    recordings::{check_rows, ensure_no_mismatch, read_all},
+    supplier_calls::{CallOutcome, behind, check_failure, fetch},
 };
 
 /// Kind of a file and its expected outcome.

@@ -13,8 +13,8 @@ use verbatim_tests::replay::{
 };
 
 use super::{
-    asking::{CallOutcome, behind, check_failure, fetch, fetch_within, options, reason, supplier},
     folder, start_replay,
+    supplier_calls::{CallOutcome, behind, check_failure, fetch, fetch_within, options, reason, supplier},
 };
 
 const HOST: &str = "www.youtube.com";

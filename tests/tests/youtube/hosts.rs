@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::asking::{behind, check_failure, fetch};
+use super::supplier_calls::{behind, check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const VIDEO: &str = "vb-hosts-00";

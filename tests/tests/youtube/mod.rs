@@ -1,9 +1,9 @@
 //! The production supplier of YouTube's captions, through the replay proxy.
 
-mod asking;
 mod faults;
 mod hosts;
 mod recorded;
+mod supplier_calls;
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use verbatim_tests::replay::{
     recordings::{Expectation, Recording, Recordings},
 };
 
-use self::asking::{behind, check_failure, check_transcript, fetch};
+use self::supplier_calls::{behind, check_failure, check_transcript, fetch};
 
 /// The folder of YouTube's recordings in the repository.
 fn folder() -> PathBuf {

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
-use super::asking::{CallOutcome, behind, check_failure, fetch};
+use super::supplier_calls::{CallOutcome, behind, check_failure, fetch};
 
 const HOST: &str = "www.youtube.com";
 const PLAYER: &str = "/youtubei/v1/player";

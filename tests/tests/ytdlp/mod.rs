@@ -19,8 +19,8 @@ use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use crate::social::{
-    asking::{CallOutcome, PatientMonitor, http, reason},
     start_replay,
+    supplier_calls::{CallOutcome, PatientMonitor, http, reason},
 };
 
 /// Timeout of a call, which runs a Python program twice on a busy machine.

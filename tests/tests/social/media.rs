@@ -17,8 +17,8 @@ use verbatim::SystemClock;
 use verbatim_tests::replay::{ReplayProxy, ReplayResponse, Rule, Script};
 
 use super::{
-    asking::{PatientMonitor, http},
     read_recording,
+    supplier_calls::{PatientMonitor, http},
 };
 
 const SOUND: &[u8] = b"\0\0\0\x20ftypisom-not-really-sound";
