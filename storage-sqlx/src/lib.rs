@@ -31,11 +31,11 @@
 //! - `postgres`: the stores on PostgreSQL 15 and newer, for several servers.
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod allowance_spend;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod body;
 #[cfg(feature = "sqlite")]
 mod body_v1;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod charge_batch;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod codec;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -44,8 +44,6 @@ pub mod cold;
 mod copy;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod error;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
-mod ledger_rows;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]

@@ -14,7 +14,7 @@ use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, QueryBuilder, Row as _, Sqlite, SqliteConnection,
     sqlite::{SqliteLockingMode, SqliteRow},
 };
-use transcript_core::{Error, Result};
+use transcript_core::{Error, Result, ledger::rules::LegRow};
 
 use super::{
     copier::STATE_TABLE,
@@ -26,7 +26,6 @@ use super::{
 use crate::{
     codec::json,
     error::{DbError, DbResult, corrupt},
-    ledger_rows::LegRow,
     sqlite::{FileKind, kind_of_file, prepare_file, schema},
 };
 

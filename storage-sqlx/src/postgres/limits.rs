@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use sqlx::{PgConnection, Row, postgres::PgRow};
 use transcript_core::{
     Result, Timestamp,
-    limits::{self, LimitOutcome, LimitRequest, RateLimiter},
+    limits::{
+        self, LimitOutcome, LimitRequest, RateLimiter,
+        rules::{self, SlidingWindow},
+    },
 };
 
 use super::{
@@ -16,10 +19,7 @@ use super::{
     database::{PgDatabase, WriteTx, random_below},
     text::{encode, read},
 };
-use crate::{
-    error::{DbResult, corrupt},
-    sliding_window::{self, SlidingWindow},
-};
+use crate::{error::DbResult, sliding_window};
 
 /// How long an expired bucket is kept: a clock may step back to a time before its end.
 const RETENTION_MS: i64 = 3_600_000;
@@ -62,7 +62,7 @@ impl WriteTx for AcquireLimitTx {
         // Stored in one order by all callers below, which avoids deadlocks.
         let rows = sqlx::query(LOAD_WINDOWS).bind(buckets).fetch_all(&mut *db).await?;
         let (mut windows, versions) = windows(&rows)?;
-        let taken = sliding_window::take(&mut windows, &self.requests, self.now);
+        let taken = rules::take(&mut windows, &self.requests, self.now);
         if matches!(taken, LimitOutcome::Allowed { .. }) && self.requests.iter().any(|take| take.cost > 0) {
             windows.sort_by(|a, b| a.bucket.cmp(&b.bucket));
             // Two numbers: the stored version is the next one, and must differ from the start of a concurrent window.
@@ -108,8 +108,7 @@ fn windows(rows: &[PgRow]) -> DbResult<(Vec<SlidingWindow>, HashMap<String, i64>
     let mut versions = HashMap::with_capacity(rows.len());
     for row in rows {
         let bucket = read(row, 0)?;
-        let window = SlidingWindow::read(&bucket, row.try_get(2)?, row.try_get(3)?);
-        windows.push(window.ok_or_else(|| corrupt("a stored rate limit is damaged"))?);
+        windows.push(sliding_window::decode(&bucket, row.try_get(2)?, row.try_get(3)?)?);
         versions.insert(bucket, row.try_get(1)?);
     }
     Ok((windows, versions))
@@ -128,8 +127,8 @@ async fn store(
     let buckets: Vec<String> = windows.iter().map(|window| encode(&window.bucket)).collect();
     let before: Vec<i64> =
         windows.iter().map(|window| versions.get(&window.bucket).copied().unwrap_or(fresh)).collect();
-    let ends: Vec<i64> = windows.iter().map(|window| window.ends_at).collect();
-    let taken: Vec<String> = windows.iter().map(SlidingWindow::text).collect();
+    let ends: Vec<i64> = windows.iter().map(sliding_window::stored_end).collect();
+    let taken: Vec<String> = windows.iter().map(sliding_window::encode).collect();
     sqlx::query(STORE_WINDOWS).bind(buckets).bind(before).bind(ends).bind(taken).fetch_one(db).await?;
     Ok(())
 }

@@ -6,11 +6,15 @@
 use async_trait::async_trait;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
-    Error, ErrorKind, Page, PageRequest, Result, Retry, Timestamp,
+    Page, PageRequest, Result, Timestamp,
     ids::{HoldId, WalletId},
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
+        rules::{
+            self, ExpireRequest, ExtendRequest, HoldStep, LedgerRows, LedgerStep, PoolRow, RowKeys,
+            bucket_name, kind_from_name, pool_from_row,
+        },
     },
 };
 
@@ -18,7 +22,6 @@ use super::{SqliteStore, writer::WriteTx};
 use crate::{
     codec::{self, number},
     error::{DbResult, corrupt},
-    ledger_rows::{self, LedgerRows, PoolRow, RowKeys, bucket_name, kind_of, pool_of},
 };
 
 /// Most overdue holds that one transaction expires.
@@ -125,8 +128,11 @@ pub(super) const INDEXED_STATEMENTS: [&str; 5] = [LOAD, STORE, POOLS, POOLS_SINC
 
 async fn load(db: &mut SqliteConnection, keys: &RowKeys<'_>) -> DbResult<LedgerRows> {
     let row = sqlx::query(LOAD).bind(codec::json(keys)?).fetch_one(db).await?;
-    let [pools, holds, transfers] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
-    Ok(LedgerRows::read(pools, holds, transfers)?)
+    let unreadable = |error: serde_json::Error| corrupt(format!("a row of the ledger is damaged: {error}"));
+    let pools = serde_json::from_str(row.try_get(0)?).map_err(unreadable)?;
+    let holds = serde_json::from_str(row.try_get(1)?).map_err(unreadable)?;
+    let transfers = serde_json::from_str(row.try_get(2)?).map_err(unreadable)?;
+    Ok(LedgerRows::new(pools, holds, transfers))
 }
 
 async fn store(db: &mut SqliteConnection, ledger: &LedgerRows) -> DbResult<()> {
@@ -136,96 +142,18 @@ async fn store(db: &mut SqliteConnection, ledger: &LedgerRows) -> DbResult<()> {
     Ok(())
 }
 
-/// A hold; `spend` settles it in full at once.
-pub(super) struct HoldTx {
-    pub(super) request: HoldRequest,
-    pub(super) spend: bool,
-}
+/// A step of the ledger on loaded rows.
+pub(super) struct LedgerTx<S>(pub(super) S);
 
-impl WriteTx for HoldTx {
-    type Outcome = HoldOutcome;
+impl<S: LedgerStep> WriteTx for LedgerTx<S> {
+    type Outcome = S::Outcome;
 
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<HoldOutcome> {
-        let mut ledger = load(db, &RowKeys::for_request(&self.request)).await?;
-        let outcome = if self.spend { ledger.spend(&self.request)? } else { ledger.hold(&self.request)? };
+    async fn run(&self, db: &mut SqliteConnection) -> DbResult<S::Outcome> {
+        let mut ledger = load(db, &self.0.keys()).await?;
+        let outcome = self.0.apply(&mut ledger)?;
         // A rejected hold is stored too: it may have expired overdue holds of its wallets.
         store(db, &ledger).await?;
         Ok(outcome)
-    }
-}
-
-impl WriteTx for SettleRequest {
-    type Outcome = SettleOutcome;
-
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<SettleOutcome> {
-        let keys = RowKeys { hold: Some(self.id.as_str()), ..RowKeys::default() };
-        let mut ledger = load(db, &keys).await?;
-        let outcome = ledger.settle(self)?;
-        store(db, &ledger).await?;
-        Ok(outcome)
-    }
-}
-
-struct ExtendHoldTx {
-    id: HoldId,
-    expires_at: Timestamp,
-}
-
-impl WriteTx for ExtendHoldTx {
-    type Outcome = HoldState;
-
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<HoldState> {
-        let keys = RowKeys { hold: Some(self.id.as_str()), ..RowKeys::default() };
-        let mut ledger = load(db, &keys).await?;
-        let unknown = || Error::new(ErrorKind::NotFound, Retry::Never, "the hold does not exist");
-        let state = ledger.extend(self.expires_at).ok_or_else(unknown)?;
-        store(db, &ledger).await?;
-        Ok(state)
-    }
-}
-
-impl WriteTx for GrantRequest {
-    type Outcome = GrantOutcome;
-
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<GrantOutcome> {
-        let keys = RowKeys {
-            pools: vec![(self.wallet.as_str(), "")],
-            transfers: vec![self.id.as_str()],
-            ..RowKeys::default()
-        };
-        let mut ledger = load(db, &keys).await?;
-        let outcome = ledger.grant(self)?;
-        store(db, &ledger).await?;
-        Ok(outcome)
-    }
-}
-
-impl WriteTx for RevokeRequest {
-    type Outcome = RevokeOutcome;
-
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<RevokeOutcome> {
-        let keys = RowKeys { transfers: vec![self.id.as_str(), self.grant.as_str()], ..RowKeys::default() };
-        let mut ledger = load(db, &keys).await?;
-        let outcome = ledger.revoke(self)?;
-        store(db, &ledger).await?;
-        Ok(outcome)
-    }
-}
-
-struct ExpireHoldsTx {
-    now: Timestamp,
-    limit: u32,
-}
-
-impl WriteTx for ExpireHoldsTx {
-    type Outcome = u32;
-
-    async fn run(&self, db: &mut SqliteConnection) -> DbResult<u32> {
-        let keys = RowKeys { now: self.now.as_millis(), limit: self.limit, ..RowKeys::default() };
-        let mut ledger = load(db, &keys).await?;
-        let count = ledger.expire_all(self.now)?;
-        store(db, &ledger).await?;
-        Ok(count)
     }
 }
 
@@ -233,7 +161,7 @@ impl WriteTx for ExpireHoldsTx {
 impl Ledger for SqliteStore {
     async fn hold(&self, request: HoldRequest) -> Result<HoldOutcome> {
         request.check()?;
-        self.database.run(HoldTx { request, spend: false }).await
+        self.database.run(LedgerTx(HoldStep { request, spend: false })).await
     }
 
     async fn spend(&self, request: HoldRequest) -> Result<HoldOutcome> {
@@ -242,21 +170,21 @@ impl Ledger for SqliteStore {
     }
 
     async fn extend(&self, id: &HoldId, expires_at: Timestamp) -> Result<HoldState> {
-        self.database.run(ExtendHoldTx { id: id.clone(), expires_at }).await
+        self.database.run(LedgerTx(ExtendRequest { id: id.clone(), expires_at })).await
     }
 
     async fn settle(&self, request: SettleRequest) -> Result<SettleOutcome> {
-        self.database.run(request).await
+        self.database.run(LedgerTx(request)).await
     }
 
     async fn grant(&self, grant: GrantRequest) -> Result<GrantOutcome> {
         grant.check()?;
-        self.database.run(grant).await
+        self.database.run(LedgerTx(grant)).await
     }
 
     async fn revoke(&self, request: RevokeRequest) -> Result<RevokeOutcome> {
         request.check()?;
-        self.database.run(request).await
+        self.database.run(LedgerTx(request)).await
     }
 
     async fn balance(&self, wallet: &WalletId, terms: &Terms) -> Result<Balance> {
@@ -265,7 +193,7 @@ impl Ledger for SqliteStore {
         let buckets = codec::json(&buckets)?;
         let query = || sqlx::query(POOLS).bind(wallet.as_str().to_owned()).bind(buckets.clone());
         let found = self.database.find(query, |row| pools(row.try_get(0)?)).await?;
-        Ok(ledger_rows::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
+        Ok(rules::balance(found.first().map_or(&[], Vec::as_slice), wallet, terms))
     }
 
     async fn balance_since(
@@ -284,7 +212,7 @@ impl Ledger for SqliteStore {
         let read = |row: &SqliteRow| Ok((pools(row.try_get(0)?)?, number(row.try_get(1)?)?));
         let found = self.database.find(query, read).await?.into_iter().next();
         let (pools, purchased_spent) = found.unwrap_or_default();
-        Ok(PeriodBalance { balance: ledger_rows::balance(&pools, wallet, terms), purchased_spent })
+        Ok(PeriodBalance { balance: rules::balance(&pools, wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
@@ -292,7 +220,7 @@ impl Ledger for SqliteStore {
         loop {
             // A long backlog takes several transactions, so that other writes can run in between.
             let limit = (limit - expired).min(EXPIRE_MAX);
-            let count = self.database.run(ExpireHoldsTx { now, limit }).await?;
+            let count = self.database.run(LedgerTx(ExpireRequest { now, limit })).await?;
             expired += count;
             if count < EXPIRE_MAX {
                 return Ok(expired);
@@ -330,8 +258,8 @@ fn entry(wallet: &WalletId, row: &SqliteRow) -> DbResult<Entry> {
         seq: number(row.try_get(0)?)?,
         at: Timestamp::from_millis(row.try_get(1)?),
         wallet: wallet.clone(),
-        pool: pool_of(row.try_get(2)?, number(row.try_get(3)?)?),
-        kind: kind_of(row.try_get(4)?, shortfall)?,
+        pool: pool_from_row(row.try_get(2)?, number(row.try_get(3)?)?),
+        kind: kind_from_name(row.try_get(4)?, shortfall)?,
         amount: number(row.try_get(5)?)?,
         cause: row.try_get(7)?,
         memo: row.try_get(8)?,

@@ -5,14 +5,17 @@ use serde::Serialize;
 use sqlx::{Row, SqliteConnection, sqlite::SqliteRow};
 use transcript_core::{
     Result, Timestamp,
-    limits::{self, LimitOutcome, LimitRequest, RateLimiter},
+    limits::{
+        self, LimitOutcome, LimitRequest, RateLimiter,
+        rules::{self, SlidingWindow},
+    },
 };
 
 use super::{SqliteStore, writer::WriteTx};
 use crate::{
     codec,
     error::{DbResult, corrupt},
-    sliding_window::{self, SlidingWindow},
+    sliding_window::StoredWindow,
 };
 
 /// How long an expired bucket is kept: a clock may step back to a time before its end.
@@ -37,14 +40,15 @@ DELETE FROM limits WHERE bucket IN (
 pub(super) const INDEXED_STATEMENTS: [&str; 2] = [LOAD_WINDOWS, STORE_WINDOWS];
 
 #[derive(Serialize)]
-struct StoreWindowTx<'a> {
-    windows: &'a [SlidingWindow],
+struct StoreWindowTx {
+    windows: Vec<StoredWindow>,
     forgotten: i64,
 }
 
 /// Stores windows as they are, and deletes a few that ended long ago.
 pub(super) async fn store(db: &mut SqliteConnection, windows: &[SlidingWindow], now: i64) -> DbResult<()> {
     let forgotten = now.saturating_sub(RETENTION_MS);
+    let windows = windows.iter().map(StoredWindow::new).collect();
     sqlx::query(STORE_WINDOWS).bind(codec::json(&StoreWindowTx { windows, forgotten })?).execute(db).await?;
     Ok(())
 }
@@ -63,7 +67,9 @@ impl AcquireLimitTx {
 
 /// Decodes the windows in a row of [`WINDOWS`].
 fn windows(row: &SqliteRow) -> DbResult<Vec<SlidingWindow>> {
-    Ok(serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?)
+    let stored: Vec<StoredWindow> =
+        serde_json::from_str(row.try_get(0)?).map_err(|_| corrupt("a stored rate limit is damaged"))?;
+    Ok(stored.iter().map(StoredWindow::decode).collect::<Result<_>>()?)
 }
 
 impl WriteTx for AcquireLimitTx {
@@ -72,7 +78,7 @@ impl WriteTx for AcquireLimitTx {
     async fn run(&self, db: &mut SqliteConnection) -> DbResult<LimitOutcome> {
         let row = sqlx::query(LOAD_WINDOWS).bind(self.buckets()?).fetch_one(&mut *db).await?;
         let mut windows = windows(&row)?;
-        let taken = sliding_window::take(&mut windows, &self.requests, self.now);
+        let taken = rules::take(&mut windows, &self.requests, self.now);
         if matches!(taken, LimitOutcome::Allowed { .. }) {
             store(db, &windows, self.now.as_millis()).await?;
         }
@@ -92,6 +98,6 @@ impl RateLimiter for SqliteStore {
         let buckets = request.buckets()?;
         let query = || sqlx::query(LOAD_WINDOWS).bind(buckets.clone());
         let windows = self.database.find(query, windows).await?;
-        Ok(sliding_window::take(&mut windows.into_iter().next().unwrap_or_default(), &request.requests, now))
+        Ok(rules::take(&mut windows.into_iter().next().unwrap_or_default(), &request.requests, now))
     }
 }

@@ -10,6 +10,7 @@ mod authenticate;
 mod billing_month;
 mod cached_charge;
 mod charge;
+pub mod charge_batch;
 mod charges;
 #[cfg(feature = "chat")]
 mod chat;

@@ -2,14 +2,15 @@
 //!
 //! A spend is held first, then settled once or released; a charge for data that is already available is held and
 //! settled in one step. Every operation writes immutable entries ([`Entry`]), and every balance can be recomputed from
-//! them ([`audit`]). The division of an amount over pools is plain arithmetic that every implementation shares
-//! ([`allocate`]). The ledger has no plans and no calendar: each call passes the wallet's current pools as [`Terms`],
+//! them ([`audit`]). The effect of an operation on the rows of a wallet is plain arithmetic that the stores share
+//! ([`rules`], [`allocate`]). The ledger has no plans and no calendar: each call passes the wallet's current pools as [`Terms`],
 //! computed by [`terms`]. A new period is a new bucket name, so no timer resets balances.
 
 pub mod allocate;
 pub mod audit;
 mod operation;
 mod records;
+pub mod rules;
 pub mod terms;
 
 use std::fmt;

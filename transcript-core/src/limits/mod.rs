@@ -1,6 +1,7 @@
 //! Rate limits over sliding windows.
 
 pub(crate) mod network;
+pub mod rules;
 
 use std::fmt;
 

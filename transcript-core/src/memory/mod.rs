@@ -1,7 +1,7 @@
 //! In-memory implementations of the storage ports.
 //!
-//! For experiments, for tests, and as the reference that simulations compare other stores with: simple rather than
-//! fast, and exact. Data ends with the process. Each type is a handle: a clone is the same store. Each method is one
+//! For experiments and tests: simple rather than fast. Ledger and rate limits are maps of rows over the rules that all
+//! stores share. Data ends with the process. Each type is a handle: a clone is the same store. Each method is one
 //! critical section of one lock, which is never held across an await.
 //!
 //! ```
@@ -78,7 +78,11 @@ impl<T> fmt::Debug for SharedState<T> {
 }
 
 /// The next page: at most `size` items, and a cursor if there are more.
-fn page_of<T>(rest: impl Iterator<Item = T>, size: usize, cursor: impl Fn(&T) -> String) -> Page<T> {
+fn page_of<T>(
+    rest: impl Iterator<Item = T>,
+    size: usize,
+    cursor: impl Fn(&T) -> String,
+) -> Page<T> {
     let mut items: Vec<T> = rest.take(size + 1).collect();
     let more = items.len() > size;
     items.truncate(size);

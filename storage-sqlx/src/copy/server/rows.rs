@@ -1,7 +1,7 @@
 //! Rows in statements for PostgreSQL.
 
 use sqlx::{Postgres, QueryBuilder, Row as _, postgres::PgRow, query_builder::Separated};
-use transcript_core::{Error, Result};
+use transcript_core::{Error, Result, ledger::rules::LegRow};
 
 use super::super::{
     row::{ColumnKind, CopyColumn, CopyRow, CopyValue},
@@ -11,7 +11,6 @@ use super::super::{
 use crate::{
     codec::{column, json},
     error::{DbResult, corrupt},
-    ledger_rows::LegRow,
     postgres::{self, decode, encode},
 };
 

@@ -18,7 +18,7 @@ use async_trait::async_trait;
 use sqlx::PgConnection;
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
+    accounts::{ChargeOutcome, ChargeRequest, ChargeStore, charge_batch::ChargeBatch},
 };
 
 use super::{
@@ -28,10 +28,7 @@ use super::{
     ledger, limits,
     sqlstate::{Retryability, retryability},
 };
-use crate::{
-    charge_batch::ChargeBatch,
-    error::{DbError, DbResult},
-};
+use crate::error::{DbError, DbResult};
 
 /// The batch queue of charges.
 pub(super) type ChargeBatchers = BatchQueue<ChargeBatcher>;

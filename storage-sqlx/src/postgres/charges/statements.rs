@@ -3,18 +3,23 @@
 use std::collections::HashMap;
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
-use transcript_core::accounts::{ChargeOutcome, ChargeRequest};
+use transcript_core::{
+    accounts::{
+        ChargeOutcome, ChargeRequest,
+        charge_batch::{ChargeBatch, ChargeRows},
+    },
+    ledger::rules::{EntryRow, HoldRow, PoolRow, bucket_name, kind_name},
+    limits::rules::SlidingWindow,
+};
 
 use crate::{
-    charge_batch::{ChargeBatch, ChargeRows},
     codec::{column, number},
     error::{DbResult, corrupt},
-    ledger_rows::{EntryRow, HoldRow, PoolRow, bucket_name},
     postgres::{
         database::{BoundQuery, PgDatabase},
         text::encode,
     },
-    sliding_window::SlidingWindow,
+    sliding_window,
 };
 
 /// Locks the rows that other servers may change, in one global order.
@@ -161,8 +166,7 @@ impl RowVersions {
             Some(version) => {
                 let bucket = &request.limit_request.bucket;
                 self.windows.insert(bucket.clone(), version);
-                let window = SlidingWindow::read(bucket, row.try_get(3)?, row.try_get(4)?);
-                Some(window.ok_or_else(|| corrupt("a stored rate limit is damaged"))?)
+                Some(sliding_window::decode(bucket, row.try_get(3)?, row.try_get(4)?)?)
             }
         };
         let mut pools = Vec::with_capacity(2);
@@ -246,8 +250,8 @@ fn with_windows(store: BoundQuery, batch: &ChargeBatch, read: &RowVersions, fres
     store
         .bind(windows.iter().map(|window| encode(&window.bucket)).collect::<Vec<_>>())
         .bind(windows.iter().map(version).collect::<Vec<_>>())
-        .bind(windows.iter().map(|window| window.ends_at).collect::<Vec<_>>())
-        .bind(windows.iter().map(|window| window.text()).collect::<Vec<_>>())
+        .bind(windows.iter().map(|window| sliding_window::stored_end(window)).collect::<Vec<_>>())
+        .bind(windows.iter().map(|window| sliding_window::encode(window)).collect::<Vec<_>>())
 }
 
 fn with_pools(store: BoundQuery, batch: &ChargeBatch, read: &RowVersions) -> DbResult<BoundQuery> {
@@ -293,7 +297,7 @@ fn with_entries(store: BoundQuery, batch: &ChargeBatch) -> DbResult<BoundQuery> 
         .bind(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
         .bind(texts(|entry| &entry.bucket))
         .bind(number_column(entries, |entry| entry.cap)?)
-        .bind(texts(|entry| entry.kind))
+        .bind(texts(|entry| kind_name(entry.kind)))
         .bind(number_column(entries, |entry| entry.amount)?)
         .bind(texts(|entry| &entry.cause))
         .bind(texts(|entry| &entry.memo)))

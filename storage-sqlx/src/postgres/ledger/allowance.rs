@@ -6,13 +6,13 @@
 //! is not the wallet's newest divides by zero.
 
 use sqlx::{PgConnection, Row};
-use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance};
+use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance, rules::bucket_name};
 
 use super::rows;
 use crate::{
+    allowance_spend::AllowanceSpend,
     codec::column,
     error::DbResult,
-    ledger_rows::{AllowanceSpend, bucket_name},
     postgres::{
         database::{PgDatabase, WriteTx},
         text::encode,

@@ -6,18 +6,15 @@
 //! a wallet with overdue holds.
 
 use sqlx::PgConnection;
-use transcript_core::{
-    Timestamp,
-    ledger::{GrantOutcome, GrantRequest, HoldOutcome, HoldRequest},
+use transcript_core::ledger::rules::{
+    EntryRow, HoldRow, HoldRowState, LedgerRows, LedgerStep, LegRow, PoolRow, RowKeys, ShareRow, TransferRow,
+    kind_name,
 };
 
 use super::rows;
 use crate::{
     codec::column,
     error::DbResult,
-    ledger_rows::{
-        EntryRow, HoldRow, HoldRowState, LedgerRows, LegRow, PoolRow, RowKeys, ShareRow, TransferRow,
-    },
     postgres::{
         database::{PgDatabase, WriteTx},
         text::encode,
@@ -71,26 +68,14 @@ async fn load(db: &mut PgConnection, keys: &RowKeys<'_>) -> DbResult<LedgerRows>
         [] => Vec::new(),
         ids => rows::transfers(db, ids).await?,
     };
-    let mut wanted: Vec<(String, String)> =
-        keys.pools.iter().map(|(wallet, bucket)| ((*wallet).to_owned(), (*bucket).to_owned())).collect();
-    for leg in holds.iter().filter(|hold| hold.state == HoldRowState::Open).flat_map(|hold| &hold.legs) {
-        wanted.extend(leg.shares.iter().map(|share| (leg.wallet.clone(), share.bucket.clone())));
-    }
-    wanted.extend(transfers.iter().map(|transfer| (transfer.wallet.clone(), String::new())));
-    wanted.sort_unstable();
-    wanted.dedup();
-    Ok(LedgerRows::from_rows(rows::pools(db, &wanted).await?, holds, transfers))
+    let pools = rows::pools(db, &keys.pools_with(&holds, &transfers)).await?;
+    Ok(LedgerRows::new(pools, holds, transfers))
 }
 
 /// Stores the changes of an operation: holds first, then their pools, in the lock order of settlements.
-async fn store(
-    db: &mut PgConnection,
-    ledger: &LedgerRows,
-    numbers: &PgDatabase,
-    now: Timestamp,
-) -> DbResult<()> {
+async fn store(db: &mut PgConnection, ledger: &LedgerRows, numbers: &PgDatabase, now: i64) -> DbResult<()> {
     let Some(changes) = ledger.changes() else { return Ok(()) };
-    let base = numbers.numbers(now.as_millis(), 2 * changes.entries.len() + changes.pools.len());
+    let base = numbers.numbers(now, 2 * changes.entries.len() + changes.pools.len());
     store_holds(db, &changes.holds).await?;
     store_entries(db, base, changes.entries).await?;
     store_pools(db, base, changes.entries.len(), &changes.pools).await?;
@@ -113,7 +98,7 @@ async fn store_entries(db: &mut PgConnection, base: i64, entries: &[EntryRow]) -
         .bind(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
         .bind(texts(|entry| &entry.bucket))
         .bind(column_values(|entry| entry.cap)?)
-        .bind(texts(|entry| entry.kind))
+        .bind(texts(|entry| kind_name(entry.kind)))
         .bind(column_values(|entry| entry.amount)?)
         .bind(column_values(|entry| entry.shortfall)?)
         .bind(texts(|entry| &entry.cause))
@@ -209,43 +194,21 @@ async fn store_transfers(db: &mut PgConnection, transfers: &[&TransferRow]) -> D
     Ok(())
 }
 
-/// A hold; `spend` settles it in full at once.
-pub(super) struct GenericHoldTx {
-    pub(super) request: HoldRequest,
-    pub(super) spend: bool,
+/// A step of the ledger on loaded rows.
+pub(super) struct GenericTx<S> {
+    pub(super) step: S,
     pub(super) numbers: PgDatabase,
 }
 
-impl WriteTx for GenericHoldTx {
-    type Outcome = HoldOutcome;
+impl<S: LedgerStep> WriteTx for GenericTx<S> {
+    type Outcome = S::Outcome;
 
-    async fn run(&self, db: &mut PgConnection) -> DbResult<HoldOutcome> {
-        let mut ledger = load(db, &RowKeys::for_request(&self.request)).await?;
-        let outcome = if self.spend { ledger.spend(&self.request)? } else { ledger.hold(&self.request)? };
-        // A rejected hold is stored too: it may have expired overdue holds of its wallets.
-        store(db, &ledger, &self.numbers, self.request.now).await?;
-        Ok(outcome)
-    }
-}
-
-/// Adds purchased credits.
-pub(super) struct GenericGrantTx {
-    pub(super) request: GrantRequest,
-    pub(super) numbers: PgDatabase,
-}
-
-impl WriteTx for GenericGrantTx {
-    type Outcome = GrantOutcome;
-
-    async fn run(&self, db: &mut PgConnection) -> DbResult<GrantOutcome> {
-        let keys = RowKeys {
-            pools: vec![(self.request.wallet.as_str(), "")],
-            transfers: vec![self.request.id.as_str()],
-            ..RowKeys::default()
-        };
+    async fn run(&self, db: &mut PgConnection) -> DbResult<S::Outcome> {
+        let keys = self.step.keys();
         let mut ledger = load(db, &keys).await?;
-        let outcome = ledger.grant(&self.request)?;
-        store(db, &ledger, &self.numbers, self.request.now).await?;
+        let outcome = self.step.apply(&mut ledger)?;
+        // A rejected hold is stored too: it may have expired overdue holds of its wallets.
+        store(db, &ledger, &self.numbers, keys.now).await?;
         Ok(outcome)
     }
 }

@@ -8,13 +8,15 @@
 //! If the id exists or a hold of one of the wallets is overdue, the statement stores nothing and reports that.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
-use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, Leg, PoolBalance};
+use transcript_core::ledger::{
+    Balance, HoldOutcome, HoldRequest, Leg, PoolBalance,
+    rules::{bucket_name, cap_of},
+};
 
 use super::rows::numbers;
 use crate::{
     codec::column,
     error::{DbResult, corrupt},
-    ledger_rows::{bucket_name, cap_of},
     postgres::{
         database::{PgDatabase, WriteTx},
         text::encode,

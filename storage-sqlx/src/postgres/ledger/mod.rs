@@ -18,6 +18,7 @@ use transcript_core::{
     ledger::{
         Balance, Entry, GrantOutcome, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger,
         PeriodBalance, RevokeOutcome, RevokeRequest, SettleOutcome, SettleRequest, Terms,
+        rules::{self, HoldStep, PoolRow, bucket_name, kind_from_name, pool_from_row},
     },
 };
 
@@ -30,9 +31,9 @@ use super::{
     text::{decode, read},
 };
 use crate::{
+    allowance_spend::AllowanceSpend,
     codec::{self, number},
     error::DbResult,
-    ledger_rows::{self, AllowanceSpend, PoolRow, bucket_name, kind_of, pool_of},
 };
 
 /// Most overdue holds that one transaction expires.
@@ -82,7 +83,10 @@ pub(super) async fn take(database: &PgDatabase, request: HoldRequest, spend: boo
     let step = hold::HoldTx { request: request.clone(), spend, numbers: database.clone() };
     match database.run(step).await? {
         Some(outcome) => Ok(outcome),
-        None => database.run(generic::GenericHoldTx { request, spend, numbers: database.clone() }).await,
+        None => {
+            let step = HoldStep { request, spend };
+            database.run(generic::GenericTx { step, numbers: database.clone() }).await
+        }
     }
 }
 
@@ -115,7 +119,7 @@ impl Ledger for PostgresStore {
             .await?
         {
             Some(outcome) => Ok(outcome),
-            None => self.database.run(generic::GenericGrantTx { request, numbers }).await,
+            None => self.database.run(generic::GenericTx { step: request, numbers }).await,
         }
     }
 
@@ -128,7 +132,7 @@ impl Ledger for PostgresStore {
         terms.check()?;
         let query = ReadQuery::new(POOLS).text(wallet.as_str()).texts(buckets(terms));
         let found = self.database.find(query, |row| rows::pool(row, 0)).await?;
-        Ok(ledger_rows::balance(&found, wallet, terms))
+        Ok(rules::balance(&found, wallet, terms))
     }
 
     async fn balance_since(
@@ -147,7 +151,7 @@ impl Ledger for PostgresStore {
         let found = found.await?;
         let purchased_spent = found.first().map_or(0, |(_, spent)| *spent);
         let pools: Vec<PoolRow> = found.into_iter().filter_map(|(pool, _)| pool).collect();
-        Ok(PeriodBalance { balance: ledger_rows::balance(&pools, wallet, terms), purchased_spent })
+        Ok(PeriodBalance { balance: rules::balance(&pools, wallet, terms), purchased_spent })
     }
 
     async fn expire(&self, now: Timestamp, limit: u32) -> Result<u32> {
@@ -211,8 +215,8 @@ fn entry(wallet: &WalletId, row: &PgRow) -> DbResult<Entry> {
         seq: number(row.try_get(0)?)?,
         at: Timestamp::from_millis(row.try_get(1)?),
         wallet: wallet.clone(),
-        pool: pool_of(read(row, 2)?, number(row.try_get(3)?)?),
-        kind: kind_of(row.try_get(4)?, shortfall)?,
+        pool: pool_from_row(read(row, 2)?, number(row.try_get(3)?)?),
+        kind: kind_from_name(row.try_get(4)?, shortfall)?,
         amount: number(row.try_get(5)?)?,
         cause: read(row, 7)?,
         memo: read(row, 8)?,

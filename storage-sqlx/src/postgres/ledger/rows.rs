@@ -1,12 +1,14 @@
 //! The ledger's rows in PostgreSQL.
 
 use sqlx::{PgConnection, Row, postgres::PgRow};
-use transcript_core::ledger::{Pool, PoolBalance};
+use transcript_core::ledger::{
+    Pool, PoolBalance,
+    rules::{HoldRow, HoldRowState, LegRow, PoolRow, ShareRow, TransferKind, TransferRow},
+};
 
 use crate::{
     codec::number,
     error::{DbResult, corrupt},
-    ledger_rows::{HoldRow, HoldRowState, LegRow, PoolRow, ShareRow, TransferKind, TransferRow},
     postgres::text::{decode, encode, read},
 };
 
@@ -67,7 +69,7 @@ pub(super) async fn holds(
 }
 
 /// Loads the pools of these wallets and buckets.
-pub(super) async fn pools(db: &mut PgConnection, wanted: &[(String, String)]) -> DbResult<Vec<PoolRow>> {
+pub(super) async fn pools(db: &mut PgConnection, wanted: &[(&str, &str)]) -> DbResult<Vec<PoolRow>> {
     let (wallets, buckets): (Vec<String>, Vec<String>) =
         wanted.iter().map(|(wallet, bucket)| (encode(wallet), encode(bucket))).unzip();
     let rows = sqlx::query(POOLS).bind(wallets).bind(buckets).fetch_all(db).await?;

@@ -6,6 +6,7 @@ use transcript_core::{
     ids::{HoldId, WalletId},
     ledger::{
         Balance, GrantOutcome, GrantRequest, HoldState, Pool, PoolBalance, SettleOutcome, SettleRequest,
+        rules::pool_from_row,
     },
 };
 
@@ -13,7 +14,6 @@ use super::rows::numbers;
 use crate::{
     codec::{column, number},
     error::{DbResult, corrupt},
-    ledger_rows::pool_of,
     postgres::{
         database::{PgDatabase, WriteTx},
         text::{decode, encode},
@@ -153,7 +153,7 @@ fn settled(row: &PgRow, figures: &[u64]) -> DbResult<SettleOutcome> {
         let index = usize::try_from(leg).ok().and_then(|leg| leg.checked_sub(1));
         let balance = index.and_then(|index| balances.get_mut(index));
         let balance = balance.ok_or_else(|| corrupt("a ledger hold has a share without a leg"))?;
-        balance.pools.push(PoolBalance { pool: pool_of(decode(bucket), cap), spent, held, granted });
+        balance.pools.push(PoolBalance { pool: pool_from_row(decode(bucket), cap), spent, held, granted });
     }
     Ok(SettleOutcome::Settled { balances })
 }

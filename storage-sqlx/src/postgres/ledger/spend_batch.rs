@@ -23,9 +23,9 @@ use transcript_core::{
 
 use super::{rows, take};
 use crate::{
+    allowance_spend::AllowanceSpend,
     codec::column,
     error::{DbResult, corrupt},
-    ledger_rows::AllowanceSpend,
     postgres::{
         batch_queue::{BatchHandler, BatchQueue, QueueItem},
         database::{PgDatabase, WriteTx},

@@ -23,20 +23,20 @@ use sqlx::SqliteConnection;
 use tokio::{runtime::Handle, sync::oneshot};
 use transcript_core::{
     Error, ErrorKind, Result,
-    accounts::{ChargeOutcome, ChargeRequest, ChargeStore},
-    ledger::{HoldOutcome, HoldRequest},
+    accounts::{
+        ChargeOutcome, ChargeRequest, ChargeStore,
+        charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
+    },
+    ledger::{HoldOutcome, HoldRequest, rules::HoldStep},
 };
 
 use super::{
     SqliteDatabase, SqliteStore,
-    ledger::HoldTx,
+    ledger::LedgerTx,
     limits,
     writer::{TxError, TxResult, WriteQueue, WriteTx, busy},
 };
-use crate::{
-    charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
-    error::DbResult,
-};
+use crate::error::DbResult;
 use single_spend::{FastPathGate, SingleSpend};
 use statements::StatementSet;
 
@@ -402,6 +402,6 @@ async fn run_separately(db: &mut SqliteConnection, item: &ChargeQueueItem) -> Db
             }
         }
     };
-    let spent = HoldTx { request: item.spend().clone(), spend: true }.run(db).await?;
+    let spent = LedgerTx(HoldStep { request: item.spend().clone(), spend: true }).run(db).await?;
     Ok(ChargeOutcome::Accepted { remaining, reset_ms, spent })
 }

@@ -13,13 +13,16 @@ use std::{
 use futures_util::TryStreamExt;
 use serde::Deserialize;
 use sqlx::{Either, Executor, Row, SqliteConnection, sqlite::SqliteRow};
-use transcript_core::ledger::{Balance, HoldOutcome, HoldRequest, PoolBalance};
+use transcript_core::ledger::{
+    Balance, HoldOutcome, HoldRequest, PoolBalance,
+    rules::{LegRow, ShareRow, bucket_name},
+};
 
 use super::statements::StatementValues;
 use crate::{
+    allowance_spend::AllowanceSpend,
     codec::{self, column},
     error::{DbResult, corrupt},
-    ledger_rows::{AllowanceSpend, LegRow, ShareRow, bucket_name},
     sqlite::writer::{TxError, TxResult},
 };
 

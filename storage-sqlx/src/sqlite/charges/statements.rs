@@ -16,15 +16,17 @@ use serde::Deserialize;
 use sqlx::{
     Arguments, AssertSqlSafe, Executor, Row, Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments,
 };
-use transcript_core::Error;
+use transcript_core::{
+    Error,
+    accounts::charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
+    ledger::rules::{PoolRow, bucket_name, kind_name},
+};
 
 use super::ChargeQueueItem;
 use crate::{
-    charge_batch::{ChargeBatch, ChargeItem, ChargeRows},
     codec::{self, column},
     error::{DbResult, corrupt},
-    ledger_rows::{PoolRow, bucket_name},
-    sliding_window::SlidingWindow,
+    sliding_window,
     sqlite::{
         limits,
         writer::{TxError, TxResult},
@@ -327,7 +329,7 @@ fn values(batch: &ChargeBatch, size: usize) -> DbResult<StatementValues<'_>> {
     for window in &batch.windows {
         values.text(&window.bucket)?;
         values.add(window.ends_at)?;
-        values.add(window.text())?;
+        values.add(sliding_window::encode(window))?;
     }
     values.skip((size - batch.windows.len()) * WINDOW_COLUMNS)?;
     for hold in &batch.holds {
@@ -342,7 +344,7 @@ fn values(batch: &ChargeBatch, size: usize) -> DbResult<StatementValues<'_>> {
         values.text(&entry.wallet)?;
         values.text(&entry.bucket)?;
         values.add(column(entry.cap)?)?;
-        values.text(entry.kind)?;
+        values.text(kind_name(entry.kind))?;
         values.add(column(entry.amount)?)?;
         values.text(&entry.cause)?;
         values.text(&entry.memo)?;
@@ -353,10 +355,9 @@ fn values(batch: &ChargeBatch, size: usize) -> DbResult<StatementValues<'_>> {
 
 fn found(item: &ChargeQueueItem, loaded: LoadedRows) -> DbResult<ChargeRows> {
     let LoadedRows(_, key_is_valid, needs_separate_run, window, first, second) = loaded;
-    let damaged = || corrupt("a stored rate limit is damaged");
     let window = match (item.charge(), window) {
         (Some(charge), Some((ends_at, taken))) => {
-            Some(SlidingWindow::read(&charge.limit_request.bucket, ends_at, &taken).ok_or_else(damaged)?)
+            Some(sliding_window::decode(&charge.limit_request.bucket, ends_at, &taken)?)
         }
         _ => None,
     };

@@ -1,29 +1,32 @@
-//! Decides the outcomes of a group of charges in order, on the rows loaded for all of them.
+//! Effect of a group of charges: decided in order, on the rows loaded for all of them.
+//!
+//! The rules are those of single operations: [`crate::ledger::rules`] and [`crate::limits::rules`].
 
 use std::collections::{HashMap, HashSet};
 
-use transcript_core::{
-    Timestamp,
-    accounts::{ChargeOutcome, ChargeRequest},
-    ledger::HoldRequest,
-    limits::LimitRequest,
-};
-
+use super::{ChargeOutcome, ChargeRequest};
 use crate::{
-    error::DbResult,
-    ledger_rows::{EntryRow, HoldRow, LedgerRows, PoolRow},
-    sliding_window::{self, SlidingWindow},
+    error::Result,
+    ledger::{
+        HoldRequest,
+        rules::{EntryRow, HoldRow, LedgerRows, PoolRow},
+    },
+    limits::{
+        LimitRequest,
+        rules::{self, SlidingWindow},
+    },
+    time::Timestamp,
 };
 
 /// The most pools in the terms of an ordinary charge.
 const POOLS_MAX: usize = 2;
 
 /// An item of a group: a charge, or a spend of the ledger.
-pub(crate) trait ChargeItem {
-    /// The spend of credits.
+pub trait ChargeItem {
+    /// Returns the spend of credits.
     fn spend(&self) -> &HoldRequest;
 
-    /// The charge with key and rate limit. `None` for a spend without them.
+    /// Returns the charge with key and rate limit. `None` for a spend without them.
     fn charge(&self) -> Option<&ChargeRequest>;
 }
 
@@ -39,31 +42,34 @@ impl ChargeItem for ChargeRequest {
 
 /// The rows that the database loaded for one charge.
 #[derive(Debug)]
-pub(crate) struct ChargeRows {
+pub struct ChargeRows {
     /// Whether the key is live and its account has the expected version. True without a key.
-    pub(crate) key_is_valid: bool,
+    pub key_is_valid: bool,
     /// Whether its hold id exists already, or a hold of its wallet is overdue.
-    pub(crate) needs_separate_run: bool,
+    pub needs_separate_run: bool,
     /// The window of its limit.
-    pub(crate) window: Option<SlidingWindow>,
+    pub window: Option<SlidingWindow>,
     /// The pools of its wallet.
-    pub(crate) pools: Vec<PoolRow>,
+    pub pools: Vec<PoolRow>,
 }
 
 /// Outcomes of a group of charges, and the rows to store.
 #[derive(Debug, Default)]
-pub(crate) struct ChargeBatch {
+pub struct ChargeBatch {
     /// In the order of the charges. `None` for a charge that must run separately, after this batch.
-    pub(crate) outcomes: Vec<Option<ChargeOutcome>>,
-    pub(crate) pools: Vec<PoolRow>,
+    pub outcomes: Vec<Option<ChargeOutcome>>,
+    /// Changed pools, in no order.
+    pub pools: Vec<PoolRow>,
     /// Windows whose end did not change.
-    pub(crate) windows: Vec<SlidingWindow>,
+    pub windows: Vec<SlidingWindow>,
     /// Windows that are new, or whose end changed.
-    pub(crate) moved_windows: Vec<SlidingWindow>,
-    pub(crate) holds: Vec<HoldRow>,
-    pub(crate) entries: Vec<EntryRow>,
+    pub moved_windows: Vec<SlidingWindow>,
+    /// New holds.
+    pub holds: Vec<HoldRow>,
+    /// New entries, in order.
+    pub entries: Vec<EntryRow>,
     /// Time of the last charge, in milliseconds.
-    pub(crate) now: i64,
+    pub now: i64,
 }
 
 /// The window of a rate limit, with the charges that the batch has decided so far.
@@ -83,8 +89,7 @@ fn is_supported(item: &impl ChargeItem) -> bool {
 
 impl ChargeBatch {
     /// Whether the batch changes no row.
-    #[cfg(feature = "postgres")]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.pools.is_empty()
             && self.windows.is_empty()
             && self.moved_windows.is_empty()
@@ -95,7 +100,10 @@ impl ChargeBatch {
     /// Decides the charges in order. Each sees the result of those before it.
     ///
     /// A spend without a charge has no rate limit: `remaining` and `reset_ms` of its outcome are 0.
-    pub(crate) fn decide(items: &[impl ChargeItem], rows: Vec<ChargeRows>) -> DbResult<Self> {
+    ///
+    /// # Errors
+    /// As [`LedgerRows::hold`].
+    pub fn decide(items: &[impl ChargeItem], rows: Vec<ChargeRows>) -> Result<Self> {
         let mut batch = Self { outcomes: Vec::with_capacity(items.len()), ..Self::default() };
         let mut limits: HashMap<&str, WindowUpdate> = HashMap::with_capacity(items.len());
         let mut wallets: HashMap<&str, Vec<PoolRow>> = HashMap::with_capacity(items.len());
@@ -134,7 +142,7 @@ impl ChargeBatch {
                     pools.push(pool);
                 }
             }
-            let mut ledger = LedgerRows::from_pools(std::mem::take(pools));
+            let mut ledger = LedgerRows::new(std::mem::take(pools), Vec::new(), Vec::new());
             let spent = ledger.spend(spend)?;
             let (left, holds, entries) = ledger.into_rows();
             *pools = left;
@@ -167,8 +175,7 @@ impl WindowUpdate {
     ///
     /// Returns the remaining count and the reset time, or the charge's outcome if it is rejected.
     fn take(&mut self, take: &LimitRequest, now: Timestamp) -> Result<(u32, u64), ChargeOutcome> {
-        let left =
-            ChargeOutcome::allowed(sliding_window::take(&mut self.windows, std::slice::from_ref(take), now))?;
+        let left = ChargeOutcome::allowed(rules::take(&mut self.windows, std::slice::from_ref(take), now))?;
         self.is_changed = true;
         Ok(left)
     }
