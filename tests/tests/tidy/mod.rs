@@ -6,6 +6,7 @@
 mod crates;
 mod documents;
 mod functions;
+mod oracles;
 mod purity;
 mod vocabulary;
 mod words;

@@ -102,7 +102,8 @@ fn banned(source: &SourceFile, words: &[String]) -> Vec<Violation> {
         .collect()
 }
 
-fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
+/// Every identifier of the tokens, in order.
+pub(super) fn identifiers(tokens: TokenStream, found: &mut Vec<Ident>) {
     for token in tokens {
         match token {
             TokenTree::Ident(ident) => found.push(ident),

@@ -180,3 +180,150 @@ impl WindowUpdate {
         Ok(left)
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        ids::{AccountId, HoldId, WalletId},
+        ledger::{GrantRequest, Ledger as _, Leg, Pool, Terms, rules::bucket_name},
+        limits::RateLimiter as _,
+        testing::{LimitModel, ledger::LedgerModel},
+    };
+
+    /// Stored rows, and the models of what they must contain.
+    #[derive(Default)]
+    struct BatchFixture {
+        pools: Vec<PoolRow>,
+        windows: Vec<SlidingWindow>,
+        holds: HashSet<String>,
+        ledger: LedgerModel,
+        limiter: LimitModel,
+    }
+
+    /// A charge: account, hold id, amount, order of the pools, state of the key.
+    type ChargeSpec = (u8, u8, u64, bool, u8);
+
+    fn charge((account, id, amount, is_reversed, _): ChargeSpec, now: Timestamp) -> ChargeRequest {
+        let month = Pool::Allowance { bucket: "month/1".to_owned(), limit: 12 };
+        let mut pools = vec![month, Pool::Purchased];
+        if is_reversed {
+            pools.reverse();
+        }
+        let wallet = WalletId::new(format!("w{account}"));
+        ChargeRequest {
+            key_digest: Vec::new(),
+            account: AccountId::new(format!("a{account}")),
+            version: 1,
+            limit_request: LimitRequest {
+                bucket: format!("api/{account}"),
+                max: 4,
+                window_ms: 1_000,
+                cost: 1,
+            },
+            spend: HoldRequest {
+                id: HoldId::new(format!("h{id}")),
+                legs: vec![Leg { wallet, terms: Terms { pools, resets_at: None }, amount }],
+                now,
+                expires_at: Timestamp::from_millis(now.as_millis() + 60_000),
+                memo: "test".to_owned(),
+            },
+        }
+    }
+
+    impl BatchFixture {
+        fn rows(&self, charge: &ChargeRequest, key: u8) -> ChargeRows {
+            let leg = &charge.spend.legs[0];
+            let stored = |pool: &Pool| {
+                let mut rows = self.pools.iter();
+                rows.find(|row| row.wallet == leg.wallet.as_str() && row.bucket == bucket_name(pool)).cloned()
+            };
+            ChargeRows {
+                key_is_valid: key > 0,
+                needs_separate_run: self.holds.contains(charge.spend.id.as_str()),
+                window: self.windows.iter().find(|row| row.bucket == charge.limit_request.bucket).cloned(),
+                pools: leg.terms.pools.iter().filter_map(stored).collect(),
+            }
+        }
+
+        fn store(&mut self, batch: ChargeBatch) {
+            for row in batch.pools {
+                self.pools.retain(|old| (&old.wallet, &old.bucket) != (&row.wallet, &row.bucket));
+                self.pools.push(PoolRow { touched: false, ..row });
+            }
+            for row in batch.windows.into_iter().chain(batch.moved_windows) {
+                self.windows.retain(|old| old.bucket != row.bucket);
+                self.windows.push(row);
+            }
+            self.holds.extend(batch.holds.into_iter().map(|row| row.id));
+        }
+
+        /// Charges one by one, as the models do it.
+        async fn expected(&self, charge: &ChargeRequest, key: u8) -> ChargeOutcome {
+            if key == 0 {
+                return ChargeOutcome::Stale;
+            }
+            let counted = self.limiter.acquire(vec![charge.limit_request.clone()], charge.spend.now).await;
+            match ChargeOutcome::allowed(counted.unwrap()) {
+                Ok((remaining, reset_ms)) => {
+                    let spent = self.ledger.spend(charge.spend.clone()).await.unwrap();
+                    ChargeOutcome::Accepted { remaining, reset_ms, spent }
+                }
+                Err(limited) => limited,
+            }
+        }
+
+        /// Runs a group and compares each outcome with the models.
+        async fn check(&mut self, group: &[ChargeSpec], now: Timestamp) -> Result<(), TestCaseError> {
+            let charges: Vec<ChargeRequest> = group.iter().map(|spec| charge(*spec, now)).collect();
+            let rows = charges.iter().zip(group).map(|(charge, spec)| self.rows(charge, spec.4)).collect();
+            let mut batch = ChargeBatch::decide(&charges, rows).unwrap();
+            let mut ids = HashSet::new();
+            for ((charge, spec), outcome) in
+                charges.iter().zip(group).zip(std::mem::take(&mut batch.outcomes))
+            {
+                let id = charge.spend.id.as_str();
+                let is_separate = spec.4 > 0 && (self.holds.contains(id) || !ids.insert(id));
+                prop_assert_eq!(outcome.is_none(), is_separate, "{:?}", charge);
+                let Some(outcome) = outcome else { continue };
+                let expected = self.expected(charge, spec.4).await;
+                prop_assert_eq!(format!("{outcome:?}"), format!("{expected:?}"), "{:?}", charge);
+            }
+            self.store(batch);
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn batch_matches_single_charges_of_models(
+            groups in proptest::collection::vec(
+                (proptest::collection::vec((0..3_u8, any::<u8>(), 0..5_u64, any::<bool>(), 0..8_u8), 1..10), 0..900_i64),
+                1..12,
+            )
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let (mut fixture, mut now) = (BatchFixture::default(), 1_000);
+                let granted = PoolRow { granted: 6, ..PoolRow::fresh("w0", &Pool::Purchased) };
+                fixture.pools.push(granted);
+                let grant = GrantRequest {
+                    id: crate::ids::GrantId::new("g"),
+                    wallet: WalletId::new("w0"),
+                    amount: 6,
+                    now: Timestamp::from_millis(0),
+                    memo: String::new(),
+                };
+                fixture.ledger.grant(grant).await.unwrap();
+                for (group, pause) in groups {
+                    now += pause;
+                    fixture.check(&group, Timestamp::from_millis(now)).await?;
+                }
+                Ok::<(), TestCaseError>(())
+            })?;
+        }
+    }
+}

@@ -171,3 +171,36 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod model_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{limits::RateLimiter, testing::LimitModel};
+
+    /// Pauses, and for each of three buckets the cost of a request and how far its maximum is from 5.
+    fn walk() -> impl Strategy<Value = Vec<(i64, [(u32, u32); 3])>> {
+        let request = || (0..4_u32, 0..3_u32);
+        proptest::collection::vec((0..60_i64, [request(), request(), request()]), 1..80)
+    }
+
+    proptest! {
+        #[test]
+        fn windows_match_model(walk in walk()) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (model, mut windows, mut now) = (LimitModel::default(), Vec::new(), 1_000);
+            for (pause, costs) in walk {
+                now += pause;
+                let requests = costs.iter().zip([100, 170, 1_000]).enumerate().map(|(index, ((cost, more), window_ms))| {
+                    LimitRequest { bucket: format!("api/{index}"), max: 5 + more, window_ms, cost: *cost }
+                });
+                let requests: Vec<LimitRequest> = requests.collect();
+                let time = Timestamp::from_millis(now);
+                let expected = runtime.block_on(model.acquire(requests.clone(), time)).unwrap();
+                prop_assert_eq!(take(&mut windows, &requests, time), expected, "{:?} at {}", requests, now);
+            }
+        }
+    }
+}

@@ -78,7 +78,7 @@ impl<T> fmt::Debug for SharedState<T> {
 }
 
 /// The next page: at most `size` items, and a cursor if there are more.
-fn page_of<T>(
+pub(crate) fn page_of<T>(
     rest: impl Iterator<Item = T>,
     size: usize,
     cursor: impl Fn(&T) -> String,
@@ -91,11 +91,23 @@ fn page_of<T>(
 }
 
 /// The number in the cursor of an append-only list: the items before the page; 0 on the first page.
-fn numbered(after: Option<&Cursor>) -> Result<u64> {
+pub(crate) fn numbered(after: Option<&Cursor>) -> Result<u64> {
     after.map_or(Ok(0), |cursor| cursor.as_str().parse().map_err(|_| no_cursor()))
 }
 
 #[cold]
 fn no_cursor() -> Error {
     Error::invalid("the cursor is not from this store")
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod charges_conformance {
+    use super::*;
+    use crate::accounts::SequentialCharges;
+
+    crate::charges_conformance!(Arc::new(SequentialCharges {
+        directory: Arc::new(MemoryDirectory::default()),
+        limiter: Arc::new(MemoryRateLimiter::default()),
+        ledger: Arc::new(MemoryLedger::default()),
+    }));
 }

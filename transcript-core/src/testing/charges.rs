@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{SeededRng, at, at_ms, expect_error, expect_ok, read_pages, run_concurrently};
+use super::{
+    LimitModel, SeededRng, at, at_ms, expect_error, expect_ok, ledger::LedgerModel, read_pages,
+    run_concurrently,
+};
 use crate::{
     accounts::{ChargeOutcome, ChargeRequest, ChargeStore, SequentialCharges},
     directory::{
@@ -13,7 +16,7 @@ use crate::{
     ids::{AccountId, GrantId, HoldId, KeyId, WalletId},
     ledger::{Balance, GrantRequest, HoldOutcome, HoldRequest, HoldState, Ledger, Leg, Pool, Terms, audit},
     limits::{LimitOutcome, LimitRequest, RateLimiter},
-    memory::{MemoryDirectory, MemoryLedger, MemoryRateLimiter},
+    memory::MemoryDirectory,
 };
 
 /// Generates one test per case of [`ChargeStore`]; see [`crate::testing`].
@@ -80,13 +83,10 @@ impl ChargeFixture for SequentialCharges {
 
 type ChargeTestStore = Arc<dyn ChargeFixture>;
 
-/// Sequential charges on the in-memory stores, as the reference.
-fn memory_store() -> ChargeTestStore {
-    Arc::new(SequentialCharges {
-        directory: Arc::new(MemoryDirectory::default()),
-        limiter: Arc::new(MemoryRateLimiter::default()),
-        ledger: Arc::new(MemoryLedger::default()),
-    })
+/// Sequential charges on the models, as the reference.
+fn model_store() -> ChargeTestStore {
+    let (limiter, ledger) = (Arc::new(LimitModel::default()), Arc::new(LedgerModel::default()));
+    Arc::new(SequentialCharges { directory: Arc::new(MemoryDirectory::default()), limiter, ledger })
 }
 
 fn digest(name: &str) -> Vec<u8> {
@@ -368,7 +368,7 @@ pub async fn charge_out_of_bounds_changes_nothing(store: ChargeTestStore) {
 
 /// A charge has the same outcome as separate calls to directory, limiter and ledger.
 pub async fn charge_matches_sequential_calls(store: ChargeTestStore) {
-    let steps = memory_store();
+    let steps = model_store();
     let names = ["a", "b", "c"];
     let (mut accounts, mut mirrored) = (Vec::new(), Vec::new());
     for name in names {
@@ -389,6 +389,13 @@ pub async fn charge_matches_sequential_calls(store: ChargeTestStore) {
         }
         if rng.below(16) == 0 {
             request.version += 1;
+        }
+        if rng.below(8) == 0 {
+            let mut held = request.spend.clone();
+            (held.id, held.expires_at) = (HoldId::new(format!("held {n}")), at_ms(10_300 + n as i64 * 90));
+            for store in [&store, &steps] {
+                expect_ok(store.ledger().hold(held.clone()).await);
+            }
         }
         let (got, expect) = (charge(&store, request.clone()).await, charge(&steps, request.clone()).await);
         assert_eq!(format!("{got:?}"), format!("{expect:?}"), "charge {n}: {request:?}");
@@ -489,5 +496,5 @@ pub async fn concurrent_identical_charges_are_made_once(store: ChargeTestStore) 
 
 #[cfg(test)]
 mod conformance {
-    crate::charges_conformance!(super::memory_store());
+    crate::charges_conformance!(super::model_store());
 }

@@ -29,10 +29,13 @@ pub mod charges;
 pub mod directory;
 pub mod idempotency;
 pub mod ledger;
+mod limit_model;
 pub mod limits;
 pub mod orders;
 pub mod outbox;
 pub mod secrets;
+
+pub use limit_model::LimitModel;
 
 /// Value of a conformance macro's expression: a store, alone or with a value that it needs.
 pub trait IntoStore {
@@ -283,6 +286,7 @@ mod tests {
                 include_str!("ledger/transfers.rs"),
                 include_str!("ledger/audit_cases.rs"),
                 include_str!("ledger/races.rs"),
+                include_str!("ledger/walk.rs"),
             ],
         );
     }

@@ -5,6 +5,9 @@
 
 mod rows;
 mod step;
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests;
 mod transfers;
 
 use serde::Serialize;

@@ -3,18 +3,24 @@
 mod audit_cases;
 mod holds;
 mod idempotency;
+mod model;
 mod races;
 mod settle;
 mod transfers;
+mod walk;
 
 use std::sync::Arc;
 
 pub use audit_cases::*;
 pub use holds::*;
 pub use idempotency::*;
+pub use model::LedgerModel;
 pub use races::*;
 pub use settle::*;
 pub use transfers::*;
+pub use walk::random_walk_matches_model;
+#[cfg(test)]
+pub(crate) use walk::{LedgerWalk, WalkStep, contents, outcome_text};
 
 use super::{at, at_ms, expect_ok, read_pages};
 use crate::{
@@ -106,6 +112,8 @@ macro_rules! ledger_conformance_cases {
             concurrent_grants_with_one_id_add_once
             concurrent_revoke_and_spend_never_overdraw
             dropped_call_is_applied_fully_or_not_at_all
+
+            random_walk_matches_model
         }
     };
 }
